@@ -1,4 +1,5 @@
-"""The command line: `python -m gradiva demo | graph | ops | info | warmup | rec2idx`."""
+"""The command line: `python -m gradiva demo | graph | ops | info | warmup | rec2idx |
+tfrecord2idx`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m gradiva rec2idx`: indices of container files, for readers that need one."""
+"""`python -m gradiva rec2idx` and its like: indices of container files."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Callable
 
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.ops.readers import mxnet
+from gradiva.ops.readers.tfrecord import tfrecord
 
 __all__ = ["COMMANDS", "add_arguments", "run"]
 
 COMMANDS: dict[str, tuple[str, Callable[[str], list[str]]]] = {
-    "rec2idx": ("write the index of a RecordIO file", mxnet.index_lines)
+    "rec2idx": ("write the index of a RecordIO file", mxnet.index_lines),
+    "tfrecord2idx": ("write the index of a TFRecord file", tfrecord.index_lines),
 }
 """What each command does, and the lines of the index of a file."""
 

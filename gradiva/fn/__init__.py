@@ -30,6 +30,7 @@ mxnet_reader = _old_names.old("mxnet_reader", readers.mxnet)
 normal_distribution = _old_names.old("normal_distribution", random.normal)
 shapes = _old_names.old("shapes", _shapes)
 ssd_random_crop = _old_names.old("ssd_random_crop", _old_names.ssd_random_crop)
+tfrecord_reader = _old_names.old("tfrecord_reader", readers.tfrecord)
 transform_translation = _old_names.old("transform_translation", transforms.translation)
 uniform = _old_names.old("uniform", random.uniform)
 

@@ -66,7 +66,7 @@ _VIDEO = {
 _GPU_ONLY = {"decoders.inflate", "optical_flow"}
 _READERS = {
     "experimental.readers.fits", "readers.caffe", "readers.caffe2", "readers.coco",
-    "readers.nemo_asr", "readers.numpy", "readers.sequence", "readers.tfrecord",
+    "readers.nemo_asr", "readers.numpy", "readers.sequence",
     "readers.webdataset",
 }  # fmt: skip
 LATER = {

@@ -113,6 +113,13 @@ class Containers:
         pool.run(read, ranges)
         return made
 
+    def places(self, places: Places) -> list[str]:
+        """The names of these records."""
+        return [
+            f"{self.paths[file]} at index {offset}"
+            for file, offset in zip(places.files.tolist(), places.offsets.tolist(), strict=True)
+        ]
+
     def _fail(self, samples: list[int], number: int, error: OSError, failures: Failures) -> None:
         reason = f"the file cannot be read: {error.strerror or error}"
         if not_of_the_file(error):

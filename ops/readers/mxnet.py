@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -71,12 +72,7 @@ class RecordTable(Table):
         return Places(*(part[indices] for part in self._places))
 
     def names(self, indices: op.Int64Array) -> list[str]:
-        files, offsets, _ = self._chosen(indices)
-        paths = self._containers.paths
-        return [
-            f"{paths[file]} at index {offset}"
-            for file, offset in zip(files.tolist(), offsets.tolist(), strict=True)
-        ]
+        return self._containers.places(self._chosen(indices))
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         failures: Failures = {}
@@ -198,7 +194,7 @@ def _located(error: op.SampleDataError, number: int, offset: int) -> op.SampleDa
 @opens_table(mxnet, container=True)
 def _open(given: dict[str, Any]) -> RecordTable:
     containers = Containers(given["path"], "path")
-    indices = given["index_path"] or ()
+    indices: Sequence[str] = given["index_path"] or ()
     if len(indices) == len(containers.paths):
         parts = [
             _indexed(index, [file], [facts.size])[:, 1:]
@@ -221,15 +217,8 @@ def _open(given: dict[str, Any]) -> RecordTable:
     return RecordTable(containers, places)
 
 
-def _scanned(path: str) -> np.ndarray[Any, Any]:
-    try:
-        return kept_scan("recordio 1", path, 2, scan_records)[0]
-    except OSError as error:
-        raise op.OperatorValueError(
-            argument="path", expected="a file that can be read", got=str(error)
-        ) from error
-    except op.SampleDataError as error:
-        raise error.complete(file=path) from None
+def _scanned(path: str) -> op.Int64Array:
+    return kept_scan("recordio 1", path, 2, scan_records)[0]
 
 
 def _indexed(index: str, paths: list[str], sizes: list[int]) -> op.Int64Array:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.jit.kernel_cache import cache_folder, keep_file
 from gradiva.eager.support.checked_file import read_checked
 
@@ -32,11 +33,17 @@ Scan = tuple[np.ndarray[Any, Any], bytes]
 
 
 def kept_scan(kind: str, path: str, columns: int, scan: Callable[[int, int], Scan]) -> Scan:
-    """What `scan(handle, size)` returns for this file; `columns` of its array. Raises OSError.
+    """What `scan(handle, size)` returns for this file; `columns` of its array.
 
-    kind: name and version of what is scanned for.
+    kind: name and version of what is scanned for. Raises OperatorValueError for a file that cannot
+    be read, and SampleDataError, with the file, as `scan` does.
     """
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    except OSError as error:
+        raise op.OperatorValueError(
+            argument="path", expected="a file that can be read", got=str(error)
+        ) from error
     try:
         facts = FileFacts.of(handle)
         place = _place(kind, path, facts)
@@ -51,6 +58,12 @@ def kept_scan(kind: str, path: str, columns: int, scan: Callable[[int, int], Sca
             content = len(numbers).to_bytes(8, "little") + numbers.tobytes() + found[1]
             keep_file(place, meaning, content)
         return found
+    except op.SampleDataError as error:
+        raise error.complete(file=path) from None
+    except OSError as error:
+        raise op.OperatorRuntimeError(
+            f"the file cannot be read: {error.strerror or error}", file=path
+        ) from error
     finally:
         os.close(handle)
 

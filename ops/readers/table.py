@@ -17,7 +17,7 @@ Failures: TypeAlias = "dict[int, op.GradivaError]"
 
 class Records(NamedTuple):
     """What a table has read: a batch for each output, and what could not be read, which is empty
-    there (zero, where a sample has no axes)."""
+    there, or zero where the shape is fixed."""
 
     columns: tuple[op.Batch, ...]
     failures: Failures

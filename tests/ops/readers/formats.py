@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import gradiva
 from gradiva import fn
+from gradiva import tfrecord as tfr
 
 MAGIC = struct.pack("<I", 0xCED7230A)
 
@@ -57,6 +58,107 @@ def mxnet(folder: Path, size: int) -> dict[str, Any]:
     return {"path": path, "index_path": index}
 
 
+def varint(number: int) -> bytes:
+    number &= (1 << 64) - 1
+    written = b""
+    while number > 127:
+        written += bytes([number & 127 | 128])
+        number >>= 7
+    return written + bytes([number])
+
+
+def message(*fields: tuple[int, bytes | int]) -> bytes:
+    """A protobuf message of (number, value)."""
+    written = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            written += varint(number << 3) + varint(value)
+        else:
+            written += varint(number << 3 | 2) + varint(len(value)) + value
+    return written
+
+
+def feature(value: Any, packed: bool = True) -> bytes:
+    """A Feature of bytes, or of a list of floats, integers or bytes."""
+    values: list[Any] = [value] if isinstance(value, bytes) else list(value)
+    if isinstance(values[0], bytes):
+        return message((1, message(*((1, one) for one in values))))
+    if isinstance(values[0], float):
+        words = [struct.pack("<f", one) for one in values]
+        inner = message((1, b"".join(words)))
+        return message((2, inner if packed else b"".join(b"\x0d" + word for word in words)))
+    integers = b"".join(map(varint, values))
+    return message((3, message((1, integers)) if packed else message(*((1, v) for v in values))))
+
+
+def example(features: dict[str, bytes]) -> bytes:
+    entries = ((1, message((1, name.encode()), (2, one))) for name, one in features.items())
+    return message((1, message(*entries)))
+
+
+def masked_crc(data: bytes) -> int:
+    """Bit by bit."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def write_tfrecord(folder: Path, name: str, records: list[bytes]) -> tuple[str, str]:
+    """The file and its index."""
+    data, index = b"", ""
+    for record in records:
+        index += f"{len(data)} {len(record) + 16}\n"
+        length = struct.pack("<Q", len(record))
+        data += length + struct.pack("<I", masked_crc(length))
+        data += record + struct.pack("<I", masked_crc(record))
+    (folder / f"{name}.tfrecord").write_bytes(data)
+    (folder / f"{name}.idx").write_text(index)
+    return str(folder / f"{name}.tfrecord"), str(folder / f"{name}.idx")
+
+
+def tfrecord(folder: Path, size: int) -> dict[str, Any]:
+    records = [
+        example(
+            {
+                "image": feature(payload(number)),
+                "label": feature([number]),
+                "box": feature([number / 4, 1.5] * (1 + number % 3)),
+            }
+        )
+        for number in range(size)
+    ]
+    path, index = write_tfrecord(folder, "data", records)
+    return {
+        "path": path,
+        "index_path": index,
+        "features": {
+            "image": tfr.FixedLenFeature([], tfr.string, ""),
+            "label": tfr.FixedLenFeature([1], tfr.int64, -1),
+            "box": tfr.VarLenFeature([2], tfr.float32, 0.0),
+        },
+    }
+
+
+def tfrecord_of_theirs(
+    data: dict[str, Any],
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    import nvidia.dali.tfrecord as their
+
+    kinds = {tfr.string: their.string, tfr.int64: their.int64, tfr.float32: their.float32}
+    features = {
+        name: their.VarLenFeature([*one.partial], kinds[one.dtype], one.default)
+        if one.shape is None
+        else their.FixedLenFeature([*one.shape], kinds[one.dtype], one.default)
+        for name, one in data["features"].items()
+    }
+    both = {name: value for name, value in data.items() if name != "features"}
+    return both, {"features": features}, {"features": data["features"]}
+
+
 class Format(NamedTuple):
     """write: makes a data set in a folder, and returns the arguments; reader: of dynamic mode;
     function: of pipelines; indexed: the argument that may be left out, for a scan; files: those
@@ -73,7 +175,17 @@ class Format(NamedTuple):
     )
 
 
-FORMATS = {"mxnet": Format(mxnet, gradiva.readers.MXNet, fn.readers.mxnet, "index_path", "*.rec")}
+FORMATS = {
+    "mxnet": Format(mxnet, gradiva.readers.MXNet, fn.readers.mxnet, "index_path", "*.rec"),
+    "tfrecord": Format(
+        tfrecord,
+        gradiva.readers.TFRecord,
+        fn.readers.tfrecord,
+        "index_path",
+        "*.tfrecord",
+        tfrecord_of_theirs,
+    ),
+}
 
 
 def values(outputs: Any) -> tuple[Any, ...]:
