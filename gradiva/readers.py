@@ -5,9 +5,10 @@ from typing import NoReturn as _NoReturn
 from gradiva.ops.class_names import waiting as _waiting
 from gradiva.ops.readers.file import File
 from gradiva.ops.readers.mxnet import MXNet
+from gradiva.ops.readers.numpy import Numpy
 from gradiva.ops.readers.tfrecord.tfrecord import TFRecord
 
-__all__ = ["File", "MXNet", "TFRecord"]
+__all__ = ["File", "MXNet", "Numpy", "TFRecord"]
 
 
 def __getattr__(name: str) -> _NoReturn:

@@ -28,6 +28,7 @@ image_decoder_random_crop = _old_names.old("image_decoder_random_crop", decoders
 image_decoder_slice = _old_names.old("image_decoder_slice", decoders.image_slice)
 mxnet_reader = _old_names.old("mxnet_reader", readers.mxnet)
 normal_distribution = _old_names.old("normal_distribution", random.normal)
+numpy_reader = _old_names.old("numpy_reader", readers.numpy)
 shapes = _old_names.old("shapes", _shapes)
 ssd_random_crop = _old_names.old("ssd_random_crop", _old_names.ssd_random_crop)
 tfrecord_reader = _old_names.old("tfrecord_reader", readers.tfrecord)

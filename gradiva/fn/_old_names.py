@@ -45,7 +45,6 @@ _AWAITED = {
     "experimental.decoders.video": "decoders.video",
     "experimental.inflate": "decoders.inflate",
     "nemo_asr_reader": "readers.nemo_asr",
-    "numpy_reader": "readers.numpy",
     "sequence_reader": "readers.sequence",
     "video_reader": "readers.video",
     "video_reader_resize": "readers.video_resize",
@@ -66,7 +65,7 @@ _VIDEO = {
 _GPU_ONLY = {"decoders.inflate", "optical_flow"}
 _READERS = {
     "experimental.readers.fits", "readers.caffe", "readers.caffe2", "readers.coco",
-    "readers.nemo_asr", "readers.numpy", "readers.sequence",
+    "readers.nemo_asr", "readers.sequence",
     "readers.webdataset",
 }  # fmt: skip
 LATER = {

@@ -3,8 +3,9 @@
 from gradiva.fn._old_names import absent
 from gradiva.ops.readers.file import file
 from gradiva.ops.readers.mxnet import mxnet
+from gradiva.ops.readers.numpy import numpy
 from gradiva.ops.readers.tfrecord.tfrecord import tfrecord
 
 __getattr__ = absent("readers")
 
-__all__ = ["file", "mxnet", "tfrecord"]
+__all__ = ["file", "mxnet", "numpy", "tfrecord"]

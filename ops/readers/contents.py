@@ -100,3 +100,16 @@ def _fill(handle: int, target: np.ndarray[Any, Any]) -> None:
         if count == 0:
             raise OSError(f"it shrank to {done} bytes while it was being read")
         done += count
+
+
+def prefetch_files(paths: list[str]) -> None:
+    """Ask the system to fetch files, where it can be asked."""
+    for path in paths if hasattr(os, "posix_fadvise") else ():
+        try:
+            handle = os.open(path, os.O_RDONLY)
+        except OSError:
+            continue  # the read that follows will say so
+        try:
+            os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_WILLNEED)
+        finally:
+            os.close(handle)

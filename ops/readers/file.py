@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
 
-from .contents import read_files
+from .contents import prefetch_files, read_files
 from .listing import digest_of, list_files
 from .reader_arguments import ReaderArguments, ReaderOptions
 from .table import Failures, Records, Table, column
@@ -82,15 +81,7 @@ class FileTable(Table):
         return {"files": len(self._paths), "names": names}
 
     def prefetch(self, indices: op.Int64Array) -> None:
-        for path in self.names(indices) if hasattr(os, "posix_fadvise") else ():
-            try:
-                handle = os.open(path, os.O_RDONLY)
-            except OSError:
-                continue  # the read that follows will say so
-            try:
-                os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_WILLNEED)
-            finally:
-                os.close(handle)
+        prefetch_files(self.names(indices))
 
 
 @opens_table(file)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import gradiva
 from gradiva import fn
 from gradiva import tfrecord as tfr
@@ -175,8 +177,25 @@ class Format(NamedTuple):
     )
 
 
+def numpy(folder: Path, size: int) -> dict[str, Any]:
+    for path in folder.glob("*.npy"):
+        path.unlink()
+    for number in range(size):
+        array = np.arange(number, number + 6 + number % 3 * 2, dtype=np.int16).reshape(2, -1)
+        with open(folder / f"data{number:02}.npy", "wb") as stream:
+            np.save(stream, np.asfortranarray(array) if number % 4 == 1 else array)
+    return {"file_root": str(folder)}
+
+
+def numpy_of_theirs(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """A list: of files in a folder the reference knows other names."""
+    files = sorted(str(path) for path in Path(data["file_root"]).glob("*.npy"))
+    return {"files": files}, {}, {}
+
+
 FORMATS = {
     "mxnet": Format(mxnet, gradiva.readers.MXNet, fn.readers.mxnet, "index_path", "*.rec"),
+    "numpy": Format(numpy, gradiva.readers.Numpy, fn.readers.numpy, None, "*.npy", numpy_of_theirs),
     "tfrecord": Format(
         tfrecord,
         gradiva.readers.TFRecord,
