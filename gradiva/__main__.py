@@ -1,5 +1,6 @@
 """The command line: `python -m gradiva demo | graph | ops | info | warmup | rec2idx |
-tfrecord2idx`."""
+tfrecord2idx |
+wds2idx`."""
 
 from __future__ import annotations
 

@@ -7,8 +7,9 @@ from gradiva.ops.readers.file import File
 from gradiva.ops.readers.mxnet import MXNet
 from gradiva.ops.readers.numpy import Numpy
 from gradiva.ops.readers.tfrecord.tfrecord import TFRecord
+from gradiva.ops.readers.webdataset.webdataset import Webdataset
 
-__all__ = ["File", "MXNet", "Numpy", "TFRecord"]
+__all__ = ["File", "MXNet", "Numpy", "TFRecord", "Webdataset"]
 
 
 def __getattr__(name: str) -> _NoReturn:

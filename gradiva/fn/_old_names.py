@@ -66,7 +66,6 @@ _GPU_ONLY = {"decoders.inflate", "optical_flow"}
 _READERS = {
     "experimental.readers.fits", "readers.caffe", "readers.caffe2", "readers.coco",
     "readers.nemo_asr", "readers.sequence",
-    "readers.webdataset",
 }  # fmt: skip
 LATER = {
     **dict.fromkeys(_AUDIO, "audio"),

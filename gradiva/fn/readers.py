@@ -5,7 +5,8 @@ from gradiva.ops.readers.file import file
 from gradiva.ops.readers.mxnet import mxnet
 from gradiva.ops.readers.numpy import numpy
 from gradiva.ops.readers.tfrecord.tfrecord import tfrecord
+from gradiva.ops.readers.webdataset.webdataset import webdataset
 
 __getattr__ = absent("readers")
 
-__all__ = ["file", "mxnet", "numpy", "tfrecord"]
+__all__ = ["file", "mxnet", "numpy", "tfrecord", "webdataset"]

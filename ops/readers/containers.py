@@ -19,7 +19,19 @@ from gradiva.eager import extension as op
 from .contents import not_of_the_file
 from .table import Failures
 
-__all__ = ["Containers", "FileFacts", "Places", "read_fully", "refuse_empty", "text_lines"]
+__all__ = [
+    "Containers",
+    "FileFacts",
+    "Places",
+    "read_fully",
+    "refuse_empty",
+    "shares",
+    "text_lines",
+]
+
+
+_LITTLE = 1 << 20
+"""Bytes of a batch that one thread reads."""
 
 
 class FileFacts(NamedTuple):
@@ -72,15 +84,18 @@ class Containers:
                     argument=argument, expected="a file that can be read", got=str(error)
                 ) from error
 
-    def read(self, places: Places, pool: op.WorkerPool, failures: Failures) -> op.Batch:
-        """The bytes of these records, uint8. Records of one file are read in its order."""
-        made = op.Batch.empty(
-            op.BatchShape.of(places.sizes.reshape(-1, 1)), op.SampleType(op.uint8, 1, "", "cpu")
-        )
+    def read(
+        self, places: Places, pool: op.WorkerPool, failures: Failures, dtype: op.DType = op.uint8
+    ) -> op.Batch:
+        """These records as values of a type, 1-D. Records of one file are read in its order."""
+        shape = op.BatchShape.of(places.sizes.reshape(-1, 1) // dtype.itemsize)
+        made = op.Batch.empty(shape, op.SampleType(dtype, 1, "", "cpu"))
         targets = made.batch_shape.views(made.data)
         order = np.lexsort((places.offsets, places.files))
         files = places.files[order]
-        step = max(8, -(-len(order) // (4 * pool.num_threads)))
+        # Little is read faster than threads are woken.
+        parts = 4 * pool.num_threads if places.sizes.sum() > _LITTLE else 1
+        step = max(8, -(-len(order) // parts))
         cuts = np.flatnonzero(np.diff(files)) + 1
         bounds = [0, *cuts.tolist(), len(order)]
         ranges = [
@@ -104,7 +119,8 @@ class Containers:
                     return
                 for sample in samples:
                     try:
-                        read_fully(handle, int(places.offsets[sample]), targets[sample])
+                        target = targets[sample].view(np.uint8)
+                        read_fully(handle, int(places.offsets[sample]), target)
                     except OSError as error:
                         self._fail([sample], number, error, failures)
             finally:
@@ -180,6 +196,13 @@ def text_lines(path: str, argument: str) -> list[str]:
         raise op.OperatorValueError(
             argument=argument, expected="a text file that can be read", got=str(error), file=path
         ) from error
+
+
+def shares(shape: op.BatchShape, pool: op.WorkerPool) -> list[tuple[int, int]]:
+    """Ranges of samples for threads; one range, if there is little to do."""
+    if not len(shape):
+        return []
+    return shape.shares(pool.num_threads) if shape.size > _LITTLE else [(0, len(shape))]
 
 
 def refuse_empty(count: int, containers: Containers, argument: str) -> None:

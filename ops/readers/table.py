@@ -17,10 +17,14 @@ Failures: TypeAlias = "dict[int, op.GradivaError]"
 
 class Records(NamedTuple):
     """What a table has read: a batch for each output, and what could not be read, which is empty
-    there, or zero where the shape is fixed."""
+    there, or zero where the shape is fixed.
+
+    names: of the samples in each output, where they differ from those of the table.
+    """
 
     columns: tuple[op.Batch, ...]
     failures: Failures
+    names: tuple[list[str], ...] | None = None
 
 
 class Table(ABC):

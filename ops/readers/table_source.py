@@ -100,10 +100,11 @@ class TableSource(Source):
         return self._apply_policy(table.read(indices, pool), where)
 
     def _apply_policy(self, records: Records, where: op.Provenance) -> tuple[op.Batch, ...]:
-        columns, failures = records
+        columns, failures, names = records
         self.lost = ()
-        for column in columns:
-            column.provenance = where
+        for number, column in enumerate(columns):
+            own = where if names is None else op.Provenance(where.positions, names[number])
+            column.provenance = own
         if not failures:
             return columns
         for sample, error in failures.items():

@@ -15,7 +15,7 @@ def test_rec2idx(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written = tmp_path / "new.idx"
     assert main(["rec2idx", path, str(written)]) == 0
     assert written.read_text() == Path(index).read_text()
-    assert "4 records" in capsys.readouterr().out
+    assert "4 lines" in capsys.readouterr().out
     Path(path).write_bytes(Path(path).read_bytes()[:-5])
     assert main(["rec2idx", path, str(written)]) == 1
     assert "record 3" in capsys.readouterr().err

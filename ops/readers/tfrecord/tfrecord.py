@@ -11,7 +11,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
-from gradiva.ops.readers.containers import Containers, Places, refuse_empty
+from gradiva.ops.readers.containers import Containers, Places, refuse_empty, shares
 from gradiva.ops.readers.reader_arguments import ReaderArguments, ReaderOptions
 from gradiva.ops.readers.scan_cache import kept_scan
 from gradiva.ops.readers.table import Failures, Records, Table
@@ -107,8 +107,7 @@ class ExampleTable(Table):
                 raw.data, found[part], kinds[part], counts[part], firsts[part], broken[part]
             )
 
-        ranges = raw.batch_shape.shares(pool.num_threads) if len(indices) else []
-        pool.run(parse, ranges)
+        pool.run(parse, shares(raw.batch_shape, pool))
         counts[broken > 0] = 0
         for sample in np.flatnonzero(broken).tolist():
             place = int(broken[sample] - 1 - begins[sample])
@@ -253,7 +252,7 @@ class _Values:
             place = self._found[part], kinds[part], self._counts[part], shape.offsets[part]
             example.fill(self._data, *place, floats, integers)
 
-        pool.run(fill, shape.shares(pool.num_threads) if count else [])
+        pool.run(fill, shares(shape, pool))
         return made
 
     def _strings(self, feature: Feature, sound: Any, pool: op.WorkerPool) -> op.Batch:
@@ -272,7 +271,7 @@ class _Values:
                 self._data, self._firsts[part], sound[part], offsets[part], made.data
             )
 
-        pool.run(copy, made.batch_shape.shares(pool.num_threads) if len(sizes) else [])
+        pool.run(copy, shares(made.batch_shape, pool))
         return made
 
 

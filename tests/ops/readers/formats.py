@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import struct
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -111,7 +113,7 @@ def masked_crc(data: bytes) -> int:
 
 def write_tfrecord(folder: Path, name: str, records: list[bytes]) -> tuple[str, str]:
     """The file and its index."""
-    data, index = b"", ""
+    data, index = bytearray(), ""
     for record in records:
         index += f"{len(data)} {len(record) + 16}\n"
         length = struct.pack("<Q", len(record))
@@ -193,6 +195,40 @@ def numpy_of_theirs(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any
     return {"files": files}, {}, {}
 
 
+def write_tar(
+    path: Path, members: list[tuple[str, bytes]], kind: int = tarfile.USTAR_FORMAT
+) -> None:
+    """An archive without the padding that others have at the end."""
+    with tarfile.open(path, "w", format=kind) as archive:
+        for name, data in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+        size = archive.offset
+    path.write_bytes(path.read_bytes()[: size + 1024])
+
+
+def webdataset(folder: Path, size: int) -> dict[str, Any]:
+    members = []
+    for number in range(size):
+        members += [(f"d/{number}.jpg", payload(number)), (f"d/{number}.cls", b"%d" % number)]
+    write_tar(folder / "data.tar", members)
+    index = [f"v1.2 {size}"]
+    place = 512
+    for number in range(size):
+        parts = []
+        for name, data in members[2 * number : 2 * number + 2]:
+            parts += [name.partition(".")[2], str(place), str(len(data)), name]
+            place += 1024
+        index.append(" ".join(parts))
+    (folder / "data.idx").write_text("\n".join(index) + "\n")
+    return {
+        "paths": str(folder / "data.tar"),
+        "index_paths": str(folder / "data.idx"),
+        "ext": ["jpg", "cls"],
+    }
+
+
 FORMATS = {
     "mxnet": Format(mxnet, gradiva.readers.MXNet, fn.readers.mxnet, "index_path", "*.rec"),
     "numpy": Format(numpy, gradiva.readers.Numpy, fn.readers.numpy, None, "*.npy", numpy_of_theirs),
@@ -203,6 +239,9 @@ FORMATS = {
         "index_path",
         "*.tfrecord",
         tfrecord_of_theirs,
+    ),
+    "webdataset": Format(
+        webdataset, gradiva.readers.Webdataset, fn.readers.webdataset, "index_paths", "*.tar"
     ),
 }
 

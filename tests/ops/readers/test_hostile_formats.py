@@ -39,14 +39,18 @@ def variants(kind: Format, data: dict[str, Any]) -> list[dict[str, Any]]:
     return [data, {name: value for name, value in data.items() if name != kind.indexed}]
 
 
+@pytest.mark.parametrize("every", [pytest.param(True, marks=pytest.mark.full), False])
 @pytest.mark.parametrize("scanned", [False, True])
-def test_cut_at_each_byte(kind: Format, scanned: bool, tmp_path: Path) -> None:
+def test_cut_at_each_byte(kind: Format, scanned: bool, every: bool, tmp_path: Path) -> None:
+    """Of a large file, without `every`: around the ends of blocks, and some in between."""
     data = variants(kind, kind.write(tmp_path, SIZE))
     if scanned and len(data) == 1:
         return
     path = max(tmp_path.glob(kind.files))
     whole = path.read_bytes()
     for size in range(len(whole)):
+        if not every and len(whole) > 1000 and 2 < size % 512 < 510 and size % 61:
+            continue
         path.write_bytes(whole[:size])
         found = outcome(kind, data[scanned], len(whole))
         if isinstance(found, int):
@@ -65,7 +69,7 @@ def test_flipped_bytes(kind: Format, scanned: bool, tmp_path: Path) -> None:
     whole = path.read_bytes()
     drawn = random.Random(5)
     refused = 0
-    for _ in range(400):
+    for _ in range(150):
         bad = bytearray(whole)
         for _ in range(drawn.choice((1, 1, 2, 5))):
             bad[drawn.randrange(len(bad))] = drawn.choice(
@@ -76,7 +80,8 @@ def test_flipped_bytes(kind: Format, scanned: bool, tmp_path: Path) -> None:
         if isinstance(found, str):
             assert path.name in found
             refused += 1
-    assert refused
+    # Of an archive with an index no header is read.
+    assert refused or (kind.files == "*.tar" and not scanned)
 
 
 def test_flipped_index(kind: Format, tmp_path: Path) -> None:
@@ -87,7 +92,7 @@ def test_flipped_index(kind: Format, tmp_path: Path) -> None:
     whole = path.read_bytes()
     files = sum(file.stat().st_size for file in tmp_path.glob(kind.files))
     drawn = random.Random(6)
-    for _ in range(300):
+    for _ in range(120):
         bad = bytearray(whole)
         bad[drawn.randrange(len(bad))] = drawn.choice(b"0123456789 -\n\tx\xff\0")
         path.write_bytes(bad)
