@@ -52,8 +52,9 @@ def mxnet(
         records say that there are n.
 
     Raises:
-        OperatorValueError: for a missing file, and for an index that does not belong to it.
-        OperatorRuntimeError: with the file and the place in it, for a damaged record.
+        OperatorValueError: for a missing file.
+        OperatorRuntimeError: with the file and the place in it, for a damaged record, and for an
+            index that does not belong to the file.
     """
     return op.SampleType(op.uint8, 1, "", "cpu"), op.SampleType(op.float32, 1, "", "cpu")
 
@@ -230,7 +231,7 @@ def _indexed(index: str, paths: list[str], sizes: list[int]) -> op.Int64Array:
         if line:
             good = len(line) == 2 and line[1].isdecimal() and len(line[1]) < 19
             if not good or int(line[1]) >= ends[-1]:
-                raise op.OperatorValueError(
+                raise op.OperatorRuntimeError(
                     argument="index_path",
                     expected="lines of the form 'key offset', with offsets below "
                     f"{ends[-1]}, where {paths[-1]} ends",

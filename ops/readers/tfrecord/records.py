@@ -46,7 +46,7 @@ def scan_records(handle: int, size: int) -> Scan:
 
 
 def indexed_records(index: str, path: str, size: int) -> op.Int64Array:
-    """The same from lines `offset size`. Raises OperatorValueError."""
+    """The same from lines `offset size`. Raises OperatorRuntimeError."""
     found = []
     for number, line in enumerate(text_lines(index, "index_path"), 1):
         words = line.split()
@@ -54,7 +54,7 @@ def indexed_records(index: str, path: str, size: int) -> op.Int64Array:
             continue
         good = len(words) == 2 and all(word.isdecimal() and len(word) < 19 for word in words)
         if not good or int(words[1]) < AROUND or int(words[0]) + int(words[1]) > size:
-            raise op.OperatorValueError(
+            raise op.OperatorRuntimeError(
                 argument="index_path",
                 expected=f"lines of the form 'offset size', of records in the {size} bytes of "
                 f"{path}",

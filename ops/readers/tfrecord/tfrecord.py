@@ -55,10 +55,10 @@ def tfrecord(
         of the feature, (n,) or (n, *shape of an item) where the length differs.
 
     Raises:
-        OperatorValueError: for a missing file, an index that does not belong to it, and features
-            that cannot be.
-        OperatorRuntimeError: with the file and the place in it, for a damaged record, a value of
-            another type or shape, and a missing one without a default.
+        OperatorValueError: for a missing file, and features that cannot be.
+        OperatorRuntimeError: with the file and the place in it, for a damaged record, an index that
+            does not belong to the file, a value of another type or shape, and a missing one without
+            a default.
     """
     return tuple(feature.type for feature in features_of(features).values())
 
@@ -282,7 +282,7 @@ def _open(given: dict[str, Any]) -> ExampleTable:
             argument="skip_cached_images", expected="False in this reader", got="True"
         )
     containers = Containers(given["path"], "path")
-    indices = given["index_path"]
+    indices = given["index_path"] or None
     if indices is not None and len(indices) != len(containers.paths):
         raise op.OperatorValueError(
             argument="index_path",

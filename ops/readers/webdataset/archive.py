@@ -141,7 +141,7 @@ def index_lines(path: str) -> list[str]:
 
 
 def indexed(index: str, path: str, size: int) -> list[list[Component]]:
-    """The samples that an index file tells of. Raises OperatorValueError."""
+    """The samples that an index file tells of. Raises OperatorRuntimeError."""
     lines = text_lines(index, "index_paths")
     head = lines[0].split() if lines else []
     if not head or not head[0].startswith("v"):
@@ -179,6 +179,6 @@ def _components(
         yield Component(extension, int(offset), int(length), name[0] if name else "")
 
 
-def _malformed(index: str, line: int, reason: str) -> op.OperatorValueError:
+def _malformed(index: str, line: int, reason: str) -> op.OperatorRuntimeError:
     facts: dict[str, Any] = {"argument": "index_paths", "file": index}
-    return op.OperatorValueError(f"malformed index file, line {line}: {reason}", **facts)
+    return op.OperatorRuntimeError(f"malformed index file, line {line}: {reason}", **facts)

@@ -61,10 +61,10 @@ def webdataset(
         For each output the bytes of its files, 1-D, in its type.
 
     Raises:
-        OperatorValueError: for a missing archive, an index that does not belong to it, and a sample
+        OperatorValueError: for a missing archive.
+        OperatorRuntimeError: with the archive and the place in it, for a damaged archive, an index
+            that does not belong to it, a file whose size is no multiple of its type's, and a sample
             that lacks a file with "error".
-        OperatorRuntimeError: with the archive and the place in it, for a damaged archive, and for a
-            file whose size is no multiple of its type's.
     """
     return tuple(op.SampleType(dtype, 1, "", "cpu") for dtype in _types(ext, dtypes))
 
@@ -207,7 +207,7 @@ def _open(given: dict[str, Any]) -> SampleTable:
             got=repr(given["missing_component_behavior"]),
         )
     containers = Containers(given["paths"], "paths")
-    indices = given["index_paths"]
+    indices = given["index_paths"] or None
     if indices is not None and len(indices) != len(containers.paths):
         raise op.OperatorValueError(
             argument="index_paths",
@@ -222,7 +222,7 @@ def _open(given: dict[str, Any]) -> SampleTable:
         ):
             chosen = wanted.choose(sample, path)
             if None in chosen and behavior == "error":
-                raise op.OperatorValueError(
+                raise op.OperatorRuntimeError(
                     f"a sample lacks a file for output {chosen.index(None)}: "
                     f"{sample[0].name if sample else 'an empty one'}",
                     argument="ext",

@@ -45,7 +45,7 @@ def test_which_file_goes_where(path: str) -> None:
         [one, one] for one in jpg if one
     ]
     assert read(path, ext=["jpg", "cls"], missing_component_behavior="Skip") == [[b"A", b"0"]]
-    with pytest.raises(OperatorValueError, match=r"lacks a file for output 1.*s/1.jpg"):
+    with pytest.raises(OperatorRuntimeError, match=r"lacks a file for output 1.*s/1.jpg"):
         read(path, ext=["jpg", "cls"], missing_component_behavior="error")
     with pytest.warns(UserWarning, match=r"output 0.*s/0.cls"):
         assert read(path, ext=["jpg;cls"])[:3] == [[b"A"], [b"B"], [b"2"]]
@@ -167,7 +167,7 @@ def test_compressed(tmp_path: Path, mode: Any) -> None:
 def test_bad_indices(path: str, text: str, reason: str, tmp_path: Path) -> None:
     index = tmp_path / "bad.idx"
     index.write_text(text)
-    with pytest.raises(OperatorValueError, match=rf"malformed.*{reason}(?s:.)*bad.idx"):
+    with pytest.raises(OperatorRuntimeError, match=rf"malformed.*{reason}(?s:.)*bad.idx"):
         read(path, ext="jpg", index_paths=str(index))
 
 
@@ -191,4 +191,6 @@ def test_wds2idx(path: str, tmp_path: Path) -> None:
     lines = index.read_text().splitlines()
     assert lines[:2] == ["v1.2 5", "jpg 512 1 s/0.jpg cls 1536 1 s/0.cls"]
     given = {"ext": ["jpg", "cls", "seg.png"]}
-    assert read(path, **given, index_paths=str(index)) == read(path, **given)
+    expected = read(path, **given)
+    assert read(path, **given, index_paths=str(index)) == expected
+    assert read(path, **given, index_paths=[]) == expected
