@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 from typing import Any, NamedTuple
 
@@ -15,9 +14,9 @@ from gradiva.eager.readers.source import source_operator
 from gradiva.ops.image.crop.crop_window import POLICIES, apply_policy
 from gradiva.ops.indexing.slice_region import check_region, region_along, wrapped_axes
 
-from .containers import FileFacts, read_fully, text_lines
+from .containers import FileFacts, read_fully
 from .contents import not_of_the_file, prefetch_files
-from .listing import digest_of
+from .listing import digest_of, list_arrays
 from .npy_header import Header, read_header
 from .reader_arguments import ReaderArguments, ReaderOptions
 from .table import Failures, Records, Table
@@ -284,46 +283,10 @@ def _open(given: dict[str, Any]) -> NumpyTable:
         for name, value in numbers.items()
     }
     region = Region(rows, given["roi_axes"], given["out_of_bounds_policy"])
-    paths = _listed(given)
+    paths = list_arrays(
+        given["file_root"], given["file_filter"], given["file_list"], given["files"]
+    )
     return NumpyTable(paths, region, given["fill_value"], given["cache_header_information"])
-
-
-def _listed(given: dict[str, Any]) -> list[str]:
-    """The paths of the files. Raises OperatorValueError."""
-    root, listed, files = given["file_root"], given["file_list"], given["files"]
-    if listed is not None and files is not None:
-        raise op.OperatorValueError("give either `file_list` or `files`, not both")
-    if files is not None:
-        found, argument = [os.path.join(root or "", file) for file in files], "files"
-    elif listed is not None:
-        folder = os.path.dirname(listed) if root is None else root
-        lines = [line.strip() for line in text_lines(listed, "file_list")]
-        found, argument = [os.path.join(folder, line) for line in lines if line], "file_list"
-    elif root is not None:
-        found, argument = _in_folder(root, given["file_filter"]), "file_root"
-    else:
-        raise op.OperatorValueError("give one of `file_root`, `file_list` and `files`")
-    if not found:
-        raise op.OperatorValueError(
-            argument=argument, expected="at least one file", got="none", file=listed or root
-        )
-    return found
-
-
-def _in_folder(root: str, pattern: str) -> list[str]:
-    """Files in the folder, then those in the folders in it."""
-    try:
-        folders = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
-        return [
-            os.path.join(folder, name)
-            for folder in (root, *(os.path.join(root, name) for name in folders))
-            for name in sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
-            if fnmatch.fnmatchcase(name, pattern)
-        ]
-    except OSError as error:
-        raise op.OperatorValueError(
-            argument="file_root", expected="a folder that can be read", got=str(error)
-        ) from error
 
 
 Numpy = reader_class("Numpy", numpy)
