@@ -16,7 +16,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .contents import not_of_the_file
+from .contents import not_of_the_file, without_bytes
 from .table import Failures
 
 __all__ = [
@@ -87,7 +87,8 @@ class Containers:
     def read(
         self, places: Places, pool: op.WorkerPool, failures: Failures, dtype: op.DType = op.uint8
     ) -> op.Batch:
-        """These records as values of a type, 1-D. Records of one file are read in its order."""
+        """These records as values of a type, 1-D; what failed, now or before, is empty. Records of
+        one file are read in its order."""
         shape = op.BatchShape.of(places.sizes.reshape(-1, 1) // dtype.itemsize)
         made = op.Batch.empty(shape, op.SampleType(dtype, 1, "", "cpu"))
         targets = made.batch_shape.views(made.data)
@@ -127,7 +128,7 @@ class Containers:
                 os.close(handle)
 
         pool.run(read, ranges)
-        return made
+        return without_bytes(made, list(failures)) if failures else made
 
     def places(self, places: Places) -> list[str]:
         """The names of these records."""

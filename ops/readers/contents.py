@@ -50,10 +50,10 @@ def read_files(
         for handle in handles:
             if handle >= 0:
                 os.close(handle)
-    return _without_bytes(batch, list(failures)) if failures else batch
+    return without_bytes(batch, list(failures)) if failures else batch
 
 
-def _without_bytes(batch: op.Batch, samples: list[int]) -> op.Batch:
+def without_bytes(batch: op.Batch, samples: list[int]) -> op.Batch:
     """The batch, in which these samples are empty."""
     laid = batch.batch_shape
     shapes = laid.shapes.copy()

@@ -17,7 +17,7 @@ Failures: TypeAlias = "dict[int, op.GradivaError]"
 
 class Records(NamedTuple):
     """What a table has read: a batch for each output, and what could not be read, which is empty
-    there, or zero where the shape is fixed.
+    there, or zeros or a default where the shape is fixed.
 
     names: of the samples in each output, where they differ from those of the table.
     """

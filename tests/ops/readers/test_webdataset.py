@@ -194,3 +194,13 @@ def test_wds2idx(path: str, tmp_path: Path) -> None:
     expected = read(path, **given)
     assert read(path, **given, index_paths=str(index)) == expected
     assert read(path, **given, index_paths=[]) == expected
+
+
+def test_what_cannot_be_read_is_empty(path: str) -> None:
+    """And never what lay in the memory before."""
+    reader = readers.Webdataset(paths=path, ext=["jpg", "cls"], on_error="replace")
+    Path(path).write_bytes(Path(path).read_bytes()[:-9])
+    with Quarantine(warns=False) as bad:
+        (columns,) = reader.next_epoch(batch_size=5)
+    assert bad.total == 5
+    assert [sample.size for column in columns for sample in column.arrays()] == [0] * 10
