@@ -1,8 +1,9 @@
 """Runs the core tests on the oldest and the newest other Python that this machine has.
 
-The oldest gets the oldest versions that pyproject.toml allows of all dependencies, the newest the
-newest ones. Run it with a Python in which gradiva is installed: `.venv/bin/python
-.ci/other_pythons.py [oldest] [newest]`. It leaves `.venv-oldest` and `.venv-newest`.
+Both run at once. The oldest gets the oldest versions that pyproject.toml allows of all
+dependencies, the newest the newest ones. Run it with a Python in which gradiva is installed:
+`.venv/bin/python .ci/other_pythons.py [oldest] [newest]`. It leaves `.venv-oldest` and
+`.venv-newest`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib.metadata import metadata, requires
 from pathlib import Path
@@ -44,11 +47,13 @@ def main(wanted: list[str]) -> int:
     if not others:
         print("There is no other Python here that gradiva supports: nothing was run.")
         return 0
-    results = []
+    runs: list[tuple[list[Python], str, list[str]]] = []
     if "oldest" in wanted:
-        results.append(try_in_turn(others, "oldest", oldest_allowed()))
+        runs.append((others, "oldest", oldest_allowed()))
     if "newest" in wanted:
-        results.append(try_in_turn(others[::-1], "newest", []))
+        runs.append((others[::-1], "newest", []))
+    with ThreadPoolExecutor() as at_once:
+        results = list(at_once.map(lambda run: try_in_turn(*run), runs))
     print("\nOther versions of Python:")
     for line, _ in results:
         print(f"  {line}")
@@ -129,22 +134,28 @@ def try_in_turn(pythons: list[Python], which: str, pins: list[str]) -> tuple[str
 
 
 def run_tests(python: Python, which: str, program: str) -> tuple[str, bool]:
-    """Run the selection, and end it where it hangs."""
+    """Run the selection, and end it where it hangs. What it prints is shown as a whole."""
     what = f"{python}, {which} dependencies ({installed(program)})"
-    print(f"\nThe core tests on {what}", flush=True)
     began = time.monotonic()
     # Stacks can be asked for to the end, also when pytest itself is done.
     surroundings = {**os.environ, "PYTHONFAULTHANDLER": "1"}
-    with subprocess.Popen(
-        [program, "-m", "pytest", "-m", SELECTION],
-        cwd=ROOT,
-        env=surroundings,
-        start_new_session=True,
-    ) as process:
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as printed,
+        subprocess.Popen(
+            [program, "-m", "pytest", "-m", SELECTION],
+            cwd=ROOT,
+            env=surroundings,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        ) as process,
+    ):
         try:
             code = process.wait(LIMIT_S)
         except subprocess.TimeoutExpired:
             code = end(process)
+        printed.seek(0)
+        print(f"\nThe core tests on {what}\n{printed.read()}", flush=True)
     took = f"{time.monotonic() - began:.0f} s"
     return f"{what}: {'passed' if code == 0 else f'FAILED with {code}'}, {took}", code == 0
 

@@ -34,12 +34,12 @@ dali_types: Any = lazy_module("nvidia.dali.types", "nvidia-dali-cuda120")
 AHEAD = 2
 """Batches that a pipeline has ready before the clock starts."""
 
-_MOVED = ("images", "others", "grey", "floats", "planes", "mosaic", "video", "classes", "numbers",
+_MOVED = ("images", "others", "gray", "floats", "planes", "mosaic", "video", "classes", "numbers",
           "points")  # fmt: skip
 """Inputs that go to the GPU; the others are arguments, which are planned with on the host."""
 
 EXTRA: dict[str, Callable[[Any, Any, Any], Any]] = {
-    "resize, normalise": lambda m, t, d: m.crop_mirror_normalize(
+    "resize, normalize": lambda m, t, d: m.crop_mirror_normalize(
         m.resize(d.images, size=(224, 224)), mean=MEAN, std=STD, dtype=t.FLOAT16
     ),
     "crop_mirror_normalize, to float16": lambda m, t, d: m.crop_mirror_normalize(

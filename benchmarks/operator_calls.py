@@ -39,7 +39,7 @@ def inputs_for(as_batch: Callable[..., Any]) -> SimpleNamespace:
     return SimpleNamespace(
         images=as_batch(list(images(HEIGHT, WIDTH, 3)), layout="HWC"),
         others=as_batch(list(images(HEIGHT, WIDTH, 3)), layout="HWC"),
-        grey=as_batch(list(images(HEIGHT, WIDTH, 1)), layout="HWC"),
+        gray=as_batch(list(images(HEIGHT, WIDTH, 1)), layout="HWC"),
         floats=as_batch(list(images(HEIGHT, WIDTH, 3, dtype=np.float32)), layout="HWC"),
         planes=as_batch(list(images(3, HEIGHT, WIDTH)), layout="CHW"),
         mosaic=as_batch(list(images(HEIGHT, WIDTH)), layout="HW"),
@@ -102,7 +102,7 @@ CALLS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "transpose, planes": lambda m, t, d: m.transpose(d.planes, perm=[1, 2, 0]),
     "reshape": lambda m, t, d: m.reshape(d.images, shape=[-1, 3]),
     "reinterpret": lambda m, t, d: m.reinterpret(d.images, dtype=t.INT8),
-    "squeeze": lambda m, t, d: m.squeeze(d.grey, axis_names="C"),
+    "squeeze": lambda m, t, d: m.squeeze(d.gray, axis_names="C"),
     "expand_dims": lambda m, t, d: m.expand_dims(d.images, axes=[0]),
     "sphere": lambda m, t, d: m.sphere(d.images),
     "water": lambda m, t, d: m.water(d.images),
@@ -110,7 +110,7 @@ CALLS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "crop_mirror_normalize": lambda m, t, d: m.crop_mirror_normalize(
         d.images, crop=(224, 224), mirror=1, **_RGB
     ),
-    # Colour and intensity
+    # Color and intensity
     "brightness": lambda m, t, d: m.brightness(d.images, brightness=1.2),
     "contrast": lambda m, t, d: m.contrast(d.images, contrast=1.2),
     "brightness_contrast": lambda m, t, d: m.brightness_contrast(
@@ -124,7 +124,7 @@ CALLS: dict[str, Callable[[Any, Any, Any], Any]] = {
         d.images, image_type=t.RGB, output_type=t.YCbCr
     ),
     "equalize": lambda m, t, d: m.equalize(d.images),
-    "clahe": lambda m, t, d: m.clahe(d.grey, tiles_x=4, tiles_y=4, clip_limit=2.0),
+    "clahe": lambda m, t, d: m.clahe(d.gray, tiles_x=4, tiles_y=4, clip_limit=2.0),
     "lookup_table": lambda m, t, d: m.lookup_table(
         d.images, keys=list(range(256)), values=_TABLE, dtype=t.UINT8
     ),
@@ -173,7 +173,7 @@ CALLS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "cast, to bytes": lambda m, t, d: m.cast(d.floats, dtype=t.UINT8),
     "cast_like": lambda m, t, d: m.cast_like(d.images, d.numbers),
     "cat": lambda m, t, d: m.cat(d.images, d.others),
-    "cat, of channels": lambda m, t, d: m.cat(d.images, d.grey, axis=2),
+    "cat, of channels": lambda m, t, d: m.cat(d.images, d.gray, axis=2),
     "stack": lambda m, t, d: m.stack(d.images, d.others),
     "one_hot": lambda m, t, d: m.one_hot(d.classes, num_classes=8, axis=0),
     "full": lambda m, t, d: m.full(d.labels, shape=[1, 1]),

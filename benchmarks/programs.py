@@ -49,7 +49,7 @@ def train(f: Any, t: Any, files: Any, **where: Any) -> Any:
     return finish(f, t, cut(f, t, files, **where))
 
 
-def train_with_colour(f: Any, t: Any, files: Any, **where: Any) -> Any:
+def train_with_color(f: Any, t: Any, files: Any, **where: Any) -> Any:
     images = f.color_twist(
         cut(f, t, files, **where),
         hue=f.random.uniform(range=[-18.0, 18.0]),
@@ -62,8 +62,8 @@ def train_with_colour(f: Any, t: Any, files: Any, **where: Any) -> Any:
 
 PIPELINES: dict[str, Callable[..., Any]] = {
     "decode": decode,
-    "val: resize 256, crop 224, normalise": val,
-    "resize 224, brightness, mirror, normalise": augmented,
-    "train: random crop to 224, mirror, normalise": train,
-    "train with colour and blur": train_with_colour,
+    "val: resize 256, crop 224, normalize": val,
+    "resize 224, brightness, mirror, normalize": augmented,
+    "train: random crop to 224, mirror, normalize": train,
+    "train with color and blur": train_with_color,
 }

@@ -121,7 +121,7 @@ def main() -> None:
     if options.only:
         return
     rates = {found["name"]: found["ours"] for found in rows}
-    share = rates["val: resize 256, crop 224, normalise"] / rates["decode"]
+    share = rates["val: resize 256, crop 224, normalize"] / rates["decode"]
     print(f"val runs at {share:.2f} of our own decoding")
     save("recipes", rows)
 

@@ -69,7 +69,7 @@ def measured(turn: int) -> dict[str, Any]:
 
 
 def pipeline(batch_size: int = 4, shuffle: bool = True) -> gradiva.Pipeline:
-    """Decode, resize, mirror at random, crop and normalise."""
+    """Decode, resize, mirror at random, crop and normalize."""
     pipe = gradiva.Pipeline(batch_size=batch_size, num_threads=2, enable_memory_stats=True, seed=1)
     with pipe:
         files, labels = fn.readers.file(file_root=str(PHOTOGRAPHS), random_shuffle=shuffle)

@@ -1,6 +1,6 @@
 """From calls to graphs, and from graphs to running pipelines.
 
-`trace` records a function as a Graph, `compile` makes one that runs optimised, and
+`trace` records a function as a Graph, `compile` makes one that runs optimized, and
 `reader.next_epoch(capture=True)` captures a running loop. `optimize` runs the compiler's passes on
 a graph; `before_after` makes a picture of both.
 """

@@ -10,20 +10,26 @@ The same function of batches, called inside a function decorated with `pipeline_
 prefetching pipeline with the same bits.
 """
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from gradiva import auto_aug as auto_aug
 from gradiva import backend as backend
+from gradiva import backend_impl as backend_impl
 from gradiva import capture as capture
 from gradiva import checkpoint as checkpoint
 from gradiva import data_node as data_node
 from gradiva import decoders as decoders
 from gradiva import experimental as experimental
 from gradiva import extension as extension
+from gradiva import external_source as external_source
 from gradiva import fn as fn
 from gradiva import io as io
 from gradiva import math as math
 from gradiva import noise as noise
 from gradiva import op_classes as op_classes
 from gradiva import ops as ops
+from gradiva import pickling as pickling
 from gradiva import pipeline as pipeline
 from gradiva import plugin as plugin
 from gradiva import plugin_manager as plugin_manager
@@ -62,9 +68,12 @@ from gradiva.eager.support.errors import GradivaError as GradivaError
 from gradiva.eager.support.errors import OperatorRuntimeError as OperatorRuntimeError
 from gradiva.eager.support.errors import OperatorTypeError as OperatorTypeError
 from gradiva.eager.support.errors import OperatorValueError as OperatorValueError
+from gradiva.eager.types.dali_types import DALIDataType as _DALIDataType
 from gradiva.eager.types.device import Device as Device
 from gradiva.eager.types.device import device as device
 from gradiva.eager.types.dtypes import DType as DType
+from gradiva.eager.types.dtypes import ImageType as ImageType
+from gradiva.eager.types.dtypes import InterpType as InterpType
 from gradiva.eager.types.dtypes import bfloat16 as bfloat16
 from gradiva.eager.types.dtypes import bool_ as bool_
 from gradiva.eager.types.dtypes import dtype as dtype
@@ -87,12 +96,25 @@ from gradiva.eager.values.indexing import newaxis as newaxis
 from gradiva.eager.values.tensor import Tensor as Tensor
 from gradiva.eager.values.tensor import as_tensor as as_tensor
 from gradiva.eager.values.tensor import tensor as tensor
+from gradiva.fn._old_names import absent as _absent
 from gradiva.operators import *  # noqa: F403
 from gradiva.ops.decoders.image.imread import imread as imread
 from gradiva.ops.external_source.external_source_object import ExternalSource as ExternalSource
 from gradiva.ops.python_function.prefetchable import prefetchable as prefetchable
 
+DataType = _DALIDataType
+"""The types of elements and arguments, by their names and numbers."""
+
 bool = bool_
 """The element type, as it is called in dynamic mode."""
 
 __version__ = "0.1.0"
+
+if _TYPE_CHECKING:
+    from gradiva import compat as compat
+else:
+    _missing = _absent("", "gradiva")
+
+    def __getattr__(name: str) -> object:
+        """`compat` is loaded when it is asked for; some names say what they wait for."""
+        return _import_module("gradiva.compat") if name == "compat" else _missing(name)

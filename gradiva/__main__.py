@@ -1,6 +1,5 @@
-"""The command line: `python -m gradiva demo | graph | ops | info | warmup | rec2idx |
-tfrecord2idx |
-wds2idx`."""
+"""The command line: `python -m gradiva demo | run | check | graph | ops | info | warmup | rec2idx |
+tfrecord2idx | wds2idx`."""
 
 from __future__ import annotations
 
@@ -12,6 +11,7 @@ from collections.abc import Sequence
 
 import gradiva
 from gradiva import demo, graph, index_files, listing, warmup
+from gradiva.compat import check_scripts, run_script
 from gradiva.eager.cuda.cupy_runtime import count_gpus
 from gradiva.eager.cuda.requirements import missing
 from gradiva.eager.jit.kernel_cache import cache_folder, why_no_cache_folder
@@ -28,16 +28,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     demo.add_arguments(commands.add_parser("demo", help="the whole story on real photographs"))
+    commands.add_parser("run", help="run a script that imports nvidia.dali, unchanged")
+    check_scripts.add_arguments(
+        commands.add_parser("check", help="what of a script for nvidia.dali is here")
+    )
     graph.add_arguments(commands.add_parser("graph", help="show the graph of a pipeline in a file"))
     listing.add_arguments(commands.add_parser("ops", help="list the operators, or show one"))
     commands.add_parser("info", help="versions, threads and folders")
     commands.add_parser("warmup", help="compile the kernels ahead of time")
     for name, (help_text, _) in index_files.COMMANDS.items():
         index_files.add_arguments(commands.add_parser(name, help=help_text))
-    given = parser.parse_args(arguments)
+    whole = list(sys.argv[1:] if arguments is None else arguments)
+    if whole[:1] == ["run"]:  # what follows the script belongs to the script
+        return run_script.main(whole[1:])
+    given = parser.parse_args(whole)
     try:
         if given.command == "demo":
             return demo.run(given)
+        if given.command == "check":
+            return check_scripts.run(given)
         if given.command == "graph":
             return graph.run(given)
         if given.command == "ops":

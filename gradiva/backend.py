@@ -1,4 +1,5 @@
-"""Settings of memory under the names that scripts import from the reference's `backend`.
+"""What scripts import from the reference's `backend`: outputs of pipelines, schemas of operators,
+and settings of memory.
 
 Functions win over the environment variables of the same meaning; docs/memory.md has them all.
 Each raises OperatorTypeError for what is no number, and OperatorValueError for what is out of
@@ -9,27 +10,52 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradiva.capture.pipeline.outputs import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 from gradiva.eager.cuda.cupy_runtime import count_gpus, gpu_of, known_gpus
 from gradiva.eager.runtime.host_memory import MemoryStats, pool
 from gradiva.eager.runtime.memory_settings import settings
-from gradiva.eager.support.errors import OperatorRuntimeError, annotate_error
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError, annotate_error
 from gradiva.eager.support.validation import integer
 from gradiva.eager.types.device import Device
 from gradiva.eager.values.buffers import gpu_named
+from gradiva.eager.values.capsules import CUDA, capsule_device, is_capsule
+from gradiva.plugin_manager import load_directory as LoadDirectory
+from gradiva.plugin_manager import load_library as LoadLibrary
+from gradiva.schemas import (
+    GetSchema,
+    OpSchema,
+    RegisteredCPUOps,
+    RegisteredGPUOps,
+    RegisteredMixedOps,
+    TryGetSchema,
+)
 
 __all__ = [
+    "CheckDLPackCapsule",
     "GetCUDADeviceCount",
     "GetDeviceBufferGrowthFactor",
     "GetHostBufferGrowthFactor",
     "GetHostBufferShrinkThreshold",
+    "GetSchema",
+    "LoadDirectory",
+    "LoadLibrary",
     "MemoryStats",
+    "OpSchema",
     "PreallocateDeviceMemory",
     "PreallocatePinnedMemory",
+    "RegisteredCPUOps",
+    "RegisteredGPUOps",
+    "RegisteredMixedOps",
     "ReleaseUnusedMemory",
     "SetBufferGrowthFactor",
     "SetDeviceBufferGrowthFactor",
     "SetHostBufferGrowthFactor",
     "SetHostBufferShrinkThreshold",
+    "TensorCPU",
+    "TensorGPU",
+    "TensorListCPU",
+    "TensorListGPU",
+    "TryGetSchema",
     "memory_stats",
 ]
 
@@ -104,6 +130,18 @@ def PreallocateDeviceMemory(bytes: int, device_id: int = 0) -> None:  # noqa: N8
 def GetCUDADeviceCount() -> int:  # noqa: N802
     """GPUs that gradiva can use: 0 without CuPy or without a driver."""
     return count_gpus()
+
+
+def CheckDLPackCapsule(capsule: object) -> tuple[bool, bool]:  # noqa: N802
+    """Whether this is a DLPack capsule that nobody has taken yet, and whether its memory is that
+    of a GPU."""
+    if not is_capsule(capsule):
+        return False, False
+    try:
+        kind, _ = capsule_device(capsule)
+    except OperatorValueError:
+        return False, False
+    return True, kind == CUDA
 
 
 def memory_stats() -> MemoryStats:

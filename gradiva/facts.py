@@ -14,9 +14,22 @@ from typing import Any
 
 from gradiva import fn
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.fn._old_names import later
+from gradiva.fn._old_names import later, renamed
 
-__all__ = ["Fact", "Given", "deprecated", "facts", "later", "operator_of", "reached"]
+__all__ = [
+    "VERSION",
+    "Fact",
+    "Given",
+    "deprecated",
+    "facts",
+    "later",
+    "operator_of",
+    "reached",
+    "renamed",
+]
+
+VERSION = "2.4.0"
+"""The version of the reference: whose names and arguments these are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.facts import Fact, facts, later, operator_of, reached
 
-__all__ = ["add_arguments", "coverage_lines", "run"]
+__all__ = ["add_arguments", "coverage_lines", "devices_here", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +67,8 @@ def _find(name: str) -> OperatorBase:
     raise OperatorValueError(f"there is no operator {name!r}{hint}")
 
 
-def _devices(operator: OperatorBase) -> tuple[str, ...]:
+def devices_here(operator: OperatorBase) -> tuple[str, ...]:
+    """Where an operator can run."""
     return ("cpu", "gpu") if operator.name in ON_GPU else devices_of(operator)
 
 
@@ -100,7 +101,7 @@ def _one_operator(name: str) -> Iterator[str]:
     operator = _find(name)
     fewest, most = operator.min_inputs, operator.max_inputs
     inputs = str(fewest) if fewest == most else f"{fewest} to {most}"
-    places = "on the CPU and on GPUs" if len(_devices(operator)) > 1 else "on the CPU"
+    places = "on the CPU and on GPUs" if len(devices_here(operator)) > 1 else "on the CPU"
     yield f"{operator.name}: {inputs} input{'' if inputs == '1' else 's'}, {places}"
     yield ""
     yield inspect.cleandoc(operator.__doc__ or "")
@@ -138,7 +139,7 @@ def coverage_lines(name: str | None = None) -> Iterator[str]:
 def _coverage(fact: Fact, operator: OperatorBase | None) -> str:
     if operator is None:
         return f"missing: waits for {later(fact.name) or 'nobody knows what'}"
-    here = _devices(operator)
+    here = devices_here(operator)
     absent = [device for device in fact.devices if device not in here]
     present = [device for device in here if device in fact.devices or device == "cpu"]
     devices = " ".join(present) + (f" (not {', '.join(absent)})" if absent else "")

@@ -14,22 +14,25 @@ from types import ModuleType
 from typing import Any
 
 from gradiva import fn
+from gradiva.dl_tensor_function import dl_tensor_python_function
 from gradiva.eager.operators.arguments import check_names, is_edge
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.signature import Signatures, named
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, annotate_error
-from gradiva.eager.values.value import Value
+from gradiva.eager.types.dtypes import DTypeLike
 from gradiva.facts import deprecated, later, operator_of
-from gradiva.fn._old_names import LATER
+from gradiva.fn._old_names import AWAITED, LATER
 from gradiva.ops.class_names import attributes_of, classes, waiting
+from gradiva.ops.python_function.python_function import python_function
 
-__all__ = ["Compose", "OperatorClass", "class_of", "publish"]
+__all__ = ["Compose", "Constant", "DLTensorPythonFunction", "OperatorClass", "class_of", "publish"]
 
 _WORDS = {
     "bbox": "BBox",
     "coco": "COCO",
     "mfcc": "MFCC",
     "mxnet": "MXNet",
+    "rms": "RMS",
     "roi": "ROI",
     "ssd": "SSD",
     "tfrecord": "TFRecord",
@@ -64,7 +67,7 @@ class OperatorClass:
             twice = given.keys() & keywords.keys()
             if twice:
                 raise OperatorTypeError(f"argument `{min(twice)}` is given twice")
-            self.arguments = {**given, **keywords}
+            self.arguments = self.operator.modern({**given, **keywords})
             known = self.operator.arguments
             # Required arguments may come with the call.
             here = {
@@ -91,40 +94,19 @@ class OperatorClass:
         return bool(self.arguments.get("preserve", False))
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
-        """What the function returns for these inputs. Where an input is a list of batches or
-        symbols, it is called for each of them (other inputs are shared), and a list comes back."""
-        twice = [name for name in keywords if self.arguments.get(name) is not None]
-        if twice:
-            with annotate_error(f"ops.{type(self).__name__}"):
+        """What the function returns for these inputs."""
+        with annotate_error(f"ops.{type(self).__name__}"):
+            keywords = self.operator.modern(keywords)
+            twice = [name for name in keywords if self.arguments.get(name) is not None]
+            if twice:
                 raise OperatorValueError(
                     "it was given to the constructor already", argument=twice[0]
                 )
-        given = {**self.arguments, **keywords}
-        function = type(self).function
-        sets = [len(value) for value in inputs if _is_set(value)]
-        if not sets:
-            return function(*inputs, **given)
-        if len(set(sets)) > 1:
-            with annotate_error(f"ops.{type(self).__name__}"):
-                raise OperatorValueError(
-                    "inputs that are lists have one length", expected=str(sets[0]), got=str(sets)
-                )
-        return [
-            function(*[value[index] if _is_set(value) else value for value in inputs], **given)
-            for index in range(sets[0])
-        ]
+        return type(self).function(*inputs, **{**self.arguments, **keywords})
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
         return f"ops.{type(self).__name__}({given})"
-
-
-def _is_set(value: Any) -> bool:
-    return (
-        isinstance(value, list | tuple)
-        and bool(value)
-        and all(isinstance(item, Value) for item in value)
-    )
 
 
 class Compose:
@@ -185,6 +167,40 @@ def class_of(
     return type(name, (OperatorClass,), fields)
 
 
+class Constant:
+    """The class spelling of `fn.constant`, whose arguments these are; name, preserve: accepted."""
+
+    def __init__(
+        self,
+        device: Any = "cpu",
+        *,
+        name: str | None = None,
+        preserve: bool = False,
+        fdata: Sequence[float] | float | None = None,
+        idata: Sequence[int] | int | None = None,
+        shape: Sequence[int] | None = None,
+        dtype: DTypeLike | None = None,
+        layout: str | None = None,
+    ) -> None:
+        self.device, self.name, self.preserve = device, name, preserve
+        self.arguments: dict[str, Any] = {
+            "fdata": fdata, "idata": idata, "shape": shape, "dtype": dtype, "layout": layout,
+        }  # fmt: skip
+
+    def __call__(self) -> Any:
+        return fn.constant(device=self.device, **self.arguments)
+
+
+class DLTensorPythonFunction(
+    class_of("DLTensorPythonFunction", dl_tensor_python_function, python_function)  # type: ignore[misc]
+):
+    """The class spelling of `fn.dl_tensor_python_function`."""
+
+    def __init__(self, *arguments: Any, synchronize_stream: bool = True, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.synchronize_stream = synchronize_stream
+
+
 def _class_name(name: str) -> str:
     return "".join(_WORDS.get(word, word.capitalize()) for word in name.split("_"))
 
@@ -203,16 +219,19 @@ def _functions(module: ModuleType, prefix: str = "") -> Iterator[tuple[str, Any]
 
 def publish() -> None:
     """Put the classes of all operators where `gradiva.ops` finds them."""
-    classes["Compose"] = Compose
+    classes["Compose"], classes["Constant"] = Compose, Constant
+    classes["DLTensorPythonFunction"] = DLTensorPythonFunction
     for name, function in _functions(fn):
         classes[name] = class_of(name.rpartition(".")[2], function)
         package = name.rpartition(".")[0]
         if package:
             _ensure(package)
-    for name in {*LATER, *deprecated()}:
+    for name in {*LATER, *AWAITED, *deprecated()}:
         reason = later(name)
         if reason is not None:
             package, _, last = name.rpartition(".")
+            if package:
+                _ensure(package)
             waiting[f"{package}.{_class_name(last)}".lstrip(".")] = reason
 
 

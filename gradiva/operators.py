@@ -1,6 +1,6 @@
 """The operators of both modes, `gradiva.resize` and `gradiva.fn.resize`: one line each."""
 
-from gradiva.capture.recording.recorder import per_sample as _per_sample
+from gradiva.capture.recording.free_calls import per_recorded_sample as _per_sample
 from gradiva.ops.arrays.cast import cast as cast
 from gradiva.ops.arrays.cast import cast_like as cast_like
 from gradiva.ops.arrays.concatenate import cat as cat
@@ -28,18 +28,18 @@ from gradiva.ops.boxes.bbox_rotate import bbox_rotate as bbox_rotate
 from gradiva.ops.boxes.box_encoder import box_encoder as box_encoder
 from gradiva.ops.boxes.random_bbox_crop import random_bbox_crop as random_bbox_crop
 from gradiva.ops.decoders.image.peek_image_shape import peek_image_shape as peek_image_shape
-from gradiva.ops.image.color.brightness import brightness as brightness
+from gradiva.ops.image.color.brightness_contrast import brightness as brightness
 from gradiva.ops.image.color.brightness_contrast import brightness_contrast as brightness_contrast
+from gradiva.ops.image.color.brightness_contrast import contrast as contrast
 from gradiva.ops.image.color.clahe import clahe as clahe
 from gradiva.ops.image.color.color_space_conversion import (
     color_space_conversion as color_space_conversion,
 )
-from gradiva.ops.image.color.color_twist import color_twist as color_twist
-from gradiva.ops.image.color.contrast import contrast as contrast
 from gradiva.ops.image.color.equalize import equalize as equalize
-from gradiva.ops.image.color.hsv import hsv as hsv
+from gradiva.ops.image.color.hue import color_twist as color_twist
+from gradiva.ops.image.color.hue import hsv as hsv
 from gradiva.ops.image.color.hue import hue as hue
-from gradiva.ops.image.color.saturation import saturation as saturation
+from gradiva.ops.image.color.hue import saturation as saturation
 from gradiva.ops.image.crop.crop import crop as crop
 from gradiva.ops.image.crop.flip import flip as flip
 from gradiva.ops.image.crop.roi_random_crop import roi_random_crop as roi_random_crop

@@ -4,6 +4,7 @@ photographs of the package, a generator that starts anew for each test."""
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -19,13 +20,26 @@ from gradiva.eager.cuda import cupy_runtime
 from gradiva.eager.jit.jit import Kernel
 from gradiva.eager.random.step import _step
 from gradiva.eager.runtime.closer import closer
+from gradiva.eager.runtime.worker_pool import default_num_threads
 
 from . import tiers
 
 ORACLE = Path(__file__).parent / "oracle"
 
 
+WORKER = "PYTEST_XDIST_WORKER" in os.environ
 MANY_OBJECTS = 50_000
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads its options
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Plain `pytest`, the whole quick tier, is shared by the processors, unless `-n` is given."""
+    options = config.option
+    whole = config.args_source is not config.ArgsSource.ARGS and not options.keyword
+    asked = getattr(options, "numprocesses", 1) is not None or options.collectonly or options.usepdb
+    if options.markexpr == tiers.QUICK and whole and not asked and not WORKER:
+        options.numprocesses = min(4, default_num_threads())
+        options.dist = "loadgroup"
 
 
 def pytest_configure(config: pytest.Config) -> None:

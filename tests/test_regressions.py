@@ -11,7 +11,7 @@ import pytest
 
 import gradiva
 from gradiva import fn, random, readers
-from gradiva.capture.recording.recorder import WholeBatch
+from gradiva.capture.recording.data_node import WholeBatch
 from gradiva.eager.operators.cases import samples
 from gradiva.ops.image.resample.taps import TRIANGULAR, _spread, axis_taps
 
@@ -271,4 +271,4 @@ def test_a_tensor_for_a_fixed_argument() -> None:
 def test_an_axis_without_outputs_has_a_filter(antialias: int) -> None:
     """The extent of the output was divided by: the filter was endless, its number of taps junk."""
     assert _spread(0, 0.0, 5.0, antialias) == (5.0 if antialias else 1.0)
-    assert axis_taps(50, 0, 0.0, 5.0, TRIANGULAR, antialias) == (10 if antialias else 2)
+    assert axis_taps((50, 0, 0.0, 5.0, TRIANGULAR, antialias)) == (10 if antialias else 2)

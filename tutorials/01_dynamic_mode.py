@@ -129,7 +129,7 @@ np.testing.assert_array_equal(turned.at(3), square.at(3))
 turned
 
 # %% [markdown]
-# If the numbers do not fit the batch, the error tells what was expected and what came. A misspelt
+# If the numbers do not fit the batch, the error tells what was expected and what came. A misspelled
 # name is found too; a type checker such as mypy finds it before you run the code.
 
 # %%
@@ -191,7 +191,7 @@ assert ready.shape[0] == (3, 80, 80)
 ready
 
 # %% [markdown]
-# Operators read the layout. Colours need three channels, which a plain `HW` image does not have:
+# Operators read the layout. Colors need three channels, which a plain `HW` image does not have:
 
 # %%
 with refused():

@@ -29,7 +29,7 @@ photographs = str(Path(gradiva.__file__).parent / "photographs")
 # %% [markdown]
 # ## The function, in dynamic mode
 #
-# It decodes files, changes their colours at random, crops, mirrors at random, and makes floats with
+# It decodes files, changes their colors at random, crops, mirrors at random, and makes floats with
 # channels first: a usual recipe.
 
 
@@ -124,7 +124,7 @@ pipe.graph
 
 # %% [markdown]
 # Compare with what you wrote: `crop_mirror_normalize` was taken apart, and its crop was moved
-# before the colours. Now colours are computed for pixels that are kept, and for no others. Tutorial
+# before the colors. Now colors are computed for pixels that are kept, and for no others. Tutorial
 # 03 follows these steps.
 
 # %%
@@ -163,7 +163,7 @@ counter.close()
 # %% [markdown]
 # While you train on one batch, three others are made. If your loop stops for a moment, so does the
 # thread: the queue is full. `trace` records who did what, and when. In the picture each line is a
-# thread, and grey is waiting. Here the user's thread waits all the time: it does nothing with the
+# thread, and gray is waiting. Here the user's thread waits all the time: it does nothing with the
 # batches, so making them is the bottleneck.
 
 # %%
@@ -243,8 +243,8 @@ assert losses[-1] < losses[0] / 2
 
 # %%
 folders = sorted(path.name for path in Path(photographs).iterdir() if path.is_dir())
-learnt = gradiva.as_batch(weights.T.reshape(5, 32, 32, 3), layout="HWC")
-gradiva.show(learnt, labels=folders, columns=5, size=128)
+learned = gradiva.as_batch(weights.T.reshape(5, 32, 32, 3), layout="HWC")
+gradiva.show(learned, labels=folders, columns=5, size=128)
 
 # %% [markdown]
 # ## Stop, and go on

@@ -113,11 +113,11 @@ capture.before_after(stages["recorded"], stages["fuse"])
 # ## What fuses, and why
 #
 # A photograph of today has tens of megabytes. If seven operators each read and write it, most of
-# the time goes into moving bytes. A group works row by row: a few rows are resized, coloured,
+# the time goes into moving bytes. A group works row by row: a few rows are resized, colored,
 # turned into floats and written to the output, before the next rows are touched.
 #
 # That is possible for operators that need a pixel, or a few rows, at a time: decoders, resize,
-# crops and flips, and all that works pixel by pixel. An operator that looks at a neighbourhood, or
+# crops and flips, and all that works pixel by pixel. An operator that looks at a neighborhood, or
 # at the whole image, ends a group: here a blur. A new group may begin behind it.
 
 
@@ -197,7 +197,7 @@ capture.trace(capturable, images)
 #
 # There is a kind of capture that nothing can end. In deferred mode a call is noted down, and you
 # get a batch that knows its type, but has no data yet. As soon as somebody looks at it, all that it
-# needs runs, as one optimised graph. So branches, NumPy and printing are allowed: they just cut the
+# needs runs, as one optimized graph. So branches, NumPy and printing are allowed: they just cut the
 # work into smaller pieces.
 
 # %%
@@ -227,7 +227,7 @@ fast.graph
 # %% [markdown]
 # ## Captured loops
 #
-# A deferred call runs optimised, but not ahead of you: nobody knows the next batch. A loop over a
+# A deferred call runs optimized, but not ahead of you: nobody knows the next batch. A loop over a
 # reader does. With `capture=True` its first turn is noted down, and from the second turn on a
 # thread computes the same calls ahead. If your code makes a call that was foreseen, its result is
 # there. If it makes another one, that one runs at once. So any Python code may stand in the body.

@@ -17,8 +17,7 @@
 # None of them knows about pipelines, threads or batches of different sizes. All work there. At
 # the end come two shorter ways, for a function that you need once.
 #
-# Names for writing operators are in `gradiva.extension`. The first line of the file is needed:
-# gradiva reads the annotations of your function *by their names*.
+# Names for writing operators are in `gradiva.extension`.
 
 # %%
 from __future__ import annotations
@@ -30,8 +29,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import gradiva
-from gradiva import extension, fn
-from gradiva.extension import Call, FloatArg, IntArg, SampleType
+from gradiva import capture, extension, fn
+from gradiva.extension import Call, Common, FloatArg, IntArg, Sampled, SampleType
 
 if TYPE_CHECKING:  # for type checkers only
     from typing_extensions import Unpack
@@ -55,18 +54,14 @@ images
 # pipeline is being defined, some of that may not be known yet. Such a field is `None`. The
 # helpers `require_dtype` and `require_layout` let `None` pass.
 #
-# The annotation `IntArg` means: an integer, *or one for each sample*.
+# The annotation `IntArg` means: an integer, *or one for each sample*. Your own alias of it, say
+# `Pixels = IntArg`, means the same.
 
 
 # %%
 @extension.operator("tutorial.frame")
 def frame(
-    input: SampleType,
-    /,
-    *,
-    width: IntArg = 8,
-    value: IntArg = 0,
-    **common: Unpack[extension.Common],
+    input: SampleType, /, *, width: IntArg = 8, value: IntArg = 0, **common: Unpack[Common]
 ) -> SampleType:
     """Draw a frame around each image.
 
@@ -121,19 +116,15 @@ assert "no shape rule" in message
 # batch. `batch_shape.shapes` holds its shapes as an array with a row per sample. `call["width"]`
 # has one value per sample, always, whether the user gave one number or a list of them.
 #
-# A value that is not allowed is refused here, before any memory is taken. `sample=` tells which
-# sample was to blame; gradiva adds the name of its file.
+# A value that is not allowed is refused here, before any memory is taken. `refuse_samples` tells
+# the first sample that is to blame; gradiva adds the name of its file.
 
 
 # %%
 @frame.shapes
 def frame_shapes(call: Call) -> np.ndarray[Any, Any]:
     width = call["width"]
-    if (width < 0).any():
-        sample = int(np.flatnonzero(width < 0)[0])
-        raise gradiva.OperatorValueError(
-            argument="width", expected="0 or more", got=str(width[sample]), sample=sample
-        )
+    extension.refuse_samples(width < 0, "width", "0 or more", width)
     shapes = call.inputs[0].batch_shape.shapes.copy()
     shapes[:, :2] += 2 * width[:, np.newaxis]
     return shapes
@@ -238,8 +229,6 @@ assert "a list with one value per sample has no place in a graph" in message
 # the batches ahead.
 
 # %%
-from gradiva import capture  # noqa: E402
-
 compiled = capture.compile(lambda batch: frame(batch, width=5))
 assert same(compiled(images), frame(images, width=5))
 
@@ -259,12 +248,13 @@ print("compiled, and in a captured loop: the same bits")
 # To take part, an operator gives the arithmetic of one strip, a **row kernel**. It is compiled by
 # Numba. `source` and `target` are one-dimensional, `parameters` are float32 numbers of the
 # sample. `convert_sat` rounds and saturates to the target's dtype, as all of gradiva does.
+# `same_shapes=True` stands for a shape rule that returns the shapes of the input.
 
 
 # %%
-@extension.operator("tutorial.solarize")
+@extension.operator("tutorial.solarize", same_shapes=True)
 def solarize(
-    input: SampleType, /, *, threshold: FloatArg = 128.0, **common: Unpack[extension.Common]
+    input: SampleType, /, *, threshold: FloatArg = 128.0, **common: Unpack[Common]
 ) -> SampleType:
     """Turn each value x that is at or above the threshold into 255 - x.
 
@@ -274,11 +264,6 @@ def solarize(
     """
     extension.require_dtype(input, (gradiva.uint8,))
     return input
-
-
-@solarize.shapes
-def solarize_shapes(call: Call) -> extension.BatchShape:
-    return call.inputs[0].batch_shape
 
 
 @extension.row_kernel()
@@ -307,13 +292,12 @@ def solarize_parameters(call: Call) -> np.ndarray[Any, Any]:
 solarized = solarize(images, threshold=[60, 110, 160, 210])
 for index, limit in enumerate([60, 110, 160, 210]):
     image = images.at(index)
-    np.testing.assert_array_equal(
-        solarized.at(index), np.where(image >= limit, 255 - image.astype(int), image)
-    )
+    wanted = np.where(image >= limit, 255 - image.astype(int), image)
+    assert np.array_equal(solarized.at(index), wanted)
 solarized
 
 # %% [markdown]
-# In a pipeline the operator joins the group of its neighbours. The picture of the graph shows it:
+# In a pipeline the operator joins the group of its neighbors. The picture of the graph shows it:
 # one box holds everything from the decoder to the last step. gradiva compiled nothing new for
 # that; the group calls the row kernel that you see above, so the bits are those of separate
 # calls.
@@ -359,16 +343,13 @@ graph
 
 
 # %%
-@extension.operator("tutorial.random_solarize", random=True)
+@extension.operator("tutorial.random_solarize", random=True, same_shapes=True)
 def random_solarize(
-    input: SampleType, /, *, lowest: FloatArg = 0.0, **common: Unpack[extension.Sampled]
+    input: SampleType, /, *, lowest: FloatArg = 0.0, **common: Unpack[Sampled]
 ) -> SampleType:
     """Solarize with a random threshold for each sample, uniform from `lowest` to 255."""
     extension.require_dtype(input, (gradiva.uint8,))
     return input
-
-
-random_solarize.shapes(solarize_shapes)
 
 
 @extension.pixelwise(random_solarize, solarize_row)
@@ -409,26 +390,19 @@ eager
 # %%
 @solarize.cases
 def solarize_cases() -> list[extension.Case]:
-    case = extension.Case
+    case = extension.case
     noise = extension.samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
 
     def expected(*limits: int) -> list[np.ndarray[Any, Any]]:
         arrays = [noise.at(index) for index in range(3)]
         return [np.where(a >= t, 255 - a, a) for a, t in zip(arrays, limits, strict=True)]
 
-    floats = extension.samples((2, 2, 3), dtype=gradiva.float32)
     return [
-        case("default", (noise,), expect=expected(128, 128, 128)),
-        case("per sample", (noise,), {"threshold": [0, 99, 300]}, expected(0, 99, 300)),
-        case("empty", (extension.samples(),), expect=[]),
-        case("floats", (floats,), raises=gradiva.OperatorTypeError, match="uint8"),
-        case(
-            "too few thresholds",
-            (noise,),
-            {"threshold": [1, 2]},
-            raises=gradiva.OperatorValueError,
-            match="`threshold`",
-        ),
+        case("default", noise).equals(expected(128, 128, 128)),
+        case("per sample", noise, threshold=[0, 99, 300]).equals(expected(0, 99, 300)),
+        case("empty", extension.samples()).equals([]),
+        case("floats", extension.samples((2, 2, 3), dtype=gradiva.float32)).type_error("uint8"),
+        case("too few thresholds", noise, threshold=[1, 2]).value_error("`threshold`"),
     ]
 
 
@@ -475,8 +449,7 @@ def negative_corner(image: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return image
 
 
-corners = gradiva.python_function(images, function=negative_corner, output_layouts="HWC")
-corners
+gradiva.python_function(images, function=negative_corner, output_layouts="HWC")
 
 # %% [markdown]
 # It works in pipelines too, and an error in the function tells where it comes from. But Python
@@ -489,7 +462,7 @@ assert "IndexError" in message
 
 # %% [markdown]
 # `numba_function` compiles a function that writes its result into an array. It needs the types,
-# and runs the samples over all threads:
+# runs the samples over all threads, and in pipelines is called alike:
 
 # %%
 from gradiva.plugin.numba.fn.experimental import numba_function  # noqa: E402
@@ -503,27 +476,13 @@ def checkerboard(out: Any, image: Any) -> None:
                 out[y, x, c] = value if (y // 20 + x // 20) % 2 else value // 3
 
 
-@gradiva.pipeline_def(batch_size=4, num_threads=2)
-def boards() -> Any:
-    encoded, _labels = fn.readers.file(files=files)
-    pictures = fn.resize(fn.decoders.image(encoded), size=(160, 160))
-    board = numba_function(
-        pictures,
-        run_fn=checkerboard,
-        in_types=[gradiva.uint8],
-        out_types=[gradiva.uint8],
-        ins_ndim=[3],
-        outs_ndim=[3],
-    )
-    return fn.reshape(board, layout="HWC")
-
-
-pipe = boards()
-outputs = pipe.run()[0]
-pipe.close()
-assert outputs.at(0)[0, 0, 0] == pictures.at(0)[0, 0, 0] // 3
-assert outputs.at(0)[0, 20, 0] == pictures.at(0)[0, 20, 0]
-outputs
+uint8 = [gradiva.uint8]
+boards = numba_function(
+    images, run_fn=checkerboard, in_types=uint8, out_types=uint8, ins_ndim=[3], outs_ndim=[3]
+)
+assert boards.at(0)[0, 0, 0] == images.at(0)[0, 0, 0] // 3
+assert boards.at(0)[0, 20, 0] == images.at(0)[0, 20, 0]
+gradiva.reshape(boards, layout="HWC")
 
 # %% [markdown]
 # ## Which one?

@@ -244,7 +244,7 @@ assert len(seen) >= 3
 
 # %% [markdown]
 # An operator that nothing needs is left out of a pipeline, and operators are joined.
-# `before_after` shows what was recorded and what runs. If you suspect the optimiser: a node with
+# `before_after` shows what was recorded and what runs. If you suspect the optimizer: a node with
 # `preserve=True` is kept as it is, and `GRADIVA_PRINT_GRAPH=1` prints the graph after each pass.
 
 
@@ -259,11 +259,11 @@ def usual() -> Any:
 
 
 recorded = usual().graph
-optimised = capture.optimize(recorded)
+optimized = capture.optimize(recorded)
 assert "gaussian_blur" in str(recorded)
-assert "gaussian_blur" not in str(optimised)
-print(optimised)
-capture.before_after(recorded, optimised)
+assert "gaussian_blur" not in str(optimized)
+print(optimized)
+capture.before_after(recorded, optimized)
 
 # %% [markdown]
 # ## Deferred calls
@@ -340,7 +340,7 @@ timeline
 
 # %% [markdown]
 # `trace` runs the pipeline for some batches. The table adds up the time of each operator; the
-# picture has a bar for each thread, and grey is waiting. Its first line tells who waits for whom:
+# picture has a bar for each thread, and gray is waiting. Its first line tells who waits for whom:
 #
 # - *the user waited on an empty queue*: the pipeline is too slow for you. Look at the top of the
 #   table;
@@ -455,7 +455,7 @@ assert run.stdout.strip() == "[255 255 255]"
 # | the scheduler waits on a full queue | the pipeline is not to blame: profile your loop |
 # | `python_function` on top | NumPy on whole arrays, `numba_function`, an operator (tutorial 04) |
 # | a callback of `external_source` on top | `parallel=True` and `py_num_workers` |
-# | `readers.file` on top | a slow disc: larger `prefetch_queue_depth`, or a local copy |
+# | `readers.file` on top | a slow disk: larger `prefetch_queue_depth`, or a local copy |
 # | decoding on top, all threads busy | more threads, smaller files, `decoders.image_crop` |
 # | many threads, little work | larger batches; no more threads than cores |
 # | operators outside of the group | a value that is also an output, or `preserve=True` |

@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from gradiva.capture.compiler.passes.dce import prune
 from gradiva.capture.graph.builtin_ops import constant
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node
 from gradiva.capture.graph.hints import HINT
+from gradiva.capture.graph.liveness import without_dead_nodes
 from gradiva.capture.graph.type_inference import infer
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.values.tensor import Tensor
@@ -102,7 +102,8 @@ class Rewriter:
                 self._pass_on_name(node, replaced.node)
                 self._moved[node, 0] = Edge(replaced.node, replaced.output)
         # What was replaced may still stand there, read by nobody.
-        return prune(self.builder.finish(tuple(self.moved(edge) for edge in self.graph.outputs)))
+        graph = self.builder.finish(tuple(self.moved(edge) for edge in self.graph.outputs))
+        return without_dead_nodes(graph)
 
     def _pass_on_name(self, old: Node, new: Node) -> None:
         """What was put in place of a node has its name, unless one of its parts has it already,

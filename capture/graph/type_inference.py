@@ -86,4 +86,7 @@ def infer(
             given[edge.argument] = edge.node.type[edge.output]
     if device is None:
         device = "gpu" if any(type.device == "gpu" for type in inputs) else "cpu"
-    return tuple(type.with_(device=device) for type in operator.types(inputs, given))
+    return tuple(
+        type if type.device == device else type.with_(device=device)
+        for type in operator.types(inputs, given)
+    )

@@ -1,4 +1,4 @@
-"""Functions of batches as graphs: `trace` records one, `compile` runs it optimised."""
+"""Functions of batches as graphs: `trace` records one, `compile` runs it optimized."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.recording.recorder import Recorder
+from gradiva.capture.runtime.fusion_report import FusionExplanation
 from gradiva.eager.operators.interpreter import interpreter
 from gradiva.eager.support.errors import OperatorTypeError, describe, frameless, user_location
 from gradiva.eager.types.sample_type import SampleType
@@ -74,13 +75,13 @@ def _leaves(result: Any) -> list[Any]:
 
 
 class Compiled(Generic[P, R]):
-    """A function of batches that runs optimised. Called like the function.
+    """A function of batches that runs optimized. Called like the function.
 
     The body runs on each call, with values whose data come later: so a change of a global, a
     closure, an attribute or a default argument is always seen. What is compiled is kept by the
     structure of the calls: other batch sizes and shapes compile nothing new.
 
-    compilations: how often it had to compile. graph: the optimised graph of the last compilation.
+    compilations: how often it had to compile. graph: the optimized graph of the last compilation.
     """
 
     def __init__(self, function: Callable[P, R]) -> None:
@@ -103,6 +104,11 @@ class Compiled(Generic[P, R]):
     @property
     def graph(self) -> Graph | None:
         return self._programs.graphs[-1][1] if self._programs.graphs else None
+
+    def explain(self) -> FusionExplanation:
+        """What ran fused in its programs and how long that took, and where not, why."""
+        name = getattr(self.function, "__qualname__", repr(self.function))
+        return FusionExplanation(f"compiled {name}", self._programs.groups())
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -128,7 +134,9 @@ def _concrete(value: Any) -> Any:
         made = value.pending.value(value.output)
         if value.drawn_at is not None:
             # A batch of its own: this one may be the user's, where a call has left it as it was.
-            made = Batch(made.data, made.batch_shape, made.type, made.provenance, value.drawn_at)
+            made = Batch.over(
+                made.data, made.batch_shape, made.type, made.provenance, value.drawn_at
+            )
         return made if isinstance(value, LazyBatch) else made.tensors[0]
     if isinstance(value, dict):
         return {key: _concrete(item) for key, item in value.items()}
@@ -144,7 +152,7 @@ def compile(function: Callable[P, R]) -> Compiled[P, R]: ...
 @overload
 def compile(function: None = None) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
 def compile(function: Any = None) -> Any:
-    """Turn a function of batches into one that runs optimised: `@compile` or `compile(f)`.
+    """Turn a function of batches into one that runs optimized: `@compile` or `compile(f)`.
 
     Its results have the bits of the function's own. See `Compiled`.
     """

@@ -64,7 +64,7 @@ def snapshot_of(given: Any, batch: Batch) -> ConcreteInput:
         copy = found.batch
         if len(copy) == len(batch) and _same_bytes(copy.data, batch.data):
             return found
-    copy = Batch(batch.data.copy(), batch.batch_shape, batch.type, batch.provenance)
+    copy = Batch.over(batch.data.copy(), batch.batch_shape, batch.type, batch.provenance)
     made = ConcreteInput(copy)
     if isinstance(given, Value | np.ndarray):
         made.origin = weakref.ref(given)

@@ -134,9 +134,9 @@ def _argument(evaluator: Evaluator, argument: Argument, value: Any, size: int) -
         rows = np.asarray(rows)
     # One row per sample: a batch whose samples are the rows.
     checked = np.ascontiguousarray(argument.given_rows(rows, size))
-    type = Tensor(checked).type.with_(ndim=checked.ndim - 1, layout="")
+    type = Tensor.over(checked).type.with_(ndim=checked.ndim - 1, layout="")
     batch_shape = BatchShape.equal(size, checked.shape[1:])
-    batch = Batch(checked.reshape(-1).copy(), batch_shape, type)
+    batch = Batch.over(checked.reshape(-1).copy(), batch_shape, type)
     return Ref(concrete_input_of(batch), 0, argument.name)
 
 
@@ -174,7 +174,7 @@ def run_now(pending: Pending) -> None:
         batch = source.plain if isinstance(source, ConcreteInput) else source.value(ref.output)
         if isinstance(source, Pending) and source.single and not pending.single:
             batch_shape = BatchShape.repeated(pending.size, batch.batch_shape.shape(0))
-            batch = Batch(batch.data, batch_shape, batch.type)
+            batch = Batch.over(batch.data, batch_shape, batch.type)
         if ref.argument is None:
             inputs.append(batch)
         else:

@@ -13,8 +13,7 @@ from gradiva.eager.operators.interpreter import current_interpreter, eager_inter
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import GradivaError, frameless, without_frames
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.tensor import Tensor
-from gradiva.eager.values.value import Value
+from gradiva.eager.values.value import Symbolic
 
 from .defer import CONSTANT, defer_call
 from .pending import LazyBatch, LazyTensor, Pending, Ref
@@ -153,10 +152,7 @@ def _serial_of(call: Pending) -> int:
 
 def _is_symbolic(inputs: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
     """Whether the call is about symbols of a graph, which the eager interpreter refuses."""
-    return any(
-        isinstance(value, Value) and not isinstance(value, Batch | Tensor)
-        for value in (*inputs, *keywords.values())
-    )
+    return any(isinstance(value, Symbolic) for value in (*inputs, *keywords.values()))
 
 
 def _related(one: Pending, other: Pending) -> bool:

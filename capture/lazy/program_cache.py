@@ -12,6 +12,7 @@ import numpy as np
 from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node, key_of
+from gradiva.capture.runtime.fusion_report import GroupReport
 from gradiva.capture.runtime.program import Program, Values
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import OperatorValueError
@@ -45,6 +46,12 @@ class ProgramCache:
             if program is not None:
                 self._programs.move_to_end(key)
             return program
+
+    def groups(self) -> list[GroupReport]:
+        """What became of the fused groups of all programs that are kept."""
+        with self._lock:
+            programs = list(self._programs.values())
+        return [group for program in programs for group in program.fusion.groups()]
 
     def keep(self, key: Any, recorded: Graph, program: Program) -> Program:
         with self._lock:
@@ -111,7 +118,7 @@ def _fit(batch: Batch, size: int) -> Batch:
     repeated = len(batch) > 1 and not batch.batch_shape.offsets.any() and batch.batch_shape.uniform
     if len(batch) == size or not (len(batch) == 1 or repeated):
         return batch
-    return Batch(batch.data, BatchShape.repeated(size, batch.batch_shape.shape(0)), batch.type)
+    return Batch.over(batch.data, BatchShape.repeated(size, batch.batch_shape.shape(0)), batch.type)
 
 
 def _resize(pending: Pending) -> None:

@@ -40,6 +40,7 @@ from gradiva.capture.lazy.concrete_inputs import ConcreteInput
 from gradiva.capture.lazy.defer import defer_call, run_now
 from gradiva.capture.lazy.pending import Pending
 from gradiva.capture.lazy.program_cache import ProgramCache
+from gradiva.capture.runtime.fusion_report import FusionExplanation
 from gradiva.eager.execution.quarantine import record
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.step import Step as Running
@@ -237,7 +238,11 @@ class CapturedLoop(Iterator[Any]):
         return f"<{str(self._explanation).partition(chr(10))[0]}>"
 
     def explain(self) -> Explanation:
-        """How many calls were served from what was computed ahead, and why others were not."""
+        """How many calls were served from what was computed ahead, and why others were not; and
+        what ran fused in it."""
+        if self._program is not None:
+            groups = self._program.fusion_groups()
+            self._explanation.groups = FusionExplanation("what is computed ahead", groups)
         return self._explanation
 
     @property

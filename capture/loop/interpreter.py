@@ -36,6 +36,11 @@ class LoopInterpreter:
         self.loop = weakref.ref(loop)
         self.outer: Interpreter | None = None
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the loop is gone, and nothing runs around it: calls are as without it."""
+        return self.loop() is None and _living(self.outer) is None
+
     def bind(
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any:
@@ -44,6 +49,8 @@ class LoopInterpreter:
             return loop.bind(operator, inputs, keywords)
         if loop is None and current_interpreter() is self:
             enter_interpreter(_living(self.outer))
+            outer = current_interpreter() or eager_interpreter()
+            return outer.bind(operator, inputs, keywords)
         self.outer = _living(self.outer)
         outer = self.outer or eager_interpreter()
         with interpreter(outer):

@@ -12,6 +12,7 @@ from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node
 from gradiva.capture.lazy.concrete_inputs import ConcreteInput
 from gradiva.capture.lazy.pending import Pending, Ref
+from gradiva.capture.runtime.fusion_report import GroupReport
 from gradiva.capture.runtime.gpu_streams import DeviceStage, queued
 from gradiva.capture.runtime.program import Program, Values
 from gradiva.eager.execution.quarantine import collecting
@@ -196,6 +197,11 @@ class LoopProgram:
         current = self._current
         if current is not None:
             current.compute(item, pool, self._streams())
+
+    def fusion_groups(self) -> list[GroupReport]:
+        """What became of the fused groups since the program was compiled last."""
+        current = self._current
+        return [] if current is None else current.program.fusion.groups()
 
     def _gpus(self) -> set[Device]:
         return {known.device for known in self._calls.values()} - {CPU}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
 
+from gradiva.capture.runtime.fusion_report import FusionExplanation
 from gradiva.eager.support.errors import Location
 
 __all__ = ["Explanation", "Unserved"]
@@ -30,6 +31,8 @@ class Explanation:
     source: str
     served: int = 0
     traced: int = 0
+    groups: FusionExplanation = field(default_factory=lambda: FusionExplanation("ahead", ()))
+    """What ran fused in the program that is run ahead, how long that took, and why not."""
     _unserved: dict[tuple[str, Location | None, str], Unserved] = field(default_factory=dict)
 
     def add(self, operator: str, location: Location | None, step: int, reason: str) -> None:
@@ -66,6 +69,8 @@ class Explanation:
                 f"  {entry.operator}: {entry.count} from step {entry.first_step}: {entry.reason}"
             )
             lines.append(f"    {entry.location or 'no line known'}")
+        if self.groups:
+            lines.append(str(self.groups))
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -81,4 +86,5 @@ class Explanation:
         )
         head = escape(str(self).split("\n", 1)[0])
         table = f"<table><tr>{heads}</tr>{rows}</table>"
-        return f"<p>{head}</p>{table if rows else ''}"
+        fusion = self.groups._repr_html_() if self.groups else ""
+        return f"<p>{head}</p>{table if rows else ''}{fusion}"

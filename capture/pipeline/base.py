@@ -51,7 +51,7 @@ class PipelineBase:
         enable_memory_stats: bool = False,
         enable_checkpointing: bool = False,
         checkpoint: str | bytes | os.PathLike[str] | None = None,
-        py_num_workers: int = 1,
+        py_num_workers: int | None = 1,
         py_start_method: str = "fork",
         py_callback_pickler: Any = None,
         output_dtype: Any = None,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.recording.data_node import DataNode
 from gradiva.capture.recording.recorder import Recorder
+from gradiva.capture.recording.shared_values import SharedValues
 from gradiva.eager.operators.interpreter import interpreter
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, describe, user_location
 from gradiva.eager.types.device import Device
@@ -52,6 +53,7 @@ class GraphDefinition:
     def __init__(self, gpu: Device) -> None:
         self.gpu = gpu
         self.recorder = Recorder("pipeline", gpu)
+        self.recorder.shared_values = SharedValues()
         self.outputs: tuple[DataNode, ...] | None = None
 
     def enter(self, pipeline: Any) -> None:
@@ -105,6 +107,7 @@ class GraphDefinition:
     def set_outputs(self, values: Sequence[Any]) -> None:
         """Make these symbols (or constants) the outputs. Raises OperatorTypeError."""
         try:
+            self.recorder.adopt(values)
             self.outputs = tuple(
                 self.recorder.symbol(value, index) for index, value in enumerate(values)
             )
@@ -113,6 +116,7 @@ class GraphDefinition:
 
     def add_sink(self, edge: Any) -> None:
         """Keep the node of this symbol, although no output needs it. Raises OperatorTypeError."""
+        edge = self.recorder.own(edge)
         if not isinstance(edge, DataNode) or edge.recorder is not self.recorder:
             raise OperatorTypeError(
                 operator="Pipeline.add_sink",

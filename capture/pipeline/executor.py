@@ -118,8 +118,14 @@ class Executor:
             if isinstance(item, BaseException):
                 raise fresh(item)  # that in the queue gets no frames
 
-    def _wait_until_ready(self) -> None:
-        """Wait until a batch is ready, with the lock held."""
+    def begin(self) -> None:
+        """Begin to make batches ahead, where a thread does that."""
+        if self.threaded and not self.closed:
+            with self._changed:
+                self._start_scheduler()
+
+    def _start_scheduler(self) -> threading.Thread:
+        """The thread that has batches made, with the lock held."""
         if self._scheduler is None:
             self._scheduler = threading.Thread(
                 target=_schedule,
@@ -128,10 +134,15 @@ class Executor:
                 daemon=True,
             )
             self._scheduler.start()
+        return self._scheduler
+
+    def _wait_until_ready(self) -> None:
+        """Wait until a batch is ready, with the lock held."""
+        scheduler = self._start_scheduler()
         while not self._ready:
             self.plan.demand(self._finished)
             self._changed.wait(1.0)
-            threads = (self._scheduler, *self._runners.threads)
+            threads = (scheduler, *self._runners.threads)
             alive = all(thread.is_alive() for thread in threads)
             if not self._ready and (self.closed or not alive):
                 raise OperatorRuntimeError(_CLOSED)

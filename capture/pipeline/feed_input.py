@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gradiva.capture.recording.data_node import DataNode
+from gradiva.capture.recording.free_node import FreeNode
 from gradiva.eager.support.errors import (
     OperatorTypeError,
     OperatorValueError,
@@ -47,13 +48,13 @@ def feed(
 
 def _targets(plan: SourcePlan, target: Any, data: Any) -> list[tuple[FedSource, int, Any]]:
     """The source and the output that are meant; each output, if a tuple is for all of them."""
-    if isinstance(target, DataNode):
+    if isinstance(target, DataNode) and not isinstance(target, FreeNode):
         return [(_of_symbol(plan, target), target.edge.output, data)]
     if not isinstance(target, str):
         raise OperatorTypeError(
             argument="data_node",
-            expected="the symbol or the name of an external source",
-            got=describe(target),
+            expected="the symbol or the name of an external source of this pipeline",
+            got=describe(target, 200),
         )
     known = fed_sources(plan)
     name, number = target, None

@@ -66,7 +66,7 @@ class PipelineKeywords(TypedDict, total=False):
     enable_memory_stats: bool
     enable_checkpointing: bool
     checkpoint: str | bytes | os.PathLike[str] | None
-    py_num_workers: int
+    py_num_workers: int | None
     py_start_method: str
     py_callback_pickler: Any
     output_dtype: Any
@@ -170,7 +170,7 @@ def _checked(given: dict[str, Any]) -> PipelineOptions:
                 "default_cuda_stream_priority", _or(given["default_cuda_stream_priority"], 0)
             ),
             checkpoint=_checkpoint(given["checkpoint"]),
-            py_num_workers=_whole("py_num_workers", given["py_num_workers"], 0),
+            py_num_workers=_workers(given["py_num_workers"]),
             py_start_method=_one_of("py_start_method", given["py_start_method"], START_METHODS),
             outputs=_outputs(*types),
             exec_dynamic=_flag("exec_dynamic", old if dynamic is None else dynamic, True),
@@ -210,6 +210,11 @@ def _whole(name: str, value: Any, least: int | None = None) -> int:
     if least is not None and number < least:
         raise OperatorValueError(argument=name, expected=f"at least {least}", got=str(number))
     return number
+
+
+def _workers(value: Any) -> int:
+    """The number of worker processes; None is the default."""
+    return _whole("py_num_workers", 1 if value is None else value, 0)
 
 
 def _given_count(name: str, value: Any) -> int | None:

@@ -98,6 +98,11 @@ class Pipeline(PipelineProperties):
         if type(self).iter_setup is Pipeline.iter_setup:
             runtime.executor.wait()
 
+    def _prefetch(self) -> None:
+        """Build, and begin to make batches ahead. `run` does both if it was not done; some scripts
+        ask for it before."""
+        self._built().executor.begin()
+
     @frameless
     def schedule_run(self) -> None:
         """Ask for one more batch, without waiting for it: `share_outputs` returns it, or raises
@@ -166,7 +171,7 @@ class Pipeline(PipelineProperties):
         """
         runtime = self._built()
         runtime.check_stream(cuda_stream)
-        feed(runtime.plan, [(data_node, data)], layout)
+        feed(runtime.plan, [(self._definition.recorder.known(data_node), data)], layout)
 
     def input_feed_count(self, input_name: str) -> int:
         """How many batches may be fed before the first run, to fill the queue."""
@@ -305,5 +310,5 @@ class Pipeline(PipelineProperties):
         """Write the graph for Graphviz. show_tensors: with what flows between the operators;
         show_ids: with numbers; use_colors: filled by where they run. Raises OperatorValueError for
         a file that cannot be written."""
-        text = dot.operator_dot(self.graph, show_tensors, bool(show_ids), use_colors)
+        text = dot.operator_dot(self._graph(), show_tensors, bool(show_ids), use_colors)
         files.write_file(filename, text.encode(), "Pipeline.save_graph_to_dot_file")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
+from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, overload
 
 from gradiva.capture.recording.conditionals.convert import convert
 from gradiva.eager.operators.signature import extended
 from gradiva.eager.support.errors import OperatorTypeError, user_location
 
+from .debug import DebugPipeline
 from .options import PipelineKeywords
 from .pipeline import Pipeline
 
@@ -27,14 +30,19 @@ _OPTIONS = frozenset(inspect.signature(Pipeline).parameters)
 class PipelineFactory(Generic[P]):
     """A graph-defining function turned into a maker of pipelines.
 
-    Called with the function's arguments and with keyword arguments of `Pipeline`, which override
-    those given to the decorator. An argument of the function hides a pipeline argument of its name.
+    Called with the function's arguments and with keyword arguments of `Pipeline` and
+    `pipeline_def`, which override those given to the decorator. An argument of the function hides
+    one of its name. In a class it is a method.
     """
 
     __name__: str
 
     def __init__(
-        self, function: Callable[P, Any], options: dict[str, Any], enable_conditionals: bool = False
+        self,
+        function: Callable[P, Any],
+        options: dict[str, Any],
+        enable_conditionals: bool = False,
+        debug: bool = False,
     ) -> None:
         parameters = inspect.signature(function).parameters
         if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
@@ -54,35 +62,63 @@ class PipelineFactory(Generic[P]):
         self.function = function
         self.options = options
         self.enable_conditionals = enable_conditionals
+        self.debug = debug
         self._own = frozenset(parameters)
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Pipeline:
         options = dict(self.options)
+        modes = {"debug": self.debug, "enable_conditionals": self.enable_conditionals}
         for name in list(kwargs):
-            if name in _OPTIONS and name not in self._own:
+            if name in self._own:
+                continue
+            if name in _OPTIONS:
                 options[name] = kwargs.pop(name)
+            elif name in modes:
+                modes[name] = bool(kwargs.pop(name))
+        function, title = self.function, self.function.__name__
+        if modes["debug"] and not modes["enable_conditionals"]:
+            return DebugPipeline(lambda: function(*args, **kwargs), title, **options)
+        if modes["debug"]:
+            _warn("debug=True has no effect with enable_conditionals=True: the graph is recorded")
         pipe = Pipeline(**options)
         definition = pipe._definition
-        definition.recorder.title = self.function.__name__
-        function = convert(self.function) if self.enable_conditionals else self.function
+        definition.recorder.title = title
+        if modes["enable_conditionals"]:
+            function = convert(function)
         definition.define(pipe, lambda: function(*args, **kwargs), self.function.__qualname__)
         return pipe
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """As a function in a class: bound to the object."""
+        return self if instance is None else MethodType(self, instance)
+
+
+def _warn(text: str) -> None:
+    where = user_location()
+    if where is not None:
+        text = f"pipeline_def: {text}"
+        warnings.warn_explicit(text, UserWarning, where.code.co_filename, where.line)
 
 
 @overload
 def pipeline_def(
-    fn: Callable[P, Any], *, enable_conditionals: bool = False
+    fn: Callable[P, Any], *, enable_conditionals: bool = False, debug: bool = False
 ) -> PipelineFactory[P]: ...
 @overload
 def pipeline_def(
     fn: None = None,
     *,
     enable_conditionals: bool = False,
+    debug: bool = False,
     **pipeline_kwargs: Unpack[PipelineKeywords],
 ) -> Callable[[Callable[P, Any]], PipelineFactory[P]]: ...
 def pipeline_def(
-    fn: Any = None, *, enable_conditionals: bool = False, **pipeline_kwargs: Any
+    fn: Any = None,
+    *,
+    enable_conditionals: bool = False,
+    debug: bool = False,
+    **pipeline_kwargs: Any,
 ) -> Any:
     """Turn a function that calls operators into a maker of pipelines.
 
@@ -91,14 +127,21 @@ def pipeline_def(
 
     enable_conditionals: let `if`, `and`, `or`, `not` and `a if c else b` take symbols of scalars:
     each sample goes its own way. It holds for the functions of the user's that are called, too.
+    debug: the function is called for each batch, in the thread that runs the pipeline; operators
+    return batches, so prints and breakpoints work; the bits are the same. Nothing is prefetched.
     """
     if fn is None:
-        return lambda function: PipelineFactory(function, pipeline_kwargs, enable_conditionals)
+        return lambda function: pipeline_def(
+            function, enable_conditionals=enable_conditionals, debug=debug, **pipeline_kwargs
+        )
+    if isinstance(fn, staticmethod | classmethod):
+        inner = PipelineFactory(fn.__func__, pipeline_kwargs, enable_conditionals, debug)
+        return type(fn)(inner)
     if not callable(fn):
         raise OperatorTypeError(
             operator="pipeline_def", expected="a function", got=repr(fn), location=user_location()
         )
-    return PipelineFactory(fn, pipeline_kwargs, enable_conditionals)
+    return PipelineFactory(fn, pipeline_kwargs, enable_conditionals, debug)
 
 
 pipeline_def.__signature__ = extended(  # type: ignore[attr-defined]

@@ -64,7 +64,7 @@ class PipelineTensor(Tensor):
     def _take(
         self, array: Any, layout: str, provenance: Provenance | None, drawn_at: Drawn = None
     ) -> None:
-        Tensor.__init__(self, array, Text(layout), provenance, drawn_at)
+        self._hold(array, Text(layout), provenance, drawn_at)
 
     @property
     def shape(self) -> _Shape:
@@ -113,9 +113,7 @@ class PipelineBatch(Batch, Generic[T]):
     _sample: type[T]
 
     def _take(self, batch: Batch) -> None:
-        super().__init__(
-            batch.data, batch.batch_shape, batch.type, batch.provenance, batch.drawn_at
-        )
+        self._hold(batch.data, batch.batch_shape, batch.type, batch.provenance, batch.drawn_at)
 
     @property
     def shape(self) -> _Shapes:

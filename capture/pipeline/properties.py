@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any, overload
 
 from gradiva.capture.graph.graph import Graph
+from gradiva.capture.runtime.fusion_report import FusionExplanation
 from gradiva.capture.runtime.memory_statistics import Statistics
 from gradiva.capture.viz import svg
 from gradiva.eager.execution.quarantine import Quarantine
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError, frameless
+from gradiva.eager.support.overridable import overridable
 
 from .base import PipelineBase
 from .options import OperatorConcurrency, StreamPolicy
@@ -17,7 +19,8 @@ __all__ = ["PipelineProperties"]
 
 
 class PipelineProperties(PipelineBase):
-    """The part of `Pipeline` that changes nothing."""
+    """The part of `Pipeline` that changes nothing. What the reference does not have gives way to an
+    attribute that a subclass sets."""
 
     @property
     def batch_size(self) -> int:
@@ -91,12 +94,12 @@ class PipelineProperties(PipelineBase):
     def enable_memory_stats(self) -> bool:
         return self._options.enable_memory_stats
 
-    @property
+    @overridable
     def bytes_per_sample(self) -> int:
         """Memory to reserve before the first batch, for each sample of each result."""
         return self._options.bytes_per_sample
 
-    @property
+    @overridable
     def enable_checkpointing(self) -> bool:
         return self._options.enable_checkpointing
 
@@ -130,9 +133,12 @@ class PipelineProperties(PipelineBase):
         """The number of axes declared for each output, None where none was."""
         return [type.ndim for type in self._options.output_types(self.num_outputs)]
 
-    @property
+    @overridable
     def graph(self) -> Graph:
         """The graph as it was recorded, or, once built, as it was compiled."""
+        return self._graph()
+
+    def _graph(self) -> Graph:
         return self._recorded() if self._runtime is None else self._runtime.plan.graph
 
     @overload
@@ -160,12 +166,12 @@ class PipelineProperties(PipelineBase):
         """Whether the pipeline was built, and goes on from a checkpoint."""
         return self._restored is not None and self._runtime is not None
 
-    @property
+    @overridable
     def checkpoint_context(self) -> dict[str, Any] | None:
         """The `context` that was saved with the checkpoint this pipeline was made from."""
         return None if self._restored is None else self._restored.context
 
-    @property
+    @overridable
     def quarantine(self) -> Quarantine:
         """The samples that `on_error` has left out or replaced, of the batches so far."""
         return self._built().plan.quarantine
@@ -192,6 +198,12 @@ class PipelineProperties(PipelineBase):
             operator="Pipeline.output_stream",
         )
 
+    @frameless
+    def explain(self) -> FusionExplanation:
+        """What ran fused in the batches so far and how long that took, and where not, why. Prints
+        as text, and as a table in a notebook; builds the pipeline if it is not built."""
+        return FusionExplanation("pipeline", self._built().plan.program.fusion.groups())
+
     def __repr__(self) -> str:
         return f"<Pipeline, {self._state()}>"
 
@@ -199,7 +211,8 @@ class PipelineProperties(PipelineBase):
         """The picture of its graph that a notebook shows, if there is a graph yet."""
         if self._runtime is None and self._definition.outputs is None:
             return None
-        return svg.svg(self.graph, f"{self.graph.title}: {self._state()}")
+        graph = self._graph()
+        return svg.svg(graph, f"{graph.title}: {self._state()}")
 
     def _state(self) -> str:
         state = "built" if self._runtime is not None else "not built"

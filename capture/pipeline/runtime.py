@@ -92,7 +92,7 @@ def build_runtime(
         if workers is not None:
             workers.close()
         raise
-    return PipelineRuntime(executor, declared, gpu, restored is not None)
+    return PipelineRuntime(executor, lambda _: declared, gpu, restored is not None)
 
 
 def _process_pool(graph: Graph, options: PipelineOptions) -> ProcessPool | None:
@@ -145,11 +145,15 @@ class SetupCalls:
 class PipelineRuntime:
     """The plan, the executor and the processes of a pipeline, and where it is in its data.
 
-    declared: the types of the outputs. from_checkpoint: whether it goes on from one.
+    declared: the types of so many outputs. from_checkpoint: whether it goes on from one.
     """
 
     def __init__(
-        self, executor: Executor, declared: Sequence[SampleType], gpu: Device, from_checkpoint: bool
+        self,
+        executor: Executor,
+        declared: Callable[[int], Sequence[SampleType]],
+        gpu: Device,
+        from_checkpoint: bool,
     ) -> None:
         self.executor = executor
         self.plan = executor.plan
@@ -186,7 +190,7 @@ class PipelineRuntime:
             self.setup.take()
             raise
         self.setup.take()
-        check_types(self._declared, [batch.type for batch in batches])
+        check_types(self._declared(len(batches)), [batch.type for batch in batches])
         return tuple(to_output(mark_in_use(batch)) for batch in batches)
 
     def take_first(self, most: int) -> Outputs:

@@ -205,7 +205,7 @@ class Timeline:
         )
 
     def _picture(self, colors: dict[str, str]) -> str:
-        """A bar per thread, as SVG; grey is waiting."""
+        """A bar per thread, as SVG; gray is waiting."""
         height = _LANE * len(self._threads) + 34
         scale = (_WIDTH - _LABEL - 12) / max(self._end - self._begin, 1)
         parts = [

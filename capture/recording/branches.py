@@ -51,8 +51,8 @@ class Branches:
         return self._sides[key]
 
     @contextmanager
-    def inside(self, branch: Branch) -> Iterator[None]:
-        """Make a branch the current one."""
+    def inside(self, branch: Branch | None) -> Iterator[None]:
+        """Make a branch the current one; None: the whole batch."""
         outer = self.current
         self.current = branch
         try:

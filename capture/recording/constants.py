@@ -11,6 +11,7 @@ from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.support.errors import (
     GradivaError,
+    OperatorOverflowError,
     OperatorTypeError,
     OperatorValueError,
     annotate_error,
@@ -31,8 +32,9 @@ class ScalarConstant(Tensor):
     """A number with a dtype: a tensor without axes, for arithmetic and for arguments of operators.
 
     value: a bool, an int or a float, of Python or NumPy. dtype: by default that of a NumPy value;
-    else bool, int32 or float32. A float loses its fraction on the way to an integer. Numbers that
-    do not fit are an OperatorValueError, other things an OperatorTypeError. `x.uint8()`,
+    else bool, int32 or float32. A float loses its fraction on the way to an integer; a number that
+    `dtype` does not hold becomes the nearest one that it does. Integers beyond int32 without a
+    dtype are an OperatorValueError, other things an OperatorTypeError. `x.uint8()`,
     `x.float16()` and so on give the number in another dtype.
     """
 
@@ -132,7 +134,7 @@ def ConstantNode(  # noqa: N802  the name that scripts use
         plain = np.asarray(value) if isinstance(value, np.generic) else value
         array = _shaped(_array(plain, dtype), shape)
         try:
-            made = Tensor(array, check_layout(layout or "", array.ndim))
+            made = Tensor.over(array, check_layout(layout or "", array.ndim))
         except (TypeError, ValueError) as error:
             raise OperatorValueError(str(error), argument="layout") from None
         return _in_graph(made, where)
@@ -179,14 +181,10 @@ def _as(value: Any, dtype: DTypeLike) -> Any:
     try:
         whole = int(number)
     except (ValueError, OverflowError):
-        whole = None
-    if whole is None or not limits.min <= whole <= limits.max:
         raise OperatorValueError(
-            argument="value",
-            expected=f"a number from {limits.min} to {limits.max} for {wanted}",
-            got=describe(value),
-        )
-    return np.asarray(whole, wanted)[()]
+            argument="value", expected=f"a number for {wanted}", got=describe(value)
+        ) from None
+    return np.asarray(min(max(whole, limits.min), limits.max), wanted)[()]
 
 
 def _dtype(dtype: DTypeLike) -> np.dtype[Any]:
@@ -207,7 +205,7 @@ def _array(value: Any, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
     if array.dtype == np.int64:
         limits = np.iinfo(np.int32)
         if array.size and (array.min() < limits.min or array.max() > limits.max):
-            raise OperatorValueError(
+            raise OperatorOverflowError(
                 "it does not fit into int32; say dtype=types.INT64",
                 argument="value",
                 expected=f"integers from {limits.min} to {limits.max}",

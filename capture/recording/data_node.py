@@ -10,13 +10,13 @@ from gradiva.eager.support.errors import Location, OperatorTypeError, user_locat
 from gradiva.eager.types.device import Device, DeviceLike
 from gradiva.eager.types.device import device as to_device
 from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.value import Value
+from gradiva.eager.values.value import Symbolic, Value
 from gradiva.ops.arrays.copy import copy
 from gradiva.ops.indexing.properties import get_property, shapes
 
 from .branches import Branches
 
-__all__ = ["BatchSize", "DataNode", "SymbolRecorder"]
+__all__ = ["BatchSize", "DataNode", "SymbolRecorder", "WholeBatch"]
 
 
 class SymbolRecorder(Protocol):
@@ -44,7 +44,7 @@ class SymbolRecorder(Protocol):
         ...
 
 
-class BatchSize:
+class BatchSize(Symbolic):
     """The number of samples of a batch that does not exist yet; good for `batch_size=` only."""
 
     __slots__ = ("_node",)
@@ -62,6 +62,13 @@ class BatchSize:
 
     def __repr__(self) -> str:
         return "<batch size, known when the pipeline runs>"
+
+
+class WholeBatch(Symbolic):
+    """`batch_size` of the pipeline spelling of random operators: one value for each sample."""
+
+    def __repr__(self) -> str:
+        return "the batch size of the pipeline"
 
 
 class Shape:
@@ -89,7 +96,7 @@ class Shape:
         return "<shape, known when the pipeline runs>"
 
 
-class DataNode(Value):
+class DataNode(Value, Symbolic):
     """A symbol for a batch: one output of one operator in a graph.
 
     It takes part in arithmetic and in calls of operators, which are recorded. It holds no data:

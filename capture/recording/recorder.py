@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any, ParamSpec
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
-from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node, Opaque
+from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node
 from gradiva.capture.graph.hints import HINT, hint_for
 from gradiva.capture.graph.type_inference import device_of_call, infer
 from gradiva.capture.recording.branches import Branches
 from gradiva.eager.execution.eager_interpreter import as_seed, check_common
 from gradiva.eager.operators.arguments import Argument, is_edge
-from gradiva.eager.operators.interpreter import current_interpreter
-from gradiva.eager.operators.operator import Maker, OperatorBase
+from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.generator import RNG
+from gradiva.eager.random.repeated import RepeatedRNG
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import (
     GradivaError,
     Location,
     OperatorTypeError,
-    OperatorValueError,
     describe,
     user_location,
 )
@@ -34,11 +32,12 @@ from gradiva.eager.values.drawn import refuse_drawn
 from gradiva.eager.values.tensor import tensor_on
 from gradiva.eager.values.value import Value
 
-from .data_node import BatchSize, DataNode
+from .attributes import attribute_of
+from .data_node import DataNode
+from .free_node import FreeCall, FreeNode, calls_behind
+from .shared_values import SharedValues, is_shared
 
-__all__ = ["FIRST_CALL_WITHOUT_SOURCE", "Recorder", "WholeBatch", "per_sample"]
-
-P = ParamSpec("P")
+__all__ = ["FIRST_CALL_WITHOUT_SOURCE", "Recorder"]
 
 
 FIRST_CALL_WITHOUT_SOURCE = 1 << 30
@@ -59,6 +58,10 @@ class Recorder:
         self._effects = 0
         self._parameters = 0
         self._source: Node | None = None
+        self._copies: dict[FreeCall, Any] = {}
+        self._line: Location | None = None
+        self.shared_values: SharedValues | None = None
+        """What warns of values that all samples share; None for nobody."""
 
     @property
     def title(self) -> str:
@@ -78,16 +81,24 @@ class Recorder:
     def bind(
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any:
+        return self.record(operator, inputs, keywords)
+
+    def record(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        """The symbols of a call, whose node is appended."""
         operator.check(inputs, keywords)
         common = {
             name: value
             for name, value in keywords.items()
             if name not in operator.arguments and value is not None
         }
-        check_common(operator, common, present=False)
+        if self._line is None:
+            check_common(operator, common, present=False)
         if not isinstance(operator, SourceOperator):
             for name, value in keywords.items():
                 refuse_drawn(value, argument=name)
+        self.adopt((*inputs, *keywords.values()))
         edges = [self.input_edge(value, index) for index, value in enumerate(inputs)]
         attributes: dict[str, Any] = {}
         for name, value in keywords.items():
@@ -97,17 +108,17 @@ class Recorder:
             if is_edge(argument, value):
                 edges.append(self._argument(argument, value))
             else:
-                attributes[name] = _attribute(argument, value)
+                attributes[name] = attribute_of(argument, value)
         device = device_of_call(operator, edges, common, self.gpu)
         types = infer(operator, tuple(edges), attributes, device)
         if operator.random:
             edges.append(Edge(self._key(common), 0, "key"))
-            attributes["shared"] = self._shared(operator, inputs, edges, common)
+            attributes["shared"] = is_shared(inputs, edges, common)
         elif not isinstance(operator, SourceOperator):
             edges += self.branches.anchor(edges)
-        return self._record(operator, tuple(edges), attributes, types, common)
+        return self._append(operator, tuple(edges), attributes, types, common)
 
-    def _record(
+    def _append(
         self,
         operator: OperatorBase,
         edges: tuple[Edge, ...],
@@ -123,16 +134,19 @@ class Recorder:
         if operator.effects:
             attributes["effect"] = self._effects
             self._effects += 1
+        line = self._line or user_location()
         node = self._builder.add(
             operator,
             edges,
             attributes,
             types,
-            user_location(),
+            line,
             common.get("name"),
             bool(common.get("preserve", False)),
         )
         self.branches.own(node)
+        if self.shared_values is not None:
+            self.shared_values.note(node, line)
         if isinstance(operator, SourceOperator):
             # As in a loop: the source that was read last gives the positions, and the numbers of
             # calls begin again.
@@ -143,8 +157,34 @@ class Recorder:
         single = len(symbols) == 1 and not asked
         return symbols[0] if single else tuple(symbols)
 
+    def adopt(self, values: Iterable[Any]) -> None:
+        """Make the calls behind free nodes here, that were not made here before, with what they
+        need: in the order in which the user made them, and for the whole batch."""
+        for call in calls_behind(values, self._copies):
+            line, self._line = self._line, call.location
+            try:
+                with self.branches.inside(None):
+                    self._copies[call] = self.record(call.operator, call.inputs, call.keywords)
+            except GradivaError as error:
+                raise error.complete(operator=call.operator.name, location=call.location) from None
+            finally:
+                self._line = line
+
+    def own(self, value: Any) -> Any:
+        """The symbol of this graph for a free node; other values as they are."""
+        self.adopt((value,))
+        return self.known(value)
+
+    def known(self, value: Any) -> Any:
+        """As `own`, but a free node that is not in this graph stays as it is."""
+        if not isinstance(value, FreeNode) or value.call not in self._copies:
+            return value
+        made = self._copies[value.call]
+        return made[value.edge.output] if isinstance(made, tuple) else made
+
     def input_edge(self, value: Any, index: int) -> Edge:
         """A symbol or a constant as input `index` of a call in the current branch."""
+        value = self.own(value)
         if isinstance(value, DataNode):
             if value.recorder is not self:
                 raise OperatorTypeError(f"input {index} belongs to another graph: {value!r}")
@@ -186,12 +226,20 @@ class Recorder:
         seed, rng = as_seed(common.get("seed")), common.get("rng")
         if rng is not None and not isinstance(rng, RNG):
             raise OperatorTypeError(argument="rng", expected="an RNG", got=describe(rng))
+        repeated = rng if isinstance(rng, RepeatedRNG) else None
+        if repeated is not None:
+            rng = None if repeated.by_default else repeated.generator
         attributes: dict[str, Any] = {"number": 0}
         if seed is not None:
             attributes["seed"] = seed
         else:
             attributes["number"] = self._random_calls.get(rng, 0)
-            self._random_calls[rng] = attributes["number"] + 1
+            if repeated is not None and repeated.number is not None:
+                attributes["number"] = repeated.number
+            else:
+                self._random_calls[rng] = attributes["number"] + 1
+            if repeated is not None:
+                repeated.number = attributes["number"]
             if self._source is None:
                 # Before any source: numbers of their own, so that no later call draws the same.
                 attributes["number"] += FIRST_CALL_WITHOUT_SOURCE
@@ -200,27 +248,6 @@ class Recorder:
         source = () if self._source is None else (Edge(self._source, 0, "source"),)
         edges = (*source, *self.branches.anchor())
         return self._builder.add(random_key, edges, attributes, (SampleType(None, 0, ""),))
-
-    def _shared(
-        self,
-        operator: OperatorBase,
-        inputs: tuple[Any, ...],
-        edges: list[Edge],
-        common: dict[str, Any],
-    ) -> bool:
-        """Whether the call makes one value for all samples, as it would in dynamic mode without a
-        batch size."""
-        asked = common.get("batch_size")
-        if asked is None:
-            return not inputs and len(edges) == 1
-        if not isinstance(asked, BatchSize | WholeBatch):
-            raise OperatorValueError(
-                "the batch size of a graph is that of its sources",
-                argument="batch_size",
-                expected="the batch_size of another batch (such as images.batch_size)",
-                got=describe(asked),
-            )
-        return False
 
     def keep(self, node: Node) -> None:
         """Keep a node that no output needs."""
@@ -246,6 +273,10 @@ class Recorder:
 
     def symbol(self, value: Any, index: int) -> DataNode:
         """An output of the traced function as a symbol; constants become nodes."""
+        value = self.own(value)
+        if isinstance(value, list | tuple) and any(isinstance(one, DataNode) for one in value):
+            kind = type(value).__name__
+            raise OperatorTypeError(f"output {index} is a {kind} of symbols: unpack it")
         if isinstance(value, DataNode):
             if value.recorder is not self:
                 raise OperatorTypeError(f"output {index} belongs to another graph: {value!r}")
@@ -259,34 +290,3 @@ class Recorder:
             return DataNode(Edge(self._constant(value), 0), self)
         except GradivaError as error:
             raise error.complete(expected="an output of an operator", got=describe(value)) from None
-
-
-class WholeBatch:
-    """`batch_size` of the pipeline spelling of random operators: one value for each sample."""
-
-    def __repr__(self) -> str:
-        return "the batch size of the pipeline"
-
-
-_WHOLE_BATCH = WholeBatch()
-
-
-def per_sample(maker: Maker[P]) -> Callable[P, Any]:
-    """The pipeline spelling of a random operator, which needs no `batch_size`."""
-
-    @functools.wraps(maker)
-    def call(*args: P.args, **kwargs: P.kwargs) -> Any:
-        if isinstance(current_interpreter(), Recorder):
-            kwargs.setdefault("batch_size", _WHOLE_BATCH)
-        return maker(*args, **kwargs)
-
-    return call
-
-
-def _attribute(argument: Argument, value: Any) -> Any:
-    converted = argument.static(value)
-    try:
-        hash(converted)
-    except TypeError:
-        return Opaque(converted)
-    return Opaque(converted) if callable(converted) else converted

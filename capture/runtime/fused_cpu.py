@@ -38,11 +38,9 @@ from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.values.batch import Batch
 
-__all__ = ["FusedLoop", "NotFusableError"]
+from .fusion_report import NotFusableError, Reason
 
-
-class NotFusableError(Exception):
-    """The data do not suit the fused kernels; the argument says why."""
+__all__ = ["FusedLoop"]
 
 
 class FusedLoop:
@@ -75,11 +73,11 @@ class FusedLoop:
             # One sample at a time, each at the start of its own memory.
             place = BatchShape(shapes, np.zeros(len(shapes), np.int64), 0, False, False, False)
             nothing = np.empty(0, _dtype(call))
-            self.source = Batch(nothing, place, call.types[0], self.source.provenance)
+            self.source = Batch.over(nothing, place, call.types[0], self.source.provenance)
         elif isinstance(role, Pixelwise):
             self.pixels.append(call)
         elif self.planes or (self.pixels and not isinstance(role, ToPlanar)):
-            raise NotFusableError("a window after a change of values")
+            raise NotFusableError(Reason.ORDER)
         elif isinstance(role, View):
             (self.before if self.rows is None else self.after).append(call)
         elif isinstance(role, Resample) and self.rows is None:
@@ -87,7 +85,7 @@ class FusedLoop:
         elif isinstance(role, ToPlanar) and role.fits(call):
             self.planes = True
         else:
-            raise NotFusableError(call.operator.name)
+            raise NotFusableError(Reason.MEMBER, call.operator.name)
 
     @property
     def layout(self) -> str:
@@ -99,15 +97,15 @@ class FusedLoop:
         planes). Raises NotFusableError."""
         layout = self.layout
         if self.decoder is not None and len(self.calls) == 1:
-            raise NotFusableError("a decoder alone")
+            raise NotFusableError(Reason.DECODER_ALONE)
         at = layout.find("HW")
         if at < 0 or layout[at + 2 :] not in ("", "C"):
-            raise NotFusableError(f"the layout {layout!r}")
+            raise NotFusableError(Reason.LAYOUT, repr(layout))
         if self.rows is not None and "D" in layout:
-            raise NotFusableError("a volume")
+            raise NotFusableError(Reason.VOLUME)
         channels = self.source.batch_shape.shapes[:, at + 2 :].prod(axis=1)
         if (channels != channels[0]).any():
-            raise NotFusableError("samples with different numbers of channels")
+            raise NotFusableError(Reason.CHANNELS)
         return at, int(channels[0])
 
     def run(self) -> None:
@@ -175,7 +173,7 @@ class FusedLoop:
         assert self.rows is not None
         source, view = self.source, _composed(self.before, at)
         if view is not None and (view.mirror.any() or view.upside_down.any()):
-            raise NotFusableError("a flip before a resize")
+            raise NotFusableError(Reason.FLIP_BEFORE_RESIZE)
         role, shapes = self.rows.operator.fusion_role, source.batch_shape.shapes
         tables = role.tables(self.rows, self.rows.inputs[0].batch_shape, self.layout)
         pitch = shapes[:, at + 1] * count
@@ -211,9 +209,9 @@ class FusedLoop:
         for call in self.pixels:
             steps.append(step_of(call, call.operator.fusion_role, made))
             if steps[-1].parameters.shape[1] not in (1, made):
-                raise NotFusableError("parameters of other channels")
+                raise NotFusableError(Reason.PARAMETERS)
             if planar and call.operator.fusion_role.row.kind == "mixing":
-                raise NotFusableError("channels that are planes")
+                raise NotFusableError(Reason.PLANES)
             made = steps[-1].made
         return steps, made
 
@@ -269,7 +267,7 @@ def _composed(calls: list[Call], at: int) -> SourceWindow | None:
     for call in calls:
         view = call.operator.fusion_role.window(call)
         if view is None:
-            raise NotFusableError(f"what {call.operator.name} does")
+            raise NotFusableError(Reason.MEMBER, call.operator.name)
         if result is None:
             result = view
             continue

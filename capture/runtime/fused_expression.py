@@ -15,7 +15,7 @@ from gradiva.eager.types.device import Device
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.math.expression import Term, applied, expression_launch, operand
 
-from .fused_cpu import NotFusableError
+from .fusion_report import NotFusableError, Reason
 
 if TYPE_CHECKING:
     from gradiva.capture.graph.graph import Node
@@ -49,12 +49,12 @@ def run_expression(
             given = tuple(images[node] for node in read)
             call = prepare(member.operator, given, {}, size, pool)
             where = next((one.provenance for one in given if one.provenance is not None), None)
-            images[member] = Batch(_NOTHING, call.batch_shapes[0], call.types[0], where)
+            images[member] = Batch.over(_NOTHING, call.batch_shapes[0], call.types[0], where)
             symbol = member.operator.fusion_role.symbol
             terms[member] = applied(symbol, *(terms[node] for node in read))
         image = images[members[-1]]
         target = Batch.empty(image.batch_shape, image.type, image.provenance, device)
         gpu_of(device).run([expression_launch(operands, target, terms[members[-1]])])
     except (GradivaError, MemoryError) as error:
-        raise NotFusableError(str(error)) from None
+        raise NotFusableError(Reason.OPERANDS, type(error).__name__) from None
     return target

@@ -21,7 +21,8 @@ from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError
 from gradiva.eager.types.device import Device
 from gradiva.eager.values.batch import Batch
 
-from .fused_cpu import FusedLoop, NotFusableError
+from .fused_cpu import FusedLoop
+from .fusion_report import NotFusableError, Reason
 
 __all__ = ["fused_launches", "run_launches"]
 
@@ -45,7 +46,7 @@ def run_launches(
         gpu_of(device).run(_launches(calls, source, target, blame))
     except (OperatorRuntimeError, MemoryError) as error:
         # One by one, so that the error names the member.
-        raise NotFusableError(str(error)) from None
+        raise NotFusableError(Reason.MEMORY, type(error).__name__) from None
     return target
 
 
@@ -61,7 +62,7 @@ def fused_launches(loop: FusedLoop) -> Sequence[Launch]:
     """Launches with the bits of `loop.run()`, for a group of windows, a resize, windows and
     flips, pixel-wise steps, a change to planes. Raises NotFusableError for other groups."""
     if loop.decoder is not None or loop.rows is None:
-        raise NotFusableError("no resize to begin with")
+        raise NotFusableError(Reason.NO_RESIZE)
     role = loop.rows.operator.fusion_role
     at, channels = loop.check_fusable()
     side, (steps, _) = channels, loop.steps(channels)
@@ -70,7 +71,7 @@ def fused_launches(loop: FusedLoop) -> Sequence[Launch]:
         # Then a value is all that a thread has to know.
         side, steps = 1, [step._replace(made=1) for step in steps]
     if not 1 <= side <= _MOST:
-        raise NotFusableError(f"{side} channels")
+        raise NotFusableError(Reason.CHANNELS, f"{side} channels")
     tables, window = loop.resampling(at, channels)
     flips = np.zeros((len(loop.source), 3), np.int64)
     if window is not None:

@@ -27,11 +27,12 @@ from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.types.dtypes import bfloat16, float16
 from gradiva.eager.values.batch import Batch
 
-from .fused_cpu import FusedLoop, NotFusableError
+from .fused_cpu import FusedLoop
 from .fused_expression import run_expression
 from .fused_gpu import run_launches
+from .fusion_report import NotFusableError, Reason
 
-__all__ = ["NotFusableError", "run_group"]
+__all__ = ["run_group"]
 
 Locate = Callable[[GradivaError, Node], GradivaError]
 _NOTHING = np.empty(0, np.uint8)
@@ -52,7 +53,7 @@ def run_group(
     values, drawn: batches, and keys with positions of random calls, by the leaves of the group.
     """
     if not size:
-        raise NotFusableError("the batch is empty")
+        raise NotFusableError(Reason.EMPTY_BATCH)
     if device is not CPU and is_expression(members):
         return run_expression(members, values, size, pool, device)
     first = members[0].inputs[0]
@@ -64,20 +65,20 @@ def run_group(
             call = _prepared(member, image, values, drawn, size, pool)
         except GradivaError as error:
             if isinstance(error, SampleDataError) and continues_on_error(dict(member.attributes)):
-                raise NotFusableError("a sample that cannot be read") from None
+                raise NotFusableError(Reason.BAD_SAMPLE) from None
             if calls:
                 # Alone, the members before would have had their say before this.
-                raise NotFusableError("an error after the first member") from None
+                raise NotFusableError(Reason.MEMBER_ERROR) from None
             error = annotate_error(error, member.operator, source.provenance)
             raise locate(error, member) from error.__cause__
         rounded = calls and call.inputs[0].dtype in (float16, bfloat16)
         if rounded and not isinstance(member.operator.fusion_role, ToPlanar):
-            raise NotFusableError("a rounding between two members")
+            raise NotFusableError(Reason.ROUNDING)
         calls.append(call)
-        image = Batch(_NOTHING, call.batch_shapes[0], call.types[0], source.provenance)
+        image = Batch.over(_NOTHING, call.batch_shapes[0], call.types[0], source.provenance)
         for dtype in (call.types[0].dtype, call.inputs[0].dtype):
             if dtype is bfloat16 or (dtype is float16 and device is CPU):
-                raise NotFusableError(str(dtype))
+                raise NotFusableError(Reason.DTYPE, str(dtype))
     blame = functools.partial(_blame, members[0], source, locate)
     if device is not CPU:
         return run_launches(calls, source, image, device, blame)
@@ -86,9 +87,9 @@ def run_group(
         FusedLoop(source, calls, target, blame).run()
     except GradivaError as error:
         if error.operator is None:  # of a member that has to be found: they run one by one
-            raise NotFusableError("an error of a member") from None
+            raise NotFusableError(Reason.MEMBER_ERROR) from None
         if isinstance(error, SampleDataError) and continues_on_error(dict(members[0].attributes)):
-            raise NotFusableError("a sample that cannot be read") from None
+            raise NotFusableError(Reason.BAD_SAMPLE) from None
         raise
     return target
 
@@ -124,5 +125,5 @@ def _prepared(
         else:
             given[edge.argument] = value
     if given_per_frame(member.operator.frames, (image, *others), given):
-        raise NotFusableError("arguments per frame")
+        raise NotFusableError(Reason.PER_FRAME, member.operator.name)
     return prepare(member.operator, (image, *others), given, size, pool, key, positions)

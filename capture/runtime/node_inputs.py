@@ -43,10 +43,10 @@ def constant_batch(node: Node, size: int) -> Batch:
     """A constant, for so many samples."""
     array = node.attribute("value")
     batch_shape = BatchShape.repeated(size, array.shape)
-    return Batch(array.reshape(-1), batch_shape, node.type[0])
+    return Batch.over(array.reshape(-1), batch_shape, node.type[0])
 
 
 def repeated(batch: Batch, size: int) -> Batch:
     """The first sample, for all of so many."""
     batch_shape = BatchShape.repeated(size, batch.batch_shape.shape(0))
-    return Batch(batch.data, batch_shape, batch.type)
+    return Batch.over(batch.data, batch_shape, batch.type)

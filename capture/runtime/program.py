@@ -23,7 +23,8 @@ from gradiva.ops.arrays.copy import copy
 from gradiva.ops.conditional.branches import merge, split
 
 from .dropped_samples import drop_inside
-from .fused_group import NotFusableError, run_group
+from .fused_group import run_group
+from .fusion_report import FusionReport, Mark, NotFusableError
 from .memory_statistics import MemoryStatistics
 from .node_inputs import Outputs, Values, constant_batch, repeated, resolve, value_of
 from .split_merge import join, part
@@ -69,6 +70,8 @@ class Program:
         self._last_use = self._find_last_uses()
         self.statistics: MemoryStatistics | None = None
         """Where the sizes of results are noted; None for nowhere."""
+        self.fusion = FusionReport(graph)
+        """What became of its fused groups."""
 
     def _find_last_uses(self) -> dict[Node, list[tuple[Node, int]]]:
         """What can be freed after a node has run, so that its memory serves the next one."""
@@ -114,7 +117,7 @@ class Program:
         on a GPU run on, by its current stream. Where a node leaves out samples, they leave all
         values, and the outputs are smaller; then also the numbers of the samples that are left.
         """
-        recording, began = tracing.active, 0
+        recording, began, started = tracing.active, 0, Mark()
         turn = _Turn(values, size, positions, seed, pool, keys, Selection(size, self._scopes), gpu)
         self._bring(turn)
         for node in self._steps:
@@ -139,6 +142,7 @@ class Program:
             for value in self._last_use.get(node, ()):
                 values.pop(value, None)
         outputs = tuple(values[edge.node, edge.output] for edge in self.graph.outputs)
+        self.fusion.ran(started)
         return outputs, turn.selection.left
 
     def _bring(self, turn: _Turn) -> None:
@@ -203,11 +207,15 @@ class Program:
                     drawn[edge.node] = self._drawn(outer.node, turn)
                 else:
                     inside[edge.node, edge.output] = value_of(outer, turn.values, size)
-        pool, device = turn.pool, turn.device_of(node)
+        pool, device, began = turn.pool, turn.device_of(node), Mark()
         try:
-            return (run_group(node.members, inside, drawn, size, pool, self.locate, device),)
-        except NotFusableError:
-            pass
+            batch = run_group(node.members, inside, drawn, size, pool, self.locate, device)
+        except NotFusableError as error:
+            why = error.reason, error.detail  # of the error itself frames would be kept
+        else:
+            self.fusion.fused(node, size, began)
+            return (batch,)
+        samples = size
         for member in node.members:
             key, own = next(
                 (drawn[edge.node] for edge in member.inputs if edge.argument == "key"), (None, None)
@@ -228,6 +236,7 @@ class Program:
             inside[member, 0] = batch
             if self.statistics is not None:
                 self.statistics.record(member, (batch,))
+        self.fusion.separate(node, samples, began, *why)
         return (batch,)
 
     def _drawn(self, node: Node, turn: _Turn, whole: bool = False) -> tuple[RandomKey, Positions]:

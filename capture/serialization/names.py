@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.argument_types import ARGUMENT_TYPES
+from gradiva.eager.operators import argument_types as kinds
+from gradiva.eager.operators.argument_types import argument_type
 from gradiva.eager.operators.arguments import Argument
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.dtypes import DType
+from gradiva.eager.types.dtypes import DType, ImageType, InterpType
 from gradiva.ops.math.arithmetic import Arithmetic
 
 __all__ = [
@@ -37,23 +38,31 @@ _SECOND_NAMES = {"_Shape": "Shapes"}
 _EXPRESSIONS = {"shl": "lshift", "shr": "rshift"}
 
 _INTS = (
-    "int", "Ints", "IntArg", "IntsArg", "RaggedIntsArg", "ImageType", "InterpArg", "InterpType",
-    "DTypeLike",
-)  # fmt: skip
-_FLOATS = (
-    "float",
-    "Floats",
-    "FloatArg",
-    "FloatsArg",
-    "RaggedFloatsArg",
-    "MatrixArg",
-    "FloatArrayArg",
+    int,
+    kinds.Ints,
+    kinds.IntArg,
+    kinds.IntsArg,
+    kinds.RaggedIntsArg,
+    ImageType,
+    kinds.InterpArg,
+    InterpType,
+    kinds.DTypeLike,
 )
+_FLOATS = (
+    float,
+    kinds.Floats,
+    kinds.FloatArg,
+    kinds.FloatsArg,
+    kinds.RaggedFloatsArg,
+    kinds.MatrixArg,
+    kinds.FloatArrayArg,
+)
+_STRINGS = str, kinds.Strings, kinds.Path, kinds.Paths, kinds.Layout
 _ELEMENTS = {
-    **{ARGUMENT_TYPES[name]: "int64" for name in _INTS},
-    **{ARGUMENT_TYPES[name]: "float" for name in _FLOATS},
-    **{ARGUMENT_TYPES[name]: "string" for name in ("str", "Strings", "Path", "Paths", "Layout")},
-    ARGUMENT_TYPES["bool"]: "bool",
+    **{argument_type(one): "int64" for one in _INTS},
+    **{argument_type(one): "float" for one in _FLOATS},
+    **{argument_type(one): "string" for one in _STRINGS},
+    argument_type(bool): "bool",
 }
 
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.capture.recording.data_node import DataNode
-from gradiva.capture.recording.recorder import WholeBatch
-from gradiva.eager.operators.argument_types import ARGUMENT_TYPES
+from gradiva.capture.recording.data_node import DataNode, WholeBatch
+from gradiva.eager.operators.argument_types import DTypeLike, argument_type
 from gradiva.eager.operators.operator import Maker, OperatorBase, operators
 from gradiva.eager.support.errors import GradivaError, OperatorValueError
 from gradiva.eager.types.dtypes import DType
@@ -130,9 +129,10 @@ def _operator(
     given: dict[str, Any],
     common: dict[str, Any],
 ) -> Any:
+    arguments = operator.modern(arguments, quiet=True)
     for name in list(arguments):
         declared = operator.arguments.get(name)
-        if declared is not None and declared.kind is ARGUMENT_TYPES["DTypeLike"]:
+        if declared is not None and declared.kind is argument_type(DTypeLike):
             if arguments[name] == _NO_TYPE:
                 del arguments[name]
             else:

@@ -14,7 +14,7 @@ import numpy as np
 from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
 from gradiva.capture.graph.graph import Edge, Graph, Node, Opaque
 from gradiva.capture.recording.recorder import FIRST_CALL_WITHOUT_SOURCE
-from gradiva.eager.operators.argument_types import ARGUMENT_TYPES
+from gradiva.eager.operators.argument_types import InterpArg, argument_type
 from gradiva.eager.operators.arguments import Argument
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, OperatorValueError
@@ -211,7 +211,7 @@ class GraphWriter:
         dtype = edge.node.type[edge.output].dtype
         if dtype is not None and dtype is not wanted:
             name = self.call(edge.node, "Cast", [name], [], {"dtype": wanted}, 1, helper=True)[0]
-        if argument.kind is ARGUMENT_TYPES["InterpArg"]:
+        if argument.kind is argument_type(InterpArg):
             typed = {"dtype": INTERP_TYPE}
             name = self.call(edge.node, "Reinterpret", [name], [], typed, 1, helper=True)[0]
         return name

@@ -25,7 +25,7 @@ MODULES = (
     "gradiva.auto_aug", "gradiva.auto_aug.auto_augment", "gradiva.auto_aug.rand_augment",
     "gradiva.auto_aug.trivial_augment", "gradiva.auto_aug.augmentations", "gradiva.auto_aug.core",
     "gradiva.backend", "gradiva.data_node", "gradiva.tensors", "gradiva.tfrecord",
-    "gradiva.plugin_manager", "gradiva.sysconfig",
+    "gradiva.plugin_manager", "gradiva.sysconfig", "gradiva.compat",
 )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from gradiva.eager.values.batch import Batch
 from gradiva.extension.checks import _as_types
 from gradiva.facts import operator_of
 from gradiva.fn._old_names import renamed
-from gradiva.listing import _devices, _known
+from gradiva.listing import _known, devices_here
 from gradiva.op_classes import OperatorClass
 from gradiva.ops.class_names import classes
 from gradiva.ops.math.arithmetic import BINARY, UNARY
@@ -149,7 +149,7 @@ def support(name: str) -> Support:
     cases = good_cases(operator)
     taken = set(_accepted(operator, cases, "dtype"))
     layouts = set(_accepted(operator, cases, "layout"))
-    devices = tuple(device for device in _devices(operator) if device != "mixed")
+    devices = tuple(device for device in devices_here(operator) if device != "mixed")
     within = f"within {operator.gpu_tolerance:g}" if operator.gpu_tolerance else "same bits"
     return Support(
         tuple(one.name for one in dtypes if one.name in taken),

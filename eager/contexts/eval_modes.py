@@ -44,7 +44,7 @@ _entered: ContextVar[tuple[Any, ...]] = ContextVar("gradiva_modes", default=())
 class EvalMode(enum.Enum):
     """When the calls of dynamic mode run. `with EvalMode.deferred: ...` sets it for a block.
 
-    deferred: a call is deferred; it runs, optimised together with the others, when somebody looks
+    deferred: a call is deferred; it runs, optimized together with the others, when somebody looks
         at a result: `evaluate()`, a conversion, printing.
     eager: a call runs at once (the default). On a GPU it may still be running when it returns.
     sync_cpu, sync_full: like eager, and a call returns when the CPU, or the GPU too, is done.

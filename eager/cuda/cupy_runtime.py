@@ -14,7 +14,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, describe
+from gradiva.eager.support.errors import (
+    GradivaError,
+    OperatorRuntimeError,
+    OperatorTypeError,
+    describe,
+)
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.device import Device, find_gpu
 from gradiva.eager.types.dtypes import DType
@@ -202,7 +207,7 @@ class _reported:  # noqa: N801  used like a function; faster than a generator
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if not isinstance(error, RuntimeError) or isinstance(error, OperatorRuntimeError):
+        if not isinstance(error, RuntimeError) or isinstance(error, GradivaError):
             return
         if getattr(error, "status", None) == _NO_MEMORY:
             raise MemoryError(str(error)) from None

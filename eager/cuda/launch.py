@@ -30,9 +30,11 @@ __all__ = [
     "OutputArg",
     "Scratch",
     "blocks_of",
+    "launch_over",
     "launches_of",
     "numbered",
     "refuse_large",
+    "struct_rows",
     "type_name",
 ]
 
@@ -189,8 +191,25 @@ def blocks_of(
     return np.stack([samples, numbers * (span if isinstance(span, int) else span[samples])], axis=1)
 
 
+def launch_over(
+    unit: KernelSource, data: Any, target: Any, table: Any, volumes: NDArray[np.int64], *more: Any
+) -> Launch:
+    """A launch with blocks for these many elements of each sample, which has a row of `table`: it
+    reads `data`, writes `target`, and takes what follows `more` too."""
+    blocks = blocks_of(volumes)
+    return Launch(unit, len(blocks), (data, OutputArg(target), table, blocks, *more))
+
+
 def numbered(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The sample and the number within its sample, from 0, of each of so many things."""
     samples = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
     numbers = np.arange(len(samples), dtype=np.int64) - np.repeat(counts.cumsum() - counts, counts)
     return samples, numbers
+
+
+def struct_rows(wide: Sequence[Any], narrow: Sequence[Any]) -> NDArray[np.int32]:
+    """A struct for each sample, whose members are these columns: int64, then int32. `blocks_of`
+    and `refuse_large` refuse samples that are too large for these."""
+    words = np.stack(np.broadcast_arrays(*wide), axis=1).astype(np.int64).view(np.int32)
+    halves = np.stack(np.broadcast_arrays(*narrow), axis=1).astype(np.int32)
+    return np.concatenate([words, halves], axis=1)

@@ -1,7 +1,7 @@
 """The little of CUDA that gradiva needs, as a protocol.
 
-eager/cuda/cupy_runtime.py fulfils it through CuPy. In the tests a simulated device does, which runs
-kernels on the CPU and notes each access that no stream order, event or wait puts in its place.
+eager/cuda/cupy_runtime.py fulfills it through CuPy. In the tests a simulated device does, which
+runs kernels on the CPU and notes each access that no stream order, event or wait puts in its place.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values of any type as colours, and what was done to them in words."""
+"""Values of any type as colors, and what was done to them in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from .axes import Array
 
-__all__ = ["PAINT", "colour", "to_pixels"]
+__all__ = ["PAINT", "color", "to_pixels"]
 
 _WHOLE = 1 << 22
 """Elements up to which the range is that of the whole sample; beyond, of the pixels drawn."""
@@ -22,9 +22,9 @@ PAINT = (255, 0, 255)
 _CHECKS = (154, 205)
 
 
-def colour(label: int) -> tuple[int, int, int]:
-    """The colour of class `label`: 0 is black, neighbours differ; 255 and -1, to be ignored, are
-    light grey."""
+def color(label: int) -> tuple[int, int, int]:
+    """The color of class `label`: 0 is black, neighbors differ; 255 and -1, to be ignored, are
+    light gray."""
     if label == 0:
         return (0, 0, 0)
     if label in _IGNORED:
@@ -36,10 +36,10 @@ def colour(label: int) -> tuple[int, int, int]:
 
 
 def to_pixels(array: Array, whole: Array) -> tuple[Array, str]:
-    """Colours, uint8 (..., 3), and a note.
+    """Colors, uint8 (..., 3), and a note.
 
     array: (..., C), C from 1 to 4, what is drawn of `whole`, by which the range is found.
-    One channel is grey, two are red and green, the fourth is opacity.
+    One channel is gray, two are red and green, the fourth is opacity.
     """
     if array.dtype == np.bool_:
         return _channels(array.astype(np.uint8) * np.uint8(255), True)
@@ -64,7 +64,7 @@ def _classes(array: Array) -> Array | None:
 
 
 def _palette(array: Array, classes: Array) -> tuple[Array, str]:
-    table = np.array([colour(int(label)) for label in classes], np.uint8)
+    table = np.array([color(int(label)) for label in classes], np.uint8)
     shown = ", ".join(map(str, classes[:6].tolist())) + (", ..." if len(classes) > 6 else "")
     return table[np.searchsorted(classes, array)], f"mask: {shown}"
 
@@ -117,7 +117,7 @@ def _channels(array: Array, full: bool) -> tuple[Array, str]:
     channel can be opacity."""
     count = array.shape[-1]
     if count == 1:
-        return _grey(array), ""
+        return _gray(array), ""
     if count == 2:
         blue = np.zeros_like(array[..., :1])
         return np.concatenate([array, blue], axis=-1), "2 channels as red and green"
@@ -131,5 +131,5 @@ def _channels(array: Array, full: bool) -> tuple[Array, str]:
     return (array[..., :3] * opacity + checks * (1 - opacity)).round().astype(np.uint8), ""
 
 
-def _grey(array: Array) -> Array:
+def _gray(array: Array) -> Array:
     return np.repeat(array, 3, axis=-1)

@@ -65,7 +65,7 @@ def font(size: int = _FONT) -> Any:
 
 
 def cell_html(cell: Cell, size: int) -> str:
-    """A <figure>; colours are the page's, so that it can be read on dark pages too."""
+    """A <figure>; colors are the page's, so that it can be read on dark pages too."""
     lines = [markup.escape(line) for line in cell.caption if line]
     width = size
     if cell.pixels is None:

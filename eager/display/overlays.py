@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.eager.support.lazy_import import lazy_module
 
 from .axes import Array
-from .colors import colour
+from .colors import color
 from .grid import font
 
 if TYPE_CHECKING:
@@ -28,18 +28,18 @@ _OPACITY = 0.5
 def draw_masks(pixels: Array, masks: Array) -> Array:
     """The picture (h, w, 3) with masks (n, H, W) over it, half transparent.
 
-    Where a mask is 0 the picture stays as it is. Integers are classes with a colour each; several
-    masks, and masks of booleans, have a colour each; floats 0..1 are opacity.
+    Where a mask is 0 the picture stays as it is. Integers are classes with a color each; several
+    masks, and masks of booleans, have a color each; floats 0..1 are opacity.
     """
     height, width = pixels.shape[:2]
     rows = np.arange(height) * masks.shape[1] // height
     columns = np.arange(width) * masks.shape[2] // width
     result = pixels.astype(np.float64)
     for number, mask in enumerate(masks[:, rows[:, None], columns]):
-        own = np.array(colour(number + 1))
+        own = np.array(color(number + 1))
         if mask.dtype.kind in "iu" and len(masks) == 1:
             classes, where = np.unique(mask, return_inverse=True)
-            table = np.array([colour(int(label)) for label in classes])
+            table = np.array([color(int(label)) for label in classes])
             paint = table[where.reshape(mask.shape)]
         else:
             paint = np.broadcast_to(own, (*mask.shape, 3))
@@ -61,7 +61,7 @@ def draw_boxes(pixels: Array, boxes: Array, texts: Sequence[str]) -> Array:
     for number, box in enumerate(boxes.astype(np.float64)):
         if not np.isfinite(box).all():
             continue
-        ink = colour(number + 1)
+        ink = color(number + 1)
         edges = np.clip(box, -1, 2) * [width, height, width, height]
         across, down = np.sort(edges.round().astype(int).reshape(2, 2), axis=0).T.tolist()
         (left, right), (top, bottom) = across, down
@@ -75,7 +75,7 @@ def draw_boxes(pixels: Array, boxes: Array, texts: Sequence[str]) -> Array:
 def _tag(
     pen: pil_draw.ImageDraw, text: str, place: tuple[int, int], ink: tuple[int, int, int]
 ) -> None:
-    """A text on a ground of the box's colour, in its upper left corner."""
+    """A text on a ground of the box's color, in its upper left corner."""
     letters = font(10)
     text = text.encode("latin-1", "replace").decode("latin-1")
     x, y = place

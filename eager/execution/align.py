@@ -13,7 +13,7 @@ from gradiva.eager.support.errors import (
     annotate_error,
     describe,
 )
-from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
 from gradiva.eager.values.value import Value

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradiva.eager.gpu.execute import on_gpu
 from gradiva.eager.operators.arguments import Argument, bytes_hint, is_edge
-from gradiva.eager.operators.interpreter import eager_hook
+from gradiva.eager.operators.interpreter import current_interpreter, eager_hook, free_calls_hook
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.ragged import ragged_rows
 from gradiva.eager.random.default_generator import get_default_rng
@@ -31,7 +31,7 @@ from gradiva.eager.values.batch import Batch, batch_on
 from gradiva.eager.values.buffers import gpu_named
 from gradiva.eager.values.drawn import drawn_by
 from gradiva.eager.values.tensor import Tensor, tensor_on, to_array
-from gradiva.eager.values.value import Value
+from gradiva.eager.values.value import Symbolic, Value
 
 from .error_policy import refuse_single
 from .execute import backends, execute
@@ -61,7 +61,10 @@ class Eager:
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any:
         operator.check(inputs, keywords)
-        if operator.effects and not operator.kernels:
+        source = operator.effects and not operator.kernels
+        if (source or _is_symbolic(inputs, keywords)) and current_interpreter() is None:
+            return free_calls_hook.get().bind(operator, inputs, keywords)
+        if source:
             raise OperatorTypeError(
                 "this makes a source for a pipeline definition; in dynamic mode use its class "
                 "(readers.File, ExternalSource, ...)"
@@ -87,6 +90,14 @@ class Eager:
             tensors = tuple(batch.tensors[0] for batch in outputs)
             return tensors[0] if len(tensors) == 1 else tensors
         return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _is_symbolic(inputs: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+    """Whether there are symbols among the values of a call, which have no data."""
+    for value in inputs:  # each call asks: a generator would take longer
+        if isinstance(value, Symbolic):
+            return True
+    return bool(keywords) and any(isinstance(value, Symbolic) for value in keywords.values())
 
 
 def split_common(
@@ -234,7 +245,7 @@ def as_input(value: Any, size: int, number: int) -> Batch:
     if isinstance(value, Value) and not isinstance(value, Tensor):
         raise OperatorTypeError(
             f"input {number} is a symbol of a graph: it has no data outside of the pipeline "
-            "definition that made it"
+            f"definition that made it: {value!r}"
         )
     if isinstance(value, list | tuple) and not _is_numbers(value):
         raise OperatorTypeError(
@@ -251,7 +262,7 @@ def as_input(value: Any, size: int, number: int) -> Batch:
     batch_shape = BatchShape.repeated(size, array.shape)
     # A tensor that stands for several samples has no place of its own in a stream.
     where = tensor.provenance if size == 1 else None
-    return Batch(array.reshape(-1), batch_shape, tensor.type, where)
+    return Batch.over(array.reshape(-1), batch_shape, tensor.type, where)
 
 
 def _is_numbers(value: Any) -> bool:
@@ -286,7 +297,9 @@ def as_argument(argument: Argument, value: Any, size: int) -> Any:
         return argument.static(array.item() if array.size == 1 else array.tolist())
     if isinstance(value, Value):
         raise OperatorTypeError(
-            argument=argument.name, expected=argument.kind.expected, got="a symbol of a graph"
+            argument=argument.name,
+            expected=argument.kind.expected,
+            got=f"a symbol of a graph: {value!r}",
         )
     if is_edge(argument, value):
         if argument.kind.ragged and not isinstance(value, np.ndarray):

@@ -179,7 +179,7 @@ def brought(operator: OperatorBase, number: int, batch: Batch, device: Device) -
     if device_of(data) is not wanted:
         return Batch.to_device(batch, wanted)
     if wanted is CPU and operator.view_rule is None and not data.flags.writeable:
-        return Batch(for_reading(data), batch.batch_shape, batch.type, batch.provenance)
+        return Batch.over(for_reading(data), batch.batch_shape, batch.type, batch.provenance)
     return batch
 
 

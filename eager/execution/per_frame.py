@@ -14,7 +14,8 @@ import numpy as np
 
 from gradiva.eager.operators.per_frame_types import has_frames, of_frames, of_sequences
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, OperatorValueError
-from gradiva.eager.types.batch_shape import BatchShape, Int64Array
+from gradiva.eager.types.arrays import Int64Array
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import Device
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import on_cpu, put
@@ -100,7 +101,9 @@ class Frames:
         batch_shape, where = value.batch_shape, value.provenance
         where = where.select(self.owners.tolist()) if where is not None else None
         if not has_frames(value.type):
-            return Batch(value.data, batch_shape.select(self.owners.tolist()), value.type, where)
+            return Batch.over(
+                value.data, batch_shape.select(self.owners.tolist()), value.type, where
+            )
         shapes = batch_shape.shapes[self.owners]
         # One value for all frames of a sample stands for each of them.
         numbers = np.where(shapes[:, 0] == 1, 0, self.numbers)
@@ -109,7 +112,7 @@ class Frames:
         uniform = not len(frames) or bool((frames == frames[0]).all())
         dense = uniform and bool((offsets == np.arange(len(frames)) * _volume(frames)).all())
         places = BatchShape(frames, offsets, batch_shape.size, uniform, dense, False)
-        return Batch(value.data, places, of_frames(value.type), where)
+        return Batch.over(value.data, places, of_frames(value.type), where)
 
     def fold(self, batch_shape: BatchShape, source: Batch | None) -> BatchShape:
         """The shapes of sequences of such frames."""

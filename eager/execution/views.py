@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.gpu.copies import move_launch, piece_launches
-from gradiva.eager.types.batch_shape import BatchShape, Int64Array
+from gradiva.eager.types.arrays import Int64Array
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import DType, bool_, uint8
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
@@ -39,7 +40,7 @@ def view_of(source: Batch, type: SampleType, batch_shape: BatchShape) -> Batch:
         batch_shape = BatchShape(
             batch_shape.shapes, offsets, data.size, batch_shape.uniform, False, False
         )
-    return Batch(data, batch_shape, type, source.provenance)
+    return Batch.over(data, batch_shape, type, source.provenance)
 
 
 def _as_dtype(source: Batch, dtype: DType) -> tuple[np.ndarray[Any, Any], Int64Array] | None:
@@ -74,7 +75,7 @@ def _copy_there(source: Batch, result: Batch) -> None:
     size = result.dtype.itemsize
     sizes = result.batch_shape.volumes * size
     if result.dtype is bool_:
-        bytes_of = Batch(raw, result.batch_shape, result.type.with_(dtype=uint8))
+        bytes_of = Batch.over(raw, result.batch_shape, result.type.with_(dtype=uint8))
         lengths = sizes[:, None]
         launches = [move_launch(bytes_of, result, starts, lengths, np.ones_like(lengths))]
     else:

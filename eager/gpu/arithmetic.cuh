@@ -84,6 +84,31 @@ BINARY(equal, ==)
 BINARY(not_equal, !=)
 #undef BINARY
 
+// Of two truth values `&` and `|` make one, of integers an integer.
+#define BITS(name, sign)                                                                         \
+    template <class A, class B> DEVICE auto name(A left, B right) {                              \
+        static_assert(!Limits<A>::FLOAT && !Limits<B>::FLOAT, "floats have no bits");            \
+        typedef typename Choose<                                                                 \
+            Same<A, bool>::value && Same<B, bool>::value, bool, typename Common<A, B>::type      \
+        >::type T;                                                                               \
+        return T(T(left) sign T(right));                                                         \
+    }
+BITS(bit_and, &)
+BITS(bit_or, |)
+BITS(shift_left, <<)
+BITS(shift_right, >>)
+#undef BITS
+
+// Python's: the second where it is smaller or larger, also if one of them is no number.
+template <class A, class B> DEVICE auto minimum(A left, B right) {
+    typedef typename Common<A, B>::type T;
+    return T(right) < T(left) ? T(right) : T(left);
+}
+template <class A, class B> DEVICE auto maximum(A left, B right) {
+    typedef typename Common<A, B>::type T;
+    return T(right) > T(left) ? T(right) : T(left);
+}
+
 template <class A, class B> DEVICE auto divide(A left, B right) {
     typedef typename Common<A, B>::type T;
     static_assert(Limits<T>::FLOAT, "integers are divided in float64: convert them");
@@ -95,6 +120,7 @@ template <class A> DEVICE auto negate(A value) {
 }
 DEVICE f32 square_root(f32 value) { return sqrtf(value); }
 DEVICE f64 square_root(f64 value) { return sqrt(value); }
+DEVICE f32 next_after(f32 value, f32 toward) { return nextafterf(value, toward); }
 DEVICE f32 absolute(f32 value) { return fabsf(value); }
 DEVICE f64 absolute(f64 value) { return fabs(value); }
 

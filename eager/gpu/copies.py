@@ -98,7 +98,7 @@ def table_launch(rows: NDArray[Any], target: Batch) -> Launch:
         np.zeros_like(extents),
         extents,
     )
-    return copy_launch(Batch(values, target.batch_shape, target.type), target, table)
+    return copy_launch(Batch.over(values, target.batch_shape, target.type), target, table)
 
 
 _MOVE: Final = CudaKernel("move", (None, "move.cuh"))

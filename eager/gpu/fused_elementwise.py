@@ -14,7 +14,7 @@ from gradiva.eager.jit.row_chain import Step
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.pixelwise import Pixelwise, axes_of, step_of
 from gradiva.eager.support.errors import OperatorRuntimeError
-from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.dtypes import bfloat16
 from gradiva.eager.values.batch import Batch
 

@@ -1,5 +1,5 @@
 // Elements of a result in order, each from a place in the source that five steps lead to: windows,
-// mirroring, other orders of axes. A thread works on elements THREADS apart, so that neighbours
+// mirroring, other orders of axes. A thread works on elements THREADS apart, so that neighbors
 // write side by side.
 struct Gather {
     i64 source;      // element of the source for coordinate 0, which may lie outside of the sample

@@ -12,7 +12,7 @@ struct Tiles {
 };
 
 KERNEL(tiles)(const Source* source, Target* target, const Tiles* samples, const Block* blocks) {
-    // An odd pitch: neighbours of one column lie in different banks.
+    // An odd pitch: neighbors of one column lie in different banks.
     __shared__ Source tile[MOST];
     const Block block = blocks[blockIdx.x];
     const Tiles& sample = samples[block.sample];

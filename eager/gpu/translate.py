@@ -1,9 +1,9 @@
 """Row kernels as CUDA C++: one declaration, for Numba and for the GPU.
 
-A small part of Python is translated: assignments, `for ... in range`, `while`, `if`, arithmetic,
-subscripts, conversions, and calls of other kernels. All else raises `UntranslatableError`, which
-names the line. Types follow from the C++ side, arithmetic.cuh, where what Numba would compute
-otherwise is an error of compilation.
+A small part of Python is translated: assignments, `for ... in range`, `while`, `if`, arithmetic
+with bits and bounds, subscripts, conversions, and calls of other kernels. All else raises
+`UntranslatableError`, which names the line. Types follow from the C++ side, arithmetic.cuh, where
+what Numba would compute otherwise is an error of compilation.
 """
 
 from __future__ import annotations
@@ -289,7 +289,7 @@ class _Translator:
             callee.add()
             return f"{callee.name}({self.arguments(node)})"
         name = next((name for known, name in MATHS.items() if known is function), None)
-        if name is None:
+        if name is None or (function in (min, max) and len(node.args) != 2):
             raise self.refuse(node)
         return f"{name}({self.arguments(node)})"
 

@@ -15,10 +15,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
-import numpy as np
-import numpy.typing as npt
+from gradiva.eager.types.arrays import Array, Float32Array, Int64Array
 
 from . import numba_adapter
 from .jit import register_extension
@@ -26,9 +25,6 @@ from .jit import register_extension
 __all__ = ["call_row", "filter_four", "without_refcount"]
 
 A = TypeVar("A")
-Array: TypeAlias = npt.NDArray[Any]
-F32: TypeAlias = npt.NDArray[np.float32]
-I64: TypeAlias = npt.NDArray[np.int64]
 
 _LINES: Final = 4
 _LANES: Final = 4
@@ -149,15 +145,15 @@ def _call_row_in_kernels(numba: Any) -> Callable[..., Any]:
 
 def filter_four(
     source: Array,
-    at: I64,
-    heads: I64,
-    weights: F32,
+    at: Int64Array,
+    heads: Int64Array,
+    weights: Float32Array,
     taps: int,
     first: int,
     last: int,
     step: int,
-    target: F32,
-    to: I64,
+    target: Float32Array,
+    to: Int64Array,
 ) -> None:
     """Output pixels `first .. last - 1` of four lines; for kernels only.
 

@@ -73,7 +73,8 @@ class Kernel:
 def jit(function: Callable[P, R]) -> Callable[P, R]:
     """Mark `function` as a kernel: nopython, no GIL, no fast math, cached on disk.
 
-    Kernels may call other kernels of any module; scalars and NumPy arrays are their only values.
+    Kernels may call other kernels of any module; scalars, NumPy arrays and tuples of them are
+    their only values.
     """
     return cast("Callable[P, R]", Kernel(cast(FunctionType, function)))
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.arrays import Int64Array
 
 from .intrinsics import call_row
 from .jit import jit

@@ -27,12 +27,14 @@ The sections of the docstrings (`Args:`, `Returns:`, `Raises:`) are merged.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
 from types import EllipsisType
 from typing import Any, TypeVar
 
-from gradiva.eager.operators.docstrings import merge_docstrings
+from .argument_types import evaluate
+from .docstrings import merge_docstrings
 
 __all__ = ["argument_group", "takes"]
 
@@ -80,13 +82,14 @@ def takes(*order: type | str | EllipsisType) -> Callable[[F], F]:
 
 
 def _parameters(group: type) -> Iterator[inspect.Parameter]:
-    """The arguments of a group. Annotations that are text stay that."""
+    """The arguments of a group. Annotations that are text are evaluated in its module."""
+    names = vars(sys.modules[group.__module__])
     for name, annotation in group.__annotations__.items():
         yield inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY,
             default=_defaults[group].get(name),
-            annotation=getattr(annotation, "__forward_arg__", annotation),
+            annotation=evaluate(getattr(annotation, "__forward_arg__", annotation), names),
         )
 
 

@@ -1,22 +1,51 @@
 """Kinds of arguments: how what a user wrote is checked, and becomes a plain value.
 
-The name of a kind is the annotation of an argument in the signature of its operator.
+The kind of an argument is an object in its annotation, `Annotated[..., ArgumentType(...)]`: type
+checkers see the type before it, `argument_type` finds the kind. An alias of an annotation, or the
+same one under another name, is as good. Kinds that end in `Arg` may be given per sample: as a
+batch, a symbol of a graph, or a list or array with one row per sample. Kernels always see one row
+per sample and never know the difference.
 """
 
 from __future__ import annotations
 
+import functools
 import operator as python
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from os import fspath
-from typing import Any
+from os import PathLike, fspath
+from types import CodeType, NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
 import numpy as np
 
 from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.types import dtypes
 from gradiva.eager.types.dtypes import DType, ImageType, InterpType
+from gradiva.eager.values.value import Value
 
-__all__ = ["ARGUMENT_TYPES", "ArgumentType"]
+__all__ = [
+    "ArgumentType",
+    "DTypeLike",
+    "FloatArg",
+    "FloatArrayArg",
+    "Floats",
+    "FloatsArg",
+    "IntArg",
+    "InterpArg",
+    "Ints",
+    "IntsArg",
+    "Layout",
+    "MatrixArg",
+    "OnError",
+    "Path",
+    "Paths",
+    "RaggedFloatsArg",
+    "RaggedIntsArg",
+    "Strings",
+    "argument_type",
+    "evaluate",
+]
 
 
 def _integer(value: Any) -> int:
@@ -89,13 +118,14 @@ def _enumeration(kind: type[ImageType] | type[InterpType]) -> Callable[[Any], in
 class ArgumentType:
     """How one kind of argument is written, checked and stored.
 
-    expected: for error messages; convert: from what the user wrote to a hashable value;
-    element: dtype of the rows if it may be given per sample; vector: a row holds several values;
-    ragged: how many may differ between samples: kernels see a list with a 1-D array per sample;
-    matrix: a row may have two axes, and an array of two axes is one matrix for all samples;
-    shaped: per sample it is an array of any shape, and kernels see the batch of these.
+    name: for signatures; expected: for error messages; convert: from what the user wrote to a
+    hashable value; element: dtype of the rows if it may be given per sample; vector: a row holds
+    several values; ragged: how many may differ between samples: kernels see a list with a 1-D array
+    per sample; matrix: a row may have two axes, and an array of two axes is one matrix for all
+    samples; shaped: per sample it is an array of any shape, and kernels see the batch of these.
     """
 
+    name: str
     expected: str
     convert: Callable[[Any], Any]
     element: type | None = None
@@ -105,47 +135,130 @@ class ArgumentType:
     shaped: bool = False
 
 
-ARGUMENT_TYPES: dict[str, ArgumentType] = {
-    "Any": ArgumentType("a value", lambda value: value),
-    "int": ArgumentType("an integer", _integer),
-    "float": ArgumentType("a number", _real),
-    "bool": ArgumentType("True or False", _boolean),
-    "str": ArgumentType("a string", _text),
-    "OnError": ArgumentType("'raise', 'skip' or 'replace'", _policy),
-    "Ints": ArgumentType("an integer or several", _vector(_integer)),
-    "Floats": ArgumentType("a number or several", _vector(_real)),
-    "Strings": ArgumentType("a string or several", _vector(_text)),
-    "Path": ArgumentType("a path", _path),
-    "Paths": ArgumentType("a path or several", _vector(_path)),
-    "Layout": ArgumentType("a layout such as 'HWC'", check_layout),
-    "DTypeLike": ArgumentType("an element type such as gradiva.uint8", DType.of),
-    "ImageType": ArgumentType("an image type such as types.RGB", _enumeration(ImageType)),
-    "IntArg": ArgumentType("an integer, or one per sample", _integer, np.int64),
-    "FloatArg": ArgumentType("a number, or one per sample", _single, np.float32),
-    "FloatArrayArg": ArgumentType(
-        "a number, or an array per sample", _single, np.float32, shaped=True
-    ),
-    "IntsArg": ArgumentType("integers, or a row per sample", _vector(_integer), np.int64, True),
-    "FloatsArg": ArgumentType("numbers, or a row per sample", _vector(_single), np.float32, True),
-    "MatrixArg": ArgumentType(
+_Array: TypeAlias = np.ndarray[Any, Any]
+_integers, _reals, _singles = _vector(_integer), _vector(_real), _vector(_single)
+
+IntArg: TypeAlias = Annotated[
+    int | Value | Sequence[int] | _Array,
+    ArgumentType("IntArg", "an integer, or one per sample", _integer, np.int64),
+]
+FloatArg: TypeAlias = Annotated[
+    float | Value | Sequence[float] | _Array,
+    ArgumentType("FloatArg", "a number, or one per sample", _single, np.float32),
+]
+IntsArg: TypeAlias = Annotated[
+    int | Value | Sequence[int] | Sequence[Sequence[int]] | _Array,
+    ArgumentType("IntsArg", "integers, or a row per sample", _integers, np.int64, True),
+]
+FloatsArg: TypeAlias = Annotated[
+    float | Value | Sequence[float] | Sequence[Sequence[float]] | _Array,
+    ArgumentType("FloatsArg", "numbers, or a row per sample", _singles, np.float32, True),
+]
+MatrixArg: TypeAlias = Annotated[
+    float | Value | Sequence[Any] | _Array,
+    ArgumentType(
+        "MatrixArg",
         "a matrix as numbers row by row, or one per sample",
-        _vector(_single),
+        _singles,
         np.float32,
         True,
         matrix=True,
     ),
-    "InterpType": ArgumentType(
-        "an interpolation such as types.INTERP_LINEAR", _enumeration(InterpType)
+]
+RaggedIntsArg: TypeAlias = Annotated[
+    IntsArg,
+    ArgumentType(
+        "RaggedIntsArg", "integers, or some per sample", _integers, np.int64, True, ragged=True
     ),
-    "RaggedIntsArg": ArgumentType(
-        "integers, or some per sample", _vector(_integer), np.int64, True, ragged=True
+]
+RaggedFloatsArg: TypeAlias = Annotated[
+    FloatsArg,
+    ArgumentType(
+        "RaggedFloatsArg", "numbers, or some per sample", _singles, np.float32, True, ragged=True
     ),
-    "RaggedFloatsArg": ArgumentType(
-        "numbers, or some per sample", _vector(_single), np.float32, True, ragged=True
+]
+FloatArrayArg: TypeAlias = Annotated[
+    float | Value | Sequence[Any] | _Array,
+    ArgumentType(
+        "FloatArrayArg", "a number, or an array per sample", _single, np.float32, shaped=True
     ),
-    "InterpArg": ArgumentType(
+]
+InterpArg: TypeAlias = Annotated[
+    InterpType | int | Value | Sequence[int] | _Array,
+    ArgumentType(
+        "InterpArg",
         "an interpolation such as types.INTERP_LINEAR, or one per sample",
         _enumeration(InterpType),
         np.int64,
     ),
-}
+]
+Ints: TypeAlias = Annotated[
+    int | Sequence[int], ArgumentType("Ints", "an integer or several", _integers)
+]
+Floats: TypeAlias = Annotated[
+    float | Sequence[float], ArgumentType("Floats", "a number or several", _reals)
+]
+Strings: TypeAlias = Annotated[
+    str | Sequence[str], ArgumentType("Strings", "a string or several", _vector(_text))
+]
+Path: TypeAlias = Annotated[str | PathLike[str], ArgumentType("Path", "a path", _path)]
+Paths: TypeAlias = Annotated[
+    str | PathLike[str] | Sequence[str | PathLike[str]],
+    ArgumentType("Paths", "a path or several", _vector(_path)),
+]
+OnError: TypeAlias = Annotated[
+    Literal["raise", "skip", "replace"],
+    ArgumentType("OnError", "'raise', 'skip' or 'replace'", _policy),
+]
+Layout: TypeAlias = Annotated[str, ArgumentType("Layout", "a layout such as 'HWC'", check_layout)]
+_DTYPE = ArgumentType("DTypeLike", "an element type such as gradiva.uint8", DType.of)
+DTypeLike: TypeAlias = Annotated[dtypes.DTypeLike, _DTYPE]
+
+_PLAIN: tuple[tuple[Any, ArgumentType], ...] = (
+    (dtypes.DTypeLike, _DTYPE),
+    (Any, ArgumentType("Any", "a value", lambda value: value)),
+    (int, ArgumentType("int", "an integer", _integer)),
+    (float, ArgumentType("float", "a number", _real)),
+    (bool, ArgumentType("bool", "True or False", _boolean)),
+    (str, ArgumentType("str", "a string", _text)),
+    (
+        ImageType,
+        ArgumentType("ImageType", "an image type such as types.RGB", _enumeration(ImageType)),
+    ),
+    (
+        InterpType,
+        ArgumentType(
+            "InterpType", "an interpolation such as types.INTERP_LINEAR", _enumeration(InterpType)
+        ),
+    ),
+)
+
+
+def argument_type(annotation: Any) -> ArgumentType:
+    """The kind of argument that an annotation holds, with or without `| None`.
+
+    Where it holds several, as an alias of an alias does, the outermost one counts. Raises TypeError
+    where it holds none.
+    """
+    if get_origin(annotation) in (Union, UnionType):
+        parts = tuple(part for part in get_args(annotation) if part is not NoneType)
+        annotation = Union[parts]  # noqa: UP007  of one part it is that part
+    for part in reversed(getattr(annotation, "__metadata__", ())):
+        if isinstance(part, ArgumentType):
+            return part
+    for plain, kind in _PLAIN:
+        if plain == annotation:
+            return kind
+    raise TypeError(f"no kind of argument: {annotation!r}")
+
+
+def evaluate(annotation: Any, names: dict[str, Any]) -> Any:
+    """An annotation as an object. Text, which `from __future__ import annotations` leaves, is
+    evaluated among `names`, those of its module. Raises whatever that raises."""
+    return eval(_compiled(annotation), names) if isinstance(annotation, str) else annotation
+
+
+@functools.cache
+def _compiled(text: str) -> CodeType:
+    """A few dozen texts stand for all annotations of the operators."""
+    return compile(text, "<annotation>", "eval")

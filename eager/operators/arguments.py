@@ -1,75 +1,30 @@
-"""Arguments of operators: which kinds there are, and how what a user wrote becomes a value.
-
-The kind of an argument is the name of its annotation in the operator's signature. Kinds that end
-in `Arg` may be given per sample: as a batch, a symbol of a graph, or a list or array with one row
-per sample. Kernels always see one row per sample and never know the difference.
-"""
+"""Arguments of operators: what a signature declares, and how what a user wrote becomes a value."""
 
 from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
-from gradiva.eager.types.dtypes import DTypeLike, ImageType, InterpType
+from gradiva.eager.support.errors import (
+    ArgumentNameError,
+    OperatorTypeError,
+    OperatorValueError,
+    describe,
+)
 from gradiva.eager.values.value import Value
 
-from .argument_types import ARGUMENT_TYPES, ArgumentType
+from .argument_types import ArgumentType, Ints, argument_type, evaluate
 
 if TYPE_CHECKING:
     from gradiva.eager.random.generator import RNG
     from gradiva.eager.types.device import DeviceLike
 
-__all__ = [
-    "Argument",
-    "Common",
-    "DTypeLike",
-    "FloatArg",
-    "FloatArrayArg",
-    "Floats",
-    "FloatsArg",
-    "ImageType",
-    "IntArg",
-    "InterpArg",
-    "InterpType",
-    "Ints",
-    "IntsArg",
-    "MatrixArg",
-    "OnError",
-    "Path",
-    "Paths",
-    "RaggedFloatsArg",
-    "RaggedIntsArg",
-    "Strings",
-    "bytes_hint",
-    "is_edge",
-    "parse_signature",
-]
-
-IntArg: TypeAlias = "int | Value | Sequence[int] | np.ndarray[Any, Any]"
-FloatArg: TypeAlias = "float | Value | Sequence[float] | np.ndarray[Any, Any]"
-IntsArg: TypeAlias = "int | Value | Sequence[int] | Sequence[Sequence[int]] | np.ndarray[Any, Any]"
-FloatsArg: TypeAlias = (
-    "float | Value | Sequence[float] | Sequence[Sequence[float]] | np.ndarray[Any, Any]"
-)
-MatrixArg: TypeAlias = "float | Value | Sequence[Any] | np.ndarray[Any, Any]"
-RaggedIntsArg: TypeAlias = IntsArg
-RaggedFloatsArg: TypeAlias = FloatsArg
-FloatArrayArg: TypeAlias = "float | Value | Sequence[Any] | np.ndarray[Any, Any]"
-InterpArg: TypeAlias = "InterpType | int | Value | Sequence[int] | np.ndarray[Any, Any]"
-Ints: TypeAlias = "int | Sequence[int]"
-Floats: TypeAlias = "float | Sequence[float]"
-Strings: TypeAlias = "str | Sequence[str]"
-Path: TypeAlias = "str | PathLike[str]"
-Paths: TypeAlias = "Path | Sequence[Path]"
-OnError: TypeAlias = 'Literal["raise", "skip", "replace"]'
-Layout: TypeAlias = str
+__all__ = ["Argument", "Common", "Sampled", "bytes_hint", "is_edge", "parse_signature"]
 
 
 class Common(TypedDict, total=False):
@@ -184,7 +139,7 @@ def bytes_hint(value: Any) -> tuple[int, ...]:
         "expected": "a number of bytes or several",
     }
     try:
-        hints: tuple[int, ...] = ARGUMENT_TYPES["Ints"].convert(value)
+        hints: tuple[int, ...] = argument_type(Ints).convert(value)
     except TypeError:
         raise OperatorTypeError(**facts, got=describe(value)) from None
     if not hints or min(hints) < 0:
@@ -211,12 +166,12 @@ def parse_signature(
     """The declared arguments of an operator, and the names of the common ones it takes."""
     found: dict[str, Argument] = {}
     common = frozenset[str]()
+    names = getattr(inspect.unwrap(function), "__globals__", {})
     for parameter in inspect.signature(function).parameters.values():
-        annotation = str(parameter.annotation)
         if parameter.kind is parameter.VAR_KEYWORD:
-            common = SAMPLED if random or "Sampled" in annotation else COMMON
+            common = SAMPLED if random else COMMON
         elif parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
-            kind = _kind_of(parameter)
+            kind = _kind_of(parameter, names)
             required = parameter.default is parameter.empty
             draft = Argument(parameter.name, kind, None, required)
             default = None if required else parameter.default
@@ -226,21 +181,20 @@ def parse_signature(
     return found, common
 
 
-def _kind_of(parameter: inspect.Parameter) -> ArgumentType:
-    """The kind that the parameter's annotation names. Raises OperatorTypeError."""
+def _kind_of(parameter: inspect.Parameter, names: dict[str, Any]) -> ArgumentType:
+    """The kind in the parameter's annotation. Raises OperatorTypeError."""
     annotation = parameter.annotation
-    text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
-    kind = ARGUMENT_TYPES.get(text.removesuffix(" | None").rpartition(".")[2])
-    if kind is None:
+    try:
+        return argument_type(evaluate(annotation, names))
+    except (NameError, AttributeError, SyntaxError, TypeError) as error:
         missing = annotation is parameter.empty
         raise OperatorTypeError(
-            "the annotation of an operator's argument says what kind it is, by name; "
-            "begin the file with `from __future__ import annotations`",
+            "the annotation of an operator's argument says what kind it is; text is evaluated "
+            "among the names of its module",
             argument=parameter.name,
-            expected=f"one of {', '.join(ARGUMENT_TYPES)}",
-            got="no annotation" if missing else describe(text, 40),
-        )
-    return kind
+            expected="int, float, bool, str, Any, or one of gradiva.extension such as IntArg",
+            got="no annotation" if missing else describe(annotation, 60),
+        ) from error
 
 
 def check_names(
@@ -251,7 +205,7 @@ def check_names(
         if name not in known and name not in common:
             close = difflib.get_close_matches(name, [*known, *common], 1)
             hint = f"; did you mean `{close[0]}`?" if close else ""
-            raise OperatorTypeError(f"there is no argument `{name}`{hint}")
+            raise ArgumentNameError(f"there is no argument `{name}`{hint}")
     for argument in known.values():
         if argument.required and names.get(argument.name) is None:
             raise OperatorTypeError(f"argument `{argument.name}` is required and was not given")

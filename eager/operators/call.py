@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.random.keys import RandomKey
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import (
@@ -15,6 +16,7 @@ from gradiva.eager.support.errors import (
     SampleDataError,
     without_frames,
 )
+from gradiva.eager.types.arrays import Array, Int64Array
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
@@ -99,6 +101,32 @@ class Call:
         assert self.key is not None
         return np.uint64(self.key.seed), np.uint32(self.key.number)
 
+    @property
+    def draws(self) -> tuple[Any, np.uint64, np.uint32]:
+        """What random words depend on, as kernels take it: positions of samples, seed, number."""
+        assert self.positions is not None
+        return self.positions, *self.seed_and_number
+
+    @property
+    def slabs(self) -> tuple[Array, Int64Array, Array, Int64Array]:
+        """The first input and the first output, as kernels take them: data, offsets of samples."""
+        source, target = self.inputs[0], self.outputs[0]
+        return source.data, source.batch_shape.offsets, target.data, target.batch_shape.offsets
+
+    @property
+    def words(self) -> tuple[Array, Int64Array, Array, Int64Array]:
+        """`slabs` as unsigned integers: bytes move whatever they mean, and one kernel is compiled
+        for each size of elements."""
+        data, offsets, result, places = self.slabs
+        unsigned = f"u{self.outputs[0].dtype.itemsize}"
+        return data.view(unsigned), offsets, result.view(unsigned), places
+
+    def for_costly_samples(self, kernel: Callable[..., Any], *arrays: Any) -> None:
+        """Run `kernel(*arrays, begin, end)` over ranges of few samples, whose costs differ."""
+        step = max(1, self.size // (4 * self.pool.num_threads))
+        ranges = [(k, min(k + step, self.size)) for k in range(0, self.size, step)]
+        self.pool.run(lambda begin, end: kernel(*arrays, begin, end), ranges)
+
     def for_samples(
         self, kernel: Callable[..., Any], *arrays: Any, work: Batch | None = None
     ) -> None:
@@ -112,6 +140,19 @@ class Call:
             return
         ranges = output.batch_shape.shares(self.pool.num_threads)
         self.pool.run(lambda begin, end: kernel(*arrays, begin, end), ranges)
+
+    def for_slabs(self, kernel: Callable[..., Any], *arrays: Any) -> None:
+        """Run `kernel(slabs, *arrays, begin, end)` as `for_samples` does, on `slabs`.
+
+        Numba has no float16 on the CPU: such samples pass through float32.
+        """
+        data, before, result, after = self.slabs
+        single, half = np.dtype(np.float32), np.dtype(np.float16)
+        data = convert_array(data, single) if data.dtype == half else data
+        made = np.zeros(result.shape, single) if result.dtype == half else result
+        self.for_samples(kernel, (data, before, made, after), *arrays)
+        if made is not result:
+            result[:] = convert_array(made, half)
 
     def goes_on_after(self, error: GradivaError) -> bool:
         """Note down in `failures` that a sample cannot be read. False where the call does not go on

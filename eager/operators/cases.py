@@ -8,7 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.support.errors import GradivaError, OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import (
+    GradivaError,
+    OperatorRuntimeError,
+    OperatorTypeError,
+    OperatorValueError,
+)
 from gradiva.eager.types.dtypes import DType, uint8
 from gradiva.eager.values.batch import Batch, batch
 
@@ -54,6 +59,10 @@ class Case:
     def type_error(self, match: str = "") -> Case:
         """The same call, which gives an OperatorTypeError whose text holds `match`."""
         return self.raising(OperatorTypeError, match)
+
+    def runtime_error(self, match: str = "") -> Case:
+        """The same call, which gives an OperatorRuntimeError whose text holds `match`."""
+        return self.raising(OperatorRuntimeError, match)
 
     def no_oracle(self, unless: bool = False) -> Case:
         """The same call, not compared with the reference library: it cannot do it, or errs."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.arrays import Int64Array
 
 from .call import Call
 

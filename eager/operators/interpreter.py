@@ -18,6 +18,7 @@ __all__ = [
     "eager_hook",
     "eager_interpreter",
     "enter_interpreter",
+    "free_calls_hook",
     "interpreter",
     "leave_interpreter",
 ]
@@ -34,6 +35,8 @@ class Interpreter(Protocol):
 _interpreter: ContextVar[Interpreter | None] = ContextVar("gradiva_interpreter", default=None)
 eager_hook: Hook[Interpreter] = Hook("the interpreter that runs calls at once")
 """Filled by `execution`, which stands on this module."""
+free_calls_hook: Hook[Interpreter] = Hook("calls without data, outside of a pipeline")
+"""Filled by `capture`, which has symbols."""
 
 
 @contextmanager

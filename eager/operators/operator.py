@@ -7,7 +7,7 @@ interpreter of the calling context: eager by default, recording inside a pipelin
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -24,7 +24,9 @@ from gradiva.eager.values.value import Value, refuse_bfloat16
 
 from .arguments import check_names, parse_signature
 from .decomposition import Decomposition
+from .input_sets import call_sets, has_sets
 from .interpreter import current_interpreter, eager_interpreter
+from .old_arguments import modern_arguments
 from .per_frame_types import framed_types
 from .plan import kernel_of_call
 from .signature import described, spread
@@ -62,7 +64,8 @@ class OperatorBase:
     identity_on_same_type: its output is its input where both have the same type;
     decomposition: the chain of simpler operators that a call is (see `decomposition`), if any;
     schema: what the format of stored pipelines calls it, None if that has no name for it;
-    formerly: its names in old scripts, without `fn.`.
+    formerly: its names in old scripts, without `fn.`; old_arguments: arguments of old scripts, and
+    their names of today, None for those that have no effect any more.
     """
 
     def __init__(
@@ -77,8 +80,10 @@ class OperatorBase:
         same_shapes: bool = False,
         schema: str | None = None,
         formerly: tuple[str, ...] = (),
+        old_arguments: Mapping[str, str | None] | None = None,
     ) -> None:
         self.name, self.schema, self.formerly = name, schema, formerly
+        self.old_arguments: Mapping[str, str | None] = old_arguments or {}
         self.frames = frozenset(frames)
         self.bfloat16 = bfloat16
         self.infer = framed_types(function, self.frames) if frames else function
@@ -103,7 +108,7 @@ class OperatorBase:
         self.__module__ = function.__module__
         self.__qualname__ = function.__qualname__
         self.__wrapped__ = function
-        self.__signature__ = spread(function, self.common)
+        self.__signature__ = spread(function, self.arguments, self.common)
         # For those who inspect it. Python itself calls the class's.
         if callable(self):
             vars(self)["__call__"] = described(self.bind, self.__signature__)
@@ -173,10 +178,24 @@ class OperatorBase:
     def bind(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Pass a call to the current interpreter; errors leave with the user's line."""
         try:
-            return (current_interpreter() or eager_interpreter()).bind(self, inputs, keywords)
+            if self.old_arguments:
+                keywords = self.modern(keywords)
+            if list in map(type, inputs) and has_sets(inputs):
+                return call_sets(self._bind, inputs, keywords, self.random)
+            return self._bind(inputs, keywords)
         except GradivaError as error:
             del inputs, keywords  # who keeps the error keeps this frame
             raise leaving(error, self.name) from error.__cause__
+
+    def _bind(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        return (current_interpreter() or eager_interpreter()).bind(self, inputs, keywords)
+
+    def modern(self, keywords: dict[str, Any], quiet: bool = False) -> dict[str, Any]:
+        """Keywords under the names of today; warns, unless `quiet`. Raises OperatorTypeError for
+        one that is given under both names."""
+        if self.old_arguments.keys().isdisjoint(keywords):
+            return keywords
+        return modern_arguments(self.name, self.old_arguments, keywords, quiet)
 
     def types(
         self, inputs: Sequence[SampleType], arguments: dict[str, Any]
@@ -239,6 +258,8 @@ class Operator(OperatorBase, Generic[P, R]):
     @overload
     def __call__(self: One[P], input: Plain, /, *args: P.args, **kwargs: P.kwargs) -> Tensor: ...
     @overload
+    def __call__(self, input: list[V], /, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+    @overload
     def __call__(self: Pair[P], input: V, /, *args: P.args, **kwargs: P.kwargs) -> tuple[V, V]: ...
     @overload
     def __call__(
@@ -297,6 +318,7 @@ def operator(
     same_shapes: bool = False,
     schema: str | None = None,
     formerly: tuple[str, ...] = (),
+    old_arguments: Mapping[str, str | None] | None = None,
 ) -> Callable[[Callable[Concatenate[SampleType, P], R]], Operator[P, R]]:
     """Declare an operator: decorates its type rule, whose signature is the public one.
 
@@ -304,13 +326,14 @@ def operator(
     gets a `SampleType` per input and the arguments as given, and returns the type of the output,
     or a tuple of types. It must let unknown (None) fields pass. same_shapes: the samples of the
     output have the shapes of the first input's; other operators have a shape rule. schema: what the
-    format of stored pipelines calls it, if it does; formerly: its names in old scripts.
+    format of stored pipelines calls it, if it does; formerly: its names in old scripts;
+    old_arguments: those of old scripts, and their names of today, None for those without effect.
     """
     bounds = (inputs, inputs) if isinstance(inputs, int) else inputs
 
     def declare(function: Callable[Concatenate[SampleType, P], R]) -> Operator[P, R]:
         flags = random, effects, frames, bfloat16, same_shapes
-        return Operator[P, R](function, name, bounds, *flags, schema, formerly)
+        return Operator[P, R](function, name, bounds, *flags, schema, formerly, old_arguments)
 
     return declare
 

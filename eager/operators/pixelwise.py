@@ -30,7 +30,8 @@ from gradiva.eager.jit.row_chain import (
 )
 from gradiva.eager.jit.row_kernel import RowKernel
 from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import SHARED, BatchShape, Int64Array
+from gradiva.eager.types.arrays import Int64Array
+from gradiva.eager.types.batch_shape import SHARED, BatchShape
 from gradiva.eager.types.dtypes import float16
 
 from .call import Call

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+from .arguments import Argument
 
 __all__ = ["Signatures", "described", "extended", "named", "spread"]
 
@@ -31,12 +33,18 @@ _COMMON = {
 _DEFAULTS: dict[str, Any] = {"preserve": False, "bytes_per_sample_hint": 0}
 
 
-def spread(function: Callable[..., Any], common: Iterable[str]) -> inspect.Signature:
-    """The signature of an operator's type rule as users call it: `**common` by its names, values
-    where the rule has types."""
+def spread(
+    function: Callable[..., Any], arguments: Mapping[str, Argument], common: Iterable[str]
+) -> inspect.Signature:
+    """The signature of an operator's type rule as users call it: arguments by the names of their
+    kinds, `**common` by its names, values where the rule has types."""
     given = inspect.signature(function)
     parameters = [
-        parameter.replace(annotation=_value(parameter.annotation))
+        parameter.replace(
+            annotation=_kind(arguments[parameter.name])
+            if parameter.name in arguments
+            else _value(parameter.annotation)
+        )
         for parameter in given.parameters.values()
         if parameter.kind is not parameter.VAR_KEYWORD
     ]
@@ -105,9 +113,17 @@ class Signatures:
         return self.constructor if instance is None else self.call
 
 
+def _kind(argument: Argument) -> _Written:
+    """What the signature says of an argument."""
+    name = argument.kind.name
+    may_be_none = argument.default is None and not argument.required and name != "Any"
+    return _Written(f"{name} | None" if may_be_none else name)
+
+
 def _value(annotation: Any) -> Any:
+    """What the signature says of an input or output: its text, with values in place of types."""
     if not isinstance(annotation, str):
         return annotation
-    plain = re.sub(r"\b[a-z_]\w*\.(?=[A-Z])", "", annotation)  # `op.IntArg`: the name of the kind
+    plain = re.sub(r"\b[a-z_]\w*\.(?=[A-Z])", "", annotation)  # `op.SampleType`
     plain = plain.replace("SampleType | Value", "Batch").replace("SampleType", "Batch")
     return _Written(plain)

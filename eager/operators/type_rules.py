@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ __all__ = [
     "require_layout",
     "require_ndim",
     "with_layout",
+    "wrong_type",
     "wrong_value",
 ]
 
@@ -91,24 +92,41 @@ def own_or_float32(input: SampleType, dtype: DTypeLike | None) -> SampleType:
     return input.with_(dtype=dtype)
 
 
-def wrong_value(argument: str, expected: str, got: Any) -> OperatorValueError:
-    """The error for an argument whose value is another than expected."""
-    return OperatorValueError(argument=argument, expected=expected, got=str(got))
+def wrong_value(
+    argument: str, expected: str, got: Any, problem: str = "", sample: int | None = None
+) -> OperatorValueError:
+    """The error for an argument (an input, if "") whose value is another than expected."""
+    said, text = argument or None, str(got)
+    return OperatorValueError(problem, argument=said, expected=expected, got=text, sample=sample)
 
 
-def refuse_samples(bad: Any, argument: str, expected: str, values: Any, problem: str = "") -> None:
-    """Raise OperatorValueError for the first of the samples that are `bad`.
+def wrong_type(argument: str, expected: str, got: Any, problem: str = "") -> OperatorTypeError:
+    """The error for an argument (an input, if "") of another type than expected."""
+    return OperatorTypeError(problem, argument=argument or None, expected=expected, got=str(got))
 
-    bad: bool, (N,) or (N, k); argument: "" where an input is to blame; values: of the shape of
-    `bad`, or with more axes, what was given, or a function that says it of a sample.
+
+def refuse_samples(
+    bad: Any,
+    argument: str,
+    expected: str | Callable[[int], str],
+    values: Any,
+    problem: str = "",
+    first: int = 0,
+    error: type[OperatorValueError] = OperatorValueError,
+) -> None:
+    """Raise an error for the first of the samples that are `bad`.
+
+    bad: bool, (N,) or (N, k); argument: "" where an input is to blame; expected: or a function that
+    says it of a sample; values: of the shape of `bad`, or with more axes, what was given, or a
+    function that says it of a sample; first: the sample that the first row is of.
     """
     if bad.any():
         place = tuple(np.argwhere(bad)[0].tolist())
         got = values(place[0]) if callable(values) else values[place]
-        raise OperatorValueError(
+        raise error(
             problem,
             argument=argument or None,
-            expected=expected or None,
+            expected=(expected(place[0]) if callable(expected) else expected) or None,
             got=str(tuple(got.tolist()) if isinstance(got, np.ndarray) else got),
-            sample=place[0],
+            sample=first + place[0],
         )

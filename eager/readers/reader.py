@@ -36,7 +36,7 @@ class Loop(Iterator[Any], Protocol):
 
     @property
     def graph(self) -> Any:
-        """The optimised graph that is run ahead, or None as long as there is none."""
+        """The optimized graph that is run ahead, or None as long as there is none."""
 
     def explain(self) -> Any:
         """How many calls were computed ahead, and each that was not with its line and reason."""

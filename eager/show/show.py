@@ -54,7 +54,7 @@ def show(
     """
     with annotate_error("show"):
         if getattr(current_interpreter(), "symbolic", False):
-            _refuse_symbol()
+            _refuse_symbol(batch)
         columns = integer(columns, 1, 64, limits="1 to 64", argument="columns")
         size = integer(size, 16, 2048, limits="16 to 2048", argument="size")
         tensors, single = _samples(batch)
@@ -81,9 +81,11 @@ def show(
         return Figure(cells, columns, size, count - len(cells))
 
 
-def _refuse_symbol() -> None:
+def _refuse_symbol(got: Any) -> None:
     raise OperatorTypeError(
-        "there are no samples yet while a graph is recorded; show what the pipeline's run() returns"
+        "there are no samples before a pipeline runs; show what its run() returns",
+        expected="a batch",
+        got=repr(got),
     )
 
 
@@ -94,13 +96,13 @@ def _samples(given: Any) -> tuple[list[Tensor], bool]:
     if isinstance(given, Tensor):
         return [given.cpu()], True
     if isinstance(given, Value):
-        _refuse_symbol()
+        _refuse_symbol(given)
     if isinstance(given, str | bytes):
-        return [Tensor(to_array(given))], True
+        return [Tensor.over(to_array(given))], True
     if hasattr(given, "__dlpack__") or hasattr(given, "__array__"):
         array = to_array(given)
         one = array.ndim < 3 or (array.ndim == 3 and array.shape[2] <= 4)
-        return [Tensor(entry) for entry in ([array] if one else array)], one
+        return [Tensor.over(entry) for entry in ([array] if one else array)], one
     if not isinstance(given, Iterable) or isinstance(given, dict):
         raise OperatorTypeError(
             argument="batch", expected="a Batch, a Tensor or arrays", got=describe(given)
@@ -114,9 +116,9 @@ def _samples(given: Any) -> tuple[list[Tensor], bool]:
                 got=f"a {type(given).__name__} of batches",
             )
         if isinstance(entry, Value) and not isinstance(entry, Tensor):
-            _refuse_symbol()
+            _refuse_symbol(entry)
         try:
-            own = entry if isinstance(entry, Tensor) else Tensor(to_array(entry))
+            own = entry if isinstance(entry, Tensor) else Tensor.over(to_array(entry))
             tensors.append(own.cpu())
         except GradivaError as error:
             raise error.complete(argument="batch", sample=index) from None

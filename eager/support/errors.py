@@ -18,8 +18,11 @@ from .bare_trace import bare
 from .tracebacks import place, short_trace
 
 __all__ = [
+    "ArgumentNameError",
     "GradivaError",
     "Location",
+    "OperatorIndexError",
+    "OperatorOverflowError",
     "OperatorRuntimeError",
     "OperatorTypeError",
     "OperatorValueError",
@@ -98,8 +101,8 @@ def describe(value: Any, limit: int = 80) -> str:
     return text if isinstance(value, str) else f"{text} ({type(value).__name__})"
 
 
-class GradivaError(Exception):
-    """Base of all errors that gradiva raises on purpose.
+class GradivaError(RuntimeError):
+    """Base of all errors that gradiva raises on purpose. A RuntimeError, as scripts expect.
 
     Attributes: `problem` (what is wrong), `operator`, `argument`, `expected`, `got`, `sample`
     (index in the batch), `file` and `location` (the user's line), each None where not known.
@@ -262,12 +265,25 @@ def _is_handled(error: BaseException) -> bool:
     return frame is not None
 
 
-class OperatorTypeError(GradivaError, TypeError):
-    """A wrong argument name, or a value, dtype, layout or rank of the wrong kind."""
+class OperatorTypeError(GradivaError, TypeError, ValueError):
+    """A wrong argument name, or a value, dtype, layout or rank of the wrong kind. A ValueError,
+    too: scripts expect one where a layout or a number of inputs is not taken."""
+
+
+class ArgumentNameError(OperatorTypeError, KeyError):
+    """An argument that the operator does not have."""
 
 
 class OperatorValueError(GradivaError, ValueError):
     """A value of the right kind that is not possible."""
+
+
+class OperatorIndexError(OperatorValueError, IndexError):
+    """An axis that is not there."""
+
+
+class OperatorOverflowError(OperatorValueError, OverflowError):
+    """A number that its type does not hold."""
 
 
 class OperatorRuntimeError(GradivaError, RuntimeError):

@@ -11,7 +11,8 @@ def check_layout(layout: Any, ndim: int | None = None) -> str:
     """Return `layout` if it is a layout for `ndim` axes; raises TypeError or ValueError."""
     if not isinstance(layout, str):
         raise TypeError(f"expected a layout string such as 'HWC', got {layout!r}")
-    if len(set(layout)) != len(layout):
+    named = layout.replace("*", "")  # axes without a name may be many
+    if len(set(named)) != len(named):
         raise ValueError(f"expected a layout with distinct letters, got {layout!r}")
     if layout and ndim is not None and len(layout) != ndim:
         raise ValueError(f"expected a layout of {ndim} letters, one per axis, got {layout!r}")

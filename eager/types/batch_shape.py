@@ -6,15 +6,16 @@ import itertools
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from gradiva.eager.support.errors import OperatorValueError
 
-__all__ = ["SHARED", "BatchShape", "Int64Array"]
+from .arrays import Int64Array
 
-Int64Array: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
+__all__ = ["SHARED", "BatchShape"]
+
 
 _MOST = 1 << 42
 SHARED = 1024

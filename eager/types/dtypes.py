@@ -208,7 +208,7 @@ def type_id(value: DTypeLike) -> DType | None:
     return DType.of(value).type_id
 
 
-DTypeLike: TypeAlias = "DType | str | type | np.dtype[Any]"
+DTypeLike: TypeAlias = DType | str | type | np.dtype[Any]
 
 uint8 = DType("uint8", 0, np.dtype(np.uint8))
 uint16 = DType("uint16", 1, np.dtype(np.uint16))
@@ -247,7 +247,7 @@ _BY_NAME |= {"bfloat16": bfloat16, "bf16": bfloat16}
 
 
 class ImageType(enum.IntEnum):
-    """Colour space and channel order of an image."""
+    """Color space and channel order of an image."""
 
     RGB = 0
     BGR = 1

@@ -39,26 +39,56 @@ __all__ = ["Batch", "as_batch", "batch", "batch_on"]
 class Batch(DeviceValue):
     """N samples of one dtype, rank and layout; their shapes may differ (a ragged batch).
 
-    data: 1-D array (or DeviceArray), the slab with all samples; batch_shape: shapes and places in
-    it;
-    provenance: files and positions of samples, where known. Make one with `batch` or `as_batch`.
+    Make one with `batch` (copies) or `as_batch` (does not, where it can); `Batch(...)` is as
+    `as_batch`. data: 1-D array (or DeviceArray), the slab with all samples; batch_shape: shapes and
+    places in it; provenance: files and positions of samples, where known.
     """
 
     __slots__ = ("__weakref__", "batch_shape", "data", "provenance", "type")
 
     def __init__(
         self,
+        tensors: Iterable[ArrayLike] | SupportsDLPack,
+        dtype: DTypeLike | None = None,
+        device: DeviceLike | None = None,
+        layout: str | None = None,
+        copy: bool = False,
+    ) -> None:
+        """As `as_batch`; with `copy`, as `batch`."""
+        with annotate_error("Batch"):
+            made = batch_on(tensors, dtype, device, layout)
+            if copy and _is_shared(made, tensors):
+                made = made.to_device(made.device, force_copy=True)
+        self._hold(made.data, made.batch_shape, made.type, made.provenance, made.drawn_at)
+
+    def _hold(
+        self,
         data: np.ndarray[Any, Any],
         batch_shape: BatchShape,
         type: SampleType,
-        provenance: Provenance | None = None,
-        drawn_at: Drawn = None,
+        provenance: Provenance | None,
+        drawn_at: Drawn,
     ) -> None:
         self.data = data
         self.batch_shape = batch_shape
         self.type = type
         self.provenance = provenance
         self.drawn_at = drawn_at
+
+    @classmethod
+    def over(
+        cls,
+        data: np.ndarray[Any, Any],
+        batch_shape: BatchShape,
+        type: SampleType,
+        provenance: Provenance | None = None,
+        drawn_at: Drawn = None,
+    ) -> Self:
+        """The batch of the samples that lie in `data`, 1-D, as `batch_shape` says: the slab is
+        taken as it is. provenance: files and positions of samples, where known."""
+        made = cls.__new__(cls)
+        made._hold(data, batch_shape, type, provenance, drawn_at)
+        return made
 
     @property
     def geometry(self) -> BatchShape:
@@ -72,10 +102,10 @@ class Batch(DeviceValue):
         provenance: Provenance | None = None,
         device: Device = CPU,
     ) -> Batch:
-        """A batch whose samples are not initialised. Raises MemoryError."""
+        """A batch whose samples are not initialized. Raises MemoryError."""
         type = type if device.device_type == "cpu" else type.with_(device="gpu")
         data = allocated(batch_shape.size, type.dtype.numpy, device)  # type: ignore[union-attr]
-        return Batch(data, batch_shape, type, provenance)
+        return Batch.over(data, batch_shape, type, provenance)
 
     @staticmethod
     def broadcast(
@@ -91,7 +121,7 @@ class Batch(DeviceValue):
         where = require_device(to_device(device or CPU))
         if isinstance(sample, Batch):
             raise OperatorTypeError(argument="sample", expected="one sample", got="a Batch")
-        return Batch(*repeated(sample, batch_size, dtype)).to_device(where)
+        return Batch.over(*repeated(sample, batch_size, dtype)).to_device(where)
 
     @property
     def batch_size(self) -> int:
@@ -170,7 +200,7 @@ class Batch(DeviceValue):
         if isinstance(chosen, int):
             return self._tensor(chosen, drawn)
         where = self.provenance.select(chosen) if self.provenance else None
-        return Batch(self.data, self.batch_shape.select(chosen), self.type, where, drawn)
+        return Batch.over(self.data, self.batch_shape.select(chosen), self.type, where, drawn)
 
     def __getitem__(self, ranges: Any) -> Any:
         """A batch is not subscripted itself: samples or parts of samples could be meant."""
@@ -187,7 +217,7 @@ class Batch(DeviceValue):
 
     def _tensor(self, index: int, drawn_at: Drawn = None) -> Tensor:
         where = self.provenance.select([index]) if self.provenance else None
-        return Tensor(self.array(index), self.layout, where, drawn_at or self.drawn_at)
+        return Tensor.over(self.array(index), self.layout, where, drawn_at or self.drawn_at)
 
     def __iter__(self) -> Iterator[Tensor]:
         return (self._tensor(index) for index in range(len(self)))
@@ -204,7 +234,7 @@ class Batch(DeviceValue):
         if data is self.data:
             return self
         type = self.type.with_(device=device_of(data).device_type)
-        return Batch(data, self.batch_shape, type, self.provenance, self.drawn_at)  # type: ignore[return-value]
+        return Batch.over(data, self.batch_shape, type, self.provenance, self.drawn_at)  # type: ignore[return-value]
 
     def as_array(self) -> np.ndarray[Any, Any]:
         """All samples as one array with a leading batch axis: a view if the batch is dense. Of a
@@ -281,8 +311,13 @@ def batch(
     """
     with annotate_error("batch"):
         made = batch_on(tensors, dtype, device, layout)
-        shared = made.data is tensors.data if isinstance(tensors, Batch) else is_array(tensors)
+        shared = _is_shared(made, tensors)
         return made.to_device(made.device, force_copy=True) if shared else made
+
+
+def _is_shared(made: Batch, given: Any) -> bool:
+    """Whether a batch lies in the memory that it was made from."""
+    return made.data is given.data if isinstance(given, Batch) else is_array(given)
 
 
 def as_batch(
@@ -307,11 +342,11 @@ def batch_on(
     if isinstance(tensors, Batch):
         parts = BatchFields.of(tensors)
         made = converted(parts, dtype, layout)
-        found = tensors if made is parts else Batch(*made)
+        found = tensors if made is parts else Batch.over(*made)
     elif is_array(tensors):
         if layout is None and isinstance(tensors, Tensor):
             layout = tensors.layout[1:]  # the first axis becomes the batch
-        found = Batch(*from_array(tensors, dtype, layout))
+        found = Batch.over(*from_array(tensors, dtype, layout))
     else:
-        found = Batch(*from_samples(tensors, dtype, layout))
+        found = Batch.over(*from_samples(tensors, dtype, layout))
     return found if where is None else found.to_device(where)

@@ -17,6 +17,7 @@ from gradiva.eager.types.bfloat16 import is_bfloat16
 from gradiva.eager.types.device import CPU, Device, require_device
 from gradiva.eager.types.dtypes import DType, DTypeLike
 
+from .capsules import CUDA, DLPackCapsule, is_capsule
 from .value import Value
 
 __all__ = [
@@ -43,9 +44,6 @@ __all__ = [
 ]
 
 V = TypeVar("V")
-
-_CUDA = 2
-"""kDLCUDA in DLPack's header; 1 is kDLCPU."""
 
 
 def on_cpu(data: Any) -> bool:
@@ -127,6 +125,8 @@ def gpu_array(data: Any) -> Any:
         if memory is None or on_cpu(memory):
             return None
         return data.as_array() if hasattr(data, "as_array") else data._array  # type: ignore[attr-defined]
+    if is_capsule(data):
+        data = DLPackCapsule(data)
     number = _number_of(data)
     return None if number is None else gpu_of(Device("gpu", number)).taken(data)
 
@@ -135,7 +135,7 @@ def _number_of(data: Any) -> int | None:
     """The number of the GPU on which another library's array is; None on the CPU."""
     if hasattr(data, "__dlpack_device__"):
         kind, number = data.__dlpack_device__()
-        return int(number) if int(kind) == _CUDA else None
+        return int(number) if int(kind) == CUDA else None
     if not hasattr(data, "__cuda_array_interface__"):
         return None
     device = getattr(data, "device", None)
@@ -153,7 +153,7 @@ def same_dtype(array: Any, dtype: DTypeLike | None) -> None:
 
 
 def allocated(size: int, dtype: np.dtype[Any], device: Device) -> Any:
-    """A 1-D array on a device, not initialised. Raises MemoryError."""
+    """A 1-D array on a device, not initialized. Raises MemoryError."""
     return (
         allocate(size, dtype) if device.device_type == "cpu" else gpu_of(device).empty(size, dtype)
     )
@@ -210,7 +210,7 @@ def cuda_interface(data: Any) -> dict[str, Any]:
 
 def dlpack_device(data: Any) -> tuple[int, int]:
     """DLPack's numbers of a device."""
-    return (1, 0) if isinstance(data, np.ndarray) else (_CUDA, data.device.device_id)
+    return (1, 0) if isinstance(data, np.ndarray) else (CUDA, data.device.device_id)
 
 
 def capsule_of(array: Any, stream: SupportsInt | None, options: Mapping[str, Any]) -> Any:

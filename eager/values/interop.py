@@ -18,6 +18,7 @@ from gradiva.eager.support.layouts import check_layout
 from gradiva.eager.types.bfloat16 import BorrowedBits, is_bfloat16
 from gradiva.eager.types.dtypes import DType, DTypeLike, bfloat16
 
+from .capsules import DLPackCapsule, is_capsule
 from .value import Value
 
 __all__ = [
@@ -34,8 +35,8 @@ __all__ = [
 ]
 
 ArrayLike: TypeAlias = Any
-"""A Tensor, NumPy array, scalar, (nested) list of numbers, bytes, str, buffer, or an object with
-`__dlpack__`, `__array__` or `__array_interface__` whose memory is on the CPU."""
+"""A Tensor, NumPy array, scalar, (nested) list of numbers, bytes, str, buffer, a DLPack capsule,
+or an object with `__dlpack__`, `__array__` or `__array_interface__` whose memory is on the CPU."""
 
 Result = TypeVar("Result")
 
@@ -52,7 +53,9 @@ class SupportsDLPack(Protocol):
 
 def is_array(data: Any) -> bool:
     """Whether this is one array, of whatever library, and not a collection of some."""
-    return isinstance(data, np.ndarray) or any(hasattr(data, name) for name in _PROTOCOLS)
+    if isinstance(data, np.ndarray) or is_capsule(data):
+        return True
+    return any(hasattr(data, name) for name in _PROTOCOLS)
 
 
 def to_array(data: ArrayLike, wide: bool = False) -> np.ndarray[Any, Any]:
@@ -88,10 +91,14 @@ def _of_protocol(data: Any) -> np.ndarray[Any, Any] | None:
     chosen by somebody; None if `data` is no such thing."""
     if isinstance(data, np.generic):
         return np.asarray(data)
+    if is_capsule(data):
+        data = DLPackCapsule(data)
     if hasattr(data, "__cuda_array_interface__"):
         _refuse_gpu(data)
     if hasattr(data, "__dlpack__"):
-        return _of_dlpack(data)
+        array = _of_dlpack(data)
+        unversioned = isinstance(data, DLPackCapsule) and data.writable
+        return np.asarray(_Memory(array)) if unversioned else array
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
         return np.asarray(data)
     if isinstance(data, list | tuple):
@@ -102,6 +109,15 @@ def _of_protocol(data: Any) -> np.ndarray[Any, Any] | None:
     except TypeError:
         return None
     return np.frombuffer(data, np.uint8) if view.format == "B" else np.asarray(view)
+
+
+class _Memory:
+    """The memory of an array that NumPy made of a capsule without a version, as one that can be
+    written. NumPy takes it for read-only, but libraries refuse to make these of read-only data."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self._array = array
+        self.__array_interface__ = array.__array_interface__ | {"data": (array.ctypes.data, False)}
 
 
 def _of_dlpack(data: Any) -> np.ndarray[Any, Any]:

@@ -38,7 +38,7 @@ def mark_in_use(batch: Batch) -> Batch:
         return batch
     data = batch.data.copy()
     _in_use[id(data)] = data
-    return Batch(data, batch.batch_shape, batch.type, batch.provenance)
+    return Batch.over(data, batch.batch_shape, batch.type, batch.provenance)
 
 
 def poison(batch: Batch) -> None:

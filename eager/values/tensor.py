@@ -44,23 +44,49 @@ __all__ = [
 class Tensor(DeviceValue):
     """One sample: `dtype`, `shape`, `layout`, `device`, and NumPy and DLPack views without copies.
 
-    Make one with `tensor` (copies) or `as_tensor` (does not, where it can). Tensors are not
-    modified by operators.
+    Make one with `tensor` (copies) or `as_tensor` (does not, where it can); `Tensor(...)` is as
+    `as_tensor`. Tensors are not modified by operators.
     """
 
     __slots__ = ("__weakref__", "_array", "layout", "provenance")
 
     def __init__(
         self,
+        data: ArrayLike,
+        dtype: DTypeLike | None = None,
+        device: DeviceLike | None = None,
+        layout: str | None = None,
+        copy: bool = False,
+    ) -> None:
+        """As `as_tensor`; with `copy`, as `tensor`."""
+        with annotate_error("Tensor"):
+            made = tensor_on(data, dtype, device, layout)
+        array = made._array.copy() if copy else made._array
+        self._hold(array, made.layout, made.provenance, made.drawn_at)
+
+    def _hold(
+        self,
         array: np.ndarray[Any, Any],
-        layout: str = "",
-        provenance: Provenance | None = None,
-        drawn_at: Drawn = None,
+        layout: str,
+        provenance: Provenance | None,
+        drawn_at: Drawn,
     ) -> None:
         self._array = array
         self.layout = layout
         self.provenance = provenance
         self.drawn_at = drawn_at
+
+    @staticmethod
+    def over(
+        array: np.ndarray[Any, Any],
+        layout: str = "",
+        provenance: Provenance | None = None,
+        drawn_at: Drawn = None,
+    ) -> Tensor:
+        """The tensor that an array is, which is taken as it is."""
+        made = Tensor.__new__(Tensor)
+        made._hold(array, layout, provenance, drawn_at)
+        return made
 
     @property
     def dtype(self) -> DType:
@@ -109,7 +135,7 @@ class Tensor(DeviceValue):
         array = moved(self._array, to_device(device), force_copy)
         if array is self._array:
             return self
-        return Tensor(array, self.layout, self.provenance, self.drawn_at)  # type: ignore[return-value]
+        return Tensor.over(array, self.layout, self.provenance, self.drawn_at)  # type: ignore[return-value]
 
     def torch(self, copy: bool = False) -> torch.Tensor:
         """A torch tensor on the same memory; on a copy of it with `copy`, and where torch cannot
@@ -153,7 +179,7 @@ class Tensor(DeviceValue):
             if not given and on_cpu(self._array):
                 layout = result_type(self.type, items).layout or ""
                 part = view(self._array, items)
-                return Tensor(part, layout, self.provenance, self.drawn_at)
+                return Tensor.over(part, layout, self.provenance, self.drawn_at)
         return self.slice[ranges]
 
     def __iter__(self) -> Iterator[Tensor]:
@@ -221,7 +247,7 @@ def tensor(
     """
     with annotate_error("tensor"):
         view = tensor_on(data, dtype, device, layout, pad)
-        return Tensor(view._array.copy(), view.layout, view.provenance, view.drawn_at)
+        return Tensor.over(view._array.copy(), view.layout, view.provenance, view.drawn_at)
 
 
 def as_tensor(
@@ -262,5 +288,5 @@ def tensor_on(
     else:
         same_dtype(array, dtype)
         layout = checked(check_layout, layout or "", array.ndim)
-    made = Tensor(array, layout, provenance, drawn)
+    made = Tensor.over(array, layout, provenance, drawn)
     return made if where is None else made.to_device(where)

@@ -87,6 +87,12 @@ class Slicing(Generic[V]):
     __iter__ = None
 
 
+class Symbolic:
+    """What stands for data that are there when a pipeline runs, and not before."""
+
+    __slots__ = ()
+
+
 class Value:
     """Base of Batch, Tensor and DataNode: the Python operators on them."""
 

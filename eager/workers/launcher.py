@@ -19,6 +19,7 @@ from gradiva.eager.support.errors import (
     OperatorValueError,
 )
 
+from . import by_value
 from .fork_hygiene import close_in_forks
 from .fork_server import ForkServer, flush_all
 from .worker import Work, spawned
@@ -127,17 +128,18 @@ def how_it_ended(status: int | None) -> str:
 def pickled(source: Any, method: str, pickler: Any, name: str) -> bytes:
     """The user's object as bytes, for a worker that does not inherit it.
 
-    pickler: None for Python's own; or an object with `dumps` and `loads`; or a tuple of it and of
-    keyword arguments for both. Raises OperatorTypeError that names the object.
+    pickler: None for Python's own, with the code of functions that workers cannot import; or an
+    object with `dumps` and `loads`; or a tuple of it and of keyword arguments for both. Raises
+    OperatorTypeError that names the object.
     """
-    dumps, loads, to_dump, to_load = checked_pickler(pickle if pickler is None else pickler)
+    dumps, loads, to_dump, to_load = checked_pickler(by_value if pickler is None else pickler)
     try:
         return pickle.dumps((loads, to_load, dumps(source, **to_dump)))
     except Exception as error:
         raise OperatorTypeError(
             f"the source {name} cannot be sent to worker processes, because it cannot be pickled "
             f"({type(error).__name__}: {error}); with py_start_method={method!r} it must be a "
-            "function or an object of a class at the top of a module; otherwise use "
+            "function, or an object of a class at the top of a module; otherwise use "
             "py_start_method='fork', or a py_callback_pickler such as cloudpickle",
             argument="source",
         ) from error

@@ -2,7 +2,7 @@
 
 Each takes a batch of images (uint8, HWC; or sequences FHWC) and a magnitude bin:
 `rotate(images, magnitude_bin=3, num_magnitude_bins=11)`. Their ranges are those of AutoAugment
-(arXiv 1805.09501, table 6 of the appendix), with the colour operations as a deviation from the
+(arXiv 1805.09501, table 6 of the appendix), with the color operations as a deviation from the
 factor 1 that is added or taken away. The operations were defined by Pillow's ImageOps and
 ImageEnhance, and the values agree with DALI's operators of the same names.
 """
@@ -16,11 +16,11 @@ import numpy as np
 from gradiva.eager.values.value import Value
 from gradiva.math import min as least
 from gradiva.ops.arrays.cast import cast_like
-from gradiva.ops.image.color.brightness import brightness as scale_brightness
+from gradiva.ops.image.color.brightness_contrast import brightness as scale_brightness
+from gradiva.ops.image.color.brightness_contrast import contrast as scale_contrast
 from gradiva.ops.image.color.color_space_conversion import color_space_conversion
-from gradiva.ops.image.color.contrast import contrast as scale_contrast
 from gradiva.ops.image.color.equalize import equalize as equalize_histogram
-from gradiva.ops.image.color.saturation import saturation
+from gradiva.ops.image.color.hue import saturation
 from gradiva.ops.image.filter.filter import filter as correlate
 from gradiva.ops.image.warp.rotate import rotate as turn
 from gradiva.ops.image.warp.warp_affine import warp_affine
@@ -160,14 +160,14 @@ def brightness(data: Any, parameter: Any) -> Any:
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
 def contrast(data: Any, parameter: Any) -> Any:
-    """Spread the values about the mean of the grey image, frame by frame."""
-    grey = color_space_conversion(data, image_type=RGB, output_type=GRAY)
+    """Spread the values about the mean of the gray image, frame by frame."""
+    gray = color_space_conversion(data, image_type=RGB, output_type=GRAY)
     layout = data.type.layout
     if layout is not None and not layout.startswith("F"):
-        return scale_contrast(data, contrast=parameter, contrast_center=mean(grey).cpu())
-    # Each frame has a centre of its own. The same operations in the same order: the same bits,
+        return scale_contrast(data, contrast=parameter, contrast_center=mean(gray).cpu())
+    # Each frame has a center of its own. The same operations in the same order: the same bits,
     # also for images of which it is not known before a pipeline runs that they are no sequences.
-    center = mean(grey, axis_names="HW", keep_dims=True)
+    center = mean(gray, axis_names="HW", keep_dims=True)
     return cast_like(data * parameter + (center - parameter * center), data)
 
 

@@ -3,6 +3,8 @@
 import importlib
 from typing import Any
 
+__path__: list[str] = []  # so that modules below it are looked for: gradiva.compat finds them
+
 
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):

@@ -4,8 +4,8 @@ An operator declared with `operator` is used like those of gradiva: it runs at o
 in pipelines, and takes arguments per sample. `tutorials/04_writing_an_operator.py` builds some,
 and `check_operator` puts one through the checks that all operators of gradiva pass.
 
-A file that declares operators begins with `from __future__ import annotations`: an argument's
-annotation is the name of its kind, and kinds that end in `Arg` may be given per sample.
+The annotation of an argument says of what kind it is (`IntArg`, `int`, `Layout`, ...), by whatever
+name: aliases are as good. Kinds that end in `Arg` may be given per sample.
 """
 
 from gradiva.eager.extension import *  # noqa: F403 (the same names as in gradiva's own files)

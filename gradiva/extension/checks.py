@@ -86,7 +86,7 @@ def _told(error: Exception) -> str:
 
 
 def require(condition: object, text: str) -> None:
-    """As `assert`, which an optimising Python leaves out."""
+    """As `assert`, which an optimizing Python leaves out."""
     if not condition:
         raise AssertionError(text)
 
@@ -229,7 +229,7 @@ def check_error(operator: OperatorBase, case: Case) -> bool:
 
 
 def check_common_arguments(operator: OperatorBase, case: Case) -> int:
-    """A misspelt argument is named; a GPU, for operators that take `device`, is refused."""
+    """A misspelled argument is named; a GPU, for operators that take `device`, is refused."""
     _must_raise(OperatorTypeError, operator, case, bogus_argument=1)
     if not operator.common:
         return 1

@@ -11,7 +11,7 @@ import numpy as np
 
 from gradiva.capture.compiler.verify import verify_graph
 from gradiva.capture.pipeline.pipeline_def import pipeline_def
-from gradiva.capture.recording.recorder import WholeBatch
+from gradiva.capture.recording.data_node import WholeBatch
 from gradiva.eager.operators.arguments import is_edge
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import OperatorBase

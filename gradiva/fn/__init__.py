@@ -2,6 +2,9 @@
 
 from gradiva import math as math
 from gradiva.capture.recording.constants import constant as constant
+from gradiva.capture.recording.free_calls import node_without_inputs as _node_without_inputs
+from gradiva.capture.recording.free_calls import per_sample as _per_sample
+from gradiva.dl_tensor_function import dl_tensor_python_function as dl_tensor_python_function
 from gradiva.fn import _old_names
 from gradiva.fn import decoders as decoders
 from gradiva.fn import experimental as experimental
@@ -13,8 +16,15 @@ from gradiva.fn import reductions as reductions
 from gradiva.fn import segmentation as segmentation
 from gradiva.fn import transforms as transforms
 from gradiva.operators import *  # noqa: F403
+from gradiva.ops.arrays.permutation import batch_permutation as _batch_permutation
 from gradiva.ops.external_source.external_source import external_source as external_source
+from gradiva.ops.image.crop.roi_random_crop import roi_random_crop as _roi_random_crop
 from gradiva.ops.indexing.properties import shapes as _shapes
+from gradiva.ops.python_function.python_function import python_function as _python_function
+
+batch_permutation = _per_sample(_batch_permutation)
+python_function = _node_without_inputs(_python_function)  # type: ignore[assignment]
+roi_random_crop = _per_sample(_roi_random_crop)  # type: ignore[assignment]
 
 # Names of old scripts.
 coin_flip = _old_names.old("coin_flip", random.coin_flip)

@@ -7,17 +7,17 @@ it. What belongs to a later version is an AttributeError that says so.
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from gradiva.eager.operators.old_arguments import warn_of_old
 from gradiva.eager.operators.operator import operators
-from gradiva.eager.support.errors import user_location
 from gradiva.ops.boxes.random_bbox_crop import random_bbox_crop
 from gradiva.ops.image.resize.resize_crop_mirror import resize_crop_mirror
 from gradiva.ops.indexing.slice import slice as slice_
 
 __all__ = [
+    "AWAITED",
     "LATER",
     "absent",
     "fast_resize_crop_mirror",
@@ -36,7 +36,7 @@ _REPLACED = {
 }
 """Names of what is more than another name, and what is used now."""
 
-_AWAITED = {
+AWAITED = {
     "audio_decoder": "decoders.audio",
     "caffe2_reader": "readers.caffe2",
     "caffe_reader": "readers.caffe",
@@ -46,6 +46,7 @@ _AWAITED = {
     "experimental.inflate": "decoders.inflate",
     "nemo_asr_reader": "readers.nemo_asr",
     "sequence_reader": "readers.sequence",
+    "tfrecord_reader": "readers.tfrecord",
     "video_reader": "readers.video",
     "video_reader_resize": "readers.video_resize",
 }
@@ -75,30 +76,28 @@ LATER = {
 }
 """What operators wait for that users know and that are still to be written."""
 
-_warned: set[tuple[str, str, int]] = set()
-
 
 def renamed() -> dict[str, str]:
     """Names without `fn.`, and what they are called now: by what operators say of themselves."""
     here = {old: one.name for one in operators.values() for old in one.formerly}
-    return {**here, **_REPLACED, **_AWAITED}
+    return {**here, **_REPLACED, **AWAITED}
 
 
 def later(name: str) -> str | None:
     """What an operator waits for that is not there yet, under its old or new name; or None."""
-    return LATER.get(_AWAITED.get(name, name))
+    return LATER.get(AWAITED.get(name, name))
 
 
-def absent(package: str) -> Callable[[str], Any]:
-    """`__getattr__` of `gradiva.fn` ("") or of a package in it."""
-    where = f"gradiva.fn.{package}".rstrip(".")
+def absent(package: str, root: str = "gradiva.fn") -> Callable[[str], Any]:
+    """`__getattr__` of `gradiva.fn` ("") or of a package in it, or of the same in `root`."""
+    where = f"{root}.{package}".rstrip(".")
     prefix = f"{package}." if package else ""
 
     def get(name: str) -> Any:
         reason = later(prefix + name)
         if reason is None:
             raise AttributeError(f"module {where!r} has no attribute {name!r}")
-        new = _AWAITED.get(prefix + name)
+        new = AWAITED.get(prefix + name)
         called = f" (fn.{new})" if new else ""
         raise AttributeError(f"fn.{prefix}{name}{called} is not there yet: it waits for {reason}")
 
@@ -112,12 +111,7 @@ def old(name: str, function: F) -> F:
 
     @functools.wraps(function)
     def call(*inputs: Any, **keywords: Any) -> Any:
-        where = user_location()
-        if where is not None:
-            place = (name, where.code.co_filename, where.line)
-            if place not in _warned:
-                _warned.add(place)
-                warnings.warn_explicit(text, DeprecationWarning, *place[1:])
+        warn_of_old(name, text)
         return function(*inputs, **keywords)
 
     call.__name__ = name.rpartition(".")[2]
@@ -140,7 +134,7 @@ def ssd_random_crop(
 
     images: HWC; boxes: float32 (n, 4), left, top, right, bottom in 0..1; labels: int32 (n,) or
     (n, 1). num_attempts: windows that are tried for each random threshold. Returns the three, with
-    the boxes whose centres are in the window. Raises OperatorTypeError and OperatorValueError.
+    the boxes whose centers are in the window. Raises OperatorTypeError and OperatorValueError.
     """
     anchors, shapes, boxes, labels = random_bbox_crop(
         boxes,

@@ -1,7 +1,7 @@
 """Random values in pipeline mode: one value per sample, the batch size being the pipeline's."""
 
 from gradiva import random as _random
-from gradiva.capture.recording.recorder import per_sample
+from gradiva.capture.recording.free_calls import per_sample
 
 beta = per_sample(_random.beta)
 choice = per_sample(_random.choice)

@@ -1,4 +1,4 @@
 """What the iterators of frameworks share."""
 
-from gradiva.capture.pipeline.iterator import LastBatchPolicy as LastBatchPolicy
-from gradiva.capture.pipeline.iterator import PipelineIterator as PipelineIterator
+from gradiva.capture.iterators.iterator import LastBatchPolicy as LastBatchPolicy
+from gradiva.capture.iterators.iterator import PipelineIterator as PipelineIterator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradiva.capture.pipeline.iterator import LastBatchPolicy, PipelineIterator
+from gradiva.capture.iterators.iterator import LastBatchPolicy, PipelineIterator
 from gradiva.eager.values.batch import Batch
 
 __all__ = ["DALIGenericIterator", "DALIRaggedIterator", "LastBatchPolicy"]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradiva.eager import extension as op
+from gradiva.eager.support.errors import OperatorIndexError
 
 
 def resolve_axis(axis: int, ndim: int, argument: str = "axis") -> int:
     """An axis from 0 to ndim - 1; negative ones count from the end. Raises OperatorValueError."""
     if not -ndim <= axis < ndim:
         expected = f"an axis from {-ndim} to {ndim - 1}" if ndim else "no axis, of scalars"
-        raise op.OperatorValueError(argument=argument, expected=expected, got=str(axis))
+        raise OperatorIndexError(argument=argument, expected=expected, got=str(axis))
     return axis % ndim
 
 

@@ -108,9 +108,7 @@ def cast_like(input: op.SampleType, like: Any, /, **common: op.Unpack[op.Common]
     return input.with_(dtype=like.dtype)
 
 
-@cast_like.cpu
-def _cpu(call: op.Call) -> None:
-    run_cast(call)
+cast_like.cpu(run_cast)
 
 
 @cast_like.gpu

@@ -72,14 +72,8 @@ def _cat_shapes(call: op.Call) -> op.Int64Array:
     return shapes
 
 
-@cat.cpu
-def _cat_cpu(call: op.Call) -> None:
-    join(call, _cat_axis(call))
-
-
-@cat.gpu
-def _cat_gpu(call: op.Call) -> list[op.Launch]:
-    return join_launches(call, _cat_axis(call))
+cat.cpu(lambda call: join(call, _cat_axis(call)))
+cat.gpu(lambda call: join_launches(call, _cat_axis(call)))
 
 
 @cat.cases
@@ -157,14 +151,8 @@ def _stack_shapes(call: op.Call) -> op.Int64Array:
     return np.insert(call.inputs[0].batch_shape.shapes, _stack_axis(call), len(call.inputs), axis=1)
 
 
-@stack.cpu
-def _stack_cpu(call: op.Call) -> None:
-    join(call, _stack_axis(call))
-
-
-@stack.gpu
-def _stack_gpu(call: op.Call) -> list[op.Launch]:
-    return join_launches(call, _stack_axis(call))
+stack.cpu(lambda call: join(call, _stack_axis(call)))
+stack.gpu(lambda call: join_launches(call, _stack_axis(call)))
 
 
 @stack.cases

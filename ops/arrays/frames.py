@@ -12,7 +12,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.execution.views import view_of
 from gradiva.eager.gpu.copies import piece_launches, sample_launches
-from gradiva.eager.operators.arguments import RaggedIntsArg
+from gradiva.eager.operators.argument_types import RaggedIntsArg
 
 from .copy import copy_pieces
 
@@ -53,7 +53,7 @@ def per_frame(
 
     Only the layout changes. Operators on sequences take a batch with such a layout as an argument
     with a value for each frame, or one for all frames of a sample: brightness, contrast, hue and
-    the other operators on colours, `gaussian_blur`, `laplacian`, `rotate`, `warp_affine`,
+    the other operators on colors, `gaussian_blur`, `laplacian`, `rotate`, `warp_affine`,
     `experimental.warp_perspective`, `coord_transform` and `transforms.*`, whose results are then
     sequences.
 
@@ -83,9 +83,7 @@ def per_frame(
     return input.with_(layout="F" + input.layout[1:])
 
 
-@per_frame.view
-def _view(call: op.Call) -> op.Batch:
-    return view_of(call.inputs[0], call.types[0], call.batch_shapes[0])
+per_frame.view(lambda call: view_of(call.inputs[0], call.types[0], call.batch_shapes[0]))
 
 
 @per_frame.cases
@@ -213,13 +211,7 @@ def _sequence_rearrange_shapes(call: op.Call) -> op.Int64Array:
     orders: list[op.Int64Array] = call["new_order"]
     source = call.inputs[0]
     counts = np.array([order.size for order in orders], np.int64)
-    if call.size and not counts.all():
-        raise op.OperatorValueError(
-            argument="new_order",
-            expected="at least one frame",
-            got="none",
-            sample=int(np.flatnonzero(counts == 0)[0]),
-        )
+    op.refuse_samples(counts == 0, "new_order", "at least one frame", lambda _: "none")
     order = np.zeros((call.size, int(counts.max(initial=0))), np.int64)
     asked = np.arange(order.shape[1]) < counts[:, None]
     order[asked] = np.concatenate([np.empty(0, np.int64), *orders])
@@ -272,9 +264,7 @@ def _sequence_rearrange_cases() -> list[op.Case]:
         op.case("per sample", videos, new_order=orders).equals(
             [videos.at(i)[orders[i]] for i in range(2)]
         ),
-        op.case("numbers", numbers, new_order=[1, 0])
-        .each(lambda number: number[[1, 0]])
-        .no_oracle(),
+        op.case("numbers", numbers, new_order=[1, 0]).each(lambda one: one[[1, 0]]).no_oracle(),
         op.case("empty", op.samples(layout="FHWC"), new_order=[0]).equals([]),
         op.case("too few frames", videos, new_order=[0, 2]).value_error("sample 1"),
         op.case("negative", videos, new_order=[-1]).value_error("`new_order`"),

@@ -1,5 +1,5 @@
 // Runs of up to eight slabs beside each other: a row of the result has a run of each. Threads follow
-// the result, so that neighbours write side by side, whatever the lengths of the runs are.
+// the result, so that neighbors write side by side, whatever the lengths of the runs are.
 struct Join {
     i64 target;  // where the first of the runs begins
     i64 pitch;   // elements from one row of the result to the next

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import SLABS, in_eights, piece_launches
@@ -17,29 +16,25 @@ _KERNEL: Final = op.CudaKernel("join", ("slabs.cuh", Path(__file__).with_name("j
 def same_shapes(call: op.Call, but: int | None = None) -> None:
     """Refuse inputs whose shapes differ in an axis other than `but`. Raises OperatorValueError."""
     first = call.inputs[0].batch_shape
+    beside = "" if but is None else f", except for axis {but}"
     for number, batch in enumerate(call.inputs[1:], 1):
         if batch.batch_shape is first:
             continue
         differs = batch.batch_shape.shapes != first.shapes
         if but is not None:
             differs[:, but] = False
-        if differs.any():
-            sample = int(np.flatnonzero(differs.any(axis=1))[0])
-            beside = "" if but is None else f", except for axis {but}"
-            raise op.OperatorValueError(
-                f"input {number} has another shape than input 0",
-                expected=f"{first.shape(sample)}{beside}",
-                got=str(batch.batch_shape.shape(sample)),
-                sample=sample,
-            )
+        op.refuse_samples(
+            differs.any(axis=1),
+            "",
+            lambda sample: f"{first.shape(sample)}{beside}",
+            batch.batch_shape.shape,
+            f"input {number} has another shape than input 0",
+        )
 
 
 @op.jit
 def join_kernel(
-    source: NDArray[Any],
-    source_offsets: op.Int64Array,
-    target: NDArray[Any],
-    target_offsets: op.Int64Array,
+    slabs: Any,
     outer: op.Int64Array,
     runs: op.Int64Array,
     pitches: op.Int64Array,
@@ -48,6 +43,7 @@ def join_kernel(
     end: int,
 ) -> None:
     """Copy the runs of one input to their places in the output, for a range of samples."""
+    source, source_offsets, target, target_offsets = slabs
     for i in range(begin, end):
         run = runs[i]
         here, there = source_offsets[i], target_offsets[i] + starts[i]
@@ -78,20 +74,11 @@ def join(call: op.Call, axis: int) -> None:
     runs = [batch.batch_shape.shapes[:, axis:].prod(axis=1) for batch in call.inputs]
     pitches = np.sum(runs, axis=0)
     starts = np.zeros(call.size, np.int64)
+    places = target.data.view(unsigned), target.batch_shape.offsets
     tables = []
     for batch, run in zip(call.inputs, runs, strict=True):
-        tables.append(
-            (
-                batch.data.view(unsigned),
-                batch.batch_shape.offsets,
-                target.data.view(unsigned),
-                target.batch_shape.offsets,
-                outer,
-                run,
-                pitches,
-                starts,
-            )
-        )
+        slabs = batch.data.view(unsigned), batch.batch_shape.offsets, *places
+        tables.append((slabs, outer, run, pitches, starts))
         starts = starts + run
 
     def work(begin: int, end: int) -> None:

@@ -154,11 +154,10 @@ def _gpu(call: op.Call, plan: OneHotPlan) -> op.Launch:
     inner = target.batch_shape.shapes[:, plan.place + 1 :].prod(axis=1)
     offsets = source.batch_shape.offsets, target.batch_shape.offsets
     table = np.stack([*offsets, volumes, inner], axis=1)
-    blocks, slab = op.blocks_of(volumes), target.data.view(on.dtype)
+    slabs = source.data, target.data.view(on.dtype)
     types = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(on.dtype)}
     numbers = np.int64(call["num_classes"]), on, off
-    arguments = source.data, op.OutputArg(slab), table, blocks, *numbers
-    return op.Launch(_KERNEL.unit(types), len(blocks), arguments)
+    return op.launch_over(_KERNEL.unit(types), *slabs, table, volumes, *numbers)
 
 
 @one_hot.cases

@@ -40,9 +40,7 @@ def batch_permutation(
     return op.SampleType(op.int32, 0, "")
 
 
-@batch_permutation.shapes
-def _batch_permutation_shapes(call: op.Call) -> op.BatchShape:
-    return op.BatchShape.equal(call.size, ())
+batch_permutation.shapes(lambda call: op.BatchShape.equal(call.size, ()))
 
 
 @op.jit
@@ -90,16 +88,9 @@ def permute(
 
 @batch_permutation.cpu
 def _cpu(call: op.Call) -> None:
-    assert call.key is not None
-    assert call.positions is not None
-    permute(
-        call.outputs[0].data[: call.size],
-        call["allow_repetitions"],
-        call["no_fixed_points"],
-        np.uint32(call.key.number),
-        np.uint64(call.positions[0]),
-        np.uint64(call.key.seed),
-    )
+    positions, seed, number = call.draws
+    flags = call["allow_repetitions"], call["no_fixed_points"]
+    permute(call.outputs[0].data[: call.size], *flags, number, np.uint64(positions[0]), seed)
 
 
 @batch_permutation.cases
@@ -183,7 +174,7 @@ def _view(call: op.Call) -> op.Batch:
     where = source.provenance
     if where is not None:
         where = op.Provenance(where.positions, where.select(plan.order).names)
-    return op.Batch(source.data, plan.shapes, call.types[0], where)
+    return op.Batch.over(source.data, plan.shapes, call.types[0], where)
 
 
 @permute_batch.cases

@@ -50,17 +50,8 @@ def _bb_flip_shapes(call: op.Call) -> op.BatchShape:
 
 
 @op.jit
-def _flip_boxes(
-    source: Any,
-    source_offsets: Any,
-    target: Any,
-    target_offsets: Any,
-    volumes: Any,
-    flips: Any,
-    corners: bool,
-    begin: int,
-    end: int,
-) -> None:
+def _flip_boxes(slabs: Any, volumes: Any, flips: Any, corners: bool, begin: int, end: int) -> None:
+    source, source_offsets, target, target_offsets = slabs
     one = np.float32(1.0)
     for i in range(begin, end):
         for k in range(0, volumes[i], 4):
@@ -83,17 +74,8 @@ def _flips(call: op.Call) -> np.ndarray[Any, np.dtype[np.bool_]]:
 
 @bb_flip.cpu
 def _bb_flip_cpu(call: op.Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    call.for_samples(
-        _flip_boxes,
-        source.data,
-        source.batch_shape.offsets,
-        target.data,
-        target.batch_shape.offsets,
-        target.batch_shape.volumes,
-        _flips(call),
-        call["ltrb"],
-    )
+    volumes = call.outputs[0].batch_shape.volumes
+    call.for_samples(_flip_boxes, call.slabs, volumes, _flips(call), call["ltrb"])
 
 
 _KERNEL: Final = op.CudaKernel("bb_flip", (Path(__file__).with_name("bb_flip.cuh"),))
@@ -103,24 +85,25 @@ _KERNEL: Final = op.CudaKernel("bb_flip", (Path(__file__).with_name("bb_flip.cuh
 def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     volumes = target.batch_shape.volumes
-    blocks = op.blocks_of(volumes)
     places = np.stack([source.batch_shape.offsets, target.batch_shape.offsets], axis=1)
     corners = np.full((call.size, 1), call["ltrb"])
     short = np.concatenate([volumes[:, None], _flips(call), corners], axis=1).astype(np.int32)
     table = np.concatenate([places, short.view(np.int64)], axis=1)
-    return op.Launch(
-        _KERNEL.unit({}), len(blocks), (source.data, op.OutputArg(target.data), table, blocks)
-    )
+    return op.launch_over(_KERNEL.unit({}), source.data, target.data, table, volumes)
 
 
-@bb_flip.cases
-def _bb_flip_cases() -> list[op.Case]:
-    boxes = op.batch(
+def _boxes() -> op.Batch:
+    return op.batch(
         [
             np.array([[0.25, 0.5, 0.25, 0.125]], np.float32),
             np.array([[0.5, 0.25, 0.75, 0.5], [0, 0, 1, 1]], np.float32),
         ]
     )
+
+
+@bb_flip.cases
+def _bb_flip_cases() -> list[op.Case]:
+    boxes = _boxes()
     across = [np.array([[0.5, 0.5, 0.25, 0.125]], np.float32),
               np.array([[-0.25, 0.25, 0.75, 0.5], [0, 0, 1, 1]], np.float32)]  # fmt: skip
     corners = [np.array([[0.25, 0.875, 0.25, 0.5]], np.float32),
@@ -188,17 +171,9 @@ def _bbox_paste_shapes(call: op.Call) -> op.BatchShape:
 
 @op.jit
 def _paste_boxes(
-    source: Any,
-    source_offsets: Any,
-    target: Any,
-    target_offsets: Any,
-    volumes: Any,
-    ratios: Any,
-    places: Any,
-    corners: bool,
-    begin: int,
-    end: int,
+    slabs: Any, volumes: Any, ratios: Any, places: Any, corners: bool, begin: int, end: int
 ) -> None:
+    source, source_offsets, target, target_offsets = slabs
     for i in range(begin, end):
         scale = 1.0 / np.float64(ratios[i])
         for k in range(volumes[i]):
@@ -210,48 +185,33 @@ def _paste_boxes(
 
 @bbox_paste.cpu
 def _bbox_paste_cpu(call: op.Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
     ratio = call["ratio"]
     places = np.stack([call["paste_x"], call["paste_y"]], axis=1)
     bad = ~((ratio >= 1) & np.isfinite(ratio))
     op.refuse_samples(bad, "ratio", "a number from 1 on", ratio)
     for axis, name in enumerate(("paste_x", "paste_y")):
         op.refuse_samples(~np.isfinite(places[:, axis]), name, "a number", places[:, axis])
-    call.for_samples(
-        _paste_boxes,
-        source.data,
-        source.batch_shape.offsets,
-        target.data,
-        target.batch_shape.offsets,
-        target.batch_shape.volumes,
-        ratio,
-        places,
-        call["ltrb"],
-    )
+    volumes = call.outputs[0].batch_shape.volumes
+    call.for_samples(_paste_boxes, call.slabs, volumes, ratio, places, call["ltrb"])
 
 
 @bbox_paste.cases
 def _bbox_paste_cases() -> list[op.Case]:
-    boxes = op.batch(
-        [
-            np.array([[0.25, 0.5, 0.25, 0.125]], np.float32),
-            np.array([[0.5, 0.25, 0.75, 0.5], [0, 0, 1, 1]], np.float32),
-        ]
-    )
-    centred = [np.array([[0.375, 0.5, 0.125, 0.0625]], np.float32),
+    boxes = _boxes()
+    centered = [np.array([[0.375, 0.5, 0.125, 0.0625]], np.float32),
                np.array([[0.5, 0.375, 0.375, 0.25], [0.25, 0.25, 0.5, 0.5]],
                         np.float32)]  # fmt: skip
     corners = [np.array([[0.0625, 0.875, 0.0625, 0.78125]], np.float32),
                np.array([[0.125, 0.8125, 0.1875, 0.875], [0, 0.75, 0.25, 1]],
                         np.float32)]  # fmt: skip
     return [
-        op.case("centred", boxes, ratio=2).equals(centred),
+        op.case("centered", boxes, ratio=2).equals(centered),
         op.case("as large", boxes, ratio=1, paste_x=0.3).equals([boxes.at(0), boxes.at(1)]),
         op.case(
             "corners, per sample", boxes, ratio=4, paste_x=[0.0, 0.0], paste_y=[1.0, 1.0], ltrb=True
         ).equals(corners),
         op.case("flat", op.batch([box.ravel() for box in map(np.asarray, boxes)]), ratio=2).equals(
-            [box.ravel() for box in centred]
+            [box.ravel() for box in centered]
         ),
         op.case("empty", op.samples(dtype=op.float32, layout=""), ratio=2).equals([]),
         op.case("wrong dtype", op.samples((2, 4), dtype=op.float64, layout=""), ratio=2).type_error(

@@ -36,7 +36,7 @@ def bbox_rotate(
     size: op.FloatsArg | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType | tuple[op.SampleType, op.SampleType]:
-    """Keep boxes in place when their image is rotated about its centre (`rotate`).
+    """Keep boxes in place when their image is rotated about its center (`rotate`).
 
     Args:
         boxes: float32, (n, 4).
@@ -51,7 +51,7 @@ def bbox_rotate(
         size: the size of the result (height, width), which may differ per sample. Without it and
             `keep_size`, the result holds all of the rotated image.
         mode: "expand": a box holds all of its rotated self; "fixed": it keeps its size, about the
-            rotated centre, with its sides exchanged from 45 degrees on; "halfway": sizes are half
+            rotated center, with its sides exchanged from 45 degrees on; "halfway": sizes are half
             way between these.
         remove_threshold: a box is removed if less than this part of it, from 0 to 1, is left
             inside; boxes without an area too, unless it is 0; boxes with numbers that are not
@@ -93,7 +93,7 @@ def _turn(degrees: float) -> tuple[float, float]:
 
 def _canvases(images: Any, turns: Any) -> Any:
     """(N, 2): height and width that hold the rotated images. A side keeps the parity of the side
-    that it turns into, so that the centre falls on a pixel, or between pixels, as before."""
+    that it turns into, so that the center falls on a pixel, or between pixels, as before."""
     cosine, sine = np.abs(turns).T
     height, width = images.T
     stays = np.abs(sine) < np.abs(cosine) - 1e-6
@@ -140,34 +140,17 @@ class RotatePlan(op.Plan):
 def _shapes(call: op.Call) -> RotatePlan:
     require_fours(call.inputs[0])
     if len(call.inputs) > 1:
-        require_labels(call)
-        if call.inputs[1].ndim == 2:
-            shapes = call.inputs[1].batch_shape.shapes
-            op.refuse_samples(
-                shapes[:, 1] != 1, "", "(n,) or (n, 1)", shapes, "there is a label for each box"
-            )
+        require_labels(call, one=True)
     bad = ~np.isfinite(call["angle"])
     op.refuse_samples(bad, "angle", "a number of degrees", call["angle"])
     turns = np.array([_turn(angle) for angle in call["angle"].tolist()]).reshape(-1, 2)
     rows = box_rows(call.inputs[0], 4)
     rotated, kept = np.empty(rows.values.shape), np.empty(len(rows.values), np.bool_)
     counts = np.zeros((call.size, 1), np.int64)
-    call.for_samples(
-        rotate_boxes,
-        rows.values,
-        rows.starts,
-        rows.counts,
-        _sizes(call, turns),
-        turns,
-        _MODES[call["mode"]],
-        bool(call["bbox_normalized"]),
-        call["bbox_layout"] == "xyWH",
-        float(call["remove_threshold"]),
-        rotated,
-        kept,
-        counts,
-        work=call.inputs[0],
-    )
+    given = (rows.values, rows.starts, rows.counts), _sizes(call, turns), turns
+    sized, threshold = call["bbox_layout"] == "xyWH", float(call["remove_threshold"])
+    rule = _MODES[call["mode"]], bool(call["bbox_normalized"]), sized, threshold
+    call.for_samples(rotate_boxes, *given, rule, (rotated, kept, counts), work=call.inputs[0])
     made = np.insert(counts, 1, 4, axis=1)
     if len(call.inputs) == 1:
         return RotatePlan(made, rows, rotated, kept)

@@ -1,10 +1,11 @@
 // `box_encoder`: for each anchor its box, and what is said of it. Of boxes that overlap an anchor
-// alike the last one counts, and of those that are forced upon it. `_log_ratio` is translated.
+// alike the last one counts, and of those that are forced upon it. `center_difference` and
+// `size_difference` are translated from anchors.py.
 struct Terms { f32 limit, scale, means[4], stds[4]; u32 offset; };
 
 KERNEL(box_encoder)(
     const f32* boxes, const i32* labels, f32* target, i32* target_labels, const i32* forced,
-    const Matched* samples, const Block* blocks, const f32* anchors, const f32* centres,
+    const Matched* samples, const Block* blocks, const f32* anchors, const f32* centers,
     i64 count, const Terms* given
 ) {
     const Block block = blocks[blockIdx.x];
@@ -21,7 +22,7 @@ KERNEL(box_encoder)(
             if (forced[sample.first + b] == a) taken = b;
         }
         chosen = taken < 0 ? chosen : taken;
-        const f32* own = centres + 4 * a;
+        const f32* own = centers + 4 * a;
         f32* to = target + 4 * (block.sample * count + a);
         i32* label = target_labels + block.sample * count + a;
         if (chosen < 0) {
@@ -32,15 +33,16 @@ KERNEL(box_encoder)(
         *label = labels[sample.labels + chosen];
         const f32* box = boxes + sample.boxes + 4 * chosen;
         for (int c = 0; c < 2; c++) {
-            const f32 centre = (box[c] + box[c + 2]) * 0.5f, extent = box[c + 2] - box[c];
+            const f32 center = (box[c] + box[c + 2]) * 0.5f, extent = box[c + 2] - box[c];
             if (terms.offset) {
-                const f32 wide = own[c + 2] * terms.scale;
-                const f32 apart = (centre * terms.scale - own[c] * terms.scale) / wide;
-                const f32 grown = row_boxes_box_encoder__log_ratio(extent * terms.scale, wide);
-                to[c] = (apart - terms.means[c]) / terms.stds[c];
-                to[c + 2] = (grown - terms.means[c + 2]) / terms.stds[c + 2];
+                to[c] = row_boxes_anchors_center_difference(
+                    center, own[c], own[c + 2], terms.scale, terms.means[c], terms.stds[c]
+                );
+                to[c + 2] = row_boxes_anchors_size_difference(
+                    extent, own[c + 2], terms.scale, terms.means[c + 2], terms.stds[c + 2]
+                );
             } else {
-                to[c] = centre, to[c + 2] = extent;
+                to[c] = center, to[c + 2] = extent;
             }
         }
     }

@@ -9,10 +9,13 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.gpu.translate import translation_of
-from gradiva.eager.random.philox import natural_log
+from gradiva.eager.support.lazy_import import lazy_module
 
+from .anchors import area_of, center_difference, overlap, size_difference
 from .box_rows import require_boxes, require_fours, require_labels
+
+# Few calls need it, and `import gradiva` must stay fast.
+_translate: Any = lazy_module("gradiva.eager.gpu.translate")
 
 
 @op.operator("box_encoder", schema="BoxEncoder", inputs=2)
@@ -39,7 +42,7 @@ def box_encoder(
         criteria: an anchor gets the box with which its intersection over union is largest, if that
             is above `criteria`, from 0 to 1. Each box also takes the anchor that fits it best,
             whatever the overlap. Of equals, the last anchor is taken, and the last box.
-        offset: return the differences from the anchors: of centres as fractions of the anchor's
+        offset: return the differences from the anchors: of centers as fractions of the anchor's
             size, of sizes the logarithms of their ratios; minus `means`, divided by `stds` (four
             numbers each: x, y, width, height).
         scale: multiplies boxes and anchors before, which changes no more than the last digits of
@@ -48,7 +51,7 @@ def box_encoder(
         stds: four numbers, by which the differences are then divided.
 
     Returns:
-        For each anchor centre x, centre y, width and height of its box, float32 (anchors, 4); and
+        For each anchor center x, center y, width and height of its box, float32 (anchors, 4); and
         the label, int32 (anchors,). Anchors without a box have label 0, and themselves (zeros, with
         `offset`) for a box.
 
@@ -67,70 +70,49 @@ def box_encoder(
             raise op.OperatorValueError(argument=name, expected=expected, got=str(values))
     if not 0 <= criteria <= 1:
         raise op.wrong_value("criteria", "a number from 0 to 1", criteria)
-    return op.SampleType(op.float32, 2, "", boxes.device), op.SampleType(
-        op.int32, 1, "", boxes.device
-    )
+    device = boxes.device
+    return op.SampleType(op.float32, 2, "", device), op.SampleType(op.int32, 1, "", device)
 
 
 @box_encoder.shapes
 def _shapes(call: op.Call) -> tuple[op.BatchShape, op.BatchShape]:
-    boxes, labels = call.inputs
-    require_fours(boxes)
-    require_labels(call)
-    if labels.ndim == 2:
-        wide = labels.batch_shape.shapes[:, 1] != 1
-        op.refuse_samples(
-            wide, "", "(n,) or (n, 1)", labels.batch_shape.shapes, "there is a label for each box"
-        )
+    require_fours(call.inputs[0])
+    require_labels(call, one=True)
     count = len(call["anchors"]) // 4
     return op.BatchShape.equal(call.size, (count, 4)), op.BatchShape.equal(call.size, (count,))
 
 
 @lru_cache(maxsize=8)
 def _anchors(numbers: tuple[float, ...]) -> tuple[Any, Any]:
-    """Corners (A, 4); and centres and sizes (A, 4)."""
+    """Corners (A, 4); and centers and sizes (A, 4)."""
     half = np.float32(0.5)
     with np.errstate(all="ignore"):
         corners = np.array(numbers, np.float32).reshape(-1, 4)
         sizes = corners[:, 2:] - corners[:, :2]
-        centres = (corners[:, :2] + corners[:, 2:]) * half
-    return corners, np.concatenate([centres, sizes], axis=1)
-
-
-@op.jit
-def _log_ratio(top: Any, bottom: Any) -> Any:
-    if bottom == np.float32(0.0):
-        return np.float32(np.nan)
-    ratio = np.float64(top / bottom)
-    if not ratio > 0.0:
-        return np.float32(-np.inf if ratio == 0.0 else np.nan)
-    return np.float32(natural_log(ratio))
+        centers = (corners[:, :2] + corners[:, 2:]) * half
+    return corners, np.concatenate([centers, sizes], axis=1)
 
 
 @op.jit
 def _encode(
-    boxes: Any,
-    box_offsets: Any,
+    given: Any,
     counts: Any,
-    labels: Any,
-    label_offsets: Any,
-    corners: Any,
-    centres: Any,
+    anchors: Any,
     limit: Any,
-    offset: bool,
-    scale: Any,
-    means: Any,
-    stds: Any,
-    out: Any,
-    out_labels: Any,
+    terms: Any,
+    results: Any,
     begin: int,
     end: int,
 ) -> None:
+    boxes, box_offsets, labels, label_offsets = given
+    corners, centers = anchors
+    offset, scale, means, stds = terms
+    out, out_labels = results
     size = len(corners)
     zero, half = np.float32(0.0), np.float32(0.5)
     areas = np.empty(size, np.float32)
     for a in range(size):
-        areas[a] = (corners[a, 2] - corners[a, 0]) * (corners[a, 3] - corners[a, 1])
+        areas[a] = area_of(corners[a, 0], corners[a, 1], corners[a, 2], corners[a, 3])
     for i in range(begin, end):
         chosen = np.full(size, -1, np.int64)
         best = np.full(size, np.float32(-1.0), np.float32)
@@ -138,21 +120,25 @@ def _encode(
         for b in range(counts[i]):
             box = boxes[box_offsets[i] + 4 * b : box_offsets[i] + 4 * b + 4]
             left, top, right, bottom = box[0], box[1], box[2], box[3]
-            area = (right - left) * (bottom - top)
+            area = area_of(left, top, right, bottom)
             most, anchor = zero, size - 1
             for a in range(size):
-                width = min(right, corners[a, 2]) - max(left, corners[a, 0])
-                height = min(bottom, corners[a, 3]) - max(top, corners[a, 1])
-                common = zero
-                if width > zero and height > zero:
-                    common = width * height
-                overlap = zero
-                if common > zero:
-                    overlap = common / (area + areas[a] - common)
-                if overlap >= most:
-                    most, anchor = overlap, a
-                if overlap > limit and overlap >= best[a]:
-                    best[a] = overlap
+                common = overlap(
+                    left,
+                    top,
+                    right,
+                    bottom,
+                    area,
+                    corners[a, 0],
+                    corners[a, 1],
+                    corners[a, 2],
+                    corners[a, 3],
+                    areas[a],
+                )
+                if common >= most:
+                    most, anchor = common, a
+                if common > limit and common >= best[a]:
+                    best[a] = common
                     chosen[a] = b
             forced[b] = anchor
         for b in range(counts[i]):
@@ -162,51 +148,41 @@ def _encode(
             if b < 0:
                 out_labels[i, a] = 0
                 for c in range(4):
-                    out[i, a, c] = zero if offset else centres[a, c]
+                    out[i, a, c] = zero if offset else centers[a, c]
                 continue
             out_labels[i, a] = labels[label_offsets[i] + b]
             box = boxes[box_offsets[i] + 4 * b : box_offsets[i] + 4 * b + 4]
             for c in range(2):
-                centre = (box[c] + box[c + 2]) * half
+                center = (box[c] + box[c + 2]) * half
                 extent = box[c + 2] - box[c]
                 if offset:
-                    # float32 in this order, as the reference has it.
-                    wide = centres[a, c + 2] * scale
-                    apart = (centre * scale - centres[a, c] * scale) / wide
-                    grown = _log_ratio(extent * scale, wide)
-                    out[i, a, c] = (apart - means[c]) / stds[c]
-                    out[i, a, c + 2] = (grown - means[c + 2]) / stds[c + 2]
+                    own, wide = centers[a, c], centers[a, c + 2]
+                    out[i, a, c] = center_difference(center, own, wide, scale, means[c], stds[c])
+                    out[i, a, c + 2] = size_difference(
+                        extent, wide, scale, means[c + 2], stds[c + 2]
+                    )
                 else:
-                    out[i, a, c] = centre
+                    out[i, a, c] = center
                     out[i, a, c + 2] = extent
 
 
 @box_encoder.cpu
 def _cpu(call: op.Call) -> None:
     boxes, labels = call.inputs
-    corners, centres = _anchors(call["anchors"])
-    call.for_samples(
-        _encode,
-        boxes.data,
-        boxes.batch_shape.offsets,
-        boxes.batch_shape.shapes[:, 0],
-        labels.data,
-        labels.batch_shape.offsets,
-        corners,
-        centres,
-        np.float32(call["criteria"]),
-        call["offset"],
-        np.float32(call["scale"]),
-        np.array(call["means"], np.float32),
-        np.array(call["stds"], np.float32),
-        call.outputs[0].as_array(),
-        call.outputs[1].as_array(),
-    )
+    given = boxes.data, boxes.batch_shape.offsets, labels.data, labels.batch_shape.offsets
+    counts, anchors = boxes.batch_shape.shapes[:, 0], _anchors(call["anchors"])
+    means, stds = np.array(call["means"], np.float32), np.array(call["stds"], np.float32)
+    terms = call["offset"], np.float32(call["scale"]), means, stds
+    results = call.outputs[0].as_array(), call.outputs[1].as_array()
+    limit = np.float32(call["criteria"])
+    call.for_samples(_encode, given, counts, anchors, limit, terms, results)
 
 
 _HERE: Final = Path(__file__).parent
 _OVERLAP: Final = _HERE / "box_overlap.cuh"
-_FORCED: Final = op.CudaKernel("box_forced", (_OVERLAP, _HERE / "box_forced.cuh"))
+_FORCED: Final = op.CudaKernel(
+    "box_forced", ("arithmetic.cuh", None, _OVERLAP, _HERE / "box_forced.cuh")
+)
 _KERNEL: Final = op.CudaKernel(
     "box_encoder", ("arithmetic.cuh", None, _OVERLAP, _HERE / "box_encoder.cuh")
 )
@@ -215,7 +191,7 @@ _KERNEL: Final = op.CudaKernel(
 @box_encoder.gpu
 def _gpu(call: op.Call) -> tuple[op.Launch, op.Launch]:
     boxes, labels = call.inputs
-    corners, centres = _anchors(call["anchors"])
+    corners, centers = _anchors(call["anchors"])
     counts = boxes.batch_shape.shapes[:, 0]
     places = boxes.batch_shape.offsets, labels.batch_shape.offsets, counts, counts.cumsum() - counts
     table = np.stack(places, axis=1)
@@ -227,15 +203,12 @@ def _gpu(call: op.Call) -> tuple[op.Launch, op.Launch]:
     words = np.append(np.array(terms, np.float32).view(np.uint32), np.uint32(call["offset"]))
     made = tuple(op.OutputArg(output.data) for output in call.outputs)
     blocks = op.blocks_of(np.full(call.size, size, np.int64))
-    tables = table, blocks, corners, centres, np.int64(size), words
-    return (
-        op.Launch(_FORCED.unit({}), len(each), first),
-        op.Launch(
-            _KERNEL.unit({}, translation_of(_log_ratio)),
-            len(blocks),
-            (*pair, *made, forced, *tables),
-        ),
-    )
+    shared = area_of, overlap
+    tables = table, blocks, corners, centers, np.int64(size), words
+    forcing = _FORCED.unit({}, _translate.translation_of(*shared))
+    code = _translate.translation_of(*shared, center_difference, size_difference)
+    unit, second = _KERNEL.unit({}, code), (*pair, *made, forced, *tables)
+    return op.Launch(forcing, len(each), first), op.Launch(unit, len(blocks), second)
 
 
 @box_encoder.cases

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Array
 
 
 def require_flat_boxes(input: op.SampleType) -> None:
@@ -37,20 +37,20 @@ def require_boxes(boxes: op.SampleType, labels: op.SampleType | None) -> None:
         op.require_ndim(labels, (1, 2), "labels")
 
 
-def require_labels(call: op.Call) -> None:
-    """Refuse labels (the second input) that are not one for each box. Raises
-    OperatorValueError."""
+def require_labels(call: op.Call, one: bool = False) -> None:
+    """Refuse labels (the second input) that are not as many as boxes, or with `one` of several
+    numbers each. Raises OperatorValueError."""
     boxes, labels = call.inputs[0].batch_shape.shapes, call.inputs[1].batch_shape.shapes
+    problem = "there is a label for each box"
     op.refuse_samples(
         boxes[:, 0] != labels[:, 0],
         "",
         "as many labels as boxes",
         lambda sample: f"{labels[sample, 0]} and {boxes[sample, 0]}",
-        "there is a label for each box",
+        problem,
     )
-
-
-Array = NDArray[Any]
+    if one and labels.shape[1] == 2:
+        op.refuse_samples(labels[:, 1] != 1, "", "(n,) or (n, 1)", labels, problem)
 
 
 @dataclass(frozen=True)
@@ -78,23 +78,16 @@ def box_rows(boxes: op.Batch, width: int) -> BoxRows:
 
 @op.jit
 def keep_kernel(
-    source: Array,
-    places: op.Int64Array,
-    widths: op.Int64Array,
-    kept: Array,
-    starts: op.Int64Array,
-    counts: op.Int64Array,
-    target: Array,
-    offsets: op.Int64Array,
-    begin: int,
-    end: int,
+    slabs: Any, widths: op.Int64Array, kept: Array, places: Any, begin: int, end: int
 ) -> None:
     """Copy the rows of each sample that are marked, one after the other."""
+    source, begins, target, offsets = slabs
+    starts, counts = places
     for i in range(begin, end):
         width, there = widths[i], offsets[i]
         for row in range(counts[i]):
             if kept[starts[i] + row]:
-                here = places[i] + row * width
+                here = begins[i] + row * width
                 for k in range(width):
                     target[there + k] = source[here + k]
                 there += width
@@ -107,15 +100,5 @@ def keep_rows(
     a sample begin at its place."""
     target = call.outputs[number]
     widths = target.batch_shape.shapes[:, 1:].prod(axis=1)
-    call.for_samples(
-        keep_kernel,
-        source,
-        places,
-        widths,
-        kept,
-        rows.starts,
-        rows.counts,
-        target.data,
-        target.batch_shape.offsets,
-        work=target,
-    )
+    slabs = source, places, target.data, target.batch_shape.offsets
+    call.for_samples(keep_kernel, slabs, widths, kept, (rows.starts, rows.counts), work=target)

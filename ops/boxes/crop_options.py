@@ -9,28 +9,22 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Array
 
-Array = np.ndarray[Any, Any]
 _AXES = {2: ("xy", "XY", "WH"), 3: ("xyz", "XYZ", "WHD")}
 
 
 @dataclass(frozen=True)
 class Options:
-    """columns: where starts and ends (or sizes, if `sized`) of x, y, z stand in a row; prune: -1
-    for centres; total: 0 for no limit."""
+    """columns: where starts and ends (or sizes, if `sized`) of x, y, z stand in a row; total: the
+    limit of attempts, 0 for none; rules: of the search, thresholds, no_crop, attempts, total,
+    scaling, ratios, overlap, every, prune (-1 for centers)."""
 
     ndim: int
     columns: list[int]
     sized: bool
-    thresholds: Array
-    no_crop: bool
-    attempts: int
     total: int
-    scaling: Array
-    ratios: Array
-    overlap: bool
-    every: bool
-    prune: float
+    rules: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -100,23 +94,18 @@ def columns_of(call: op.Call, ndim: int) -> Options:
             "bbox_layout", f"{2 * ndim} letters for boxes of {2 * ndim} numbers", layout
         )
     sized = "W" in layout
+    columns = [layout.index(letter) for letter in start + (size if sized else end)]
+    thresholds = np.array(call["thresholds"], np.float64)
+    no_crop = call["crop_shape"] is None and call["allow_no_crop"] is not False
+    total = max(call["total_num_attempts"] or 0, 0)
+    scaling = _ranges("scaling", call["scaling"], (2,))[0]
     ratios = _ranges("aspect_ratio", call["aspect_ratio"], (2, 6))
-    no_crop = call["allow_no_crop"]
-    prune = call["bbox_prune_threshold"]
-    return Options(
-        ndim=ndim,
-        columns=[layout.index(letter) for letter in start + (size if sized else end)],
-        sized=sized,
-        thresholds=np.array(call["thresholds"], np.float64),
-        no_crop=call["crop_shape"] is None and (no_crop is None or no_crop),
-        attempts=call["num_attempts"],
-        total=max(call["total_num_attempts"] or 0, 0),
-        scaling=_ranges("scaling", call["scaling"], (2,))[0],
-        ratios=np.ascontiguousarray(np.broadcast_to(ratios, (3, 2))),
-        overlap=call["threshold_type"] == "overlap",
-        every=call["all_boxes_above_threshold"],
-        prune=-1.0 if prune is None else prune,
-    )
+    ratios = np.ascontiguousarray(np.broadcast_to(ratios, (3, 2)))
+    overlap, every = call["threshold_type"] == "overlap", call["all_boxes_above_threshold"]
+    prune = -1.0 if call["bbox_prune_threshold"] is None else call["bbox_prune_threshold"]
+    attempts = call["num_attempts"], total
+    rules = thresholds, no_crop, *attempts, scaling, ratios, overlap, every, prune
+    return Options(ndim, columns, sized, total, rules)
 
 
 def limits_of(call: op.Call, options: Options) -> Limits:

@@ -63,13 +63,15 @@ def random_bbox_crop(
         scaling: (min, max) of each side of the window, as a fraction of the input; (1, 1) by
             default.
         aspect_ratio: (min, max) of width / height, (1, 1) by default; in volumes also three ranges,
-            of x / y, x / z and y / z. In pixels if `input_shape` is given, else in fractions.
+            of x / y, x / z and y / z. In pixels if `input_shape` is given, else in fractions. With
+            one ratio, max = min, that `scaling` has no room for, the shorter side is as short as
+            that takes.
         crop_shape: the size of the window in pixels, instead of the two; needs `input_shape`. Both
             may differ per sample.
         input_shape: the size of the input in pixels, in the order of `shape_layout`.
         shape_layout: their order, "WH" or "WHD" by default.
         bbox_prune_threshold: keep boxes of which at least this part is in the window, and not none;
-            by default those whose centre is.
+            by default those whose center is.
         output_bbox_indices: return the indices of the boxes that are kept.
         quiet: give no warning if `total_num_attempts` were not enough.
         rng, seed: see `gradiva.random`.
@@ -146,37 +148,12 @@ def _shapes(call: op.Call) -> BoxCropPlan:
     limits = limits_of(call, options)
     rows = box_rows(call.inputs[0], 2 * options.ndim)
     boxes = _corners(rows, options)
-    assert call.positions is not None
     windows = np.zeros((call.size, 2 * options.ndim))
     kept = np.zeros(len(boxes), np.bool_)
     states = np.zeros(call.size, np.int64)
-    given = (
-        boxes,
-        rows.starts,
-        rows.counts,
-        call.positions.astype(np.uint64),
-        *call.seed_and_number,
-        options.thresholds,
-        options.no_crop,
-        options.attempts,
-        options.total,
-        options.scaling,
-        options.ratios,
-        limits.inputs,
-        limits.crops,
-        options.overlap,
-        options.every,
-        options.prune,
-        windows,
-        kept,
-        states,
-    )
-    step = max(1, call.size // (4 * call.pool.num_threads))
-    if call.size:
-        call.pool.run(
-            lambda begin, end: search_all(*given, begin, end),
-            [(k, min(k + step, call.size)) for k in range(0, call.size, step)],
-        )
+    given = (boxes, rows.starts, rows.counts), call.draws, options.rules
+    sizes, results = (limits.inputs, limits.crops), (windows, kept, states)
+    call.for_costly_samples(search_all, *given, sizes, results)
     if (states == 2).any():
         raise op.OperatorRuntimeError(
             "no window fits the boxes and the arguments"
@@ -281,13 +258,16 @@ def _cases() -> list[op.Case]:
         op.case("labels", boxes, op.batch([labels.at(0), labels.at(0)])).value_error("sample 1"),
         op.case("dtype", op.samples((2, 4), dtype=op.float64, layout="")).type_error("dtype"),
         op.case(
+            "twice as wide", boxes, aspect_ratio=(2, 2), allow_no_crop=False, seed=3
+        ).no_oracle(),
+        op.case(
             "impossible",
             boxes,
             scaling=(0.1, 0.2),
-            aspect_ratio=(9, 9),
+            aspect_ratio=(8, 9),
             allow_no_crop=False,
             total_num_attempts=9,
-        ).raising(op.OperatorRuntimeError, "no window fits"),
+        ).runtime_error("no window fits"),
         op.case("no input", boxes, crop_shape=(5, 5)).value_error("`input_shape`"),
         op.case("threshold", boxes, thresholds=(0.5, 1.5)).value_error("`thresholds`"),
         op.case("scaling", boxes, scaling=(0.9, 0.1)).value_error("`scaling`"),

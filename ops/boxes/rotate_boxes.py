@@ -25,26 +25,17 @@ def _cut(value: Any, limit: Any) -> Any:
 
 @op.jit
 def rotate_boxes(
-    source: Any,
-    starts: Any,
-    counts: Any,
-    sizes: Any,
-    turns: Any,
-    share: float,
-    normalized: bool,
-    sized: bool,
-    threshold: float,
-    target: Any,
-    kept: Any,
-    numbers: Any,
-    begin: int,
-    end: int,
+    rows: Any, sizes: Any, turns: Any, rule: Any, results: Any, begin: int, end: int
 ) -> None:
     """Rotate the boxes of a range of samples, in float64, and count those that stay.
 
-    source, target: (total, 4). sizes: (N, 4), height and width of the image and of the result;
-    turns: (N, 2), cosine and sine. share: of the growth of boxes. kept: (total,); numbers: (N, 1).
+    rows: source (total, 4), starts, counts. sizes: (N, 4), height and width of the image and of the
+    result; turns: (N, 2), cosine and sine. rule: share (of the growth of boxes), normalized, sized,
+    threshold. results: target (total, 4), kept (total,), numbers (N, 1).
     """
+    source, starts, counts = rows
+    share, normalized, sized, threshold = rule
+    target, kept, numbers = results
     for i in range(begin, end):
         height, width, tall, wide = sizes[i, 0], sizes[i, 1], sizes[i, 2], sizes[i, 3]
         cosine, sine = turns[i, 0], turns[i, 1]
@@ -61,8 +52,8 @@ def rotate_boxes(
                 top *= height
                 right *= width
                 bottom *= height
-            centre_x = (left + right - width) / 2
-            centre_y = (top + bottom - height) / 2
+            center_x = (left + right - width) / 2
+            center_y = (top + bottom - height) / 2
             half_x = abs(right - left) / 2
             half_y = abs(bottom - top) / 2
             bounds_x = abs(cosine) * half_x + abs(sine) * half_y
@@ -71,8 +62,8 @@ def rotate_boxes(
                 half_x, half_y = half_y, half_x
             half_x = share * bounds_x + (1 - share) * half_x
             half_y = share * bounds_y + (1 - share) * half_y
-            x = centre_x * cosine + centre_y * sine + wide / 2
-            y = centre_y * cosine - centre_x * sine + tall / 2
+            x = center_x * cosine + center_y * sine + wide / 2
+            y = center_y * cosine - center_x * sine + tall / 2
             left, top, right, bottom = x - half_x, y - half_y, x + half_x, y + half_y
             whole = (right - left) * (bottom - top)
             left, top = _cut(left, wide), _cut(top, tall)

@@ -23,9 +23,27 @@ def _whole(word: Any, count: Any) -> Any:
 
 
 @op.jit
-def _sizes(words: Any, scaling: Any, ratios: Any, input_shape: Any, sizes: Any) -> bool:
+def _beyond(scaling: Any, ratios: Any, input_shape: Any) -> bool:
+    """Whether a ratio that is one number allows no window with both sides in `scaling`."""
+    low, high = scaling[0], scaling[1]
+    for one in range(input_shape.size - 1):
+        for other in range(one + 1, input_shape.size):
+            pair = one + other - 1
+            ratio = ratios[pair, 0] * input_shape[other] / input_shape[one]
+            if ratios[pair, 0] == ratios[pair, 1] and (
+                ratio * low > high * (1.0 + 1e-9) or ratio * high < low * (1.0 - 1e-9)
+            ):
+                return True
+    return False
+
+
+@op.jit
+def _sizes(
+    words: Any, scaling: Any, ratios: Any, input_shape: Any, sizes: Any, beyond: bool
+) -> bool:
     """Draw the sizes of a window, as fractions; whether they are allowed. A ratio that is one
-    number leaves the longer side as it is and fixes the other; ratios else accept or reject."""
+    number leaves the longer side as it is and fixes the other; ratios else accept or reject.
+    beyond: the shorter side may be below `scaling`; what is above is made smaller as a whole."""
     ndim = sizes.size
     low, high = scaling[0], scaling[1]
     for axis in range(ndim):
@@ -39,6 +57,11 @@ def _sizes(words: Any, scaling: Any, ratios: Any, input_shape: Any, sizes: Any) 
                 first = longest if ratio >= 1.0 else longest * ratio
                 sizes[one] = first / input_shape[one]
                 sizes[other] = (longest / ratio if ratio >= 1.0 else longest) / input_shape[other]
+    if beyond:
+        excess = max(sizes.max() / high, 1.0)
+        for axis in range(ndim):
+            sizes[axis] /= excess
+        low = 0.0
     for axis in range(ndim):
         if sizes[axis] < low - 1e-9 or sizes[axis] > high + 1e-9 or sizes[axis] <= 0.0:
             return False
@@ -72,21 +95,21 @@ def _metric(boxes: Any, window: Any, overlap: bool, every: bool) -> float:
 
 @op.jit
 def _keep(boxes: Any, window: Any, prune: float, kept: Any) -> int:
-    """Mark the boxes that stay, and count them: whose centre is in the window, or with `prune`,
+    """Mark the boxes that stay, and count them: whose center is in the window, or with `prune`,
     of whose volume so much is."""
     ndim = window.size // 2
     count = 0
     for b in range(len(boxes)):
-        common, own, centred = 1.0, 1.0, True
+        common, own, centered = 1.0, 1.0, True
         for axis in range(ndim):
             begin, end = boxes[b, axis], boxes[b, ndim + axis]
             first, last = window[axis], window[axis] + window[ndim + axis]
-            centre = (begin + end) * 0.5
-            centred = centred and first <= centre <= last
+            center = (begin + end) * 0.5
+            centered = centered and first <= center <= last
             common *= max(min(end, last) - max(begin, first), 0.0)
             own *= end - begin
         if prune < 0.0 or own <= 0.0:
-            kept[b] = centred
+            kept[b] = centered
         else:
             kept[b] = common > 0.0 and common >= prune * own
         count += kept[b]
@@ -95,33 +118,19 @@ def _keep(boxes: Any, window: Any, prune: float, kept: Any) -> int:
 
 @op.jit
 def _search(
-    boxes: Any,
-    position: Any,
-    seed: Any,
-    number: Any,
-    thresholds: Any,
-    no_crop: bool,
-    attempts: int,
-    total: int,
-    scaling: Any,
-    ratios: Any,
-    input_shape: Any,
-    crop: Any,
-    overlap: bool,
-    every: bool,
-    prune: float,
-    window: Any,
-    kept: Any,
+    boxes: Any, draws: Any, rules: Any, input_shape: Any, crop: Any, window: Any, kept: Any
 ) -> int:
     """Find a window (starts, sizes, as fractions of the input) and the boxes that stay.
 
-    boxes: (n, 2 * ndim), starts and ends. crop: the window's size in pixels, or empty. total: the
-    limit of attempts, 0 for none. Returns 0, 1 for the best of windows none of which fits, or 2 if
-    there was none.
+    boxes: (n, 2 * ndim), starts and ends. crop: the window's size in pixels, or empty. Returns 0, 1
+    for the best of windows none of which fits, or 2 if there was none.
     """
+    position, seed, number = draws
+    thresholds, no_crop, attempts, total, scaling, ratios, overlap, every, prune = rules
     ndim = window.size // 2
     options = thresholds.size + (1 if no_crop else 0)
     best = -1.0
+    beyond = crop.size == 0 and _beyond(scaling, ratios, input_shape)
     drawn = np.empty(2 * ndim)
     sizes = np.empty(ndim)
     tried, block = 0, 0
@@ -148,7 +157,7 @@ def _search(
                     start = _whole(second[axis], abs(free) + 1) + min(free, 0)
                     drawn[axis] = start / input_shape[axis]
                     drawn[ndim + axis] = crop[axis] / input_shape[axis]
-            elif _sizes(first, scaling, ratios, input_shape, sizes):
+            elif _sizes(first, scaling, ratios, input_shape, sizes, beyond):
                 for axis in range(ndim):
                     drawn[axis] = np.float64(second[axis]) * 2.0**-32 * (1.0 - sizes[axis])
                     drawn[ndim + axis] = sizes[axis]
@@ -172,49 +181,18 @@ def _search(
 
 @op.jit
 def search_all(
-    boxes: Any,
-    starts: Any,
-    counts: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
-    thresholds: Any,
-    no_crop: bool,
-    attempts: int,
-    total: int,
-    scaling: Any,
-    ratios: Any,
-    inputs: Any,
-    crops: Any,
-    overlap: bool,
-    every: bool,
-    prune: float,
-    windows: Any,
-    kept: Any,
-    states: Any,
-    begin: int,
-    end: int,
+    rows: Any, draws: Any, rules: Any, limits: Any, results: Any, begin: int, end: int
 ) -> None:
-    """`_search` for a range of samples, whose boxes are `counts` rows of `boxes` from `starts` on;
-    states: what it returns."""
+    """`_search` for a range of samples.
+
+    rows: boxes, of which a sample has `counts` from `starts` on. rules: of `Options`; limits: the
+    fields of `Limits`. results: windows, kept boxes, and states, what `_search` returns.
+    """
+    boxes, starts, counts = rows
+    positions, seed, number = draws
+    inputs, crops = limits
+    windows, kept, states = results
     for i in range(begin, end):
-        first, last = starts[i], starts[i] + counts[i]
-        states[i] = _search(
-            boxes[first:last],
-            positions[i],
-            seed,
-            number,
-            thresholds,
-            no_crop,
-            attempts,
-            total,
-            scaling,
-            ratios,
-            inputs[i],
-            crops[i],
-            overlap,
-            every,
-            prune,
-            windows[i],
-            kept[first:last],
-        )
+        own = slice(starts[i], starts[i] + counts[i])
+        key = np.uint64(positions[i]), seed, number
+        states[i] = _search(boxes[own], key, rules, inputs[i], crops[i], windows[i], kept[own])

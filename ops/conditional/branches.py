@@ -60,12 +60,12 @@ def select(batch: op.Batch, chosen: Indices) -> op.Batch:
         if volume * batch.data.itemsize <= _GATHERED and on_cpu(batch.data):
             rows = batch.data[: batch_shape.size].reshape(len(batch_shape), volume)[chosen]
             equal = op.BatchShape.equal(len(chosen), shape)
-            return op.Batch(rows.reshape(-1), equal, batch.type, part, drawn)
+            return op.Batch.over(rows.reshape(-1), equal, batch.type, part, drawn)
     if not listed:
         # Nothing is looked at, and nothing kept.
         place = op.BatchShape.of(batch_shape.shapes[:0])
-        return op.Batch(batch.data[:0], place, batch.type, part, drawn)
-    return op.Batch(batch.data, batch_shape.select(listed), batch.type, part, drawn)
+        return op.Batch.over(batch.data[:0], place, batch.type, part, drawn)
+    return op.Batch.over(batch.data, batch_shape.select(listed), batch.type, part, drawn)
 
 
 def _merge(true: op.SampleType, false: op.SampleType, predicate: op.SampleType, /) -> op.SampleType:
@@ -119,7 +119,7 @@ def merge_batches(
     where = _provenance(true, false, mask)
     for part in (true, false):
         if len(part) == len(mask):
-            return op.Batch(part.data, part.batch_shape, part.type, where)
+            return op.Batch.over(part.data, part.batch_shape, part.type, where)
     shapes = np.empty((len(mask), true.ndim), np.int64)
     shapes[mask], shapes[~mask] = true.batch_shape.shapes, false.batch_shape.shapes
     if true.data is false.data:
@@ -128,7 +128,7 @@ def merge_batches(
         uniform = bool((shapes == shapes[0]).all())
         size = max(true.batch_shape.size, false.batch_shape.size)
         place = op.BatchShape(shapes, offsets, size, uniform, False, False)
-        return op.Batch(true.data, place, true.type, where)
+        return op.Batch.over(true.data, place, true.type, where)
     result = op.Batch.empty(op.BatchShape.of(shapes), true.type, where, true.device)
     if not on_cpu(result.data):
         gpu_of(true.device).run(merge_launches(true, false, mask, result))

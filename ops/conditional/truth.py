@@ -45,14 +45,8 @@ def boolean(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.Sampl
     return op.SampleType(op.bool_, 0, "", input.device)
 
 
-@boolean.shapes
-def _boolean_shapes(call: op.Call) -> op.BatchShape:
-    return op.BatchShape.equal(call.size, ())
-
-
-@boolean.cpu
-def _boolean_cpu(call: op.Call) -> None:
-    np.copyto(call.outputs[0].data, call.inputs[0].as_array())
+boolean.shapes(lambda call: op.BatchShape.equal(call.size, ()))
+boolean.cpu(lambda call: np.copyto(call.outputs[0].data, call.inputs[0].as_array()))
 
 
 @boolean.cases
@@ -78,14 +72,8 @@ def not_(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleTy
     return op.SampleType(op.bool_, 0, "", input.device)
 
 
-@not_.shapes
-def _not_shapes(call: op.Call) -> op.BatchShape:
-    return op.BatchShape.equal(call.size, ())
-
-
-@not_.cpu
-def _not_cpu(call: op.Call) -> None:
-    np.equal(call.inputs[0].as_array(), 0, out=call.outputs[0].data)
+not_.shapes(lambda call: op.BatchShape.equal(call.size, ()))
+not_.cpu(lambda call: np.equal(call.inputs[0].as_array(), 0, out=call.outputs[0].data))
 
 
 @not_.gpu

@@ -140,14 +140,12 @@ def _cases() -> list[op.Case]:
         op.case("a scalar", _files(scalar)).equals([scalar]),
         op.case("no values", _files(cube[:0], cube)).equals([cube[:0], cube]),
         op.case("empty", op.samples(layout=""), dtype=op.float32).equals([]).no_oracle(),
-        op.case("mixed", _files(arrays[0], cube[0])).raising(op.OperatorRuntimeError, "sample 1"),
-        op.case("ranks", _files(cube, cube[0])).raising(op.OperatorRuntimeError, "sample 1"),
-        op.case("no npy file", op.batch([np.arange(100, dtype=np.uint8)])).raising(
-            op.OperatorRuntimeError, "sample 0"
+        op.case("mixed", _files(arrays[0], cube[0])).runtime_error("sample 1"),
+        op.case("ranks", _files(cube, cube[0])).runtime_error("sample 1"),
+        op.case("no npy file", op.batch([np.arange(100, dtype=np.uint8)])).runtime_error(
+            "sample 0"
         ),
-        op.case("cut", op.batch([files.at(0), files.at(1)[:-1]])).raising(
-            op.OperatorRuntimeError, "sample 1"
-        ),
-        op.case("text", _files(np.array(["a"]))).raising(op.OperatorRuntimeError, "type"),
+        op.case("cut", op.batch([files.at(0), files.at(1)[:-1]])).runtime_error("sample 1"),
+        op.case("text", _files(np.array(["a"]))).runtime_error("type"),
         op.case("dtype", op.samples((5,), dtype=op.float32, layout="")).type_error("dtype"),
     ]

@@ -47,7 +47,7 @@ class Feed:
         self._iterator: Iterator[Any] | None = None
         self.history: list[list[int]] = [[0, 0, 1]]
         """How often each of the iterators so far was asked for an item, and how many it gave:
-        [calls, items, iterators], equal neighbours as one entry. The last entry is about the
+        [calls, items, iterators], equal neighbors as one entry. The last entry is about the
         iterator in use, or the callable."""
         self.takes_request = False
         self._call: Callable[..., Any] | None = None
@@ -64,9 +64,7 @@ class Feed:
             self._call = source
             self.takes_request = _takes_argument(source)
         elif not isinstance(source, Iterable):
-            raise op.OperatorTypeError(
-                argument="source", expected="a callable or an iterable", got=op.describe(source)
-            )
+            raise op.wrong_type("source", "a callable or an iterable", op.describe(source))
 
     @property
     def iterator(self) -> Iterator[Any] | None:
@@ -156,9 +154,7 @@ def _checked_cycle(cycle: Any) -> str | None:
         return "quiet"
     if cycle == "raise":
         return "raise"
-    raise op.OperatorTypeError(
-        argument="cycle", expected="'no', 'quiet', 'raise', True or False", got=repr(cycle)
-    )
+    raise op.wrong_type("cycle", "'no', 'quiet', 'raise', True or False", repr(cycle))
 
 
 def _takes_argument(source: Callable[..., Any]) -> bool:

@@ -15,12 +15,8 @@ class Receiver:
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._no_copy: bool = arguments["no_copy"]
-        self._types = declared_types(
-            arguments["num_outputs"] or 1,
-            arguments["layout"],
-            arguments["dtype"],
-            arguments["ndim"],
-        )
+        facts = (arguments[name] for name in ("layout", "dtype", "ndim"))
+        self._types = declared_types(arguments["num_outputs"] or 1, *facts)
         self.fixed: list[op.SampleType | None] = [None] * len(self._types)
 
     def batch(self, item: Any, index: int, layout: str | None = None) -> op.Batch:
@@ -38,7 +34,7 @@ class Receiver:
         if not self._no_copy and not isinstance(item, list | tuple):
             made = made.to_device(made.device, force_copy=True)
         # The batch gets positions of its own: the user's object stays as it is.
-        made = op.Batch(made.data, made.batch_shape, made.type, made.provenance)
+        made = op.Batch.over(made.data, made.batch_shape, made.type, made.provenance)
         self._check(made, declared, index)
         return made
 
@@ -104,10 +100,8 @@ def one_size(batches: tuple[op.Batch, ...], most: int) -> int:
         )
     size = sizes.pop()
     if size > most:
-        raise op.OperatorValueError(
-            "the source returned a batch that is too large",
-            expected=f"at most {most} samples",
-            got=str(size),
+        raise op.wrong_value(
+            "", f"at most {most} samples", size, "the source returned a batch that is too large"
         )
     return size
 
@@ -126,9 +120,7 @@ def declared_types(count: int, layout: Any, dtype: Any, ndim: Any) -> list[op.Sa
         if layouts[index] and rank is None:
             rank = len(layouts[index])
         if layouts[index] and len(layouts[index]) != rank:
-            raise op.OperatorValueError(
-                argument="layout", expected=f"{rank} letters", got=repr(layouts[index])
-            )
+            raise op.wrong_value("layout", f"{rank} letters", repr(layouts[index]))
         types.append(op.SampleType(chosen, rank, layouts[index] or None))
     return types
 
@@ -139,7 +131,5 @@ def _each(name: str, value: Any, count: int) -> list[Any]:
     if len(value) == 1:
         return list(value) * count
     if len(value) != count:
-        raise op.OperatorValueError(
-            argument=name, expected=f"one, or one for each of {count} outputs", got=str(len(value))
-        )
+        raise op.wrong_value(name, f"one, or one for each of {count} outputs", len(value))
     return list(value)

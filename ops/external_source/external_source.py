@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.checkpoints.files import CheckpointError
-from gradiva.eager.operators.arguments import Strings
+from gradiva.eager.operators.argument_types import Strings
 from gradiva.eager.readers.source import Source, source_operator
 from gradiva.eager.support.lazy_import import lazy_module
 
@@ -101,9 +101,7 @@ def external_source(
         OperatorTypeError: for data that is no batch.
     """
     if num_outputs is not None and num_outputs < 1:
-        raise op.OperatorValueError(
-            argument="num_outputs", expected="at least 1", got=str(num_outputs)
-        )
+        raise op.wrong_value("num_outputs", "at least 1", num_outputs)
     for name, number in (
         ("prefetch_queue_depth", prefetch_queue_depth),
         ("bytes_per_sample_hint", bytes_per_sample_hint),

@@ -239,8 +239,10 @@ def _value(part: op.Batch | op.Tensor, batch_size: int | None) -> op.Batch | op.
                 expected=f"at most {batch_size} samples",
                 got=str(len(part)),
             )
-        return op.Batch(part.data, part.batch_shape, part.type)
+        return op.Batch.over(part.data, part.batch_shape, part.type)
     if batch_size is None:
-        return op.Tensor(part._array, part.layout)
+        return op.Tensor.over(part._array, part.layout)
     array = part._array
-    return op.Batch(array.reshape(-1), op.BatchShape.repeated(batch_size, array.shape), part.type)
+    return op.Batch.over(
+        array.reshape(-1), op.BatchShape.repeated(batch_size, array.shape), part.type
+    )

@@ -200,7 +200,7 @@ def decode(item: Any, task: Task) -> Any:
         return array
     name = item.get("name")
     where = None if name is None else op.Provenance(np.zeros(1, np.int64), [str(name)])
-    return op.Tensor(array, str(item["layout"]), where)
+    return op.Tensor.over(array, str(item["layout"]), where)
 
 
 def _listed(value: Any) -> list[Any]:

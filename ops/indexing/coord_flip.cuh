@@ -1,10 +1,10 @@
-// `coord_flip`: 2 * centre - c for the coordinates that are mirrored.
+// `coord_flip`: 2 * center - c for the coordinates that are mirrored.
 struct Points {
     i64 source, target;  // first elements
     u32 size;            // coordinates of a point
     u32 volume;
     u32 flips[3];
-    f32 twice[3];  // 2 * centre
+    f32 twice[3];  // 2 * center
 };
 
 KERNEL(coord_flip)(

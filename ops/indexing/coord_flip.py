@@ -53,31 +53,15 @@ def _shapes(call: op.Call) -> op.BatchShape:
     layout = call["layout"]
     sizes = batch_shape.shapes[:, 1]
     fits = (sizes >= 1) & (sizes <= 3) if not layout else sizes == len(layout)
-    if not fits.all():
-        sample = int(np.flatnonzero(~fits)[0])
-        wanted = f"{len(layout)} coordinates, as in layout {layout!r}" if layout else "1 to 3"
-        raise op.OperatorValueError(
-            "points of another number of coordinates",
-            expected=wanted,
-            got=str(sizes[sample]),
-            sample=sample,
-        )
+    wanted = f"{len(layout)} coordinates, as in layout {layout!r}" if layout else "1 to 3"
+    op.refuse_samples(~fits, "", wanted, sizes, "points of another number of coordinates")
     return batch_shape
 
 
 @op.jit
-def flip_points(
-    src: Any,
-    src_offsets: Any,
-    dst: Any,
-    dst_offsets: Any,
-    shapes: Any,
-    flips: Any,
-    twice: Any,
-    begin: int,
-    end: int,
-) -> None:
+def flip_points(slabs: Any, shapes: Any, flips: Any, twice: Any, begin: int, end: int) -> None:
     """flips, twice: (N, 3) whether, and 2 * center, by place in the point."""
+    src, src_offsets, dst, dst_offsets = slabs
     for i in range(begin, end):
         size = shapes[i, 1]
         for point in range(shapes[i, 0]):
@@ -101,16 +85,7 @@ def _plan(call: op.Call) -> tuple[Any, Any]:
 
 @coord_flip.cpu
 def _cpu(call: op.Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    call.for_samples(
-        flip_points,
-        source.data,
-        source.batch_shape.offsets,
-        target.data,
-        target.batch_shape.offsets,
-        source.batch_shape.shapes,
-        *_plan(call),
-    )
+    call.for_samples(flip_points, call.slabs, call.inputs[0].batch_shape.shapes, *_plan(call))
 
 
 _KERNEL: Final = op.CudaKernel("coord_flip", (Path(__file__).with_name("coord_flip.cuh"),))
@@ -121,14 +96,11 @@ def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     flips, twice = _plan(call)
     volumes = target.batch_shape.volumes
-    blocks = op.blocks_of(volumes)
     places = np.stack([source.batch_shape.offsets, target.batch_shape.offsets], axis=1)
     counts = np.stack([source.batch_shape.shapes[:, 1], volumes], axis=1).astype(np.int32)
     short = [counts, flips.astype(np.int32), twice.view(np.int32)]
     table = np.concatenate([places.view(np.int32), *short], axis=1)
-    return op.Launch(
-        _KERNEL.unit({}), len(blocks), (source.data, op.OutputArg(target.data), table, blocks)
-    )
+    return op.launch_over(_KERNEL.unit({}), source.data, target.data, table, volumes)
 
 
 @coord_flip.cases
@@ -140,12 +112,8 @@ def _cases() -> list[op.Case]:
     one, two = np.array([1, 0], np.float32), np.array([0, 4], np.float32)
     return [
         op.case("default", points).equals([array * x + one for array in arrays]),
-        op.case("y", points, flip_x=0, flip_y=1, center_y=2).equals(
-            [array * -x + two for array in arrays]
-        ),
-        op.case("yx", points, layout="yx")
-        .equals([array * -x + one[::-1] for array in arrays])
-        .no_oracle(),
+        op.case("y", points, flip_x=0, flip_y=1, center_y=2).each(lambda p: p * -x + two),
+        op.case("yx", points, layout="yx").each(lambda p: p * -x + one[::-1]).no_oracle(),
         op.case("per sample", points, flip_x=[0, 1], center_x=[1, 2]),
         op.case("space", space, flip_z=-1, center_z=0.25),
         op.case("empty", op.samples(dtype=op.float32, layout="AB")).equals([]),

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.operators.arguments import MatrixArg
+from gradiva.eager.operators.argument_types import MatrixArg
 from gradiva.eager.operators.type_rules import own_or_float32
+from gradiva.eager.types.arrays import Float32Array
 
-F32 = NDArray[np.float32]
 _DTYPES: Final = (op.uint8, op.uint16, op.int16, op.int32, op.float32, op.int8)
 
 
@@ -61,7 +60,7 @@ def coord_transform(
     return result
 
 
-def _matrix(rows: F32, name: str, columns: int) -> F32:
+def _matrix(rows: Float32Array, name: str, columns: int) -> Float32Array:
     """An argument as matrices (N, m, columns). Raises OperatorValueError."""
     count = rows[0].size if len(rows) else columns
     fits = rows.shape[2] == columns if rows.ndim == 3 else count % columns == 0
@@ -74,7 +73,7 @@ def _matrix(rows: F32, name: str, columns: int) -> F32:
     return rows.reshape(len(rows), count // columns, columns)
 
 
-def _map(call: op.Call) -> F32:
+def _map(call: op.Call) -> Float32Array:
     """[M T] for each sample, (N, m, n + 1)."""
     shapes = call.inputs[0].batch_shape.shapes
     if not call.size:
@@ -110,7 +109,7 @@ def _map(call: op.Call) -> F32:
 class TransformPlan(op.Plan):
     """matrices: [M T] for each sample, (N, m, n + 1)."""
 
-    matrices: F32
+    matrices: Float32Array
 
 
 @coord_transform.shapes
@@ -122,22 +121,14 @@ def _shapes(call: op.Call) -> TransformPlan:
 
 
 @op.jit
-def transform_points(
-    src: Any,
-    src_offsets: Any,
-    dst: Any,
-    dst_offsets: Any,
-    counts: Any,
-    matrices: Any,
-    begin: int,
-    end: int,
-) -> None:
+def transform_points(slabs: Any, counts: Any, matrices: Any, begin: int, end: int) -> None:
     """M v + T for the `counts[i]` vectors of each sample."""
+    src, src_offsets, dst, dst_offsets = slabs
     rows, size = matrices.shape[1], matrices.shape[2] - 1
     for i in range(begin, end):
         s, d = src_offsets[i], dst_offsets[i]
         if rows == 2 and size == 2:
-            # The usual case, in a form that vectorises.
+            # The usual case, in a form that vectorizes.
             matrix = matrices[i]
             source, target = src[s : s + 2 * counts[i]], dst[d : d + 2 * counts[i]]
             for p in range(counts[i]):
@@ -159,17 +150,8 @@ def transform_points(
 
 @coord_transform.cpu
 def _cpu(call: op.Call, plan: TransformPlan) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    counts = source.batch_shape.shapes[:, :-1].prod(axis=1)
-    call.for_samples(
-        transform_points,
-        source.data,
-        source.batch_shape.offsets,
-        target.data,
-        target.batch_shape.offsets,
-        counts,
-        plan.matrices,
-    )
+    counts = call.inputs[0].batch_shape.shapes[:, :-1].prod(axis=1)
+    call.for_samples(transform_points, call.slabs, counts, plan.matrices)
 
 
 _KERNEL: Final = op.CudaKernel(
@@ -182,11 +164,10 @@ def _gpu(call: op.Call, plan: TransformPlan) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     matrices, volumes = plan.matrices, target.batch_shape.volumes
     table = np.stack([source.batch_shape.offsets, target.batch_shape.offsets, volumes], axis=1)
-    blocks = op.blocks_of(volumes)
     sizes = np.uint32(matrices.shape[1]), np.uint32(matrices.shape[2] - 1)
     kinds = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}
-    arguments = source.data, op.OutputArg(target.data), table, blocks, matrices, *sizes
-    return op.Launch(_KERNEL.unit(kinds), len(blocks), arguments)
+    slabs = source.data, target.data
+    return op.launch_over(_KERNEL.unit(kinds), *slabs, table, volumes, matrices, *sizes)
 
 
 @coord_transform.cases
@@ -202,13 +183,11 @@ def _cases() -> list[op.Case]:
         op.case("nothing given", points).equals(arrays),
         op.case("diagonal", points, M=2).equals([2 * array for array in arrays]),
         op.case("swap", points, M=(0, 1, 1, 0)).equals([array[:, ::-1] for array in arrays]),
-        op.case("shift", points, T=(1, -2)).equals(
-            [array + np.array([1, -2], np.float32) for array in arrays]
-        ),
+        op.case("shift", points, T=(1, -2)).each(lambda one: one + np.array([1, -2], np.float32)),
         op.case("both", points, MT=(1, 2, 3, 4, 5, 6)),
         op.case("three of two", points, M=(1, 2, 3, 4, 5, 6), T=1),
         op.case("per sample", points, M=several).equals([arrays[0], 2 * arrays[1]]),
-        op.case("colours", images, M=(0.25, 0.25, 0.25), dtype=op.uint8).equals(
+        op.case("colors", images, M=(0.25, 0.25, 0.25), dtype=op.uint8).equals(
             [array.astype(np.uint8) for array in quarter]
         ),
         op.case("empty", op.samples(layout="FA", dtype=op.float32), M=2).no_oracle(),

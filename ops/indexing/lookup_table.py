@@ -16,7 +16,9 @@ _DTYPES: Final = tuple(dtype for dtype in dtypes if not dtype.is_float and not d
 _MOST: Final = 65535
 
 
-@op.operator("lookup_table", schema="LookupTable", same_shapes=True)
+@op.operator(
+    "lookup_table", schema="LookupTable", same_shapes=True, old_arguments={"output_dtype": "dtype"}
+)
 def lookup_table(
     input: op.SampleType,
     /,
@@ -94,17 +96,10 @@ def _gpu(call: op.Call) -> op.Launch:
     volumes = source.batch_shape.volumes
     samples = np.stack([source.batch_shape.offsets, target.batch_shape.offsets, volumes], axis=1)
     # One table for all samples.
-    table, blocks = _table(call)[0, 0], op.blocks_of(volumes)
+    table = _table(call)[0, 0]
     types = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}
-    arguments = (
-        source.data,
-        op.OutputArg(target.data),
-        samples,
-        blocks,
-        table,
-        np.int64(table.size - 1),
-    )
-    return op.Launch(_KERNEL.unit(types), len(blocks), arguments)
+    slabs, size = (source.data, target.data), np.int64(table.size - 1)
+    return op.launch_over(_KERNEL.unit(types), *slabs, samples, volumes, table, size)
 
 
 @lookup_table.cases

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.operators.argument_types import RaggedIntsArg
 from gradiva.ops.image.crop.crop_window import fill_array
 from gradiva.ops.image.crop.window_copy import HALVES, copy_windows, launch_windows
 
-from .slice_region import named_axes
+from .slice_region import inside, named_axes
 
 
 @op.operator("pad", schema="Pad", bfloat16=True)
@@ -18,16 +19,16 @@ def pad(
     input: op.SampleType,
     /,
     *,
-    axes: op.IntsArg | None = None,
+    axes: RaggedIntsArg | None = None,
     axis_names: str | None = None,
-    shape: op.IntsArg | None = None,
-    align: op.IntsArg | None = None,
+    shape: RaggedIntsArg | None = None,
+    align: RaggedIntsArg | None = None,
     fill_value: op.FloatArg = 0.0,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
     """Make samples larger by fill values at the high ends of their axes.
 
-    All but `axis_names` may differ per sample.
+    All but `axis_names` may differ per sample, also in their number.
 
     Args:
         input: any dtype, rank and layout.
@@ -52,40 +53,54 @@ def pad(
 @pad.shapes
 def _shapes(call: op.Call) -> op.Int64Array:
     shapes = call.inputs[0].batch_shape.shapes
-    axes = named_axes(call, shapes.shape[1], call.inputs[0].type.layout or "", "")
-    own = np.take_along_axis(shapes, axes, axis=1)
-    largest = shapes.max(axis=0, initial=0)[axes]
-    extents = largest
-    asked = _numbers(call, "shape", axes)
+    axes = _axes(call, shapes.shape[1])
+    counts = [len(own) for own in axes]
+    samples = np.repeat(np.arange(call.size), counts)
+    padded = np.concatenate([*axes, np.empty(0, np.int64)])
+    extents = shapes.max(axis=0, initial=0)[padded]
+    asked = _numbers(call, "shape", counts, 0)
     if asked is not None:
-        extents = np.where(asked > 0, np.maximum(asked, own), largest)
-    multiples = _numbers(call, "align", axes)
+        extents = np.where(asked > 0, np.maximum(asked, shapes[samples, padded]), extents)
+    multiples = _numbers(call, "align", counts, 1)
     if multiples is not None:
-        bad = (multiples < 1).any(axis=1)
-        if bad.any():
-            sample = int(np.argmax(bad))
-            raise op.OperatorValueError(
-                argument="align",
-                expected="positive numbers",
-                got=str(multiples[sample].tolist()),
-                sample=sample,
-            )
+        if (multiples < 1).any():
+            sample = int(samples[np.argmax(multiples < 1)])
+            got = call["align"][sample].tolist()
+            raise op.wrong_value("align", "positive numbers", got, sample=sample)
         # A multiple too large for memory is refused with the shape that comes of it.
         extents = np.where(extents > 0, (extents - 1) // multiples + 1, 0) * multiples
     result = shapes.copy()
-    np.put_along_axis(result, axes, extents, axis=1)
+    result[samples, padded] = extents
     return result
 
 
-def _numbers(call: op.Call, name: str, axes: op.Int64Array) -> op.Int64Array | None:
-    """One number for each of the axes, (N, k)."""
-    rows = call[name]
-    if rows is None or not rows.shape[1]:
+def _axes(call: op.Call, ndim: int) -> list[op.Int64Array]:
+    """The axes to pad of each sample, from 0; all where none are named."""
+    rows: list[op.Int64Array] | None = call["axes"]
+    if rows is None:
+        return list(named_axes(call, ndim, call.inputs[0].type.layout or "", ""))
+    known: dict[tuple[int, ...], op.Int64Array] = {}
+    for sample, row in enumerate(rows):
+        if tuple(row) not in known:
+            known[tuple(row)] = inside(row[None], ndim, sample)[0] if row.size else np.arange(ndim)
+    return [known[tuple(row)] for row in rows]
+
+
+def _numbers(call: op.Call, name: str, counts: list[int], default: int) -> op.Int64Array | None:
+    """One number for each of the padded axes of all samples, one after another."""
+    rows: list[op.Int64Array] | None = call[name]
+    if rows is None:
         return None
-    if rows.shape[1] not in (1, axes.shape[1]):
-        raise op.wrong_value(name, f"1 or {axes.shape[1]} numbers", rows.shape[1])
-    wide: op.Int64Array = np.broadcast_to(rows, axes.shape)
-    return wide
+    for sample, (row, count) in enumerate(zip(rows, counts, strict=True)):
+        if row.size not in (0, 1, count):
+            raise op.OperatorValueError(
+                argument=name, expected=f"1 or {count} numbers", got=str(row.size), sample=sample
+            )
+    wide = [
+        np.broadcast_to(row if row.size else np.int64(default), count)
+        for row, count in zip(rows, counts, strict=True)
+    ]
+    return np.concatenate([*wide, np.empty(0, np.int64)])
 
 
 def _window(call: op.Call) -> tuple[Any, op.Int64Array, Any, None]:
@@ -97,14 +112,8 @@ def _window(call: op.Call) -> tuple[Any, op.Int64Array, Any, None]:
     return call, anchors, fill.reshape(-1, 1), None
 
 
-@pad.cpu
-def _cpu(call: op.Call) -> None:
-    copy_windows(*_window(call))
-
-
-@pad.gpu
-def _gpu(call: op.Call) -> op.Launch:
-    return launch_windows(*_window(call))
+pad.cpu(lambda call: copy_windows(*_window(call)))
+pad.gpu(lambda call: launch_windows(*_window(call)))
 
 
 @pad.cases
@@ -112,6 +121,8 @@ def _cases() -> list[op.Case]:
     images = op.samples((2, 5, 3), (4, 3, 3), (3, 3, 1))
     sounds = op.samples((5,), (2,), dtype=op.float32, layout="")
     wide = op.samples((2, 3), (4, 1), dtype=op.int32, layout="HW")
+    several = op.batch([np.array(row, np.int32) for row in ([-1], [1, 0])])
+    asked = [np.array(row, np.int32) for row in ([5], [0, 6])]
 
     def larger(batch: Any, *shapes: tuple[int, ...], fill: Any = 0) -> list[np.ndarray[Any, Any]]:
         return [
@@ -138,6 +149,9 @@ def _cases() -> list[op.Case]:
         op.case("shape and align", wide, shape=5, align=4).equals(larger(wide, (8, 8), (8, 8))),
         op.case("per sample", wide, shape=[[6, 4], [5, 5]], fill_value=[1, 2]).equals(
             [larger(wide, (6, 4), (5, 5), fill=f)[f - 1] for f in (1, 2)]
+        ),
+        op.case("other axes", wide, axes=several, shape=op.batch(asked)).equals(
+            larger(wide, (2, 5), (6, 3))
         ),
         op.case("empty", op.samples()).equals([]),
         op.case("no such axis", images, axes=(0, 3)).value_error("`axes`"),

@@ -10,7 +10,7 @@ from gradiva.eager.gpu.copies import sample_launches
 _DTYPES = (op.int64, op.int32, op.uint32, op.uint64, op.float32, op.float64)
 
 
-@op.operator("shapes", schema="Shapes", bfloat16=True)
+@op.operator("shapes", schema="Shapes", bfloat16=True, old_arguments={"type": "dtype"})
 def shapes(
     input: op.SampleType, /, *, dtype: op.DTypeLike = op.int64, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
@@ -28,9 +28,7 @@ def shapes(
         OperatorTypeError: for another dtype.
     """
     if dtype not in _DTYPES:
-        raise op.OperatorTypeError(
-            argument="dtype", expected=", ".join(d.name for d in _DTYPES), got=str(dtype)
-        )
+        raise op.wrong_type("dtype", ", ".join(d.name for d in _DTYPES), dtype)
     chosen: op.DType = dtype  # type: ignore[assignment]  # one of the above
     return op.SampleType(chosen, 1, "", input.device)
 
@@ -38,9 +36,7 @@ def shapes(
 shapes.metadata = True
 
 
-@shapes.shapes
-def _shapes_shapes(call: op.Call) -> op.BatchShape:
-    return op.BatchShape.equal(call.size, (call.inputs[0].ndim,))
+shapes.shapes(lambda call: op.BatchShape.equal(call.size, (call.inputs[0].ndim,)))
 
 
 @shapes.cpu
@@ -132,5 +128,5 @@ def _get_property_cases() -> list[op.Case]:
         op.case("source", images, key="source_info").equals([nothing, nothing]),
         op.case("no layout", op.samples((3,), layout=""), key="layout").equals([nothing]),
         op.case("empty", op.samples(), key="layout").equals([]),
-        op.case("unknown", images, key="colour").value_error("layout"),
+        op.case("unknown", images, key="color").value_error("layout"),
     ]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol, TypedDict
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import round_half_away
-
-Array = np.ndarray[Any, Any]
+from gradiva.eager.support.errors import OperatorIndexError
+from gradiva.eager.types.arrays import Array
 
 
 class SupportsGet(Protocol):
@@ -18,14 +19,47 @@ class SupportsGet(Protocol):
     def __getitem__(self, name: str, /) -> Any: ...
 
 
-def check_region(
-    anchor: Any, extent: Any, given: dict[str, Any], axes: Any, axis_names: str | None
-) -> None:
-    """Refuse inputs and arguments that exclude each other, and inputs that hold no numbers.
-
-    given: the arguments start, rel_start, end, rel_end, shape, rel_shape; None if not given.
+@op.argument_group(normalized_anchor=True, normalized_shape=True)
+class SliceRegion(TypedDict, total=False):
     """
-    for name in ("start", "end", "shape"):
+    The region is given by two more inputs or by arguments, with a number for each of the axes.
+
+    Args:
+        anchor, extent: the region's low end and its shape, 1-D. Integers are elements. Floats are
+            fractions of the sample, or elements where normalized_anchor, normalized_shape are
+            False.
+        start, rel_start: the low end, in elements or as fractions; 0 if neither is given.
+        end, rel_end: the high end, not included.
+        shape, rel_shape: the extent in its place. The end of the sample if none is given. One
+            number stands for all axes.
+        axes: which axes the numbers are about, negative ones counted from the end.
+        axis_names: their letters in its place, "WH" (x before y) if neither is given. Other axes
+            stay whole.
+        normalized_anchor: whether floats in `anchor` are fractions of the extents.
+        normalized_shape: whether floats in `extent` are fractions of the extents.
+    """
+
+    start: op.IntsArg | None
+    end: op.IntsArg | None
+    shape: op.IntsArg | None
+    rel_start: op.FloatsArg | None
+    rel_end: op.FloatsArg | None
+    rel_shape: op.FloatsArg | None
+    axes: op.IntsArg | None
+    axis_names: str | None
+    normalized_anchor: bool
+    normalized_shape: bool
+
+
+class Sliced(SliceRegion, op.Common, total=False):
+    """What `slice` takes."""
+
+
+def check_region(anchor: Any, extent: Any, options: Mapping[str, Any]) -> None:
+    """Refuse inputs and arguments that exclude each other, and inputs that hold no numbers."""
+    names = ("start", "end", "shape")
+    given = {name: options[name] for plain in names for name in (plain, f"rel_{plain}")}
+    for name in names:
         if given[name] is not None and given[f"rel_{name}"] is not None:
             raise op.OperatorValueError(f"`{name}` and `rel_{name}` exclude each other")
     named = {name.removeprefix("rel_") for name, value in given.items() if value is not None}
@@ -36,7 +70,7 @@ def check_region(
     if (anchor is not None) == bool(named):
         other = "not both" if named else "none was given"
         raise op.OperatorValueError(f"give the region by two inputs or by arguments; {other}")
-    if axes is not None and axis_names is not None:
+    if options["axes"] is not None and options["axis_names"] is not None:
         raise op.OperatorValueError("`axes` and `axis_names` exclude each other")
     for what, value in (("anchor", anchor), ("shape", extent)):
         if value is not None and value.dtype is not None and value.dtype.is_bool:
@@ -126,18 +160,26 @@ def wrapped_axes(axes: op.Int64Array, ndim: int, argument: str = "axes") -> op.I
     """Axes counted from 0, all if there are none. Raises OperatorValueError."""
     if not axes.shape[1]:
         return np.tile(np.arange(ndim), (len(axes), 1))
+    return inside(axes, ndim, argument=argument)
+
+
+def inside(axes: op.Int64Array, ndim: int, first: int = 0, argument: str = "axes") -> op.Int64Array:
+    """(N, k): axes of the samples from `first` on, counted from 0.
+
+    Raises OperatorIndexError for axes that are not there, or named twice.
+    """
     wrapped: op.Int64Array = np.where(axes < 0, axes + ndim, axes)
     ordered = np.sort(wrapped, axis=1)
     bad = ((wrapped < 0) | (wrapped >= ndim)).any(axis=1)
     bad |= (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
-    if bad.any():
-        sample = int(np.argmax(bad))
-        raise op.OperatorValueError(
-            argument=argument,
-            expected=f"numbers from {-ndim} to {ndim - 1}, each axis once",
-            got=str(axes[sample].tolist()),
-            sample=sample,
-        )
+    op.refuse_samples(
+        bad,
+        argument,
+        f"numbers from {-ndim} to {ndim - 1}, each axis once",
+        lambda row: axes[row].tolist(),
+        first=first,
+        error=OperatorIndexError,
+    )
     return wrapped
 
 

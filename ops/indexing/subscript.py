@@ -47,15 +47,11 @@ def subscript(
     """
     wanted = sum(field == GIVEN for item in ranges for field in item[1:] if item[0] != "new")
     if wanted != len(numbers):
-        raise op.OperatorTypeError(
-            argument="ranges", expected=f"{len(numbers)} numbers per sample", got=str(wanted)
-        )
+        raise op.wrong_type("ranges", f"{len(numbers)} numbers per sample", wanted)
     for number in numbers:
         if number.dtype is not None and number.dtype.numpy.kind not in "iu":
-            raise op.OperatorTypeError(
-                "a subscript that is given per sample",
-                expected="integers",
-                got=f"dtype {number.dtype.name}",
+            raise op.wrong_type(
+                "", "integers", f"dtype {number.dtype.name}", "a subscript that is given per sample"
             )
         if number.ndim:
             raise op.OperatorTypeError(

@@ -12,7 +12,6 @@ from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import steps_of, transpose_launch
 from gradiva.eager.operators.fusion_roles import ToPlanar
 
-Array = NDArray[Any]
 Int64s = NDArray[np.int64]
 
 
@@ -120,17 +119,9 @@ def plan(shapes: Int64s, perm: Sequence[int]) -> tuple[Int64s, Int64s] | None:
 
 
 @op.jit
-def transpose_kernel(
-    src: Array,
-    src_offsets: Int64s,
-    dst: Array,
-    dst_offsets: Int64s,
-    extents: Int64s,
-    steps: Int64s,
-    begin: int,
-    end: int,
-) -> None:
+def transpose_kernel(slabs: Any, extents: Int64s, steps: Int64s, begin: int, end: int) -> None:
     """Transpose a range of samples, tile by tile over the two innermost axes of the output."""
+    src, src_offsets, dst, dst_offsets = slabs
     tile = 64
     for i in range(begin, end):
         n3, n4 = extents[i, 3], extents[i, 4]
@@ -179,17 +170,9 @@ def transpose_kernel(
                                         row[k] = line[k * p4]
 
 
-def transpose_numpy(
-    src: Array,
-    src_offsets: Int64s,
-    dst: Array,
-    dst_offsets: Int64s,
-    shapes: Int64s,
-    perm: Sequence[int],
-    begin: int,
-    end: int,
-) -> None:
+def transpose_numpy(slabs: Any, shapes: Int64s, perm: Sequence[int], begin: int, end: int) -> None:
     """The same for any rank, not to be compiled."""
+    src, src_offsets, dst, dst_offsets = slabs
     for i in range(begin, end):
         shape = tuple(shapes[i].tolist())
         size = int(np.prod(shape))
@@ -200,22 +183,13 @@ def transpose_numpy(
 
 @transpose.cpu
 def _cpu(call: op.Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    shapes = source.batch_shape.shapes
-    perm = resolve_perm(source.ndim, call["perm"])
-    # Bytes move whatever they mean: one compiled kernel per element size.
-    unsigned = f"u{source.dtype.itemsize}"
-    data = (
-        source.data.view(unsigned),
-        source.batch_shape.offsets,
-        target.data.view(unsigned),
-        target.batch_shape.offsets,
-    )
+    shapes = call.inputs[0].batch_shape.shapes
+    perm = resolve_perm(shapes.shape[1], call["perm"])
     tables = plan(shapes, perm)
     if tables is None:
-        call.for_samples(transpose_numpy, *data, shapes, perm)
+        call.for_samples(transpose_numpy, call.words, shapes, perm)
     else:
-        call.for_samples(transpose_kernel, *data, *tables)
+        call.for_samples(transpose_kernel, call.words, *tables)
 
 
 @transpose.gpu

@@ -51,9 +51,7 @@ def _shapes(call: op.Call) -> op.BatchShape:
     batch_shape = call.inputs[0].batch_shape
     for sample, channels in enumerate(batch_shape.shapes[:, 2].tolist()):
         if channels not in (1, 3):
-            raise op.OperatorValueError(
-                expected="images of 1 or 3 channels", got=f"{channels}", sample=sample
-            )
+            raise op.wrong_value("", "images of 1 or 3 channels", f"{channels}", sample=sample)
     return batch_shape
 
 

@@ -91,10 +91,8 @@ def _cases() -> list[op.Case]:
         op.case("signed, ends at a zero", signed, dont_use_mmap=True).equals(contents),
         op.case("one", _paths(here[1]), use_o_direct=True).equals(contents[1:]).no_oracle(),
         op.case("empty", op.samples(layout="")).equals([]),
-        op.case("missing", _paths(here[0], "/no/such/file")).raising(
-            op.OperatorRuntimeError, "/no/such/file"
-        ),
-        op.case("folder", _paths("/")).raising(op.OperatorRuntimeError, "file /"),
+        op.case("missing", _paths(here[0], "/no/such/file")).runtime_error("/no/such/file"),
+        op.case("folder", _paths("/")).runtime_error("file /"),
         op.case("no path", _paths("")).value_error("empty"),
         op.case("dtype", op.samples((4,), dtype=op.float32, layout="")).type_error("dtype"),
         op.case("rank", op.samples((4, 4), layout="")).type_error("axes"),

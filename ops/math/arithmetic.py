@@ -14,7 +14,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Expression
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.support.errors import user_location
+from gradiva.eager.support.errors import OperatorOverflowError, user_location
 from gradiva.eager.values.drawn import drawn_among
 from gradiva.eager.values.value import arithmetic
 
@@ -79,13 +79,15 @@ def broadcast_type(symbol: str, *operands: op.SampleType) -> op.SampleType:
         raise op.OperatorTypeError(str(error)) from None
 
 
-def _binary_type(symbol: str) -> Callable[..., op.SampleType]:
+def binary_type(symbol: str, doc: str) -> Callable[..., op.SampleType]:
+    """The type rule of an operator on two operands."""
+
     def infer(
         left: op.SampleType, right: op.SampleType, /, **common: op.Unpack[op.Common]
     ) -> op.SampleType:
         return broadcast_type(symbol, left, right)
 
-    infer.__doc__ = _BINARY_DOC.format(symbol)
+    infer.__doc__ = doc
     return infer
 
 
@@ -175,9 +177,9 @@ def to_operand(value: Any) -> Any:
         ends = (array.min().item(), array.max().item()) if array.size else (0,)
         kinds = [scalar_dtype(end) for end in ends]
         array = array.astype(kinds[0])
-        return array if drawn is None else op.Tensor(array, drawn_at=drawn)
+        return array if drawn is None else op.Tensor.over(array, drawn_at=drawn)
     except OverflowError as error:
-        raise op.OperatorValueError(str(error)) from None
+        raise OperatorOverflowError(str(error)) from None
     except (TypeError, ValueError):
         raise op.OperatorTypeError(
             "an operand is neither a batch, a tensor, an array nor a number",
@@ -201,7 +203,7 @@ class Arithmetic(OperatorBase):
 
 def _declare() -> None:
     for name, symbol in BINARY.items():
-        made = Arithmetic(_binary_type(symbol), name, (2, 2))
+        made = Arithmetic(binary_type(symbol, _BINARY_DOC.format(symbol)), name, (2, 2))
         made.shapes(broadcast_shapes)
         made.cpu(lambda call, s=symbol: compute(call, lambda a, b, out: evaluate(s, a, b, out)))
         # Powers of floats are the library's; all else is exact.
@@ -254,9 +256,7 @@ def _cases() -> list[op.Case]:
         op.case("wraps", images, other).each(lambda image, one: image + one),
         op.case("promotes", images, signed).each(lambda image, one: image.astype(np.int16) + one),
         op.case("scalar", images, np.int32(1)).each(lambda image, *_: image.astype(np.int32) + 1),
-        op.case("channels", images, channel).each(
-            lambda image, one: image.astype(np.float32) + one
-        ),
+        op.case("channels", images, channel).each(lambda a, b: a.astype(np.float32) + b),
         op.case("uniform", whole, whole).each(lambda one, *_: one * 2),
         op.case("empty", op.samples(), op.samples()).equals([]),
         op.case("no broadcast", images, op.samples((2, 5, 3), (1, 7, 3), (6, 1, 3))).value_error(

@@ -8,14 +8,13 @@ division (no floor), floating `%` is C's fmod, and an integer to a negative powe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+
+from gradiva.eager.types.arrays import Array
 
 from .promotion import COMPARISON, promote, result_dtype
-
-Array = NDArray[Any]
 
 _STRIP: Final = 1 << 16
 """Elements."""

@@ -98,16 +98,9 @@ def spread_launch(
     """The launch that fills `target`. text: C++ for an element; functions: C++ that it calls."""
     extents, steps = _merged(batch_shape.shapes, [one.shapes for one in operands])
     count, axes = len(operands), extents.shape[1]
-    table = np.concatenate(
-        [
-            np.stack(
-                [batch_shape.offsets, batch_shape.volumes, *(one.offsets for one in operands)], 1
-            ),
-            extents,
-            steps.reshape(len(extents), count * axes),
-        ],
-        axis=1,
-    )
+    places = [batch_shape.offsets, batch_shape.volumes, *(one.offsets for one in operands)]
+    moves = steps.reshape(len(extents), count * axes)
+    table = np.concatenate([np.stack(places, axis=1), extents, moves], axis=1)
     kinds = [op.type_name(one.data.dtype) for one in operands]
     pointers = ", ".join(f"const {kind}* operand{k}" for k, kind in enumerate(kinds))
     generated = (

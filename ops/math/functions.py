@@ -75,20 +75,10 @@ def abs(input: Operand) -> Any:
     return arithmetic["abs"](input)
 
 
-fabs = _function("fabs")
-sqrt = _function("sqrt")
-rsqrt = _function("rsqrt")
-cbrt = _function("cbrt")
-exp = _function("exp")
-log = _function("log")
-log2 = _function("log2")
-log10 = _function("log10")
-sin = _function("sin")
-cos = _function("cos")
-tan = _function("tan")
-asin = _function("asin")
-acos = _function("acos")
-atan = _function("atan")
+fabs, sqrt, rsqrt, cbrt, exp, log, log2, log10 = map(
+    _function, ("fabs", "sqrt", "rsqrt", "cbrt", "exp", "log", "log2", "log10")
+)
+sin, cos, tan, asin, acos, atan = map(_function, ("sin", "cos", "tan", "asin", "acos", "atan"))
 
 
 def atan2(x: Operand, y: Operand) -> Any:
@@ -99,14 +89,9 @@ def atan2(x: Operand, y: Operand) -> Any:
     return functions["atan2"](x, y)
 
 
-sinh = _function("sinh")
-cosh = _function("cosh")
-tanh = _function("tanh")
-asinh = _function("asinh")
-acosh = _function("acosh")
-atanh = _function("atanh")
-ceil = _function("ceil")
-floor = _function("floor")
+sinh, cosh, tanh, asinh, acosh, atanh, ceil, floor = map(
+    _function, ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "ceil", "floor")
+)
 
 
 def pow(base: Operand, exponent: Operand) -> Any:

@@ -12,7 +12,6 @@ are no numbers, and OperatorValueError for shapes that do not broadcast.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from gradiva.eager.support.errors import user_location
 
 from .arithmetic import (
     Arithmetic,
+    binary_type,
     broadcast_shapes,
     broadcast_type,
     compute,
@@ -77,16 +77,6 @@ class Function(Arithmetic):
         return self.bind(values, common)
 
 
-def _binary_type(symbol: str) -> Callable[..., op.SampleType]:
-    def infer(
-        left: op.SampleType, right: op.SampleType, /, **common: op.Unpack[op.Common]
-    ) -> op.SampleType:
-        return broadcast_type(symbol, left, right)
-
-    infer.__doc__ = BINARY[symbol] + _BINARY_DOC
-    return infer
-
-
 def _clamp_type(
     value: op.SampleType, low: op.SampleType, high: op.SampleType, /, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
@@ -116,8 +106,10 @@ def _declare() -> dict[str, Function]:
         one.shapes(same_batch_shape)
         one.cpu(lambda call, s=name: compute(call, lambda a, out: evaluate_unary(s, a, out)))
         one.cases(lambda: _cases(1))
-    for name in BINARY:
-        made[name] = two = Function(_binary_type(name), f"math.{name}", (2, 2))
+    for name, meaning in BINARY.items():
+        made[name] = two = Function(
+            binary_type(name, meaning + _BINARY_DOC), f"math.{name}", (2, 2)
+        )
         two.shapes(broadcast_shapes)
         two.cpu(lambda call, s=name: compute(call, lambda a, b, out: evaluate(s, a, b, out)))
         two.cases(lambda: _cases(2))
@@ -135,29 +127,22 @@ def _declare() -> dict[str, Function]:
 def _cases(operands: int) -> list[op.Case]:
     """Calls for any function of so many operands; tests/ops/math/test_math.py checks the values."""
     shapes = ((4, 5, 3), (1, 7, 3), (6, 1, 3))
-    images = [op.samples(*shapes, seed=seed) for seed in range(operands)]
-    signed = [op.samples(*shapes, dtype=op.int16, seed=seed) for seed in range(operands)]
-    whole = [op.samples((2, 3), (2, 3), dtype=op.int32, layout="", seed=k) for k in range(operands)]
-    halves = [
-        op.samples((9, 5), (1, 7), dtype=op.float16, layout="HW", seed=k) for k in range(operands)
-    ]
-    floats = [op.samples(*shapes, dtype=op.float32, seed=seed) for seed in range(operands)]
-    doubles = [
-        op.samples((3,), (3,), dtype=op.float64, layout="C", seed=k) for k in range(operands)
-    ]
-    numbers = [np.float32(0.5)] * (operands - 1)
-    cases = [
-        op.case("images", *tuple(images)).no_oracle(),
-        op.case("int16", *tuple(signed)).no_oracle(),
-        op.case("uniform int32", *tuple(whole)).no_oracle(),
-        op.case("float16", *tuple(halves)).no_oracle(),
-        op.case("float64", *tuple(doubles)).no_oracle(),
-        op.case("numbers", floats[0], *numbers).no_oracle(),
-        op.case("empty", *(op.samples(),) * operands).equals([]).no_oracle(),
-        op.case(
-            "booleans", *(op.samples((2, 2), dtype=op.bool_, layout=""),) * operands
-        ).type_error("booleans"),
-    ]
+
+    def drawn(*shapes: Any, **options: Any) -> list[Any]:
+        return [op.samples(*shapes, seed=seed, **options) for seed in range(operands)]
+
+    images, booleans = drawn(*shapes), [op.samples((2, 2), dtype=op.bool_, layout="")] * operands
+    calls: dict[str, list[Any]] = {
+        "images": images,
+        "int16": drawn(*shapes, dtype=op.int16),
+        "uniform int32": drawn((2, 3), (2, 3), dtype=op.int32, layout=""),
+        "float16": drawn((9, 5), (1, 7), dtype=op.float16, layout="HW"),
+        "float64": drawn((3,), (3,), dtype=op.float64, layout="C"),
+        "numbers": [op.samples(*shapes, dtype=op.float32), *[np.float32(0.5)] * (operands - 1)],
+    }
+    cases = [op.case(name, *given).no_oracle() for name, given in calls.items()]
+    cases.append(op.case("empty", *(op.samples(),) * operands).equals([]).no_oracle())
+    cases.append(op.case("booleans", *booleans).type_error("booleans"))
     if operands > 1:
         two = op.samples((2,), (2,), (2,), layout="C")
         three = op.samples((3,), (3,), (3,), layout="C")

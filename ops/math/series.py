@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
-F32 = np.ndarray[Any, np.dtype[np.float32]]
-F64 = np.ndarray[Any, np.dtype[np.float64]]
+Float32Array = np.ndarray[Any, np.dtype[np.float32]]
+Float64Array = np.ndarray[Any, np.dtype[np.float64]]
 
 _TERMS: Final = 9  # of the Taylor series; the next one is below 1e-17 at an eighth of a turn
 
 
-def _series(square: F64, first: int) -> F64:
+def _series(square: Float64Array, first: int) -> Float64Array:
     """1 - x^2 / (first (first + 1)) + ..., for `square` = x^2."""
     total = np.ones_like(square)
     for term in range(_TERMS, 0, -1):
@@ -22,7 +22,9 @@ def _series(square: F64, first: int) -> F64:
     return total
 
 
-def sine_cosine(angles: F32, *, radians: bool = False) -> tuple[F32, F32]:
+def sine_cosine(
+    angles: Float32Array, *, radians: bool = False
+) -> tuple[Float32Array, Float32Array]:
     """Sine and cosine of angles, in degrees unless `radians`; the angle in radians is rounded to
     float32 first, as the reference does. NaN for NaN and infinity."""
     with np.errstate(all="ignore"):
@@ -41,7 +43,7 @@ def sine_cosine(angles: F32, *, radians: bool = False) -> tuple[F32, F32]:
     return sines.astype(np.float32), cosines.astype(np.float32)
 
 
-def decay(values: F64) -> F64:
+def decay(values: Float64Array) -> Float64Array:
     """exp(-x) for x >= 0, in float64."""
     values = np.minimum(values, 1000.0)
     doublings = np.rint(values * (1 / math.log(2)))
@@ -49,5 +51,5 @@ def decay(values: F64) -> F64:
     total = np.ones_like(values)
     for term in range(16, 0, -1):
         total = 1.0 + rest / term * total
-    result: F64 = np.ldexp(total, -doublings.astype(np.int32))
+    result: Float64Array = np.ldexp(total, -doublings.astype(np.int32))
     return result

@@ -44,19 +44,10 @@ def gaussian(
 
 @op.jit
 def _add_noise(
-    src: Any,
-    src_offsets: Any,
-    out: Any,
-    offsets: Any,
-    counts: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
-    mean: Any,
-    stddev: Any,
-    begin: int,
-    end: int,
+    slabs: Any, counts: Any, draws: Any, mean: Any, stddev: Any, begin: int, end: int
 ) -> None:
+    src, src_offsets, out, offsets = slabs
+    positions, seed, number = draws
     words, values = np.empty(STRIP, np.uint32), np.empty(STRIP, np.float64)
     for i in range(begin, end):
         position = np.uint64(positions[i])
@@ -71,9 +62,7 @@ def _add_noise(
                 target[k] = convert_sat(np.float64(source[k]) + (shift + scale * values[k]), out)
 
 
-@gaussian.cpu
-def _cpu(call: op.Call) -> None:
-    disturb(call, _add_noise, call["mean"], call["stddev"])
+gaussian.cpu(lambda call: disturb(call, _add_noise, call["mean"], call["stddev"]))
 
 
 @gaussian.gpu

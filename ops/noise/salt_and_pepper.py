@@ -59,23 +59,11 @@ def salt_and_pepper(
 
 
 @op.jit
-def _scatter(
-    src: Any,
-    src_offsets: Any,
-    out: Any,
-    offsets: Any,
-    extents: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
-    salted: Any,
-    changed: Any,
-    salt: Any,
-    pepper: Any,
-    begin: int,
-    end: int,
-) -> None:
+def _scatter(slabs: Any, extents: Any, draws: Any, columns: Any, begin: int, end: int) -> None:
     """extents: (before the channels, channels, behind them), of each sample."""
+    src, src_offsets, out, offsets = slabs
+    positions, seed, number = draws
+    salted, changed, salt, pepper = columns
     words = np.empty(STRIP, np.uint32)
     for i in range(begin, end):
         position = np.uint64(positions[i])
@@ -149,20 +137,9 @@ def _plan(call: op.Call) -> _Plan:
 
 @salt_and_pepper.cpu
 def _cpu(call: op.Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
     plan = _plan(call)
-    columns = (np.ascontiguousarray(column) for column in (*plan.thresholds.T, *plan.values.T))
-    call.for_samples(
-        _scatter,
-        source.data.view(plan.values.dtype),
-        source.batch_shape.offsets,
-        target.data.view(plan.values.dtype),
-        target.batch_shape.offsets,
-        plan.extents,
-        call.positions,
-        *call.seed_and_number,
-        *columns,
-    )
+    columns = tuple(map(np.ascontiguousarray, (*plan.thresholds.T, *plan.values.T)))
+    call.for_samples(_scatter, call.words, plan.extents, call.draws, columns)
 
 
 @salt_and_pepper.gpu
@@ -173,20 +150,11 @@ def _gpu(call: op.Call) -> op.Launch:
     pixels = np.where(channels > 0, outer * inner, 0)
     offsets = source.batch_shape.offsets, target.batch_shape.offsets
     places: Any = (*offsets, pixels, channels, inner, call.positions)
-    table = np.stack(places, axis=1)
     bits = plan.values.dtype
-    blocks = op.blocks_of(-(-pixels // 4))
-    key = call.seed_and_number
-    arguments = (
-        source.data.view(bits),
-        op.OutputArg(target.data.view(bits)),
-        table,
-        blocks,
-        *key,
-        plan.thresholds,
-        plan.values,
-    )
-    return op.Launch(_KERNEL.unit({"Target": op.type_name(bits)}), len(blocks), arguments)
+    table, more = np.stack(places, axis=1), (plan.thresholds, plan.values)
+    given = source.data.view(bits), target.data.view(bits), table, -(-pixels // 4)
+    unit = _KERNEL.unit({"Target": op.type_name(bits)})
+    return op.launch_over(unit, *given, *call.seed_and_number, *more)
 
 
 @salt_and_pepper.cases

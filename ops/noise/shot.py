@@ -43,19 +43,9 @@ def shot(
 
 
 @op.jit
-def _count_events(
-    src: Any,
-    src_offsets: Any,
-    out: Any,
-    offsets: Any,
-    counts: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
-    factors: Any,
-    begin: int,
-    end: int,
-) -> None:
+def _count_events(slabs: Any, counts: Any, draws: Any, factors: Any, begin: int, end: int) -> None:
+    src, src_offsets, out, offsets = slabs
+    positions, seed, number = draws
     words = np.empty(STRIP, np.uint32)
     for i in range(begin, end):
         position, factor = np.uint64(positions[i]), np.float64(factors[i])
@@ -70,7 +60,7 @@ def _count_events(
             random_words(first, number, position, seed, words[: (count + 3) // 4 * 4])
             for k in range(count):
                 mean = np.float64(source[k]) / factor
-                # Neighbours are often alike: the exponential is kept.
+                # Neighbors are often alike: the exponential is kept.
                 if mean != before and mean > 0.0 and mean <= SUMMED:
                     before, none = mean, falling(mean)
                 target[k] = convert_sat(poisson_from_word(mean, none, words[k]) * factor, out)
@@ -83,9 +73,7 @@ def _factor(call: op.Call) -> Any:
     return factor
 
 
-@shot.cpu
-def _cpu(call: op.Call) -> None:
-    disturb(call, _count_events, _factor(call))
+shot.cpu(lambda call: disturb(call, _count_events, _factor(call)))
 
 
 @shot.gpu

@@ -44,7 +44,7 @@ def random_words(first: int, number: Any, position: Any, seed: Any, words: Any) 
 def normal_values(words: Any, out: Any) -> None:
     """`out` = `normal_from_word` of each word, its bits included.
 
-    The middle of the distribution is computed for all, in a loop that vectorises; then come the
+    The middle of the distribution is computed for all, in a loop that vectorizes; then come the
     15% that lie outside of it.
     """
     for j in range(out.size):
@@ -59,24 +59,15 @@ def normal_values(words: Any, out: Any) -> None:
 def disturb(call: op.Call, kernel: Callable[..., Any], *parameters: Any) -> None:
     """Run a kernel of noise over all samples; float16 passes through float32.
 
-    kernel(src, src_offsets, out, offsets, counts, positions, seed, number, *parameters, begin, end)
+    kernel(call.slabs, counts, call.draws, *parameters, begin, end)
     """
-    source, target = call.inputs[0], call.outputs[0]
-    data, result = source.data, target.data
-    if source.dtype is op.float16:
+    target = call.outputs[0]
+    data, offsets, result, places = call.slabs
+    if call.inputs[0].dtype is op.float16:
         data = convert_array(data, np.dtype(np.float32))
         result = np.zeros(result.shape, np.float32)
-    call.for_samples(
-        kernel,
-        data,
-        source.batch_shape.offsets,
-        result,
-        target.batch_shape.offsets,
-        target.batch_shape.volumes,
-        call.positions,
-        *call.seed_and_number,
-        *parameters,
-    )
+    slabs = data, offsets, result, places
+    call.for_samples(kernel, slabs, target.batch_shape.volumes, call.draws, *parameters)
     if result is not target.data:
         target.data[:] = convert_array(result, target.data.dtype)
 
@@ -101,15 +92,5 @@ def launch_noise(
     rows = np.stack([np.asarray(one, np.float64) for one in parameters], axis=1)
     types = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}
     unit = _noise_kernel(file).unit(types, _translate.translation_of(*calls))
-    blocks = op.blocks_of(-(-volumes // 4))
-    key = call.seed_and_number
-    arguments = (
-        source.data,
-        op.OutputArg(target.data),
-        table,
-        blocks,
-        *key,
-        rows,
-        np.int64(rows.shape[1]),
-    )
-    return op.Launch(unit, len(blocks), arguments)
+    given = source.data, target.data, table, -(-volumes // 4)
+    return op.launch_over(unit, *given, *call.seed_and_number, rows, np.int64(rows.shape[1]))

@@ -83,7 +83,7 @@ def compile_for(target: Any, arguments: tuple[Any, ...], role: str, function: An
 
 
 def _reason(error: BaseException) -> str:
-    """The lines of Numba's message that say something, without its colours and its frames."""
+    """The lines of Numba's message that say something, without its colors and its frames."""
     text = str(error).split("During: ")[0]
     lines = [line.strip() for line in text.splitlines()]
     said = [line for line in lines if line and not line.startswith(("-", "Failed in"))]

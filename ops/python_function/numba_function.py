@@ -59,29 +59,18 @@ def numba_function(
     """
     for name, function in (("run_fn", run_fn), ("setup_fn", setup_fn)):
         if not callable(function) and (function is not None or name == "run_fn"):
-            raise op.OperatorTypeError(
-                argument=name, expected="a function", got=op.describe(function)
-            )
+            raise op.wrong_type(name, "a function", op.describe(function))
     expected = _declared("in_types", in_types, "ins_ndim", ins_ndim)
     types = _declared("out_types", out_types, "outs_ndim", outs_ndim)
     if len(inputs) != len(expected):
-        raise op.OperatorTypeError(
-            argument="in_types",
-            expected=f"one for each of {len(inputs)} inputs",
-            got=str(len(expected)),
-        )
+        raise op.wrong_type("in_types", f"one for each of {len(inputs)} inputs", len(expected))
     for index, (given, wanted) in enumerate(zip(inputs, expected, strict=True)):
         for name, got, want in (
             ("in_types", given.dtype, wanted.dtype),
             ("ins_ndim", given.ndim, wanted.ndim),
         ):
             if got is not None and got != want:
-                raise op.OperatorTypeError(
-                    f"input {index} is not what was declared",
-                    argument=name,
-                    expected=str(want),
-                    got=str(got),
-                )
+                raise op.wrong_type(name, str(want), got, f"input {index} is not what was declared")
     if setup_fn is None and len(types) > len(inputs):
         raise op.OperatorValueError(
             "without it an output has the shapes of the input at its place",
@@ -107,10 +96,8 @@ def _declared(types_name: str, types: Any, ranks_name: str, ranks: Any) -> list[
     given = list(types) if several else [types]
     counts = list(ranks) if isinstance(ranks, list | tuple) else [ranks]
     if not given or len(given) != len(counts):
-        raise op.OperatorValueError(
-            argument=ranks_name,
-            expected=f"one for each of {types_name}, {len(given)} in all",
-            got=str(len(counts)),
+        raise op.wrong_value(
+            ranks_name, f"one for each of {types_name}, {len(given)} in all", len(counts)
         )
     found = []
     for name, rank in zip(given, counts, strict=True):
@@ -126,9 +113,7 @@ def _declared(types_name: str, types: Any, ranks_name: str, ranks: Any) -> list[
                 got="float16",
             )
         if not 0 <= rank <= 16:
-            raise op.OperatorValueError(
-                argument=ranks_name, expected="a number of axes", got=str(rank)
-            )
+            raise op.wrong_value(ranks_name, "a number of axes", rank)
         found.append(op.SampleType(dtype, rank, ""))
     return found
 

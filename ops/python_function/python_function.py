@@ -10,11 +10,10 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.types.arrays import Array
 from gradiva.eager.values.tensor import prepare, to_array
 
 from .prefetchable import raised
-
-Array = np.ndarray[Any, Any]
 
 _MOST_INPUTS = 256
 
@@ -60,13 +59,9 @@ def python_function(
         OperatorTypeError or OperatorValueError: if it returns something else.
     """
     if not callable(function):
-        raise op.OperatorTypeError(
-            argument="function", expected="a callable", got=op.describe(function)
-        )
+        raise op.wrong_type("function", "a callable", op.describe(function))
     if num_outputs < 0:
-        raise op.OperatorValueError(
-            argument="num_outputs", expected="0 or more", got=str(num_outputs)
-        )
+        raise op.wrong_value("num_outputs", "0 or more", num_outputs)
     return tuple(
         op.SampleType(None, len(layout) or None, layout)
         for layout in _layouts(output_layouts, num_outputs)
@@ -78,18 +73,14 @@ def _layouts(given: Any, count: int) -> list[str]:
     several = isinstance(given, list | tuple)
     layouts = list(given) if several else [given or ""] * count
     if len(layouts) > count:
-        raise op.OperatorValueError(
-            argument="output_layouts",
-            expected=f"at most {count}, one for each output",
-            got=str(len(layouts)),
+        raise op.wrong_value(
+            "output_layouts", f"at most {count}, one for each output", len(layouts)
         )
     try:
         checked = [check_layout(layout or "") for layout in layouts]
     except TypeError:
-        raise op.OperatorTypeError(
-            argument="output_layouts",
-            expected="a layout or a list of layouts",
-            got=op.describe(given),
+        raise op.wrong_type(
+            "output_layouts", "a layout or a list of layouts", op.describe(given)
         ) from None
     except ValueError as error:
         raise op.OperatorValueError(str(error), argument="output_layouts") from None

@@ -1,5 +1,6 @@
 // Values with a beta distribution, as in beta.py: two gamma variables by rejection, each value with a
-// stream of random words of its own. `row_rng_...` are translated from eager/random/philox.py.
+// stream of random words of its own. `row_random_philox_...` are translated from
+// eager/random/philox.py; the loops are not, since a translated kernel has no words to draw.
 struct Betas { i64 target, count, position; };
 
 // A number between 0 and 1, both excluded, from 53 random bits.

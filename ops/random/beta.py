@@ -102,18 +102,9 @@ def _log_gamma(shape: float, which: int, number: Any, position: Any, seed: Any) 
 
 
 @op.jit
-def _beta(
-    out: Any,
-    offsets: Any,
-    counts: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
-    alphas: Any,
-    betas: Any,
-    begin: int,
-    end: int,
-) -> None:
+def _beta(places: Any, draws: Any, alphas: Any, betas: Any, begin: int, end: int) -> None:
+    out, offsets, counts = places
+    positions, seed, number = draws
     shift = np.uint64(32)
     room = np.empty((ROOM, BLOCK))
     words, more = np.empty((4, BLOCK), np.uint64), np.empty((4, BLOCK), np.uint64)

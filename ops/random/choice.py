@@ -8,13 +8,17 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.operators.argument_types import RaggedFloatsArg
 from gradiva.eager.random.philox import philox
+from gradiva.eager.support.lazy_import import lazy_module
 
 from .scaled import scaled
 from .shapes import drawn_shapes_of, drawn_type, fill
 
+# Few calls need it, and `import gradiva` must stay fast.
+_translate: Any = lazy_module("gradiva.eager.gpu.translate")
 _KERNEL: Final = op.CudaKernel(
-    "choice", ("philox.cuh", None, Path(__file__).with_name("choice.cuh"))
+    "choice", ("philox.cuh", "arithmetic.cuh", None, Path(__file__).with_name("choice.cuh"))
 )
 
 
@@ -24,7 +28,7 @@ def choice(
     shape_like: op.SampleType | op.Value | None = None,
     /,
     *,
-    p: op.FloatsArg | None = None,
+    p: RaggedFloatsArg | None = None,
     shape: op.IntsArg | None = None,
     **common: op.Unpack[op.Sampled],
 ) -> op.SampleType:
@@ -33,8 +37,7 @@ def choice(
     Args:
         a: samples with one or more axes, whose elements along the first axis are drawn; or a scalar
             n of an integer type, which stands for 0 ... n - 1.
-        p: the probability of each element; all alike without it. May differ per sample, but not in
-            length.
+        p: the probability of each element; all alike without it. May differ per sample.
         shape_like: a batch whose samples' shapes are taken.
         shape: the shape of a sample, which may differ per sample. Without both, one element is
             drawn.
@@ -53,10 +56,8 @@ def choice(
     source = a
     drawn = drawn_type(shape_like, shape, source.dtype, op.float32)
     if source.ndim == 0 and source.dtype is not None and not source.dtype.is_integer:
-        raise op.OperatorTypeError(
-            "a scalar says how many numbers to choose from",
-            expected="an integer type",
-            got=str(source.dtype),
+        raise op.wrong_type(
+            "", "an integer type", source.dtype, "a scalar says how many numbers to choose from"
         )
     if source.ndim is None or drawn.ndim is None:
         ndim = None
@@ -87,7 +88,7 @@ def _element(high: Any, low: Any, size: Any, thresholds: Any) -> Any:
     fraction = word >> np.uint64(11)
     first, last = 0, thresholds.size - 1
     while first < last:
-        middle = (first + last) // 2
+        middle = (first + last) >> 1
         if fraction < thresholds[middle]:
             last = middle
         else:
@@ -96,18 +97,9 @@ def _element(high: Any, low: Any, size: Any, thresholds: Any) -> Any:
 
 
 @op.jit
-def _numbers(
-    out: Any,
-    offsets: Any,
-    counts: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
-    sizes: Any,
-    thresholds: Any,
-    begin: int,
-    end: int,
-) -> None:
+def _numbers(places: Any, draws: Any, sizes: Any, thresholds: Any, begin: int, end: int) -> None:
+    out, offsets, counts = places
+    positions, seed, number = draws
     for i in range(begin, end):
         position = np.uint64(positions[i])
         for first in range(0, counts[i], 2):
@@ -120,20 +112,17 @@ def _numbers(
 
 @op.jit
 def _elements(
-    source: Any,
-    source_offsets: Any,
-    target: Any,
-    target_offsets: Any,
+    slabs: Any,
     counts: Any,
     inner: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
+    draws: Any,
     sizes: Any,
     thresholds: Any,
     begin: int,
     end: int,
 ) -> None:
+    source, source_offsets, target, target_offsets = slabs
+    positions, seed, number = draws
     for i in range(begin, end):
         position = np.uint64(positions[i])
         volume = inner[i]
@@ -166,23 +155,27 @@ def _sizes(call: op.Call) -> op.Int64Array:
 
 
 def _thresholds(call: op.Call, sizes: op.Int64Array) -> Any:
-    """(N, elements): below which of 2**53 an element or one before it is chosen; (N, 0) if all are
-    alike. Raises OperatorValueError."""
-    given = call["p"]
-    if given is None:
+    """(N, most elements): below which of 2**53 an element or one before it is chosen; (N, 0) if all
+    are alike. Raises OperatorValueError."""
+    rows = call["p"]
+    if rows is None:
         return np.empty((call.size, 0), np.uint64)
+    lengths = np.array([len(row) for row in rows], np.int64)
+    length = int(lengths.max(initial=0))
+    given = np.zeros((call.size, length), np.float32)
+    for row, own in zip(rows, given, strict=True):
+        own[: len(row)] = row
     sums = np.cumsum(given.astype(np.float64), axis=1)
-    length = given.shape[1]
     total = sums[:, -1] if length else np.zeros(call.size)
     checks = (
-        (sizes != length, "a probability for each element", "{} for {} elements"),
+        (sizes != lengths, "a probability for each element", "{} for {} elements"),
         (~((given >= 0) & (given <= 1)).all(axis=1), "numbers from 0 to 1", "{2}"),
         (~(np.abs(total - 1) < 1e-4), "probabilities with the sum 1", "{2}, the sum {3:g}"),
     )
     for bad, expected, got in checks:
         if bad.any():
             i = int(np.flatnonzero(bad)[0])
-            text = got.format(length, sizes[i], given[i].tolist(), total[i])
+            text = got.format(lengths[i], sizes[i], rows[i].tolist(), total[i])
             raise op.OperatorValueError(argument="p", expected=expected, got=text, sample=i)
     thresholds: Any = (sums / total[:, None] * 2.0**53).astype(np.uint64)
     # Rounding leaves nothing to elements behind the last possible one.
@@ -201,21 +194,7 @@ def _cpu(call: op.Call) -> None:
         return
     inner = source.batch_shape.shapes[:, 1:].prod(axis=1)
     counts = target.batch_shape.shapes[:, : target.ndim - source.ndim + 1].prod(axis=1)
-    # Bytes move whatever they mean: one compiled kernel per element size.
-    unsigned = f"u{source.dtype.itemsize}"
-    call.for_samples(
-        _elements,
-        source.data.view(unsigned),
-        source.batch_shape.offsets,
-        target.data.view(unsigned),
-        target.batch_shape.offsets,
-        counts,
-        inner,
-        call.positions,
-        *call.seed_and_number,
-        sizes,
-        thresholds,
-    )
+    call.for_samples(_elements, call.words, counts, inner, call.draws, sizes, thresholds)
 
 
 @choice.gpu
@@ -225,7 +204,9 @@ def _gpu(call: op.Call) -> op.Launch:
     if numbers:
         # How many there are is on the device; probabilities say it too.
         given = call["p"]
-        sizes = np.full(call.size, 1 if given is None else given.shape[1], np.int64)
+        sizes = np.ones(call.size, np.int64)
+        if given is not None:
+            sizes[:] = [len(row) for row in given]
     else:
         sizes = _sizes(call)
     thresholds = _thresholds(call, sizes)
@@ -239,16 +220,9 @@ def _gpu(call: op.Call) -> op.Launch:
         data, slab = data.view(bits), slab.view(bits)
     generated = f"constexpr bool NUMBERS = {'true' if numbers else 'false'};\n"
     blocks = op.blocks_of(volumes)
-    key = call.seed_and_number
-    arguments = (
-        data,
-        op.OutputArg(slab),
-        np.stack(places, axis=1),
-        blocks,
-        *key,
-        thresholds,
-        np.int64(thresholds.shape[1]),
-    )
+    tables = np.stack(places, axis=1), blocks, *call.seed_and_number, thresholds
+    arguments = data, op.OutputArg(slab), *tables, np.int64(thresholds.shape[1])
+    generated += _translate.translation_of(_element)
     unit = _KERNEL.unit({"Target": op.type_name(slab.dtype)}, generated)
     return op.Launch(unit, len(blocks), arguments)
 
@@ -259,6 +233,7 @@ def _cases() -> list[op.Case]:
     rows = op.samples((4, 3), (2, 5), layout="HW")
     like = op.samples((4, 5), (1, 7), layout="HW")
     five = np.array(5, np.int64)
+    certain = op.batch([np.array([0, 0, 0, 1], np.float32), np.array([0, 1], np.float32)])
     return [
         op.case("a number", np.int32(5), batch_size=4, seed=1).no_oracle(),
         op.case("shape", five, batch_size=3, shape=(2, 3), seed=2).no_oracle(),
@@ -276,6 +251,9 @@ def _cases() -> list[op.Case]:
         op.case(
             "probabilities", five, batch_size=2, shape=9, seed=5, p=(0.1, 0.2, 0.0, 0.3, 0.4)
         ).no_oracle(),
+        op.case("as many as elements", rows, p=certain)
+        .equals([rows.at(0)[3], rows.at(1)[1]])
+        .no_oracle(),
         op.case("empty", five, batch_size=0).equals([]).no_oracle(),
         op.case("no elements", np.zeros(0, np.int32), batch_size=2).value_error(
             "nothing to choose"

@@ -67,16 +67,10 @@ def _place(word: np.uint32, free: int) -> int:
 
 @op.jit
 def _draw_windows(
-    heights: Any,
-    widths: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
-    area: Any,
-    ratio: Any,
-    attempts: int,
-    windows: Any,
+    sizes: Any, draws: Any, area: Any, ratio: Any, attempts: int, windows: Any
 ) -> None:
+    heights, widths = sizes
+    positions, seed, number = draws
     unit = 2.0**-32
     low, high = ratio[0], ratio[1]
     log_low = natural_log(low)
@@ -132,12 +126,9 @@ def random_windows(call: op.Call, heights: Any, widths: Any) -> op.Int64Array:
         lambda sample: f"{heights[sample]} x {widths[sample]} pixels",
         "there is no window in an image of this size",
     )
-    assert call.positions is not None
     windows = np.zeros((call.size, 4), np.int64)
-    seed, number = call.seed_and_number
     limits = np.array(area), np.array(ratio)
-    attempts = call["num_attempts"]
-    _draw_windows(heights, widths, call.positions, seed, number, *limits, attempts, windows)
+    _draw_windows((heights, widths), call.draws, *limits, call["num_attempts"], windows)
     return windows
 
 

@@ -1,4 +1,4 @@
-// mean + stddev * z; `row_random_philox_normal_from_word` is translated from eager/random/philox.py.
+// `row_random_normal__drawn` is translated from normal.py.
 DEVICE f32 drawn(u32 word, const f32* moments, i64) {
-    return f32(f64(moments[0]) + f64(moments[1]) * row_random_philox_normal_from_word(word));
+    return row_random_normal__drawn(word, moments[0], moments[1]);
 }

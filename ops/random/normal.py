@@ -55,38 +55,30 @@ normal.shapes(drawn_shapes)
 
 
 @op.jit
-def _normal(
-    out: Any,
-    offsets: Any,
-    counts: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
-    mean: Any,
-    stddev: Any,
-    begin: int,
-    end: int,
-) -> None:
+def _drawn(word: Any, mean: Any, stddev: Any) -> Any:
+    return np.float32(np.float64(mean) + np.float64(stddev) * normal_from_word(word))
+
+
+@op.jit
+def _normal(places: Any, draws: Any, mean: Any, stddev: Any, begin: int, end: int) -> None:
+    out, offsets, counts = places
+    positions, seed, number = draws
     for i in range(begin, end):
         position = np.uint64(positions[i])
         for first in range(0, counts[i], 4):
             words = philox(np.uint32(first // 4), number, position, seed)
             for k in range(min(4, counts[i] - first)):
-                z = normal_from_word(words[k])
-                value = np.float64(mean[i]) + np.float64(stddev[i]) * z
-                out[offsets[i] + first + k] = np.float32(value)
+                out[offsets[i] + first + k] = _drawn(words[k], mean[i], stddev[i])
 
 
-@normal.cpu
-def _cpu(call: op.Call) -> None:
-    fill(call, _normal, np.float32, call["mean"], call["stddev"])
+normal.cpu(lambda call: fill(call, _normal, np.float32, call["mean"], call["stddev"]))
 
 
 @normal.gpu
 def _gpu(call: op.Call) -> op.Launch:
     moments = np.stack([call["mean"], call["stddev"]], axis=1).astype(np.float32)
     file = Path(__file__).with_name("normal.cuh")
-    return launch_draws(call, file, moments, normal_from_word)
+    return launch_draws(call, file, moments, _drawn)
 
 
 @normal.cases

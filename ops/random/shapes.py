@@ -52,20 +52,13 @@ def drawn_shapes_of(call: op.Call, like: op.Batch | None) -> Any:
 def fill(call: op.Call, kernel: Callable[..., Any], native: type, *parameters: Any) -> None:
     """Draw into the output, through `native` elements if it has another dtype.
 
-    kernel(out, offsets, counts, positions, seed, number, *parameters, begin, end)
+    kernel((out, offsets, counts), call.draws, *parameters, begin, end)
     """
     target = call.outputs[0]
     same = target.data.dtype == native
     drawn = target.data if same else np.zeros(target.data.shape, native)
-    call.for_samples(
-        kernel,
-        drawn,
-        target.batch_shape.offsets,
-        target.batch_shape.volumes,
-        call.positions,
-        *call.seed_and_number,
-        *parameters,
-    )
+    places = drawn, target.batch_shape.offsets, target.batch_shape.volumes
+    call.for_samples(kernel, places, call.draws, *parameters)
     if not same:
         target.data[:] = convert_array(drawn, target.data.dtype)
 

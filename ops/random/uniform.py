@@ -54,43 +54,33 @@ def uniform(
 uniform.shapes(drawn_shapes)
 
 
+_UNIT = np.float32(2.0**-24)
+
+
+@op.jit
+def _between(word: Any, low: Any, extent: Any, top: Any) -> Any:
+    """A value from a random word; top: the largest one below high."""
+    return min(low + np.float32(word >> np.uint32(8)) * _UNIT * extent, top)
+
+
 @op.jit
 def _uniform(
-    out: Any,
-    offsets: Any,
-    counts: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
-    low: Any,
-    extent: Any,
-    top: Any,
-    begin: int,
-    end: int,
+    places: Any, draws: Any, low: Any, extent: Any, top: Any, begin: int, end: int
 ) -> None:
-    unit = np.float32(2.0**-24)
+    out, offsets, counts = places
+    positions, seed, number = draws
     for i in range(begin, end):
         position = np.uint64(positions[i])
         for first in range(0, counts[i], 4):
             words = philox(np.uint32(first // 4), number, position, seed)
             for k in range(min(4, counts[i] - first)):
-                u = np.float32(words[k] >> np.uint32(8)) * unit
-                value = low[i] + u * extent[i]
-                out[offsets[i] + first + k] = min(value, top[i])
+                out[offsets[i] + first + k] = _between(words[k], low[i], extent[i], top[i])
 
 
 @op.jit
-def _choose(
-    out: Any,
-    offsets: Any,
-    counts: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
-    values: Any,
-    begin: int,
-    end: int,
-) -> None:
+def _choose(places: Any, draws: Any, values: Any, begin: int, end: int) -> None:
+    out, offsets, counts = places
+    positions, seed, number = draws
     size = np.uint64(values.shape[1])
     for i in range(begin, end):
         position = np.uint64(positions[i])
@@ -136,7 +126,8 @@ def _uniform_gpu(call: op.Call) -> op.Launch:
     values, file = _values(call), Path(__file__)
     if values is not None:
         return launch_draws(call, file.with_name("chosen.cuh"), values)
-    return launch_draws(call, file.with_name("uniform.cuh"), np.stack(_bounds(call), axis=1))
+    bounds = np.stack(_bounds(call), axis=1)
+    return launch_draws(call, file.with_name("uniform.cuh"), bounds, _between)
 
 
 @uniform.cases
@@ -198,17 +189,9 @@ coin_flip.shapes(drawn_shapes)
 
 
 @op.jit
-def _flip_coins(
-    out: Any,
-    offsets: Any,
-    counts: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
-    thresholds: Any,
-    begin: int,
-    end: int,
-) -> None:
+def _flip_coins(places: Any, draws: Any, thresholds: Any, begin: int, end: int) -> None:
+    out, offsets, counts = places
+    positions, seed, number = draws
     for i in range(begin, end):
         position = np.uint64(positions[i])
         for first in range(0, counts[i], 4):
@@ -227,9 +210,7 @@ def _thresholds(call: op.Call) -> np.ndarray[Any, np.dtype[np.uint64]]:
     return thresholds
 
 
-@coin_flip.cpu
-def _coin_flip_cpu(call: op.Call) -> None:
-    fill(call, _flip_coins, np.int32, _thresholds(call))
+coin_flip.cpu(lambda call: fill(call, _flip_coins, np.int32, _thresholds(call)))
 
 
 @coin_flip.gpu

@@ -60,7 +60,7 @@ def without_bytes(batch: op.Batch, samples: list[int]) -> op.Batch:
     shapes[samples] = 0
     uniform = bool((shapes == shapes[0]).all())
     batch_shape = op.BatchShape(shapes, laid.offsets, laid.size, uniform, False, False)
-    return op.Batch(batch.data, batch_shape, batch.type, batch.provenance)
+    return op.Batch.over(batch.data, batch_shape, batch.type, batch.provenance)
 
 
 class _failing:  # noqa: N801  used like a function; a generator and what it swallows are a cycle

@@ -86,17 +86,7 @@ class FileTable(Table):
 
 @opens_table(file)
 def _open(given: dict[str, Any]) -> FileTable:
-    return FileTable(
-        *list_files(
-            given["file_root"],
-            given["file_list"],
-            given["files"],
-            given["labels"],
-            given["dir_filters"] or (),
-            given["file_filters"],
-            given["case_sensitive_filter"],
-        )
-    )
+    return FileTable(*list_files(given))
 
 
 File = reader_class("File", file)

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from typing import Any
 
 from gradiva.eager import extension as op
 
 from .containers import text_lines
 
 
-def list_files(
-    file_root: str | None,
-    file_list: str | None,
-    files: Sequence[str] | None,
-    labels: Sequence[int] | None,
-    dir_filters: Sequence[str],
-    file_filters: Sequence[str],
-    case_sensitive: bool,
-) -> tuple[list[str], list[int]]:
-    """Paths and labels, in the order of the data set. Raises OperatorValueError."""
+def list_files(given: Mapping[str, Any]) -> tuple[list[str], list[int]]:
+    """Paths and labels, in the order of the data set, for the arguments of `readers.file`. Raises
+    OperatorValueError."""
+    file_root, file_list, files = given["file_root"], given["file_list"], given["files"]
+    labels, filters = given["labels"], given["file_filters"]
     if file_list is not None and files is not None:
         raise op.OperatorValueError("give either `file_list` or `files`, not both")
     if labels is not None and files is None:
@@ -32,7 +28,8 @@ def list_files(
         return _from_list(file_root, file_list)
     if file_root is None:
         raise op.OperatorValueError("give one of `file_root`, `file_list` and `files`")
-    return _from_folder(file_root, dir_filters, file_filters, case_sensitive)
+    folders, exact = given["dir_filters"] or (), given["case_sensitive_filter"]
+    return _from_folder(file_root, folders, filters, exact)
 
 
 def _from_files(
@@ -41,9 +38,7 @@ def _from_files(
     if not files:
         raise op.OperatorValueError(argument="files", expected="at least one file", got="none")
     if labels is not None and len(labels) != len(files):
-        raise op.OperatorValueError(
-            argument="labels", expected=f"one per file, {len(files)}", got=str(len(labels))
-        )
+        raise op.wrong_value("labels", f"one per file, {len(files)}", len(labels))
     paths = [os.path.join(root or "", file) for file in files]
     return paths, list(range(len(files)) if labels is None else labels)
 
@@ -53,9 +48,7 @@ def _from_list(root: str | None, file_list: str) -> tuple[list[str], list[int]]:
         with open(file_list, encoding="utf-8") as stream:
             lines = stream.read().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise op.OperatorValueError(
-            argument="file_list", expected="a text file that can be read", got=str(error)
-        ) from error
+        raise op.wrong_value("file_list", "a text file that can be read", error) from error
     folder = root if root is not None else os.path.dirname(file_list)
     paths, labels = [], []
     for number, line in enumerate(lines, 1):
@@ -90,9 +83,7 @@ def _from_folder(
             folders = [name for name in folders if _matches(name, dir_filters, case_sensitive)]
         paths, labels = _files_in(root, folders, file_filters, case_sensitive)
     except OSError as error:
-        raise op.OperatorValueError(
-            argument="file_root", expected="a folder that can be read", got=str(error)
-        ) from error
+        raise op.wrong_value("file_root", "a folder that can be read", error) from error
     if not paths:
         raise op.OperatorValueError(
             argument="file_root",

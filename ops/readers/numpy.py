@@ -269,7 +269,7 @@ def _open(given: dict[str, Any]) -> NumpyTable:
         )
     }  # fmt: skip
     if any(numbers.values()):
-        check_region(None, None, numbers, None, None)
+        check_region(None, None, {**numbers, "axes": None, "axis_names": None})
     if given["out_of_bounds_policy"] not in POLICIES:
         raise op.OperatorValueError(
             argument="out_of_bounds_policy",

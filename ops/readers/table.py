@@ -57,7 +57,7 @@ def column(
     """A batch of samples of one shape, from one array of them."""
     flat = np.ascontiguousarray(values, dtype.numpy).reshape(-1)
     made = op.BatchShape.equal(len(values), shape)
-    return op.Batch(flat, made, op.SampleType(dtype, len(shape), layout, "cpu"))
+    return op.Batch.over(flat, made, op.SampleType(dtype, len(shape), layout, "cpu"))
 
 
 def ragged(arrays: list[np.ndarray[Any, Any]], dtype: op.DType, ndim: int) -> op.Batch:

@@ -162,29 +162,17 @@ def _few_rows(
 
 
 @op.jit
-def reduce_samples(
-    src: Any,
-    src_offsets: Any,
-    dst: Any,
-    dst_offsets: Any,
-    extents: Any,
-    centers: Any,
-    center_offsets: Any,
-    center_counts: Any,
-    kind: int,
-    start: Any,
-    like: Any,
-    ddof: int,
-    ending: int,
-    begin: int,
-    end: int,
-) -> None:
+def reduce_samples(slabs: Any, extents: Any, given: Any, rule: Any, begin: int, end: int) -> None:
     """Reduce samples `begin` to `end`.
 
-    extents: of groups of axes (see `reduce.groups`); centers: float64, of DEVIATIONS: one number
-    for a sample or one for each result; start: two values of the dtype of sums: what they start
-    with, and what they are if nothing is reduced; like: an empty array of the lanes' dtype.
+    extents: of groups of axes (see `reduce.groups`); given: centers of DEVIATIONS, float64, one for
+    a sample or one for each result, their offsets and counts; rule: kind, ending, ddof, start (two
+    values of the dtype of sums: what they start with, and what they are if nothing is reduced),
+    like (an empty array of the lanes' dtype).
     """
+    src, src_offsets, dst, dst_offsets = slabs
+    centers, center_offsets, center_counts = given
+    kind, ending, ddof, start, like = rule
     pairs = extents.shape[1] // 2
     lanes = np.empty(LANES, like.dtype)
     totals = np.empty(LANES, start.dtype)

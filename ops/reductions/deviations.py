@@ -3,107 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from gradiva.eager import extension as op
 
 from .cpu import DEVIATIONS, MEAN, ROOT
-from .family import reduces
-from .reduce import mean_dtype, reduced_type
+from .family import Axes, Kept, Reduced, reduces, type_of_means
 
 
-@op.operator("reductions.variance", schema="reductions__Variance", inputs=2)
-def variance(
-    input: op.SampleType,
-    mean: op.SampleType,
-    /,
-    *,
-    axes: op.Ints | None = None,
-    axis_names: op.Layout | None = None,
-    ddof: int = 0,
-    keep_dims: bool = False,
-    **common: op.Unpack[op.Common],
-) -> op.SampleType:
-    """The mean of the squared distances of values from given means, along some axes.
-
+@op.argument_group(ddof=0)
+class Deviations(TypedDict, total=False):
+    """
     The distances are added in float64, in an order that depends on the sample's shape alone; the
     result is rounded once. Without values left to divide by it is infinite or NaN.
 
     Args:
-        input: any dtype, rank and layout.
         mean: one number, or one for each result, with the reduced axes or without them; any dtype.
-        axes: which axes to reduce, negative ones counted from the last; all by default, none if
-            empty.
-        axis_names: their letters in the input's layout, in place of `axes`.
         ddof: taken from the number of values, by which their sum is divided.
-        keep_dims: leave reduced axes in place, with an extent of 1.
 
     Returns:
-        The other axes, with their letters: scalars if all axes are reduced. The dtype is float32,
-        float64 for float64.
+        The dtype is float32, float64 for float64.
 
     Raises:
-        OperatorValueError: for axes that are not there or come twice, and for means of another
-            shape.
+        OperatorValueError: for means of another shape.
     """
-    result = reduced_type(input, axes, axis_names, keep_dims)
-    return result if input.dtype is None else result.with_(dtype=mean_dtype(input.dtype))
+
+    ddof: int
+
+
+class ReducedAround(Deviations, Reduced, total=False):
+    """What both operators take."""
+
+
+@op.operator("reductions.variance", schema="reductions__Variance", inputs=2)
+@op.takes(Axes, Deviations, Kept)
+def variance(
+    input: op.SampleType, mean: op.SampleType, /, **options: op.Unpack[ReducedAround]
+) -> op.SampleType:
+    """The mean of the squared distances of values from given means, along some axes."""
+    return type_of_means(input, options)
 
 
 reduces(variance, DEVIATIONS, MEAN)
 
 
 @op.operator("reductions.std_dev", schema="reductions__StdDev", inputs=2)
+@op.takes(Axes, Deviations, Kept)
 def std_dev(
-    input: op.SampleType,
-    mean: op.SampleType,
-    /,
-    *,
-    axes: op.Ints | None = None,
-    axis_names: op.Layout | None = None,
-    ddof: int = 0,
-    keep_dims: bool = False,
-    **common: op.Unpack[op.Common],
+    input: op.SampleType, mean: op.SampleType, /, **options: op.Unpack[ReducedAround]
 ) -> op.SampleType:
-    """The root of the mean of the squared distances of values from given means, along axes.
-
-    The distances are added in float64, in an order that depends on the sample's shape alone; the
-    result is rounded once. Without values left to divide by it is infinite or NaN.
-
-    Args:
-        input: any dtype, rank and layout.
-        mean: one number, or one for each result, with the reduced axes or without them; any dtype.
-        axes: which axes to reduce, negative ones counted from the last; all by default, none if
-            empty.
-        axis_names: their letters in the input's layout, in place of `axes`.
-        ddof: taken from the number of values, by which their sum is divided.
-        keep_dims: leave reduced axes in place, with an extent of 1.
-
-    Returns:
-        The other axes, with their letters: scalars if all axes are reduced. The dtype is float32,
-        float64 for float64.
-
-    Raises:
-        OperatorValueError: for axes that are not there or come twice, and for means of another
-            shape.
-    """
-    result = reduced_type(input, axes, axis_names, keep_dims)
-    return result if input.dtype is None else result.with_(dtype=mean_dtype(input.dtype))
+    """The root of the mean of the squared distances of values from given means, along axes."""
+    return type_of_means(input, options)
 
 
 reduces(std_dev, DEVIATIONS, ROOT)
 
 
-@variance.cases
-def _variance_cases() -> list[op.Case]:
-    return _cases(np.asarray)
-
-
-@std_dev.cases
-def _std_dev_cases() -> list[op.Case]:
-    return _cases(np.sqrt)
+variance.cases(lambda: _cases(np.asarray))
+std_dev.cases(lambda: _cases(np.sqrt))
 
 
 def _cases(ending: Callable[[Any], Any]) -> list[op.Case]:

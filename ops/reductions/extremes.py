@@ -7,40 +7,21 @@ import numpy as np
 from gradiva.eager import extension as op
 
 from .cpu import MAXIMUM, MINIMUM, PLAIN
-from .family import cases_along_axes, reduces
-from .reduce import reduced_type
+from .family import Axes, Kept, Reduced, cases_along_axes, reduces, type_without_axes
 
 
 @op.operator("reductions.max", schema="reductions__Max")
-def max(
-    input: op.SampleType,
-    /,
-    *,
-    axes: op.Ints | None = None,
-    axis_names: op.Layout | None = None,
-    keep_dims: bool = False,
-    **common: op.Unpack[op.Common],
-) -> op.SampleType:
+@op.takes(Axes, Kept)
+def max(input: op.SampleType, /, **options: op.Unpack[Reduced]) -> op.SampleType:
     """The greatest of the values along some axes.
 
     NaN does not count, unless there is nothing else. Of no values the result is the lowest number
     of the dtype.
 
-    Args:
-        input: any dtype, rank and layout.
-        axes: which axes to reduce, negative ones counted from the last; all by default, none if
-            empty.
-        axis_names: their letters in the input's layout, in place of `axes`.
-        keep_dims: leave reduced axes in place, with an extent of 1.
-
     Returns:
-        The other axes, with their letters: scalars if all axes are reduced. The dtype is the
-        input's.
-
-    Raises:
-        OperatorValueError: for axes that are not there or come twice.
+        Samples of the input's dtype.
     """
-    return reduced_type(input, axes, axis_names, keep_dims)
+    return type_without_axes(input, options)
 
 
 reduces(max, MAXIMUM, PLAIN)
@@ -52,35 +33,17 @@ def _max_cases() -> list[op.Case]:
 
 
 @op.operator("reductions.min", schema="reductions__Min")
-def min(
-    input: op.SampleType,
-    /,
-    *,
-    axes: op.Ints | None = None,
-    axis_names: op.Layout | None = None,
-    keep_dims: bool = False,
-    **common: op.Unpack[op.Common],
-) -> op.SampleType:
+@op.takes(Axes, Kept)
+def min(input: op.SampleType, /, **options: op.Unpack[Reduced]) -> op.SampleType:
     """The least of the values along some axes.
 
     NaN does not count, unless there is nothing else. Of no values the result is the greatest number
     of the dtype.
 
-    Args:
-        input: any dtype, rank and layout.
-        axes: which axes to reduce, negative ones counted from the last; all by default, none if
-            empty.
-        axis_names: their letters in the input's layout, in place of `axes`.
-        keep_dims: leave reduced axes in place, with an extent of 1.
-
     Returns:
-        The other axes, with their letters: scalars if all axes are reduced. The dtype is the
-        input's.
-
-    Raises:
-        OperatorValueError: for axes that are not there or come twice.
+        Samples of the input's dtype.
     """
-    return reduced_type(input, axes, axis_names, keep_dims)
+    return type_without_axes(input, options)
 
 
 reduces(min, MINIMUM, PLAIN)

@@ -1,16 +1,64 @@
-"""What the operators of the family share: the shape rule, the kernels, cases."""
+"""What the operators of the family share: arguments, rules, kernels, cases."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from gradiva.eager import extension as op
 
 from .gpu import call_launches
-from .reduce import call_reduction, shapes_of
+from .reduce import call_reduction, mean_dtype, reduced_type, shapes_of
+
+
+@op.argument_group()
+class Axes(TypedDict, total=False):
+    """
+    Args:
+        input: any dtype, rank and layout.
+        axes: which axes to reduce, negative ones counted from the last; all by default, none if
+            empty.
+        axis_names: their letters in the input's layout, in place of `axes`.
+
+    Returns:
+        The other axes, with their letters: scalars if all axes are reduced.
+
+    Raises:
+        OperatorValueError: for axes that are not there or come twice.
+    """
+
+    axes: op.Ints | None
+    axis_names: op.Layout | None
+
+
+@op.argument_group(keep_dims=False)
+class Kept(TypedDict, total=False):
+    """
+    Args:
+        keep_dims: leave reduced axes in place, with an extent of 1.
+    """
+
+    keep_dims: bool
+
+
+class Reduced(Axes, Kept, op.Common, total=False):
+    """What all reductions take."""
+
+
+def type_without_axes(input: op.SampleType, options: Reduced) -> op.SampleType:
+    """The type rule of all reductions, but for the dtype."""
+    return reduced_type(input, options["axes"], options["axis_names"], options["keep_dims"])
+
+
+def type_of_means(
+    input: op.SampleType, options: Reduced, dtype: op.DTypeLike | None = None
+) -> op.SampleType:
+    """The type of means, of this dtype if one is asked for."""
+    if dtype is None and input.dtype is not None:
+        dtype = mean_dtype(input.dtype)
+    return type_without_axes(input, options).with_(dtype=dtype)
 
 
 def reduces(operator: op.Operator[..., Any], kind: int, ending: int) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.support.errors import OperatorIndexError
 
 from .cpu import DEVIATIONS, MAXIMUM, MINIMUM, PLAIN, SQUARES, SUM, reduce_samples
 
@@ -31,7 +32,7 @@ def resolve_axes(
     found = [axis + ndim if axis < 0 else axis for axis in axes]
     if any(not 0 <= axis < ndim for axis in found):
         expected = f"axes from {-ndim} to {ndim - 1}" if ndim else "no axes: samples are scalars"
-        raise op.OperatorValueError(argument="axes", expected=expected, got=str(tuple(axes)))
+        raise OperatorIndexError(argument="axes", expected=expected, got=str(tuple(axes)))
     if len(set(found)) != len(found):
         raise op.wrong_value("axes", "each axis once", tuple(axes))
     return tuple(sorted(found))
@@ -176,20 +177,10 @@ def reduce_batch(
     out = result.view(np.uint8) if kind in (MINIMUM, MAXIMUM) and result.dtype == bool else result
     if out.dtype != natural and not (out.dtype == np.float32 and natural.kind == "f"):
         out = np.zeros(result.shape, natural)
+    slabs = data, source.batch_shape.offsets, out, places.offsets
+    extents, rule = groups(source.batch_shape.shapes, taken), (kind, ending, ddof, start)
     call.for_samples(
-        reduce_samples,
-        data,
-        source.batch_shape.offsets,
-        out,
-        places.offsets,
-        groups(source.batch_shape.shapes, taken),
-        *centers,
-        kind,
-        start,
-        np.empty(0, lanes),
-        ddof,
-        ending,
-        work=source,
+        reduce_samples, slabs, extents, centers, (*rule, np.empty(0, lanes)), work=source
     )
     if not np.shares_memory(out, result):
         result[:] = convert_array(out, result.dtype)
@@ -224,12 +215,12 @@ def fitting_means(call: op.Call) -> tuple[op.Int64Array, op.Int64Array]:
         if wanted.shape == shapes.shape:
             fits |= (wanted == shapes).all(axis=1)
     if not fits.all():
-        sample = int(np.flatnonzero(~fits)[0])
         wanted = reduced_shapes(source.batch_shape.shapes, taken, call["keep_dims"])
-        raise op.OperatorValueError(
+        op.refuse_samples(
+            ~fits,
+            "",
+            lambda sample: f"one number, or the shape {tuple(wanted[sample].tolist())}",
+            means.batch_shape.shape,
             "the mean has the wrong shape",
-            expected=f"one number, or the shape {tuple(wanted[sample].tolist())}",
-            got=str(means.batch_shape.shape(sample)),
-            sample=sample,
         )
     return means.batch_shape.offsets, volumes

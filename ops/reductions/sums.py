@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from gradiva.eager import extension as op
 
 from .cpu import MEAN, PLAIN, ROOT, SQUARES, SUM
-from .family import cases_along_axes, reduces
-from .reduce import mean_dtype, reduced_type, sum_dtype
+from .family import Axes, Kept, Reduced, cases_along_axes, reduces, type_of_means, type_without_axes
+from .reduce import sum_dtype
 
 
 @op.operator("reductions.sum", schema="reductions__Sum")
+@op.takes(Axes, "dtype", Kept)
 def sum(
-    input: op.SampleType,
-    /,
-    *,
-    axes: op.Ints | None = None,
-    axis_names: op.Layout | None = None,
-    dtype: op.DTypeLike | None = None,
-    keep_dims: bool = False,
-    **common: op.Unpack[op.Common],
+    input: op.SampleType, /, *, dtype: op.DTypeLike | None = None, **options: op.Unpack[Reduced]
 ) -> op.SampleType:
     """The sum of values along some axes.
 
@@ -30,23 +24,12 @@ def sum(
     sample's shape alone. The sum is then converted once, and saturates.
 
     Args:
-        input: any dtype, rank and layout.
-        axes: which axes to reduce, negative ones counted from the last; all by default, none if
-            empty.
-        axis_names: their letters in the input's layout, in place of `axes`.
         dtype: of the output; by default uint64 or int64 for integers, float32 for floats (float64
             for float64).
-        keep_dims: leave reduced axes in place, with an extent of 1.
-
-    Returns:
-        The other axes, with their letters: scalars if all axes are reduced.
-
-    Raises:
-        OperatorValueError: for axes that are not there or come twice.
     """
     if dtype is None and input.dtype is not None:
         dtype = sum_dtype(input.dtype)
-    return reduced_type(input, axes, axis_names, keep_dims).with_(dtype=dtype)
+    return type_without_axes(input, options).with_(dtype=dtype)
 
 
 reduces(sum, SUM, PLAIN)
@@ -68,39 +51,29 @@ def _sum_cases() -> list[op.Case]:
     ]
 
 
+@op.argument_group()
+class Average(TypedDict, total=False):
+    """
+    Args:
+        dtype: of the output; by default float32 (float64 for float64).
+    """
+
+    dtype: op.DTypeLike | None
+
+
+class Averaged(Average, Reduced, total=False):
+    """What all means take."""
+
+
 @op.operator("reductions.mean", schema="reductions__Mean")
-def mean(
-    input: op.SampleType,
-    /,
-    *,
-    axes: op.Ints | None = None,
-    axis_names: op.Layout | None = None,
-    dtype: op.DTypeLike | None = None,
-    keep_dims: bool = False,
-    **common: op.Unpack[op.Common],
-) -> op.SampleType:
+@op.takes(Axes, Average, Kept)
+def mean(input: op.SampleType, /, **options: op.Unpack[Averaged]) -> op.SampleType:
     """The mean of values along some axes.
 
     Integers up to 16 bits are added exactly, others in float64, in an order that depends on the
     sample's shape alone; the mean is rounded once. That of no values is NaN, 0 as an integer.
-
-    Args:
-        input: any dtype, rank and layout.
-        axes: which axes to reduce, negative ones counted from the last; all by default, none if
-            empty.
-        axis_names: their letters in the input's layout, in place of `axes`.
-        dtype: of the output; by default float32 (float64 for float64).
-        keep_dims: leave reduced axes in place, with an extent of 1.
-
-    Returns:
-        The other axes, with their letters: scalars if all axes are reduced.
-
-    Raises:
-        OperatorValueError: for axes that are not there or come twice.
     """
-    if dtype is None and input.dtype is not None:
-        dtype = mean_dtype(input.dtype)
-    return reduced_type(input, axes, axis_names, keep_dims).with_(dtype=dtype)
+    return type_of_means(input, options, options["dtype"])
 
 
 reduces(mean, SUM, MEAN)
@@ -119,38 +92,14 @@ def _mean_cases() -> list[op.Case]:
 
 
 @op.operator("reductions.mean_square", schema="reductions__MeanSquare")
-def mean_square(
-    input: op.SampleType,
-    /,
-    *,
-    axes: op.Ints | None = None,
-    axis_names: op.Layout | None = None,
-    dtype: op.DTypeLike | None = None,
-    keep_dims: bool = False,
-    **common: op.Unpack[op.Common],
-) -> op.SampleType:
+@op.takes(Axes, Average, Kept)
+def mean_square(input: op.SampleType, /, **options: op.Unpack[Averaged]) -> op.SampleType:
     """The mean of the squares of values along some axes.
 
     Squares of 8-bit integers are added exactly, others in float64, in an order that depends on the
     sample's shape alone; the result is rounded once. That of no values is NaN, 0 as an integer.
-
-    Args:
-        input: any dtype, rank and layout.
-        axes: which axes to reduce, negative ones counted from the last; all by default, none if
-            empty.
-        axis_names: their letters in the input's layout, in place of `axes`.
-        dtype: of the output; by default float32 (float64 for float64).
-        keep_dims: leave reduced axes in place, with an extent of 1.
-
-    Returns:
-        The other axes, with their letters: scalars if all axes are reduced.
-
-    Raises:
-        OperatorValueError: for axes that are not there or come twice.
     """
-    if dtype is None and input.dtype is not None:
-        dtype = mean_dtype(input.dtype)
-    return reduced_type(input, axes, axis_names, keep_dims).with_(dtype=dtype)
+    return type_of_means(input, options, options["dtype"])
 
 
 reduces(mean_square, SQUARES, MEAN)
@@ -171,38 +120,14 @@ def _mean_square_cases() -> list[op.Case]:
 
 
 @op.operator("reductions.rms", schema="reductions__RMS")
-def rms(
-    input: op.SampleType,
-    /,
-    *,
-    axes: op.Ints | None = None,
-    axis_names: op.Layout | None = None,
-    dtype: op.DTypeLike | None = None,
-    keep_dims: bool = False,
-    **common: op.Unpack[op.Common],
-) -> op.SampleType:
+@op.takes(Axes, Average, Kept)
+def rms(input: op.SampleType, /, **options: op.Unpack[Averaged]) -> op.SampleType:
     """The root of the mean of the squares of values along some axes.
 
     Squares of 8-bit integers are added exactly, others in float64, in an order that depends on the
     sample's shape alone; the result is rounded once. That of no values is NaN, 0 as an integer.
-
-    Args:
-        input: any dtype, rank and layout.
-        axes: which axes to reduce, negative ones counted from the last; all by default, none if
-            empty.
-        axis_names: their letters in the input's layout, in place of `axes`.
-        dtype: of the output; by default float32 (float64 for float64).
-        keep_dims: leave reduced axes in place, with an extent of 1.
-
-    Returns:
-        The other axes, with their letters: scalars if all axes are reduced.
-
-    Raises:
-        OperatorValueError: for axes that are not there or come twice.
     """
-    if dtype is None and input.dtype is not None:
-        dtype = mean_dtype(input.dtype)
-    return reduced_type(input, axes, axis_names, keep_dims).with_(dtype=dtype)
+    return type_of_means(input, options, options["dtype"])
 
 
 reduces(rms, SQUARES, ROOT)

@@ -76,23 +76,11 @@ def _find(pixels: Any, by_value: bool, value: Any, threshold: Any, wanted: Any) 
 
 
 @op.jit
-def _pixels(
-    source: Any,
-    source_offsets: Any,
-    shapes: Any,
-    volumes: Any,
-    target: Any,
-    target_offsets: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
-    foreground: Any,
-    by_value: bool,
-    values: Any,
-    thresholds: Any,
-    begin: int,
-    end: int,
-) -> None:
+def _pixels(slabs: Any, extents: Any, draws: Any, wish: Any, begin: int, end: int) -> None:
+    source, source_offsets, target, target_offsets = slabs
+    shapes, volumes = extents
+    positions, seed, number = draws
+    foreground, by_value, values, thresholds = wish
     for i in range(begin, end):
         words = philox(np.uint32(0), number, np.uint64(positions[i]), seed)
         word = (np.uint64(words[0]) << np.uint64(32)) | np.uint64(words[1])
@@ -112,37 +100,19 @@ def _pixels(
 
 @random_mask_pixel.cpu
 def _cpu(call: op.Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    data = source.data
+    data, *places = call.slabs
     if data.dtype == np.bool_:
         data = data.view(np.uint8)
-    elif source.dtype is op.float16:
+    elif data.dtype == np.float16:
         data = data.astype(np.float32)
     values, thresholds = call["value"], call["threshold"]
     by_value = values is not None
     nothing = np.zeros(call.size, np.int64)
     limits = nothing.astype(np.float64) if thresholds is None else thresholds.astype(np.float64)
-    key = call.seed_and_number
-    shared = (call.positions, *key, call["foreground"], by_value)
-    parameters = (values if by_value else nothing, limits)
-    shapes = source.batch_shape.shapes
-
-    def run(begin: int, end: int) -> None:
-        _pixels(
-            data,
-            source.batch_shape.offsets,
-            shapes,
-            source.batch_shape.volumes,
-            target.data,
-            target.batch_shape.offsets,
-            *shared,
-            *parameters,
-            begin,
-            end,
-        )
-
-    step = max(1, call.size // (4 * call.pool.num_threads))
-    call.pool.run(run, [(k, min(k + step, call.size)) for k in range(0, call.size, step)])
+    wish = call["foreground"], by_value, values if by_value else nothing, limits
+    source = call.inputs[0].batch_shape
+    extents = source.shapes, source.volumes
+    call.for_costly_samples(_pixels, (data, *places), extents, call.draws, wish)
 
 
 @random_mask_pixel.cases

@@ -1,4 +1,4 @@
-"""`segmentation.random_object_bbox`: the box of a random object of a labelled mask."""
+"""`segmentation.random_object_bbox`: the box of a random object of a labeled mask."""
 
 from __future__ import annotations
 
@@ -123,17 +123,11 @@ def _drawn_class(word: Any, found: Any, classes: Any, weights: Any) -> Any:
 
 @op.jit
 def _chosen(
-    labels: Any,
-    boxes: Any,
-    least: Any,
-    classes: Any,
-    weights: Any,
-    ignore: bool,
-    largest: int,
-    first: Any,
-    second: Any,
+    objects: Any, classes: Any, weights: Any, least: Any, ignore: bool, largest: int, words: Any
 ) -> Any:
     """The number of an object, -1 if there is none."""
+    labels, boxes = objects
+    first, second = words
     ndim = least.size
     volumes = np.ones(labels.size)
     able = np.ones(labels.size, np.bool_)
@@ -158,25 +152,20 @@ def _chosen(
 
 @op.jit
 def _objects(
-    source: Any,
-    offsets: Any,
-    shapes: Any,
-    volumes: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
+    masks: Any,
+    draws: Any,
     probability: Any,
-    classes: Any,
-    weights: Any,
-    background: Any,
-    least: Any,
-    ignore: bool,
-    largest: int,
-    boxes: Any,
-    labels: Any,
+    kinds: Any,
+    limits: Any,
+    results: Any,
     begin: int,
     end: int,
 ) -> None:
+    source, offsets, shapes, volumes = masks
+    positions, seed, number = draws
+    classes, weights, background = kinds
+    least, ignore, largest = limits
+    boxes, labels = results
     ndim = shapes.shape[1]
     for i in range(begin, end):
         position = np.uint64(positions[i])
@@ -190,9 +179,8 @@ def _objects(
             continue
         mask = source[offsets[i] : offsets[i] + volumes[i]]
         found, places = find_objects(mask, shapes[i], classes[i], background[i])
-        chosen = _chosen(
-            found, places, least[i], classes[i], weights[i], ignore, largest, first, second
-        )
+        objects, words = (found, places), (first, second)
+        chosen = _chosen(objects, classes[i], weights[i], least[i], ignore, largest, words)
         if chosen >= 0:
             boxes[i] = places[chosen]
             labels[i] = found[chosen]
@@ -203,6 +191,7 @@ def _cpu(call: op.Call) -> None:
     source = call.inputs[0]
     ndim = source.ndim
     classes, weights, background = class_rows(call)
+    kinds = np.ascontiguousarray(classes), weights, background
     probability, least = call["foreground_prob"], call["threshold"]
     bad = ~((probability >= 0) & (probability <= 1))
     op.refuse_samples(bad, "foreground_prob", "a number from 0 to 1", probability)
@@ -215,26 +204,10 @@ def _cpu(call: op.Call) -> None:
     boxes = np.empty((call.size, 2 * ndim), np.int64)
     labels = np.empty(call.size, np.int64)
     data = source.data.view(np.uint8) if source.dtype is op.bool_ else source.data
-    shared = (
-        data,
-        source.batch_shape.offsets,
-        source.batch_shape.shapes,
-        source.batch_shape.volumes,
-        call.positions,
-        *call.seed_and_number,
-        probability,
-        np.ascontiguousarray(classes),
-        weights,
-        background,
-        least,
-        call["ignore_class"],
-        call["k_largest"] or 0,
-        boxes,
-        labels,
-    )
-    step = max(1, call.size // (4 * call.pool.num_threads))
-    ranges = [(k, min(k + step, call.size)) for k in range(0, call.size, step)]
-    call.pool.run(lambda begin, end: _objects(*shared, begin, end), ranges)
+    shape = source.batch_shape
+    masks = data, shape.offsets, shape.shapes, shape.volumes
+    limits, results = (least, call["ignore_class"], call["k_largest"] or 0), (boxes, labels)
+    call.for_costly_samples(_objects, masks, call.draws, probability, kinds, limits, results)
     if call["format"] == "box":
         call.outputs[0].as_array()[:] = boxes
     else:

@@ -128,9 +128,7 @@ def _shapes(call: op.Call) -> MasksPlan:
 
 def _refusal(code: int, what: int, rows: Any, available: int) -> op.OperatorValueError:
     if code == -1:
-        return op.OperatorValueError(
-            "a mask is chosen once", expected="different `mask_ids`", got=f"{what} twice"
-        )
+        return op.wrong_value("", "different `mask_ids`", f"{what} twice", "a mask is chosen once")
     if code == -2:
         return op.OperatorValueError(f"mask {what} has no polygon")
     mask, begin, end = rows[what].tolist()

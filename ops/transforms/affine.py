@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Float32Array
 
-F32 = NDArray[np.float32]
 MOST_AXES: Final = 6
 
 
@@ -77,7 +77,7 @@ def made(call: op.Call, axes: int | None, argument: str) -> op.BatchShape:
     return op.BatchShape.equal(call.size, (count, count + 1))
 
 
-def vector(call: op.Call, name: str, axes: int, fewest: int = 1) -> F32 | None:
+def vector(call: op.Call, name: str, axes: int, fewest: int = 1) -> Float32Array | None:
     """An argument with a number for each axis, (N, axes); one number is repeated. None if it was
     not given. Raises OperatorValueError."""
     rows = call[name]
@@ -87,11 +87,11 @@ def vector(call: op.Call, name: str, axes: int, fewest: int = 1) -> F32 | None:
         raise op.wrong_value(name, f"{axes} numbers, one per axis", rows.shape[1])
     if not len(rows):
         return np.zeros((0, axes), np.float32)  # of whatever width
-    given: F32 = rows
+    given: Float32Array = rows
     return given if given.shape[1] == axes else np.broadcast_to(given, (len(given), axes))
 
 
-def product(outer: F32, inner: F32) -> F32:
+def product(outer: Float32Array, inner: Float32Array) -> Float32Array:
     """The transform that applies `inner`, then `outer`, (..., n, n + 1); sums in float32 in the
     order of the axes, as the reference does."""
     axes = outer.shape[-2]
@@ -103,7 +103,7 @@ def product(outer: F32, inner: F32) -> F32:
     return total
 
 
-def matrix_product(left: F32, right: F32) -> F32:
+def matrix_product(left: Float32Array, right: Float32Array) -> Float32Array:
     """Products of square matrices, (..., n, n); sums in float32 in the order of the axes."""
     total = np.zeros(np.broadcast_shapes(left.shape, right.shape), np.float32)
     with np.errstate(all="ignore"):
@@ -112,7 +112,7 @@ def matrix_product(left: F32, right: F32) -> F32:
     return total
 
 
-def about(linear: F32, center: F32 | None) -> F32:
+def about(linear: Float32Array, center: Float32Array | None) -> Float32Array:
     """The transforms (N, n, n + 1) with these linear parts (N, n, n) that leave `center` where
     it is (the origin, if None)."""
     count, axes = linear.shape[:2]
@@ -127,13 +127,15 @@ def about(linear: F32, center: F32 | None) -> F32:
     return result
 
 
-def radians(degrees: F32) -> NDArray[np.float64]:
+def radians(degrees: Float32Array) -> NDArray[np.float64]:
     """Degrees in radians, rounded to float32 as the reference does; float64 of that value."""
-    single: F32 = degrees * np.float32(np.pi / 180)
+    single: Float32Array = degrees * np.float32(np.pi / 180)
     return single.astype(np.float64)
 
 
-def turned(angle: F32, axis: F32 | None, dtype: type = np.float32) -> NDArray[Any]:
+def turned(
+    angle: Float32Array, axis: Float32Array | None, dtype: type = np.float32
+) -> NDArray[Any]:
     """The linear parts of rotations by `angle` degrees, (N, 2, 2), or (N, 3, 3) around `axis`."""
     with np.errstate(invalid="ignore"):
         cosine, sine = np.cos(radians(angle)), np.sin(radians(angle))
@@ -154,7 +156,7 @@ def turned(angle: F32, axis: F32 | None, dtype: type = np.float32) -> NDArray[An
     return np.ascontiguousarray(space.transpose(2, 0, 1))
 
 
-def apply(call: op.Call, own: F32) -> None:
+def apply(call: op.Call, own: Float32Array) -> None:
     """Fill the output with `own` transforms (N, n, n + 1), put after those of the input if there
     are any, or before them with `reverse_order`."""
     target = call.outputs[0]
@@ -171,15 +173,3 @@ def apply(call: op.Call, own: F32) -> None:
         given = source.array(index)
         part = own[index]
         target.array(index)[...] = product(given, part) if before else product(part, given)
-
-
-def matrix(*rows: list[float]) -> F32:
-    """A matrix of these rows, for cases."""
-    return np.array(rows, np.float32)
-
-
-def transforms_for_cases() -> tuple[op.Batch, op.Batch, op.Batch]:
-    """Two transforms of the plane, two sequences of them, and what is no transform."""
-    moves = op.samples((2, 3), (2, 3), dtype=op.float32, layout="")
-    frames = op.samples((2, 2, 3), (1, 2, 3), dtype=op.float32, layout="FAB")
-    return moves, frames, op.samples((2, 2), dtype=op.float32, layout="")

@@ -50,17 +50,12 @@ def _shapes(call: op.Call) -> op.BatchShape:
         )
     longest = max(call.inputs, key=lambda batch: batch.batch_shape.ndim)
     if longest.batch_shape.ndim == 3:
+        wanted = longest.batch_shape.shapes[:, 0]
         for number, batch in enumerate(call.inputs):
             frames = batch.batch_shape.shapes[:, 0]
-            wrong = frames != longest.batch_shape.shapes[:, 0]
-            if batch.batch_shape.ndim == 3 and wrong.any():
-                sample = int(np.flatnonzero(wrong)[0])
-                raise op.OperatorValueError(
-                    f"input {number} has another number of frames",
-                    expected=str(longest.batch_shape.shapes[sample, 0]),
-                    got=str(frames[sample]),
-                    sample=sample,
-                )
+            if batch.batch_shape.ndim == 3:
+                problem = f"input {number} has another number of frames"
+                op.refuse_samples(frames != wanted, "", lambda k: str(wanted[k]), frames, problem)
     return longest.batch_shape
 
 

@@ -7,51 +7,29 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.operators.argument_types import RaggedFloatsArg
+from gradiva.eager.types.arrays import Float32Array
 
-from .affine import (
-    F32,
-    about,
-    apply,
-    axes_of,
-    made,
-    matrix,
-    radians,
-    transform_type,
-    transforms_for_cases,
-    turned,
-    vector,
-)
+from .affine import about, apply, axes_of, made, radians, transform_type, turned, vector
+from .arguments import Center, CenteredTransform, Continued
+from .cases import makes, matrix, transforms_for_cases
 
 
 @op.maker("transforms.scale", schema="transforms__Scale", inputs=(0, 1), frames=("scale", "center"))
+@op.takes("scale", Center, "ndim", Continued)
 def scale(
     input: op.SampleType | op.Value | None = None,
     /,
     *,
     scale: op.FloatsArg,
-    center: op.FloatsArg | None = None,
     ndim: int | None = None,
-    reverse_order: bool = False,
-    **common: op.Unpack[op.Common],
+    **options: op.Unpack[CenteredTransform],
 ) -> op.SampleType:
     """Make the transform p -> scale * (p - center) + center, axis by axis.
 
     Args:
-        input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout
-            that begins with F; this one comes after it, with `reverse_order` before it.
         scale: a factor for each axis, or one for all.
         ndim: the number of axes n, where `scale` is one number and there is no input; 1 by default.
-        reverse_order: put this transform before `input` instead of after it.
-        center: what stays where it is, n numbers or one for all axes; the origin by default.
-
-    Returns:
-        Float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input and
-        without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
-        lengths may not.
-
-    Raises:
-        OperatorTypeError: for another input.
-        OperatorValueError: for lengths that do not fit together.
     """
     return transform_type(input)
 
@@ -60,11 +38,8 @@ def scale(
 def _scale_shapes(call: op.Call) -> op.BatchShape:
     count, ndim = call["scale"].shape[1], call["ndim"]
     if ndim is not None and count not in (1, ndim):
-        raise op.OperatorValueError(
-            "`scale` and `ndim` contradict each other",
-            argument="ndim",
-            expected=f"{count}, as `scale` has",
-            got=str(ndim),
+        raise op.wrong_value(
+            "ndim", f"{count}, as `scale` has", ndim, "`scale` and `ndim` contradict each other"
         )
     if count == 1:
         axes = axes_of(call)
@@ -88,26 +63,20 @@ def _scale_cases() -> list[op.Case]:
     factors = np.array([[2, 3], [1, -1]], np.float32)
     doubled = [moves.at(i) * np.float32(2) for i in (0, 1)]
     return [
-        op.case("plane", batch_size=1, scale=(2, 3))
-        .equals([matrix([2, 0, 0], [0, 3, 0])])
-        .no_oracle(),
-        op.case("one number", batch_size=1, scale=2).equals([matrix([2, 0])]).no_oracle(),
-        op.case("ndim", batch_size=1, scale=2, ndim=2)
-        .equals([matrix([2, 0, 0], [0, 2, 0])])
-        .no_oracle(),
-        op.case("centre", batch_size=1, scale=(2, 3), center=(1, 4))
-        .equals([matrix([2, 0, -1], [0, 3, -8])])
-        .no_oracle(),
-        op.case("per sample", batch_size=2, scale=factors)
-        .equals([matrix([2, 0, 0], [0, 3, 0]), matrix([1, 0, 0], [0, -1, 0])])
-        .no_oracle(),
+        makes("plane", matrix([2, 0, 0], [0, 3, 0]), scale=(2, 3)),
+        makes("one number", matrix([2, 0]), scale=2),
+        makes("ndim", matrix([2, 0, 0], [0, 2, 0]), scale=2, ndim=2),
+        makes("center", matrix([2, 0, -1], [0, 3, -8]), scale=(2, 3), center=(1, 4)),
+        makes(
+            "per sample", matrix([2, 0, 0], [0, 3, 0]), matrix([1, 0, 0], [0, -1, 0]), scale=factors
+        ),
         op.case("after", moves, scale=2).equals(doubled).no_oracle(),
         op.case("before", moves, scale=(2, 3), reverse_order=True).no_oracle(),
         op.case("sequence", frames, scale=2.5, center=1.5).no_oracle(),
         op.case("empty", scale=(1, 2), batch_size=0).equals([]).no_oracle(),
         op.case("ndim that differs", scale=(1, 2), ndim=3).value_error("`ndim`"),
         op.case("no axes", scale=2, ndim=0).value_error("`ndim`"),
-        op.case("wrong centre", scale=(1, 2), center=(1, 2, 3)).value_error("`center`"),
+        op.case("wrong center", scale=(1, 2), center=(1, 2, 3)).value_error("`center`"),
         op.case("no matrix", wrong, scale=2).value_error("n + 1"),
         op.case("text", scale="big").type_error("`scale`"),
     ]
@@ -119,36 +88,22 @@ def _scale_cases() -> list[op.Case]:
     inputs=(0, 1),
     frames=("angle", "center", "axis"),
 )
+@op.takes(Center, Continued)
 def rotation(
     input: op.SampleType | op.Value | None = None,
     /,
     *,
     angle: op.FloatArg,
     axis: op.FloatsArg | None = None,
-    center: op.FloatsArg | None = None,
-    reverse_order: bool = False,
-    **common: op.Unpack[op.Common],
+    **options: op.Unpack[CenteredTransform],
 ) -> op.SampleType:
     """Make a rotation in the plane, or in space if `axis` is given.
 
     In space it is Rodrigues' formula, cos a I + sin a [u]x + (1 - cos a) u u^T.
 
     Args:
-        input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout
-            that begins with F; this one comes after it, with `reverse_order` before it.
         angle: degrees; x turns toward y.
         axis: around which to turn, three numbers of any length but 0, or one that stands for three.
-        center: what stays where it is, n numbers or one for all axes; the origin by default.
-        reverse_order: put this transform before `input` instead of after it.
-
-    Returns:
-        Float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input and
-        without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
-        lengths may not.
-
-    Raises:
-        OperatorTypeError: for another input.
-        OperatorValueError: for lengths that do not fit together.
     """
     return transform_type(input)
 
@@ -178,24 +133,28 @@ def _rotation_cases() -> list[op.Case]:
     root = float(np.float32(0.75**0.5))
     angles = [30, 0]
     return [
-        op.case("plane", batch_size=1, angle=30)
-        .equals([matrix([root, -half, 0], [half, root, 0])])
-        .no_oracle(),
+        makes("plane", matrix([root, -half, 0], [half, root, 0]), angle=30),
         op.case("space", batch_size=1, angle=30, axis=(1, 2, 3)).no_oracle(),
-        op.case("around z", batch_size=1, angle=30, axis=(0, 0, 5))
-        .equals([matrix([root, -half, 0, 0], [half, root, 0, 0], [0, 0, 1, 0])])
-        .no_oracle(),
-        op.case("per sample", batch_size=2, angle=angles)
-        .equals([matrix([root, -half, 0], [half, root, 0]), matrix([1, 0, 0], [0, 1, 0])])
-        .no_oracle(),
-        op.case("centre", batch_size=1, angle=-400, center=(3, 0.25)).no_oracle(),
+        makes(
+            "around z",
+            matrix([root, -half, 0, 0], [half, root, 0, 0], [0, 0, 1, 0]),
+            angle=30,
+            axis=(0, 0, 5),
+        ),
+        makes(
+            "per sample",
+            matrix([root, -half, 0], [half, root, 0]),
+            matrix([1, 0, 0], [0, 1, 0]),
+            angle=angles,
+        ),
+        op.case("center", batch_size=1, angle=-400, center=(3, 0.25)).no_oracle(),
         op.case("after", moves, angle=30).no_oracle(),
         op.case("before", frames, angle=[30, 60], reverse_order=True).no_oracle(),
         op.case("empty", angle=1, batch_size=0).equals([]).no_oracle(),
         op.case("no axis", angle=1, axis=(0, 0, 0)).value_error("`axis`"),
         op.case("two numbers", angle=1, axis=(1, 0)).value_error("`axis`"),
         op.case("space of the plane", moves, angle=1, axis=(1, 0, 0)).value_error("`axis`"),
-        op.case("wrong centre", angle=1, center=(1, 2, 3)).value_error("`center`"),
+        op.case("wrong center", angle=1, center=(1, 2, 3)).value_error("`center`"),
         op.case("no matrix", wrong, angle=1).value_error("n + 1"),
         op.case("no angle").type_error("`angle`"),
     ]
@@ -207,37 +166,23 @@ def _rotation_cases() -> list[op.Case]:
     inputs=(0, 1),
     frames=("angles", "shear", "center"),
 )
+@op.takes(Center, Continued)
 def shear(
     input: op.SampleType | op.Value | None = None,
     /,
     *,
-    shear: op.FloatsArg | None = None,
-    angles: op.FloatsArg | None = None,
-    center: op.FloatsArg | None = None,
-    reverse_order: bool = False,
-    **common: op.Unpack[op.Common],
+    shear: RaggedFloatsArg | None = None,
+    angles: RaggedFloatsArg | None = None,
+    **options: op.Unpack[CenteredTransform],
 ) -> op.SampleType:
     """Make a shear: each coordinate moves by a multiple of the others.
 
     Exactly one of `shear` and `angles` must be given.
 
     Args:
-        input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout
-            that begins with F; this one comes after it, with `reverse_order` before it.
         shear: the factors, (xy, yx) in the plane: x + xy * y, y + yx * x; in space (xy, xz, yx, yz,
-            zx, zy).
+            zx, zy). Per sample also as a matrix, (2, 1) or (3, 2).
         angles: instead, in degrees from -90 to 90, of which the factors are the tangents.
-        center: what stays where it is, n numbers or one for all axes; the origin by default.
-        reverse_order: put this transform before `input` instead of after it.
-
-    Returns:
-        Float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input and
-        without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
-        lengths may not.
-
-    Raises:
-        OperatorTypeError: for another input.
-        OperatorValueError: for lengths that do not fit together.
     """
     return transform_type(input)
 
@@ -246,23 +191,25 @@ def shear(
 class ShearPlan(op.Plan):
     """factors: (N, 2), or (N, 6) in space."""
 
-    factors: F32
+    factors: Float32Array
 
 
-def _factors(call: op.Call) -> tuple[str, F32]:
+def _factors(call: op.Call) -> tuple[str, Float32Array]:
     """Which argument was given, and the factors, (N, 2) or (N, 6)."""
     factors, angles = call["shear"], call["angles"]
     if (factors is None) == (angles is None):
         raise op.OperatorValueError("give either `shear` or `angles`")
     name = "shear" if angles is None else "angles"
-    rows = factors if angles is None else angles
-    if len(rows) and rows.shape[1] not in (2, 6):
-        raise op.wrong_value(name, "2 numbers, or 6 in space", rows.shape[1])
+    given = factors if angles is None else angles
+    lengths = {len(row) for row in given}
+    if len(lengths) > 1 or not lengths <= {2, 6}:
+        raise op.wrong_value(name, "2 numbers, or 6 in space", sorted(lengths))
+    rows = np.array(given, np.float32) if given else np.empty((0, 2), np.float32)
     if angles is not None:
-        bad = ~((angles >= -90) & (angles <= 90)).all(axis=1)
-        op.refuse_samples(bad, "angles", "degrees from -90 to 90", angles)
+        bad = ~((rows >= -90) & (rows <= 90)).all(axis=1)
+        op.refuse_samples(bad, "angles", "degrees from -90 to 90", rows)
         # The radians are float32, so that the tangent of a right angle is finite.
-        rows = np.tan(radians(angles)).astype(np.float32)
+        rows = np.tan(radians(rows)).astype(np.float32)
     return name, rows
 
 
@@ -285,24 +232,16 @@ def _shear_cpu(call: op.Call, plan: ShearPlan) -> None:
 def _shear_cases() -> list[op.Case]:
     moves, frames, wrong = transforms_for_cases()
     factors = np.array([[2, 3], [1, -1]], np.float32)
+    sheared = matrix([1, 2, 0], [3, 1, 0]), matrix([1, 1, 0], [-1, 1, 0])
     return [
-        op.case("plane", batch_size=1, shear=(2, 3))
-        .equals([matrix([1, 2, 0], [3, 1, 0])])
-        .no_oracle(),
-        op.case("space", batch_size=1, shear=(1, 2, 3, 4, 5, 6))
-        .equals([matrix([1, 1, 2, 0], [3, 1, 4, 0], [5, 6, 1, 0])])
-        .no_oracle(),
-        op.case("angles", batch_size=1, angles=(0, 45))
-        .equals([matrix([1, 0, 0], [1, 1, 0])])
-        .no_oracle(),
+        makes("plane", matrix([1, 2, 0], [3, 1, 0]), shear=(2, 3)),
+        makes("space", matrix([1, 1, 2, 0], [3, 1, 4, 0], [5, 6, 1, 0]), shear=(1, 2, 3, 4, 5, 6)),
+        makes("angles", matrix([1, 0, 0], [1, 1, 0]), angles=(0, 45)),
         op.case("right angle", batch_size=1, angles=(90, -90)).no_oracle(),
         op.case("angles in space", batch_size=1, angles=(10, 20, 30, -10, -20, -30)).no_oracle(),
-        op.case("centre", batch_size=1, shear=(2, 3), center=(5, 7))
-        .equals([matrix([1, 2, -14], [3, 1, -15])])
-        .no_oracle(),
-        op.case("per sample", batch_size=2, shear=factors)
-        .equals([matrix([1, 2, 0], [3, 1, 0]), matrix([1, 1, 0], [-1, 1, 0])])
-        .no_oracle(),
+        makes("center", matrix([1, 2, -14], [3, 1, -15]), shear=(2, 3), center=(5, 7)),
+        makes("per sample", *sheared, shear=factors),
+        makes("matrices", *sheared, shear=op.batch(factors.reshape(2, 2, 1))),
         op.case("after", moves, shear=(2, 3)).no_oracle(),
         op.case("before", frames, shear=(2, 3), reverse_order=True).no_oracle(),
         op.case("empty", shear=(1, 2), batch_size=0).equals([]).no_oracle(),

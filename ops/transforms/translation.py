@@ -7,8 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Float32Array
 
-from .affine import F32, apply, made, matrix, transform_type, transforms_for_cases, vector
+from .affine import apply, made, transform_type, vector
+from .arguments import Continued, Transform
+from .cases import makes, matrix, transforms_for_cases
 
 
 @op.maker(
@@ -18,37 +21,23 @@ from .affine import F32, apply, made, matrix, transform_type, transforms_for_cas
     inputs=(0, 1),
     frames=("offset",),
 )
+@op.takes(Continued)
 def translation(
     input: op.SampleType | op.Value | None = None,
     /,
     *,
     offset: op.FloatsArg,
-    reverse_order: bool = False,
-    **common: op.Unpack[op.Common],
+    **options: op.Unpack[Transform],
 ) -> op.SampleType:
     """Make the transform p -> p + offset.
 
     Args:
-        input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout
-            that begins with F; this one comes after it, with `reverse_order` before it.
         offset: the shift, n numbers.
-        reverse_order: put this transform before `input` instead of after it.
-
-    Returns:
-        Float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input and
-        without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
-        lengths may not.
-
-    Raises:
-        OperatorTypeError: for another input.
-        OperatorValueError: for lengths that do not fit together.
     """
     return transform_type(input)
 
 
-@translation.shapes
-def _translation_shapes(call: op.Call) -> op.BatchShape:
-    return made(call, call["offset"].shape[1], "offset")
+translation.shapes(lambda call: made(call, call["offset"].shape[1], "offset"))
 
 
 @translation.cpu
@@ -67,13 +56,11 @@ def _translation_cases() -> list[op.Case]:
     shifted = [moves.at(i) + matrix([0, 0, 1], [0, 0, -2]) for i in (0, 1)]
     rows = np.array([[1, 2], [3, 4]], np.float32)
     return [
-        op.case("plane", batch_size=1, offset=(1, 2))
-        .equals([matrix([1, 0, 1], [0, 1, 2])])
-        .no_oracle(),
-        op.case("line", offset=3, batch_size=2).equals([matrix([1, 3])] * 2).no_oracle(),
-        op.case("per sample", batch_size=2, offset=rows)
-        .equals([matrix([1, 0, 1], [0, 1, 2]), matrix([1, 0, 3], [0, 1, 4])])
-        .no_oracle(),
+        makes("plane", matrix([1, 0, 1], [0, 1, 2]), offset=(1, 2)),
+        makes("line", matrix([1, 3]), matrix([1, 3]), offset=3),
+        makes(
+            "per sample", matrix([1, 0, 1], [0, 1, 2]), matrix([1, 0, 3], [0, 1, 4]), offset=rows
+        ),
         op.case("after", moves, offset=(1, -2)).equals(shifted).no_oracle(),
         op.case("before", moves, offset=(1, -2), reverse_order=True).no_oracle(),
         op.case("sequence", frames, offset=(1, -2)).no_oracle(),
@@ -91,6 +78,7 @@ def _translation_cases() -> list[op.Case]:
     inputs=(0, 1),
     frames=("from_start", "from_end", "to_start", "to_end"),
 )
+@op.takes(Continued)
 def crop(
     input: op.SampleType | op.Value | None = None,
     /,
@@ -100,8 +88,7 @@ def crop(
     to_start: op.FloatsArg = 0.0,
     to_end: op.FloatsArg = 1.0,
     absolute: bool = False,
-    reverse_order: bool = False,
-    **common: op.Unpack[op.Common],
+    **options: op.Unpack[Transform],
 ) -> op.SampleType:
     """Make the transform that takes the box from_start..from_end to the box to_start..to_end.
 
@@ -109,20 +96,8 @@ def crop(
     from_start), which is infinite or NaN for a box of no size.
 
     Args:
-        input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout
-            that begins with F; this one comes after it, with `reverse_order` before it.
         from_start, from_end, to_start, to_end: corners, n numbers each or one for all axes.
         absolute: swap a start and an end where start > end.
-        reverse_order: put this transform before `input` instead of after it.
-
-    Returns:
-        Float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input and
-        without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
-        lengths may not.
-
-    Raises:
-        OperatorTypeError: for another input.
-        OperatorValueError: for lengths that do not fit together.
     """
     return transform_type(input)
 
@@ -131,10 +106,10 @@ def crop(
 class CropPlan(op.Plan):
     """The corners of both boxes, (N, n)."""
 
-    low: F32
-    high: F32
-    to_low: F32
-    to_high: F32
+    low: Float32Array
+    high: Float32Array
+    to_low: Float32Array
+    to_high: Float32Array
 
 
 _CORNERS = ("from_start", "from_end", "to_start", "to_end")
@@ -168,19 +143,24 @@ def _crop_cases() -> list[op.Case]:
     moves, frames, wrong = transforms_for_cases()
     box = {"from_start": (1, 2), "from_end": (3, 6)}
     return [
-        op.case("nothing given", batch_size=1).equals([matrix([1, 0])]).no_oracle(),
-        op.case("plane", batch_size=1, **box, to_end=(4, 8))
-        .equals([matrix([2, 0, -2], [0, 2, -4])])
-        .no_oracle(),
-        op.case("one number", batch_size=1, from_start=1, from_end=(3, 5), to_start=2, to_end=4)
-        .equals([matrix([1, 0, 1], [0, 0.5, 1.5])])
-        .no_oracle(),
-        op.case("mirrored", batch_size=1, from_start=(1, 0), from_end=(0, 1))
-        .equals([matrix([-1, 0, 1], [0, 1, 0])])
-        .no_oracle(),
-        op.case("absolute", batch_size=1, from_start=(1, 0), from_end=(0, 1), absolute=True)
-        .equals([matrix([1, 0, 0], [0, 1, 0])])
-        .no_oracle(),
+        makes("nothing given", matrix([1, 0])),
+        makes("plane", matrix([2, 0, -2], [0, 2, -4]), **box, to_end=(4, 8)),
+        makes(
+            "one number",
+            matrix([1, 0, 1], [0, 0.5, 1.5]),
+            from_start=1,
+            from_end=(3, 5),
+            to_start=2,
+            to_end=4,
+        ),
+        makes("mirrored", matrix([-1, 0, 1], [0, 1, 0]), from_start=(1, 0), from_end=(0, 1)),
+        makes(
+            "absolute",
+            matrix([1, 0, 0], [0, 1, 0]),
+            from_start=(1, 0),
+            from_end=(0, 1),
+            absolute=True,
+        ),
         op.case("no size", batch_size=1, from_start=(1, 0), from_end=(1, 1)).no_oracle(),
         op.case("after", moves, **box).no_oracle(),
         op.case("before", frames, **box, reverse_order=True).no_oracle(),

@@ -20,7 +20,7 @@ import gradiva
 SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.py"))
 CLOSE = {"classic": 1.001 / (0.224 * 255), "subclass": 1.0, "legacy_names": 1.0}
 """Resizing is close and not equal: the pixels of these are at most one step of uint8 apart, here as
-it leaves the normalisation."""
+it leaves the normalization."""
 
 
 def run(path: Path, folder: Path, library: str) -> list[Any]:

@@ -116,7 +116,7 @@ def planned(
 def fresh_like(batch: Batch) -> Batch:
     """A batch of the same layout, with 0xA5 in every byte."""
     data = np.full(batch.data.nbytes, 0xA5, np.uint8).view(batch.data.dtype)
-    return Batch(data, batch.batch_shape, batch.type)
+    return Batch.over(data, batch.batch_shape, batch.type)
 
 
 def _own(argument: Any, fresh: dict[Any, Any], taken: dict[Any, Any]) -> Any:

@@ -79,7 +79,7 @@ class SimulatedNvjpeg(FakeNvjpeg):
             np.arange(first, first + len(contents), dtype=np.int64),
             [f"file{number}" for number in range(len(contents))],
         )
-        return Batch(data, batch_shape, SampleType(uint8, 1, ""), where)
+        return Batch.over(data, batch_shape, SampleType(uint8, 1, ""), where)
 
     def _let_go(self, memory: np.ndarray[Any, Any], numbers: list[tuple[int, int]]) -> None:
         memory[...] = 0xEE

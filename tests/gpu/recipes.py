@@ -21,7 +21,7 @@ __all__ = [
     "BODIES",
     "SIZE",
     "bits",
-    "colours",
+    "colors",
     "device",
     "in_loop",
     "outputs",
@@ -68,7 +68,7 @@ def outputs(pipe: Pipeline, turns: int) -> list[Any]:
         pipe.close()
 
 
-def colours(images: Any) -> Any:
+def colors(images: Any) -> Any:
     """Operators of both modes: a chain of pixel-wise steps, windows, mirroring."""
     images = gradiva.flip(images, horizontal=random.coin_flip(batch_size=images.batch_size))
     images = gradiva.brightness_contrast(
@@ -139,7 +139,7 @@ def in_loop(body: Callable[[Any], Any], where: str, turns: int) -> list[Any]:
 
 
 BODIES: dict[str, Callable[[Any], Any]] = {
-    "colours": colours,
+    "colors": colors,
     "drawn": drawn,
     "resized": resized,
     "prepared": prepared,

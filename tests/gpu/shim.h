@@ -1,8 +1,8 @@
 // CUDA's words for a C++ compiler, so that the source of a kernel runs on the CPU. Threads of a
-// block are fibres that take turns at __syncthreads, in rising or in falling order. It shows wrong
+// block are fibers that take turns at __syncthreads, in rising or in falling order. It shows wrong
 // arithmetic, wrong places and missing barriers; not speed, and not races between blocks.
 //
-// Each kernel is an object file of its own, which has its own threadIdx and fibres: all is static.
+// Each kernel is an object file of its own, which has its own threadIdx and fibers: all is static.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -43,8 +43,8 @@ static inline float float_of_bits(unsigned bits) {
 }
 
 constexpr int STACK = 1 << 16;
-struct Fibre { ucontext_t context; char* stack; bool done; };
-static Fibre* fibres;
+struct Fiber { ucontext_t context; char* stack; bool done; };
+static Fiber* fibers;
 static ucontext_t home;
 static unsigned current;
 static void (*body)(void**);
@@ -52,25 +52,25 @@ static void** given;
 
 static inline void barrier() {
     const unsigned own = current;
-    swapcontext(&fibres[own].context, &home);
+    swapcontext(&fibers[own].context, &home);
     threadIdx.x = own;
 }
 
 static inline void enter() {
     threadIdx.x = current;
     body(given);
-    fibres[current].done = true;
+    fibers[current].done = true;
 }
 
-// One block after the other. A kernel without barriers needs no fibres.
+// One block after the other. A kernel without barriers needs no fibers.
 static inline void launch(
     void (*kernel)(void**), void** arguments, unsigned blocks, unsigned threads, bool barriers,
     bool backward
 ) {
     gridDim = {blocks, 1, 1}, blockDim = {threads, 1, 1};
-    if (barriers && !fibres) {
-        fibres = new Fibre[threads];
-        for (unsigned k = 0; k < threads; k++) fibres[k].stack = new char[STACK];
+    if (barriers && !fibers) {
+        fibers = new Fiber[threads];
+        for (unsigned k = 0; k < threads; k++) fibers[k].stack = new char[STACK];
     }
     body = kernel, given = arguments;
     for (unsigned b = 0; b < blocks; b++) {
@@ -83,21 +83,21 @@ static inline void launch(
             continue;
         }
         for (unsigned t = 0; t < threads; t++) {
-            Fibre& fibre = fibres[t];
-            fibre.done = false;
-            getcontext(&fibre.context);
-            fibre.context.uc_stack.ss_sp = fibre.stack;
-            fibre.context.uc_stack.ss_size = STACK;
-            fibre.context.uc_link = &home;
-            makecontext(&fibre.context, enter, 0);
+            Fiber& fiber = fibers[t];
+            fiber.done = false;
+            getcontext(&fiber.context);
+            fiber.context.uc_stack.ss_sp = fiber.stack;
+            fiber.context.uc_stack.ss_size = STACK;
+            fiber.context.uc_link = &home;
+            makecontext(&fiber.context, enter, 0);
         }
         for (bool live = true; live;) {
             live = false;
             for (unsigned t = 0; t < threads; t++) {
                 current = backward ? threads - 1 - t : t;
-                if (fibres[current].done) continue;
-                swapcontext(&home, &fibres[current].context);
-                live |= !fibres[current].done;
+                if (fibers[current].done) continue;
+                swapcontext(&home, &fibers[current].context);
+                live |= !fibers[current].done;
             }
         }
     }

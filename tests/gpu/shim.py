@@ -45,7 +45,7 @@ def run_launches(
                     file.write(struct.pack("<2q", -1, argument.nbytes) + argument.tobytes())
                 else:
                     file.write(struct.pack("<2q", numbers[key_of(argument)], 0))
-    # Fibres change stacks, which the search for uses after a return takes for an error.
+    # Fibers change stacks, which the search for uses after a return takes for an error.
     environment = {**os.environ, "ASAN_OPTIONS": "detect_stack_use_after_return=0"}
     command = [str(program), str(given), str(made), "b" if backward else "f"]
     run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)

@@ -31,7 +31,7 @@ _DEFINED = re.compile(r"^#define (\w+) (.+)$", re.MULTILINE)
 
 
 class SimulatedRuntime(FakeGpu):
-    """Fulfils the protocol `Runtime`. capacity: bytes of device memory. prompt: do everything at
+    """Fulfills the protocol `Runtime`. capacity: bytes of device memory. prompt: do everything at
     once, as a fast device may."""
 
     architecture = 90

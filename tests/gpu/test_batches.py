@@ -271,7 +271,7 @@ def test_a_ready_point(runtime: SimulatedRuntime) -> None:
     assert runtime._done[stream.handle] == done < len(runtime._queues[stream.handle])
 
 
-def test_full_synchronisation(runtime: SimulatedRuntime) -> None:
+def test_full_synchronization(runtime: SimulatedRuntime) -> None:
     stream = gpu_at(0).default_stream.handle
     batch = ragged().gpu()
     with gradiva.EvalMode.sync_full:

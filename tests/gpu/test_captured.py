@@ -18,7 +18,7 @@ from gradiva.eager.cuda.streams import DeviceStream
 from tests.tiers import few
 
 from .nvjpeg import decoding
-from .recipes import BODIES, SIZE, bits, colours, device, in_loop, outputs, pipeline, samples
+from .recipes import BODIES, SIZE, bits, colors, device, in_loop, outputs, pipeline, samples
 from .shim import COMPILER
 from .simulated import simulated
 
@@ -49,7 +49,7 @@ def captured(body: Callable[[Any], Any], turns: int, least: int) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("name", few(BODIES, "colours", "two"))
+@pytest.mark.parametrize("name", few(BODIES, "colors", "two"))
 def test_all_modes(name: str) -> None:
     """Eager on the CPU == deferred == compiled == captured on the GPU."""
     body = BODIES[name]
@@ -101,8 +101,8 @@ def test_a_loop_runs_ahead_on_streams_of_its_own() -> None:
         made: list[int] = []
         create = runtime.create_stream
         runtime.create_stream = lambda p=0: (made.append(p), create(p))[1]  # type: ignore
-        found = captured(colours, 6, 20)
-        assert found == in_loop(colours, "cpu", 6)
+        found = captured(colors, 6, 20)
+        assert found == in_loop(colors, "cpu", 6)
         assert len(made) == 3
         del runtime.create_stream
 
@@ -192,7 +192,7 @@ def test_a_mixed_stage(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("capturing", [False, True])
 def test_a_source_on_the_gpu(capturing: bool) -> None:
-    expected = in_loop(colours, "cpu", 4)
+    expected = in_loop(colors, "cpu", 4)
     with device():
         random.set_seed(11)
         items = [samples(number) for number in range(4)]
@@ -201,7 +201,7 @@ def test_a_source_on_the_gpu(capturing: bool) -> None:
         loop = source.captured(batch_size=SIZE) if capturing else None
         for images in loop or (source(SIZE) for _ in items):
             assert images.device == gradiva.Device("gpu")
-            found.append(all_of(colours(images)))
+            found.append(all_of(colors(images)))
         assert found == expected
         del source, loop, images
 
@@ -240,6 +240,6 @@ def test_many_at_once(seed: int) -> None:
         for thread in threads:
             thread.join()
         random.set_seed(11)
-        assert captured(colours, 8, 20) == in_loop(colours, "cpu", 8)
+        assert captured(colors, 8, 20) == in_loop(colors, "cpu", 8)
         assert not wrong
         del threads, thread

@@ -16,16 +16,15 @@ import gradiva
 from gradiva import Batch, decoders
 from gradiva.eager.cuda.cupy_runtime import gpu_at
 from gradiva.eager.cuda.streams import DeviceStream
-from gradiva.eager.operators.arguments import ImageType
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
-from gradiva.eager.types.dtypes import DType, float32, int8, int16, int32, uint16, uint32
+from gradiva.eager.types.dtypes import DType, ImageType, float32, int8, int16, int32, uint16, uint32
 from gradiva.ops.decoders.nvjpeg import kept
 from gradiva.ops.decoders.nvjpeg.declarations import Status
 from gradiva.ops.decoders.nvjpeg.decoder import JpegDecoder
 from gradiva.ops.decoders.nvjpeg.hybrid import HybridWorker
 from gradiva.ops.decoders.nvjpeg.kept import KeptDecoders
 from gradiva.ops.decoders.nvjpeg.library import NvjpegError
-from tests.oracle import flavours
+from tests.oracle import flavors
 from tests.tiers import few
 
 from .nvjpeg import SimulatedNvjpeg, decoding
@@ -34,9 +33,9 @@ from .simulated import simulated
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)
 
-JPEGS = {name: make() for name, make in flavours.jpegs().items()}
-PNG = flavours.pil(flavours.ASTRONAUT[:40, :30], "PNG")
-PLAIN = [flavours.pil(flavours.ASTRONAUT[i:, i:], "JPEG") for i in range(8)]
+JPEGS = {name: make() for name, make in flavors.jpegs().items()}
+PNG = flavors.pil(flavors.ASTRONAUT[:40, :30], "PNG")
+PLAIN = [flavors.pil(flavors.ASTRONAUT[i:, i:], "JPEG") for i in range(8)]
 MIXED = [
     JPEGS[name]
     for name in (
@@ -91,21 +90,21 @@ def decoded(fake: SimulatedNvjpeg) -> set[int | None]:
     return found
 
 
-@pytest.mark.parametrize("colour", few(ImageType, ImageType.RGB), ids=lambda c: c.name)
-def test_every_flavour(fake: SimulatedNvjpeg, colour: ImageType) -> None:
+@pytest.mark.parametrize("color", few(ImageType, ImageType.RGB), ids=lambda c: c.name)
+def test_every_flavor(fake: SimulatedNvjpeg, color: ImageType) -> None:
     contents, names = list(JPEGS.values()), list(JPEGS)
     for load in (0.0, 0.65, 1.0):
-        both(fake, decoders.image, contents, output_type=colour, hw_decoder_load=load)
+        both(fake, decoders.image, contents, output_type=color, hw_decoder_load=load)
         done = {names[number] for number in decoded(fake) if number is not None}
-        left = {"jpeg_rgb"} if colour == ImageType.GRAY else set()
+        left = {"jpeg_rgb"} if color == ImageType.GRAY else set()
         assert set(names) - done == left | {"jpeg_arithmetic", "jpeg_sampled_mixed"}
 
 
 @pytest.mark.parametrize("dtype", [int8, uint16, int16, uint32, int32, float32], ids=str)
-@pytest.mark.parametrize("colour", few(["RGB", "BGR", "GRAY", "YCbCr"], "BGR"))
-def test_every_type(monkeypatch: pytest.MonkeyPatch, dtype: DType, colour: str) -> None:
+@pytest.mark.parametrize("color", few(["RGB", "BGR", "GRAY", "YCbCr"], "BGR"))
+def test_every_type(monkeypatch: pytest.MonkeyPatch, dtype: DType, color: str) -> None:
     with decoding(monkeypatch) as fake:
-        both(fake, decoders.image, MIXED, dtype=dtype, output_type=ImageType[colour])
+        both(fake, decoders.image, MIXED, dtype=dtype, output_type=ImageType[color])
 
 
 def test_any_data(fake: SimulatedNvjpeg) -> None:
@@ -147,8 +146,8 @@ def test_windows(fake: SimulatedNvjpeg, window: int, fancy: bool) -> None:
 
 def test_plain_files_go_right_into_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
     with decoding(monkeypatch) as fake:
-        for colour in ("RGB", "BGR", "GRAY"):
-            both(fake, decoders.image, PLAIN, output_type=ImageType[colour])
+        for color in ("RGB", "BGR", "GRAY"):
+            both(fake, decoders.image, PLAIN, output_type=ImageType[color])
         both(fake, decoders.image_crop, PLAIN, crop=(20, 15), hw_decoder_load=0.0)
         assert fake.gpu.launched == []  # type: ignore[attr-defined]
         both(fake, decoders.image_crop, PLAIN, crop=(20, 15), hw_decoder_load=1.0)
@@ -170,7 +169,7 @@ def test_the_memory_of_the_user_may_change_at_once(fake: SimulatedNvjpeg) -> Non
     """As soon as the call has returned, though the GPU has done nothing yet."""
     known = fake.batch(MIXED)
     whole = known.data.copy()
-    files = Batch(whole, known.batch_shape, known.type)
+    files = Batch.over(whole, known.batch_shape, known.type)
     expected = decoders.image(files)
     images = decoders.image(files, device="mixed")
     whole[...] = 0

@@ -24,7 +24,7 @@ from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.support.errors import OperatorRuntimeError
 from gradiva.ops.decoders.nvjpeg import kept
 from gradiva.ops.decoders.nvjpeg.library import Library
-from tests.oracle import flavours
+from tests.oracle import flavors
 
 from .harness import Planned, all_launches, planned, require_equal, with_gpu_kernels
 from .nvjpeg import SimulatedNvjpeg
@@ -36,7 +36,7 @@ QUICK = ("equalize", "flip", "random.uniform")
 """Operators whose cases run on the simulated device in quick runs; `-m full` has all."""
 
 REAL = pytest.param("real", marks=pytest.mark.gpu)
-FLAVOURS = flavours.jpegs()
+FLAVORS = flavors.jpegs()
 
 
 def why_none() -> str | None:
@@ -289,23 +289,23 @@ def decode(device: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..
 
 @pytest.mark.parametrize("load", [0.0, 0.65, 1.0])
 def test_decoding(device: str, decode: Callable[..., Any], load: float) -> None:
-    """Every flavour of JPEG: shapes of the CPU, pixels near them, bits that do not depend on the
+    """Every flavor of JPEG: shapes of the CPU, pixels near them, bits that do not depend on the
     batch."""
-    files = [make() for make in FLAVOURS.values()]
+    files = [make() for make in FLAVORS.values()]
     options = {"device": "mixed", "hw_decoder_load": load}
     made, expected = arrays_of(decode(files, **options)), arrays_of(decode(files))
-    for name, ours, theirs in zip(FLAVOURS, made, expected, strict=True):
+    for name, ours, theirs in zip(FLAVORS, made, expected, strict=True):
         assert ours.shape == theirs.shape, name
         # Decoders round differently, and chroma is made larger in several ways.
         assert np.abs(ours.astype(np.int32) - theirs).mean() <= 4, name
     again = arrays_of(decode(files[::-1], **options))[::-1]
-    for name, ours, theirs in zip(FLAVOURS, made, again, strict=True):
+    for name, ours, theirs in zip(FLAVORS, made, again, strict=True):
         np.testing.assert_array_equal(ours, theirs, err_msg=name)
 
 
 def test_decoding_for_kernels(device: str, decode: Callable[..., Any]) -> None:
     """What follows the decoder waits for it; many batches, of which each is dropped early."""
-    files = [flavours.pil(flavours.ASTRONAUT[i:], "JPEG") for i in range(4)]
+    files = [flavors.pil(flavors.ASTRONAUT[i:], "JPEG") for i in range(4)]
     whole = decode(files, device="mixed")
     wanted = arrays_of(program(whole.cpu(), 2))
     for _ in range(3):
@@ -317,7 +317,7 @@ def test_decoding_for_kernels(device: str, decode: Callable[..., Any]) -> None:
 
 def test_a_damaged_file(device: str, decode: Callable[..., Any]) -> None:
     """It fails with its number; the next batch is decoded."""
-    good = flavours.pil(flavours.ASTRONAUT, "JPEG")
+    good = flavors.pil(flavors.ASTRONAUT, "JPEG")
     with pytest.raises(OperatorRuntimeError, match="sample 1"):
         decode([good, b"\xff\xd8\xff" + bytes(50)], device="mixed").cpu()
-    assert arrays_of(decode([good], device="mixed"))[0].shape == flavours.ASTRONAUT.shape
+    assert arrays_of(decode([good], device="mixed"))[0].shape == flavors.ASTRONAUT.shape

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)
 MEAN = np.array([100.5, 90.25, 80.0], np.float32)
 
 
-def normalised(images: Any) -> Any:
+def normalized(images: Any) -> Any:
     """Scalars, an array that stretches, and another dtype."""
     return (images - gradiva.as_tensor(MEAN)) * 0.5 + 3
 
@@ -47,7 +47,7 @@ def library(images: Any) -> Any:
 
 
 TREES: dict[str, tuple[Callable[[Any], Any], int]] = {
-    "normalised": (normalised, 1),
+    "normalized": (normalized, 1),
     "compared": (compared, 1),
     "halves": (halves, 2),
     "functions": (functions, 1),
@@ -56,7 +56,7 @@ TREES: dict[str, tuple[Callable[[Any], Any], int]] = {
 """With the number of launches for a batch."""
 
 
-@pytest.mark.parametrize("name", few(TREES, "normalised", "functions"))
+@pytest.mark.parametrize("name", few(TREES, "normalized", "functions"))
 def test_one_launch_with_the_bits_of_each(name: str) -> None:
     body, launches = TREES[name]
     with device() as runtime:
@@ -67,7 +67,7 @@ def test_one_launch_with_the_bits_of_each(name: str) -> None:
         assert len(runtime.launched) == 3 * launches
 
 
-@pytest.mark.parametrize("name", few(["normalised", "compared", "halves", "functions"], count=1))
+@pytest.mark.parametrize("name", few(["normalized", "compared", "halves", "functions"], count=1))
 def test_the_bits_of_the_cpu(name: str) -> None:
     body, _ = TREES[name]
     expected = in_loop(body, "cpu", 3)
@@ -108,7 +108,7 @@ def test_large_trees_are_cut() -> None:
 
 def test_groups_are_printed_and_checked() -> None:
     with device():
-        pipe = pipeline(normalised, "gpu")
+        pipe = pipeline(normalized, "gpu")
         pipe.build()
         verify_graph(pipe.graph)
         assert str(pipe.graph).count("fused") == 1
@@ -117,7 +117,7 @@ def test_groups_are_printed_and_checked() -> None:
 
 
 def test_nothing_changes_on_the_cpu() -> None:
-    pipe = pipeline(normalised, "cpu")
+    pipe = pipeline(normalized, "cpu")
     pipe.build()
     assert "fused" not in str(pipe.graph)
 
@@ -138,7 +138,7 @@ def test_an_error_names_its_member() -> None:
 
 def test_empty_batches() -> None:
     with device():
-        assert len(gradiva.capture.compile(normalised)(empty().gpu())) == 0
+        assert len(gradiva.capture.compile(normalized)(empty().gpu())) == 0
 
 
 def empty() -> gradiva.Batch:

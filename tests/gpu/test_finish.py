@@ -23,7 +23,7 @@ from gradiva.ops.decoders.nvjpeg.job import WHOLE
 from gradiva.ops.decoders.nvjpeg.plan import plan
 from gradiva.ops.decoders.nvjpeg.route import Options
 from tests.ops.decoders.nvjpeg_fake import as_asked
-from tests.oracle import flavours
+from tests.oracle import flavors
 
 from .shim import COMPILER, NO_COMPILER, run_launches
 from .test_nvrtc import needs_nvrtc, require_small
@@ -38,23 +38,23 @@ NAMES = (
     "jpeg_cmyk_plain",
 )
 TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32")
-COLOURS = ("RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA")
-JPEGS = flavours.jpegs()
+COLORS = ("RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA")
+JPEGS = flavors.jpegs()
 
 
 def planned(
-    colour: str, dtype: str, turned: bool = True, cut: bool = False, load: float = 0.0
+    color: str, dtype: str, turned: bool = True, cut: bool = False, load: float = 0.0
 ) -> tuple[Launch, Batch, Batch]:
     """The launch for all files at once, what it fills, and what the CPU makes."""
-    names = [name for name in NAMES if (colour, name) != ("GRAY", "jpeg_rgb")]
+    names = [name for name in NAMES if (color, name) != ("GRAY", "jpeg_rgb")]
     files = [np.frombuffer(JPEGS[name](), np.uint8) for name in names]
     infos = [probe(file) for file in files]
-    shapes = [output_shape(info, colour, turned) for info in infos]
+    shapes = [output_shape(info, color, turned) for info in infos]
     windows = [
         (h // 5, w // 3, h - h // 5 - h // 4, w - w // 3) if cut else (0, 0, h, w)
         for h, w, _ in shapes
     ]
-    options = Options(output_type=colour, hw_decoder_load=load)
+    options = Options(output_type=color, hw_decoder_load=load)
     made = plan(files, infos, options, windows, turned)
     assert not made.host
     jobs = [*made.hybrid, *(job for batch in made.engine for job in batch)]
@@ -76,17 +76,17 @@ def planned(
             info,
             windows[index],
             expected.array(index),
-            output_type=colour,
+            output_type=color,
             adjust_orientation=turned,
         )
     rows = list(zip(jobs, starts, parts, strict=True))
-    return finish_launch(rows, scratch, target, colour, turned), target, expected
+    return finish_launch(rows, scratch, target, color, turned), target, expected
 
 
 def empty(shapes: np.ndarray[Any, Any], dtype: DType) -> Batch:
     batch_shape = BatchShape.of(shapes)
     data = np.full(batch_shape.size * dtype.itemsize, 0xA5, np.uint8).view(dtype.numpy)
-    return Batch(data, batch_shape, SampleType(dtype, 3, "HWC"))
+    return Batch.over(data, batch_shape, SampleType(dtype, 3, "HWC"))
 
 
 def require_same(launches: list[tuple[Launch, Batch, Batch]], folder: Path, **how: bool) -> None:
@@ -99,10 +99,10 @@ def require_same(launches: list[tuple[Launch, Batch, Batch]], folder: Path, **ho
 @pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)
 @pytest.mark.parametrize("turned", [True, False])
 @pytest.mark.parametrize("cut", [False, True])
-def test_all_colours(tmp_path: Path, turned: bool, cut: bool) -> None:
+def test_all_colors(tmp_path: Path, turned: bool, cut: bool) -> None:
     """Windows that the library has cut, and those that the kernel cuts."""
     require_same(
-        [planned(colour, "uint8", turned, cut, load) for colour in COLOURS for load in (0.0, 1.0)],
+        [planned(color, "uint8", turned, cut, load) for color in COLORS for load in (0.0, 1.0)],
         tmp_path,
     )
 
@@ -117,7 +117,7 @@ def test_all_types(tmp_path: Path) -> None:
 @pytest.mark.parametrize("backward", [False, True])
 def test_sanitized(tmp_path: Path, backward: bool) -> None:
     """Under AddressSanitizer and UBSan, in both orders of threads."""
-    found = [planned(c, dtype, cut=True, load=1.0) for dtype in TYPES for c in COLOURS]
+    found = [planned(c, dtype, cut=True, load=1.0) for dtype in TYPES for c in COLORS]
     require_same(found, tmp_path, backward=backward, sanitize=True)
 
 

@@ -53,17 +53,17 @@ def require_cases(name: str, cases: list[Case], folder: Path) -> None:
         require_equal(one)
 
 
-def require_lab(colours: np.ndarray[Any, np.dtype[np.uint8]], folder: Path) -> None:
-    """Colours to Lab and, taken for Lab, to RGB, as OpenCV has it."""
+def require_lab(colors: np.ndarray[Any, np.dtype[np.uint8]], folder: Path) -> None:
+    """Colors to Lab and, taken for Lab, to RGB, as OpenCV has it."""
     file = folder / "both_ways.cuh"
     file.write_text(LAB, "utf-8")
     kernel = CudaKernel("both_ways", (Path(lab_tables.__file__).with_name("lab.cuh"), file))
-    lab, rgb = np.empty_like(colours), np.empty_like(colours)
-    pixels = colours.size // 3
-    arguments = colours, OutputArg(lab), OutputArg(rgb), lab_tables.lab_tables(), np.int64(pixels)
+    lab, rgb = np.empty_like(colors), np.empty_like(colors)
+    pixels = colors.size // 3
+    arguments = colors, OutputArg(lab), OutputArg(rgb), lab_tables.lab_tables(), np.int64(pixels)
     run_launches([Launch(kernel.unit({}), -(-pixels // 256), arguments)], folder)
-    np.testing.assert_array_equal(lab, cv2.cvtColor(colours, cv2.COLOR_RGB2LAB))
-    np.testing.assert_array_equal(rgb, cv2.cvtColor(colours, cv2.COLOR_LAB2RGB))
+    np.testing.assert_array_equal(lab, cv2.cvtColor(colors, cv2.COLOR_RGB2LAB))
+    np.testing.assert_array_equal(rgb, cv2.cvtColor(colors, cv2.COLOR_LAB2RGB))
 
 
 def grid(values: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
@@ -71,14 +71,14 @@ def grid(values: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return one.reshape(len(values) ** 2, len(values), 3).astype(np.uint8)
 
 
-def test_lab_of_some_colours(tmp_path: Path) -> None:
+def test_lab_of_some_colors(tmp_path: Path) -> None:
     require_lab(grid(np.arange(0, 256, 3)), tmp_path)
     # A root that comes out otherwise if it is rounded to float32.
     require_lab(np.array([[[0, 98, 254], [0, 100, 248]]], np.uint8), tmp_path)
 
 
 @pytest.mark.full
-def test_lab_of_all_colours(tmp_path: Path) -> None:
+def test_lab_of_all_colors(tmp_path: Path) -> None:
     require_lab(grid(np.arange(256)), tmp_path)
 
 

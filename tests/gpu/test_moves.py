@@ -68,7 +68,7 @@ def test_transposed_by_tiles(tmp_path: Path) -> None:
 
 
 def test_transposed_without_tiles(tmp_path: Path) -> None:
-    """Where neighbours stay neighbours, where planes are tiny, and of many axes."""
+    """Where neighbors stay neighbors, where planes are tiny, and of many axes."""
     found = of("transpose", [drawn(RAGGED, np.float32)], perm=[1, 0, 2])
     found += of("transpose", [drawn([(900, 2, 3)])], perm=[0, 2, 1])
     order = [7, 5, 3, 1, 6, 4, 2, 0]

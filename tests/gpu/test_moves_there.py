@@ -44,7 +44,7 @@ def test_on_a_simulated_gpu() -> None:
             require_equal_there(name)
         there = gradiva.as_batch([np.arange(8, dtype=np.uint8)]).gpu()
         odd = BatchShape(np.array([[4], [2]]), np.array([1, 5]), 8, False, False, False)
-        crooked = Batch(there.data, odd, there.type)
+        crooked = Batch.over(there.data, odd, there.type)
         pairs = gradiva.reinterpret(crooked, dtype=np.uint16)
         assert pairs.batch_shape.offsets.tolist() == [0, 64]
         for one, other in zip(pairs.cpu().arrays(), crooked.cpu().arrays(), strict=True):

@@ -16,7 +16,7 @@ from gradiva.eager.cuda.streams import DeviceStream
 from gradiva.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 from tests.tiers import few
 
-from .recipes import BODIES, SIZE, bits, colours, device, in_loop, outputs, pipeline, samples
+from .recipes import BODIES, SIZE, bits, colors, device, in_loop, outputs, pipeline, samples
 from .shim import COMPILER
 from .simulated import simulated
 
@@ -48,15 +48,15 @@ def test_all_modes(name: str) -> None:
     ids=str,
 )
 def test_depths(options: dict[str, Any]) -> None:
-    expected = in_loop(colours, "cpu", 5)
+    expected = in_loop(colors, "cpu", 5)
     with device():
-        assert outputs(pipeline(colours, "gpu", **options), 5) == expected
+        assert outputs(pipeline(colors, "gpu", **options), 5) == expected
 
 
 def test_a_prompt_device() -> None:
-    expected = in_loop(colours, "cpu", 5)
+    expected = in_loop(colors, "cpu", 5)
     with device(prompt=True):
-        assert outputs(pipeline(colours, "gpu"), 5) == expected
+        assert outputs(pipeline(colors, "gpu"), 5) == expected
 
 
 def test_a_chain_is_one_launch() -> None:
@@ -107,11 +107,11 @@ def test_chains_keep_to_one_device() -> None:
 def test_a_slow_consumer() -> None:
     """Work that a consumer gives to a stream of its own comes after its batch, and not after those
     that were made ahead; memory that it still reads is not used again."""
-    expected = in_loop(colours, "cpu", 6)
+    expected = in_loop(colors, "cpu", 6)
     with device():
         gpu = cupy_runtime.gpu_at(0)
         stream = DeviceStream(gpu)
-        pipe = pipeline(colours, "gpu", prefetch_queue_depth=3)
+        pipe = pipeline(colors, "gpu", prefetch_queue_depth=3)
         copies = []
         with gpu.on(stream):
             for _ in range(6):
@@ -124,9 +124,9 @@ def test_a_slow_consumer() -> None:
 
 
 def test_two_pipelines_at_once() -> None:
-    expected = in_loop(colours, "cpu", 4)
+    expected = in_loop(colors, "cpu", 4)
     with device():
-        pipes = [pipeline(colours, "gpu", prefetch_queue_depth=depth) for depth in (1, 3)]
+        pipes = [pipeline(colors, "gpu", prefetch_queue_depth=depth) for depth in (1, 3)]
         found: list[list[Any]] = [[], []]
         for _ in range(4):
             for number, pipe in enumerate(pipes):
@@ -257,9 +257,9 @@ def test_outputs_answer_as_on_the_cpu() -> None:
 
 def test_a_stream_of_the_caller() -> None:
     """`run(stream)`: what is given to the stream afterwards finds the outputs ready."""
-    expected = in_loop(colours, "cpu", 2)
+    expected = in_loop(colors, "cpu", 2)
     with device() as runtime:
-        pipe = pipeline(colours, "gpu")
+        pipe = pipeline(colors, "gpu")
         stream = runtime.create_stream()
         for turn in range(2):
             (batch,) = pipe.run(stream)
@@ -289,14 +289,14 @@ def test_nothing_waits_for_the_gpu() -> None:
             wait(event)
 
         runtime.wait = waited  # type: ignore[method-assign]
-        pipe = pipeline(colours, "gpu", prefetch_queue_depth=4)
+        pipe = pipeline(colors, "gpu", prefetch_queue_depth=4)
         made = [pipe.run() for _ in range(2)]
         assert waits == []
         found = [[bits(batch) for batch in batches] for batches in made]
         assert waits
         del made, runtime.wait
         pipe.close()
-    assert found == in_loop(colours, "cpu", 2)
+    assert found == in_loop(colors, "cpu", 2)
 
 
 def test_few_batches_are_in_flight() -> None:
@@ -311,7 +311,7 @@ def test_few_batches_are_in_flight() -> None:
 
 def test_no_gpu_is_touched_without_need() -> None:
     with device() as runtime:
-        assert outputs(pipeline(colours, "cpu"), 2) == in_loop(colours, "cpu", 2)
+        assert outputs(pipeline(colors, "cpu"), 2) == in_loop(colors, "cpu", 2)
         assert not cupy_runtime._gpus
         cupy_runtime.gpu_at(0)
     assert not runtime.launched
@@ -342,7 +342,7 @@ def test_out_of_memory() -> None:
 
 def test_mistakes() -> None:
     with pytest.raises(RuntimeError, match=r"(?s)'gpu:0' is not available.*images = fn.external"):
-        pipeline(colours, "gpu").build()
+        pipeline(colors, "gpu").build()
     for name in ("flip", "crop"):
         pipe = Pipeline(2, 1, 0)
         with pipe:
@@ -358,13 +358,13 @@ def test_mistakes() -> None:
     with pipe, pytest.raises(ValueError, match="that of its `device_id`"):
         fn.flip(images, device="gpu:1")
     with device(), pytest.raises(RuntimeError, match="there are 1 GPUs, and this is number 3"):
-        pipeline(colours, "gpu", device_id=3).build()
+        pipeline(colors, "gpu", device_id=3).build()
 
 
 def test_several_gpus() -> None:
-    expected = in_loop(colours, "cpu", 2)
+    expected = in_loop(colors, "cpu", 2)
     with simulated(count=2):
-        pipes = [pipeline(colours, "gpu", device_id=number) for number in (0, 1)]
+        pipes = [pipeline(colors, "gpu", device_id=number) for number in (0, 1)]
         for turn in range(2):
             for number, pipe in enumerate(pipes):
                 (batch,) = pipe.run()

@@ -34,7 +34,7 @@ def on_device(batches: Sequence[Batch]) -> tuple[Batch, ...]:
     found = []
     for one in batches:
         slab: Any = OnDevice(one.data.dtype, one.data.nbytes)
-        found.append(Batch(slab, one.batch_shape, one.type, one.provenance))
+        found.append(Batch.over(slab, one.batch_shape, one.type, one.provenance))
     return tuple(found)
 
 

@@ -239,14 +239,14 @@ def interleaved(ops: Any, images: Any, one: Any, _: Any) -> Any:
     return ops.hsv(small, hue=30.0, saturation=0.5, dtype="uint8")
 
 
-def grey(ops: Any, images: Any, _: Any, other: Any) -> Any:
+def gray(ops: Any, images: Any, _: Any, other: Any) -> Any:
     small = ops.resize(images, size=(20, 24), roi_start=(-3, 1), roi_end=(20, 30))
     return ops.color_space_conversion(
         ops.flip(small, horizontal=other), image_type=0, output_type=2
     )
 
 
-@pytest.mark.parametrize("function", few([training, nearest, interleaved, grey], training))
+@pytest.mark.parametrize("function", few([training, nearest, interleaved, gray], training))
 def test_fused_tail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: Any) -> None:
     """A resize and what follows, in the launches of the resize alone: the bits of the operators one
     after the other on the CPU."""

@@ -53,6 +53,7 @@ def test_cases(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.xdist_group("sanitized")  # g++ takes a minute for all kernels
 @pytest.mark.parametrize("backward", [False, True])
 def test_cases_sanitized(tmp_path: Path, backward: bool) -> None:
     """The same under AddressSanitizer and UBSan, in both orders of threads."""

@@ -83,7 +83,7 @@ def test_conditions_and_arithmetic() -> None:
 
 
 def test_a_pipeline_of_the_cpu_asks_for_no_gpu() -> None:
-    pipe = pipeline(BODIES["colours"], "cpu")
+    pipe = pipeline(BODIES["colors"], "cpu")
     again = read(pipe.serialize(), "__ExternalSource_0")
     assert again.device_id is None
     again.close()

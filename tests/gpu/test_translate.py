@@ -88,6 +88,22 @@ def test_infinity_and_what_is_no_number() -> None:
     )
 
 
+def mixed(word: Any, low: Any, high: Any) -> Any:
+    """Bits of integers, and the smaller and the larger of two numbers."""
+    bits = ((word >> 8) & 255) | (word << 1)
+    return min(max(np.float32(bits), low), np.sqrt(np.nextafter(high, low)))
+
+
+def test_bits_and_bounds() -> None:
+    (text,) = translated(mixed).values()
+    assert text.splitlines()[1:] == [
+        "    auto bits = bit_or(bit_and(shift_right(word, i64(8)), i64(255)), "
+        "shift_left(word, i64(1)));",
+        "    return minimum(maximum(f32(bits), low), square_root(next_after(high, low)));",
+        "}",
+    ]
+
+
 def with_break(source: Any, target: Any, row: Any) -> None:
     k = 0
     while k < source.size:
@@ -115,6 +131,10 @@ def with_a_name_of_one_branch(source: Any, target: Any, row: Any) -> None:
     target[0] = factor
 
 
+def with_three_bounds(source: Any, target: Any, row: Any) -> None:
+    target[0] = min(row[0], row[1], source[0])
+
+
 def with_chained_comparison(source: Any, target: Any, row: Any) -> None:
     target[0] = row[0] < source[0] < row[1]
 
@@ -127,6 +147,7 @@ def with_chained_comparison(source: Any, target: Any, row: Any) -> None:
         (with_slice, r"target\[1:\] = source"),
         (with_new_array, r"np.empty\(3, np.float32\)"),
         (with_a_name_of_one_branch, "factor"),
+        (with_three_bounds, r"min\(row\[0\], row\[1\], source\[0\]\)"),
         (with_chained_comparison, r"row\[0\] < source\[0\] < row\[1\]"),
     ],
 )

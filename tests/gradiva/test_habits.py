@@ -104,7 +104,7 @@ def test_lists_of_numbers_are_inputs() -> None:
         with EvalMode.deferred:
             assert same(made, choice(elements, batch_size=5, seed=3))
     for wrong in (
-        [numbers(), numbers()],
+        [numbers(), np.zeros(3)],
         [np.zeros(3), np.zeros(3)],
         [b"ab"],
         ["a"],

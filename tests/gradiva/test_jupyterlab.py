@@ -40,7 +40,7 @@ def training():
 pipe = training()
 pipe""",
     "graph": "pipe.graph",
-    "misspelt": "gradiva.resize(images, siz=(10, 10))",
+    "misspelled": "gradiva.resize(images, siz=(10, 10))",
     "nothing": "gradiva.flip()",
     "helper": """def augment(pictures):
     return gradiva.crop(pictures, crop=(900, 900))
@@ -125,7 +125,7 @@ def test_graphs_are_pictures(notebook: Notebook, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "line", "message", "most"),
     [
-        ("misspelt", "gradiva.resize(images, siz=(10, 10))", "did you mean `size`?", 4),
+        ("misspelled", "gradiva.resize(images, siz=(10, 10))", "did you mean `size`?", 4),
         ("nothing", "gradiva.flip()", "flip: expected 1 input, got 0", 4),
         ("helper", "    return gradiva.crop(pictures, crop=(900, 900))", "in sample 0, file", 9),
         ("run", "    return fn.crop(pictures, crop=(9000, 9000)), numbers", "in sample 0", 10),

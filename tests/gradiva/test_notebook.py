@@ -114,7 +114,7 @@ def test_the_users_line_comes_first() -> None:
     assert lines[2].startswith(f"----> {number}     return gradiva.flip(IMAGES, horizontl=1)")
     assert lines[3] == ""
     assert lines[4] == (
-        "OperatorTypeError: flip: there is no argument `horizontl`; did you mean `horizontal`?"
+        "ArgumentNameError: flip: there is no argument `horizontl`; did you mean `horizontal`?"
     )
     assert lines[6].startswith(f"called from {__file__}, line ")
     assert lines[6].endswith(": wrong()")
@@ -221,7 +221,7 @@ def test_in_ipython(tmp_path: Path) -> None:
     short, whole, rest = run.stdout.split("=====\n")
     assert short == (
         "Cell In[3], line 1\n----> 1 gradiva.flip(a, horizontl=1)\n\n"
-        "OperatorTypeError: flip: there is no argument `horizontl`; did you mean `horizontal`?\n"
+        "ArgumentNameError: flip: there is no argument `horizontl`; did you mean `horizontal`?\n"
     )
     assert "operator.py" in whole
     assert rest.splitlines() == [

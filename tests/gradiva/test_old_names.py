@@ -124,7 +124,7 @@ def test_a_reader(photographs: Any) -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_ssd_random_crop() -> None:
-    """The window cuts image and boxes alike: a coloured box is where its coordinates say."""
+    """The window cuts image and boxes alike: a colored box is where its coordinates say."""
     image = np.zeros((40, 60, 3), np.uint8)
     image[10:30, 15:45] = 200
     box = np.array([[15 / 60, 10 / 40, 45 / 60, 30 / 40]], np.float32)

@@ -7,6 +7,7 @@ import importlib
 import pytest
 
 from gradiva.eager.operators.operator import operators
+from tests.gradiva import make_readme
 from tests.gradiva.make_names import (
     FILES,
     FOLDER,
@@ -18,10 +19,16 @@ from tests.gradiva.make_names import (
 )
 
 
+@pytest.fixture(scope="module")
+def operators_of() -> dict[str, dict[str, str]]:
+    """By package, the public operators and the modules that declare them."""
+    return declared()
+
+
 @pytest.mark.parametrize("file", FILES)
-def test_up_to_date(file: str) -> None:
+def test_up_to_date(file: str, operators_of: dict[str, dict[str, str]]) -> None:
     """If this fails: `python -m tests.gradiva.make_names`."""
-    path, wanted = FOLDER / file, declared()[FILES[file]]
+    path, wanted = FOLDER / file, operators_of[FILES[file]]
     assert wanted
     assert missing(path.read_text("utf-8"), wanted) == {}
     module = importlib.import_module(
@@ -55,3 +62,16 @@ def test_what_is_out_of_date_is_written() -> None:
     assert set(missing(text, wanted)) == {"one", "three"}
     found = imported(written(text, wanted, exported=False))
     assert {name: module for name, (_, module) in found.items()} == wanted
+
+
+def test_the_table_of_the_readme_is_up_to_date() -> None:
+    """If this fails: `python -m tests.gradiva.make_readme`."""
+    text = make_readme.README.read_text("utf-8")
+    assert make_readme.table() in text
+    assert make_readme.written(text) == text
+    assert make_readme.written(text.replace("`resize`, ", "")) == text
+
+
+def test_every_folder_of_operators_is_in_one_field_of_the_readme() -> None:
+    folders = [name for names, _ in make_readme.FIELDS.values() for name in names]
+    assert sorted(folders) == sorted(make_readme.by_folder())

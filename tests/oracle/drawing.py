@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gradiva import Batch, batch
 from gradiva.eager.types.dtypes import ImageType
 
-from .flavours import exif, pil
+from .flavors import exif, pil
 from .pictures import Array, photograph, ramp, scaled
 
 __all__ = ["COUNT", "SPACES", "arrays", "each", "encoded", "f32", "images", "npy", "some"]

@@ -35,7 +35,7 @@ ELSEWHERE: dict[str, str] = {
     "cast": "oracle/test_cast.py::test_any_float",
     "cat": "oracle/test_join.py::test_any_shapes",
     "clahe": "oracle/test_tables.py::test_clahe_numbers",
-    "color_twist": "oracle/test_colour.py::test_color_twist",
+    "color_twist": "oracle/test_color.py::test_color_twist",
     "coord_transform": "oracle/test_transforms.py::test_points",
     "crop": "oracle/test_crop.py::test_pictures",
     "crop_mirror_normalize": "oracle/test_crop_mirror_normalize.py::test_pictures",

@@ -34,11 +34,11 @@ class Line(NamedTuple):
     layout: bool = True
 
 
-COLOUR = ("uint8", "int16", "float32")
+COLOR = ("uint8", "int16", "float32")
 MOVED = ("uint8", "int8", "uint16", "int16", "int32", "int64", "float32", "float64")
 ANY = (*MOVED, "uint32", "uint64", "bool")
 DTYPES = {dtype.name: dtype for dtype in dtypes}
-into = st.sampled_from([DTYPES[name] for name in COLOUR])
+into = st.sampled_from([DTYPES[name] for name in COLOR])
 gain, unit, flag = f32(-2, 3), f32(0, 1), st.integers(0, 1)
 WARPED = ("uint8", "uint16", "int16", "float32")
 
@@ -93,15 +93,15 @@ def nearest(arguments: dict[str, Any]) -> bool:
 
 LINES: dict[str, Line] = {
     "brightness": Line(
-        images(COLOUR), some(brightness_=each(gain), brightness_shift=each(f32(-1, 1)), dtype=into)
+        images(COLOR), some(brightness_=each(gain), brightness_shift=each(f32(-1, 1)), dtype=into)
     ),
     "contrast": Line(
-        images(COLOUR), some(contrast_=each(gain), contrast_center=each(f32(-300, 300)), dtype=into)
+        images(COLOR), some(contrast_=each(gain), contrast_center=each(f32(-300, 300)), dtype=into)
     ),
-    "saturation": Line(images(COLOUR), some(saturation_=each(gain), dtype=into)),
-    "hue": Line(images(COLOUR), some(hue_=each(f32(-720, 720)), dtype=into), exact=False),
+    "saturation": Line(images(COLOR), some(saturation_=each(gain), dtype=into)),
+    "hue": Line(images(COLOR), some(hue_=each(f32(-720, 720)), dtype=into), exact=False),
     "hsv": Line(
-        images(COLOUR),
+        images(COLOR),
         some(hue=each(f32(-720, 720)), saturation=each(gain), value=each(gain), dtype=into),
         exact=False,
     ),
@@ -132,7 +132,7 @@ LINES: dict[str, Line] = {
     "transpose": Line(arrays(ANY, (4, 4), layout=True), orders),
     # Of an image of one pixel the reference makes 0 / 0.
     "sphere": Line(
-        images(COLOUR[::2], least=2),
+        images(COLOR[::2], least=2),
         some(
             fill_value=f32(-5, 300),
             mask=st.tuples(*[flag] * COUNT).map(np.array),

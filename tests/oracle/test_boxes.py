@@ -213,8 +213,8 @@ def test_windows_keep_their_promises(
         volume, areas = common.prod(axis=1), (own[:, 1] - own[:, 0]).prod(axis=1)
         metric = volume / (areas if overlap else areas + size.prod() - volume)
         best = metric.min() if every else metric.max()
-        centre = own.mean(axis=1)
-        inside = ((centre >= start - 1e-6) & (centre <= start + size + 1e-6)).all(axis=1)
+        center = own.mean(axis=1)
+        inside = ((center >= start - 1e-6) & (center <= start + size + 1e-6)).all(axis=1)
         if best < threshold - 1e-5:
             continue  # no window of 20000 fits: the best one
         np.testing.assert_array_equal(indices.at(i), np.flatnonzero(inside))

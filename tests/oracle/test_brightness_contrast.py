@@ -34,9 +34,9 @@ def drawn(generator: np.random.Generator) -> dict[str, Any]:
         "contrast_center": (0.0, 100.0),
     }  # fmt: skip
     given: dict[str, Any] = {}
-    for name, (centre, spread) in spreads.items():
+    for name, (center, spread) in spreads.items():
         if generator.random() < 0.6:
-            rows = generator.normal(centre, spread, 3).astype(np.float32)
+            rows = generator.normal(center, spread, 3).astype(np.float32)
             given[name] = rows if generator.random() < 0.5 else float(rows[0])
     return given
 

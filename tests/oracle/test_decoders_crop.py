@@ -11,7 +11,7 @@ import pytest
 import gradiva
 from gradiva import Batch, batch, decoders
 
-from .flavours import exif, pil
+from .flavors import exif, pil
 from .pictures import Array, part, photograph
 from .reference import agree, assert_close, check, fn, reference
 
@@ -24,7 +24,7 @@ def bytes_of(data: bytes) -> Array:
 
 @cache
 def files(kind: str) -> Batch:
-    """Four files: JPEG of four flavours, oriented JPEG, or PNG."""
+    """Four files: JPEG of four flavors, oriented JPEG, or PNG."""
     parts = [part("astronaut", 40, 150, *size) for size in SIZES]
     options: list[dict[str, Any]] = [{} for _ in parts]
     if kind == "jpeg":

@@ -1,4 +1,4 @@
-"""decoders.image against the reference, flavour by flavour: exact, dtype and shape included."""
+"""decoders.image against the reference, flavor by flavor: exact, dtype and shape included."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from PIL import Image
 import gradiva
 from gradiva import Batch, batch, types
 
-from . import flavours
+from . import flavors
 from .pictures import FOLDER, Array
 from .reference import DTYPES, REFUSALS, assert_close, check, reference
 
-FILES = {**flavours.jpegs(), **flavours.others()}
+FILES = {**flavors.jpegs(), **flavors.others()}
 KINDS = ("RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA")
 OUTPUTS = ("int8", "uint16", "int16", "uint32", "int32", "float32")
 
@@ -95,7 +95,7 @@ def test_dtypes(name: str, kind: str, dtype: str) -> None:
 def test_every_value_of_a_range(bits: int, dtype: str) -> None:
     side = 1 << bits // 2
     ramp = np.arange(side * side, dtype=f"uint{bits}").reshape(side, side)
-    data = np.frombuffer(flavours.cv(ramp, ".png"), np.uint8)
+    data = np.frombuffer(flavors.cv(ramp, ".png"), np.uint8)
     compare(batch([data]), "GRAY", dtype=DTYPES[dtype])
 
 
@@ -128,15 +128,15 @@ def test_cmyk_noise() -> None:
     """Every combination of ink and black, where rounding shows."""
     noise = np.random.default_rng(0).integers(0, 256, (200, 200, 4), np.uint8)
     picture = Image.fromarray(noise, "CMYK")
-    data = np.frombuffer(flavours.pil(picture, "JPEG", quality=95), np.uint8)
+    data = np.frombuffer(flavors.pil(picture, "JPEG", quality=95), np.uint8)
     for kind in KINDS[:-1]:
         compare(batch([data]), kind)
 
 
 @pytest.mark.parametrize("fmt", ["PNG", "BMP", "PPM", "TIFF", "JPEG2000"])
-def test_colour_noise(fmt: str) -> None:
+def test_color_noise(fmt: str) -> None:
     noise = np.random.default_rng(1).integers(0, 256, (256, 256, 3), np.uint8)
-    data = np.frombuffer(flavours.pil(noise, fmt), np.uint8)
+    data = np.frombuffer(flavors.pil(noise, fmt), np.uint8)
     for kind in KINDS:
         compare(batch([data]), kind)
 
@@ -186,17 +186,17 @@ def test_our_own_rules() -> None:
     same = np.testing.assert_array_equal
     same(ours("jpeg_gray", "ANY_DATA"), ours("jpeg_gray", "GRAY"))
     assert ours("jpeg_cmyk", "ANY_DATA").shape[2] == 4
-    coloured, pair = flavours.alpha(flavours.COFFEE), ours("png_la", "ANY_DATA")
-    same(pair[..., 1], coloured[..., 3])
+    colored, pair = flavors.alpha(flavors.COFFEE), ours("png_la", "ANY_DATA")
+    same(pair[..., 1], colored[..., 3])
     same(ours("tif_la", "ANY_DATA"), pair)
-    same(ours("bmp_rgba", "ANY_DATA"), coloured)
+    same(ours("bmp_rgba", "ANY_DATA"), colored)
     same(ours("tif_la", "RGB"), np.repeat(pair[..., :1], 3, axis=2))
     same(ours("j2k_gray", "RGB"), np.repeat(ours("j2k_gray", "GRAY"), 3, axis=2))
     height, width, _ = ours("webp_exif6_odd", adjust_orientation=False).shape
     assert ours("webp_exif6_odd").shape == (width, height, 3)
-    same(ours("webp_exif6_odd"), np.rot90(flavours.COFFEE[:height], -1))
+    same(ours("webp_exif6_odd"), np.rot90(flavors.COFFEE[:height], -1))
     same(ours("tif_bilevel", "GRAY"), ours("tif_bilevel_g4", "GRAY"))
-    same(ours("tif_planar16", "RGB", dtype="uint16"), flavours.wide(flavours.COFFEE))
-    stored = flavours.CAMERA.astype(int) * 1000 // 255
+    same(ours("tif_planar16", "RGB", dtype="uint16"), flavors.wide(flavors.COFFEE))
+    stored = flavors.CAMERA.astype(int) * 1000 // 255
     expected = np.floor(stored * 0.255 + 0.5).astype(np.uint8)
     same(ours("pgm_max1000", "GRAY")[..., 0], expected)

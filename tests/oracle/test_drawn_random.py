@@ -20,7 +20,7 @@ from gradiva import Batch, batch
 from gradiva.eager.operators.operator import operators
 
 from .drawing import f32, some
-from .flavours import pil
+from .flavors import pil
 from .pictures import Array, part
 from .reference import DTYPES, feed, fn, reference, run, theirs
 

@@ -108,7 +108,7 @@ def test_pictures(anchor: list[float], shape: list[float], centered: bool, relat
 def test_regions_on_every_axis(layout: str) -> None:
     """Against NumPy: regions that are cut on one, two and three axes, a value for each channel."""
     sample, fill = ramp(3, 3, 3, dtype=np.int16), np.array([7, 8, 9])
-    colours = fill.reshape([3 if letter == "C" else 1 for letter in layout])
+    colors = fill.reshape([3 if letter == "C" else 1 for letter in layout])
     for axes in ((0,), (1,), (2,), (0, 1), (1, 2), (0, 2), (0, 1, 2)):
         for low, size in ((0, 1), (1, 2), (0, 3), (2, 0)):
             ours = gradiva.erase(
@@ -122,5 +122,5 @@ def test_regions_on_every_axis(layout: str) -> None:
                 slice(low, low + size) if axis in axes else slice(None) for axis in range(3)
             )
             expected = sample.copy()
-            expected[where] = np.broadcast_to(colours, (3, 3, 3))[where]
+            expected[where] = np.broadcast_to(colors, (3, 3, 3))[where]
             np.testing.assert_array_equal(ours.at(0), expected)

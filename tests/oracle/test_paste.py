@@ -55,7 +55,7 @@ def test_paste_pictures(ratio: float, at: tuple[float, float], least: float) -> 
     )
 
 
-def test_gray_on_a_coloured_canvas() -> None:
+def test_gray_on_a_colored_canvas() -> None:
     """There the three values follow each other over the gray pixels; here the first one holds."""
     gray = ramp(2, 2, 1)
     ours = gradiva.paste(batch([gray], layout="HWC"), ratio=2, fill_value=(9, 8, 7))

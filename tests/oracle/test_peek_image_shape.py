@@ -1,4 +1,4 @@
-"""peek_image_shape against the reference: exact for every flavour of file."""
+"""peek_image_shape against the reference: exact for every flavor of file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from gradiva import batch, types
 from .pictures import FOLDER
 from .reference import DTYPES, NAMES, REFUSALS, check, reference
 from .test_decoders_image import FILES, encoded
-from .test_decoders_image import NAMES as FLAVOURS
+from .test_decoders_image import NAMES as FLAVORS
 
 OURS_ALONE = ("tif_bilevel", "webp_exif6_odd")
 
 
 @pytest.mark.parametrize("adjust", [True, False])
 @pytest.mark.parametrize("kind", ["RGB", "GRAY", "ANY_DATA"])
-@pytest.mark.parametrize("name", [name for name in FLAVOURS if name not in OURS_ALONE])
+@pytest.mark.parametrize("name", [name for name in FLAVORS if name not in OURS_ALONE])
 def test_shapes(name: str, kind: str, adjust: bool) -> None:
     check(
         "peek_image_shape",

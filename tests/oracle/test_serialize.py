@@ -123,7 +123,7 @@ def windows(lib: Library) -> Any:
     )
 
 
-def normalised(lib: Library) -> Any:
+def normalized(lib: Library) -> Any:
     images = take(lib, "images")
     return (
         lib.fn.crop_mirror_normalize(
@@ -152,7 +152,7 @@ def light(lib: Library) -> Any:
     )
 
 
-def colour(lib: Library) -> Any:
+def color(lib: Library) -> Any:
     images = take(lib, "images")
     return (
         lib.fn.hue(images, hue=25.0),
@@ -289,14 +289,14 @@ EXACT: list[Program] = [
     decode,
     read,
     windows,
-    normalised,
+    normalized,
     light,
     arithmetic,
     subscripts,
     constants,
     beside,
 ]
-CLOSE: list[Program] = [resize, blur, colour, functions, sized, matrices]
+CLOSE: list[Program] = [resize, blur, color, functions, sized, matrices]
 DRAWN: list[Program] = [drawn, drawn_window]
 
 OPTIONS: dict[str, Any] = {

@@ -12,11 +12,11 @@ import pytest
 
 import gradiva
 from gradiva import Batch, DType
-from gradiva.capture.recording.recorder import WholeBatch
+from gradiva.capture.recording.data_node import WholeBatch
 from gradiva.capture.serialization.files import load
 from gradiva.capture.serialization.reader import read_pipeline
 from gradiva.capture.serialization.writer import _OWN
-from gradiva.eager.operators.argument_types import ARGUMENT_TYPES
+from gradiva.eager.operators.argument_types import DTypeLike, argument_type
 from gradiva.eager.operators.arguments import is_edge
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import Maker, OperatorBase, operators
@@ -48,7 +48,7 @@ def in_format(operator: OperatorBase) -> bool:
 def holds_objects(operator: OperatorBase) -> bool:
     """Whether an operator needs a Python object, such as a function, which no file holds."""
     kinds = [one.kind for one in operator.arguments.values() if one.required]
-    return ARGUMENT_TYPES["Any"] in kinds and not in_format(operator)
+    return argument_type(Any) in kinds and not in_format(operator)
 
 
 def _given(operator: OperatorBase, case: Case) -> dict[str, Batch]:
@@ -109,7 +109,7 @@ def _constant(value: Any) -> Any:
 def _dtyped(operator: OperatorBase, name: str, value: Any) -> Any:
     """A static argument; element types by whatever name as DType."""
     declared = operator.arguments.get(name)
-    return DType.of(value) if declared and declared.kind is ARGUMENT_TYPES["DTypeLike"] else value
+    return DType.of(value) if declared and declared.kind is argument_type(DTypeLike) else value
 
 
 class Stored:

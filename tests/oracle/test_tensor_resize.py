@@ -58,7 +58,7 @@ ARGUMENTS: tuple[dict[str, Any], ...] = (
 def test_arguments(arguments: dict[str, Any], interp: int) -> None:
     samples = [ramp(20, 31, 3), ramp(25, 18, 3)]
     if interp == 0 and "scales" in arguments and {"alignment", "roi_start"} & set(arguments):
-        return  # the region ends beyond the sample: there nearest neighbour reads other memory
+        return  # the region ends beyond the sample: there nearest neighbor reads other memory
     check(
         "tensor_resize",
         samples,

@@ -71,7 +71,7 @@ def test_has_the_cases_it_must_have(operator: OperatorBase) -> None:
 
 
 def test_common_arguments(operator: OperatorBase) -> None:
-    generic.test_misspelt_argument(operator.name)
+    generic.test_misspelled_argument(operator.name)
     generic.test_device(operator.name)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from docs.site import guides, operator_pages, reference
 from docs.site.__main__ import main
 from docs.site.docstrings import is_google, parse
 from docs.site.examples import PICTURES
-from docs.site.registry import ROOT, known, names_of, support, symbol_of
+from docs.site.registry import ROOT, known, names_of, support
 
 GOOGLE = """Compress and decompress each image.
 
@@ -52,8 +51,6 @@ PARAGRAPHS = """Compress and decompress each image.
     Returns samples of the same shapes. Raises OperatorTypeError for other dtypes,
     OperatorValueError for a quality out of range.
     """
-UNLISTED = {"full_like", "normalize_pixels", "ones_like", "readers.file", "subscript", "zeros_like"}
-"""Operators that the README's table has under other words."""
 NAMES = ("input", "quality", "effort", "seed")
 
 
@@ -157,19 +154,6 @@ def test_tutorials_are_text_and_code() -> None:
     assert page.startswith("# Batches of images, one call at a time\n")
     assert "````python\nimport tempfile\n" in page
     assert "# %%" not in page
-
-
-def test_the_table_in_the_readme_names_what_is_there() -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
-    rows = re.findall(
-        r"^\| [a-z ]+ \| (.*) \|$", text.partition("## What is there")[2], re.MULTILINE
-    )
-    listed = " ".join(rows[:12])
-    for name, operator in known().items():
-        if symbol_of(operator) is None and name not in UNLISTED:
-            last = name.rpartition(".")[2]
-            group = name.rpartition(".")[0]
-            assert f"`{name}`" in listed or f"`{last}`" in listed or f"`{group}.*`" in listed, name
 
 
 @pytest.mark.full

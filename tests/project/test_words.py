@@ -1,7 +1,7 @@
-"""One word for one thing: names of the field in code, messages and documents.
+"""One word for one thing: names of the field in code, messages and documents; and one spelling.
 
 Each of these words was once a name here, or a phrase, for which JAX, PyTorch, XLA, DALI or NumPy
-have a term. They do not come back.
+have a term. They do not come back. Words are spelled as in the names of the field: US English.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NAMES = {
     r"\bteach\w*\b|\btaught\b": "register_extension",
     r"\bwhen_loaded\b": "extension_modules",
     r"\bborrow\w*\b": "without_refcount",
-    r"\bKINDS\b": "ARGUMENT_TYPES",
+    r"\bKINDS\b": "argument_type",
     r"\bGeometry\b": "BatchShape",
     r"\bforgiv\w+\b": "continues_on_error",
     r"\b_?settle\w*\b": "apply_error_policy",
@@ -64,10 +64,26 @@ PHRASES = {
     r"\bruns? ahead of (you|the user)\b": "prefetches",
 }
 
+BRITISH = (
+    r"colour|grey|centre|centring|behaviour|flavour|favour|honour|neighbour|fibre|metre|litre|"
+    r"defence|licence|catalogue|artefact|judgement|learnt|misspelt|fulfil(?!l)|"
+    r"(?:label|model|travel)l(?:ed|ing)|"
+    r"(?:binar|canonical|categor|character|custom|emphas|equal|factor|final|general|initial|item|"
+    r"linear|local|material|maxim|memor|minim|neutral|normal|optim|organ|parallel|parameter|"
+    r"parametr|penal|polar|priorit|quant|random|raster|real|recogn|sanit|serial|special|stabil|"
+    r"standard|summar|symbol|synchron|token|util|vector|visual)is(?:e|ing|ation)"
+)
+"""Of words and of parts of identifiers, whatever their case."""
+KEPT = {
+    ("capture/__init__.py", "optimise"),  # the older name of `optimize`
+    ("tests/capture/compiler/test_compiler_names.py", "optimise"),
+    ("tests/drop_in/scripts/classic.py", "normalise"),  # as users write
+}
 
-def pages() -> list[Path]:
+
+def pages(rooms: tuple[str, ...] = ROOMS) -> list[Path]:
     found = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
-    for room in ROOMS:
+    for room in rooms:
         for path in sorted((ROOT / room).rglob("*")):
             linked = room == "gradiva" and path.relative_to(ROOT).parts[1] in ROOMS
             if path.suffix in ENDINGS and not linked:
@@ -77,6 +93,26 @@ def pages() -> list[Path]:
 
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in pages()}
 
+NONE = re.RegexFlag(0)
+WORDS = "\n".join({word for text in TEXTS.values() for word in re.findall(r"\.?\w+\(?", text)})
+"""Each word once: what is not here is in none of the texts, which takes longer to see there."""
+
+
+def uses(pattern: str, flags: re.RegexFlag = NONE) -> list[tuple[str, str]]:
+    """Which files match a pattern, and with what."""
+    if " " not in pattern and re.search(pattern, WORDS, flags) is None:
+        return []
+    return [
+        (name, match[0])
+        for name, text in TEXTS.items()
+        for match in re.finditer(pattern, text, flags)
+    ]
+
+
+def test_a_use_is_found() -> None:
+    assert ("eager/operators/operator.py", "OperatorBase") in uses(r"\bOperatorB\w+\b")
+    assert ("README.md", "dynamic mode") in uses(r"\bdynamic mode\b")
+
 
 def test_texts_are_found() -> None:
     assert {"README.md", "eager/operators/operator.py", "docs/design.md"} <= TEXTS.keys()
@@ -85,20 +121,26 @@ def test_texts_are_found() -> None:
 
 @pytest.mark.parametrize(("word", "instead"), NAMES.items())
 def test_names_are_those_of_the_field(word: str, instead: str) -> None:
-    found = [
-        f"{name}: {match[0]}"
-        for name, text in TEXTS.items()
-        for match in re.finditer(word, text)
-        if (name, match[0]) not in ALLOWED
-    ]
+    found = [use for use in uses(word) if use not in ALLOWED]
     assert found == [], f"write {instead}"
 
 
 @pytest.mark.parametrize(("phrase", "instead"), PHRASES.items())
 def test_phrases_are_plain(phrase: str, instead: str) -> None:
-    found = [
-        f"{name}: {match[0]}"
-        for name, text in TEXTS.items()
-        for match in re.finditer(phrase, text, re.IGNORECASE)
-    ]
+    found = uses(phrase, re.IGNORECASE)
     assert found == [], f"write: {instead}"
+
+
+def test_spelling_is_that_of_the_us() -> None:
+    british = re.compile(BRITISH, re.IGNORECASE)
+    found, words = [], dict[str, bool]()
+    for path in pages((*ROOMS, "benchmarks", "tests")):
+        name = path.relative_to(ROOT).as_posix()
+        if path == Path(__file__):
+            continue
+        for word in re.findall(r"\w+", f"{name} {path.read_text('utf-8')}"):
+            if word not in words:  # each is looked at once
+                words[word] = british.search(word) is not None
+            if words[word]:
+                found += [(name, match[0]) for match in british.finditer(word)]
+    assert [f"{name}: {part}" for name, part in found if (name, part) not in KEPT] == []

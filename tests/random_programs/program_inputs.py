@@ -39,7 +39,7 @@ def draw_turns(draw: random.Random) -> tuple[list[tuple[gradiva.Batch, ...]], li
 def _kind(draw: random.Random) -> str | tuple[str, str, int, str]:
     """(layout, dtype, channels, "equal", "ragged" or "tiny" shapes) of images; or which files."""
     if draw.random() < 0.4:
-        return draw.choice(("any", "colour", "colour"))
+        return draw.choice(("any", "color", "color"))
     layout = draw.choices(("HWC", "CHW", "HW", "FHWC"), (75, 12, 8, 5))[0]
     dtype = draw.choices(("uint8", "int16", "uint16", "float32"), (65, 12, 3, 20))[0]
     shapes = draw.choices(("equal", "ragged", "tiny"), (35, 55, 10))[0]
@@ -57,7 +57,7 @@ def _encoded(height: int, width: int, mode: str, format: str, **options: Any) ->
 
 _SIZES = ((9, 12), (13, 7), (8, 8), (16, 17), (5, 11))
 _FILES = {
-    "colour": [
+    "color": [
         *[_encoded(*size, "RGB", "JPEG", quality=90) for size in _SIZES],
         *[_encoded(*size, "RGB", "PNG") for size in _SIZES],
         _encoded(14, 10, "RGB", "JPEG", progressive=True),
@@ -72,7 +72,7 @@ _FILES = {
         _encoded(6, 7, "P", "PNG"),
     ],
 }
-_FILES["any"] += _FILES["colour"][:4]
+_FILES["any"] += _FILES["color"][:4]
 
 
 def _files(draw: random.Random, size: int, kind: str) -> gradiva.Batch:

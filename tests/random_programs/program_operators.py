@@ -109,7 +109,7 @@ def _window(draw: Drawer, image: Facts) -> dict[str, Any]:
     return given
 
 
-def _normalisation(draw: Drawer, image: Facts) -> dict[str, Any]:
+def _normalization(draw: Drawer, image: Facts) -> dict[str, Any]:
     given = _window(draw, image) if draw.chance(0.7) else {}
     layouts = {"HWC": ("CHW", "HWC", ""), "CHW": ("CHW", "HWC"), "FHWC": ("FCHW", "FHWC")}
     given["output_layout"] = draw.choice(*layouts.get(image.layout, ("CHW",)))
@@ -247,7 +247,7 @@ OPERATORS = (
             "dtype": one_of("float32", "float32", "uint8", "float16"),
             "pad_output": one_of(False, False, True),
         },
-        _normalisation,
+        _normalization,
     ),
     Line(gradiva.transpose, 1.5, {}, _order),
     Line(

@@ -69,7 +69,7 @@ def _rule(rewriter: Rewriter, node: Node, fixed: bool) -> Edge | None:
 
 def _batch(node: Node) -> Batch:
     array: np.ndarray[tuple[int, ...], np.dtype[np.generic]] = node.attribute("value")
-    return Batch(array.reshape(-1), BatchShape.repeated(1, array.shape), node.type[0])
+    return Batch.over(array.reshape(-1), BatchShape.repeated(1, array.shape), node.type[0])
 
 
 def _changes_nothing(node: Node) -> bool:

@@ -19,6 +19,8 @@ import numpy as np
 from gradiva.capture.graph.builtin_ops import constant
 from gradiva.capture.recording.branches import Branch
 from gradiva.capture.recording.data_node import DataNode
+from gradiva.capture.recording.free_node import FreeNode
+from gradiva.capture.recording.recorder import Recorder
 from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.support.errors import OperatorTypeError, annotate_error, describe, user_location
 from gradiva.eager.types.dtypes import bool_
@@ -53,6 +55,16 @@ def _is_symbolic(test: Any) -> bool:
     return isinstance(test, DataNode) and test.edge.node.operator is not constant
 
 
+def _own(test: Any) -> Any:
+    """The symbol of the graph that is recorded, for one that belongs to no pipeline yet."""
+    recorder = current_interpreter()
+    if isinstance(recorder, Recorder):
+        return recorder.own(test)
+    if isinstance(test, FreeNode):
+        test._refuse("a condition on its samples, which takes a pipeline definition")
+    return test
+
+
 def _truth(test: Any) -> bool:
     """The truth of a value that is no symbol, or of a constant of the graph."""
     if isinstance(test, DataNode):
@@ -80,6 +92,7 @@ class If:
     """
 
     def __init__(self, test: Any, targets: tuple[AssignmentTarget, ...]) -> None:
+        test = _own(test)
         self.symbolic = _is_symbolic(test)
         if not self.symbolic:
             self.first = _truth(test)
@@ -221,6 +234,7 @@ def _boolean(value: Any, what: str) -> Any:
 
 def _pick(test: DataNode, true: Callable[[], Any], false: Callable[[], Any], what: str) -> Any:
     """Both sides, each in its branch, as one value."""
+    test = _own(test)
     recorder, sides = test.recorder, _sides(test, what)
     found = []
     for branch, make in zip(sides, (true, false), strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from gradiva.capture.recording.recorder import per_sample as for_each_sample
+from gradiva.capture.recording.free_calls import per_recorded_sample as for_each_sample
 from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.support.errors import OperatorTypeError, describe, user_location
 from gradiva.eager.types.dtypes import int32

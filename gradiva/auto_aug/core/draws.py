@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gradiva.capture.recording.recorder import per_sample as for_each_sample
+from gradiva.capture.recording.free_calls import per_recorded_sample as for_each_sample
 from gradiva.eager.types.dtypes import int32
 from gradiva.ops.random.uniform import uniform
 

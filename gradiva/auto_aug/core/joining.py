@@ -66,9 +66,9 @@ def with_mark(value: Any, drawn_at: Drawn) -> Any:
         return type(value)(with_mark(one, drawn_at) for one in value)
     # New ones: an operation may have returned what it was given.
     if type(value) is Batch:
-        return Batch(value.data, value.batch_shape, value.type, value.provenance, drawn_at)
+        return Batch.over(value.data, value.batch_shape, value.type, value.provenance, drawn_at)
     if type(value) is Tensor:
-        return Tensor(value._array, value.layout, value.provenance, drawn_at)
+        return Tensor.over(value._array, value.layout, value.provenance, drawn_at)
     return value
 
 

@@ -2,7 +2,7 @@
 
 from gradiva import operators
 from gradiva.fn._old_names import absent, old
-from gradiva.fn.experimental import decoders
+from gradiva.fn.experimental import decoders, inputs, readers
 from gradiva.ops.image.filter.dilate_erode import dilate, erode
 from gradiva.ops.image.filter.median_blur import median_blur
 from gradiva.ops.image.resize.resize import resize
@@ -24,8 +24,10 @@ __all__ = [
     "equalize",
     "erode",
     "filter",
+    "inputs",
     "median_blur",
     "peek_image_shape",
+    "readers",
     "remap",
     "resize",
     "tensor_resize",

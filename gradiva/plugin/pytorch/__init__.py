@@ -1,6 +1,10 @@
 """Torch: iterators for training loops, and functions on torch tensors as operators."""
 
-from gradiva.capture.pipeline.iterator import LastBatchPolicy
+from typing import Any
+
+from gradiva.capture.iterators.iterator import LastBatchPolicy
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.dtypes import DType
 from gradiva.plugin.pytorch import fn
 from gradiva.plugin.pytorch.function import TorchPythonFunction
 from gradiva.plugin.pytorch.iterators import (
@@ -19,3 +23,30 @@ __all__ = [
     "feed_ndarray",
     "fn",
 ]
+
+
+torch = lazy_module("torch", "torch")
+_SHARED = [
+    "bool",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+]
+"""Element types that torch has, too, under the same names."""
+
+
+def __getattr__(name: str) -> Any:
+    if name == "to_torch_type":
+        made = {DType.of(one): getattr(torch, one) for one in _SHARED if hasattr(torch, one)}
+        globals()[name] = made
+        return made
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from gradiva.adapted_function import AdaptedFunction
 from gradiva.eager.support.errors import OperatorTypeError, describe
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.op_classes import class_of
@@ -37,8 +37,8 @@ def torch_python_function(
     """
     adapted: Any = function
     if callable(function):
-        torch.from_dlpack  # noqa: B018  an error here and now, if torch is not there
-        adapted = _Adapted(function)
+        # An error here and now, if torch is not there.
+        adapted = AdaptedFunction(function, torch.from_dlpack, _to_array)
     return python_function(
         *inputs,
         function=adapted,
@@ -49,29 +49,7 @@ def torch_python_function(
     )
 
 
-class _Adapted:
-    """The user's function between NumPy arrays."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        functools.update_wrapper(self, function)
-        self.__qualname__ = getattr(function, "__qualname__", type(function).__qualname__)
-        self._function = function
-        self.prefetchable = getattr(function, "prefetchable", False)
-
-    def __call__(self, *arguments: Any) -> Any:
-        return _to_arrays(self._function(*[_to_tensors(value) for value in arguments]))
-
-
-def _to_tensors(value: Any) -> Any:
-    """A tensor for an array, a list of tensors for a list of arrays."""
-    return list(map(_to_tensors, value)) if isinstance(value, list) else torch.from_dlpack(value)
-
-
-def _to_arrays(value: Any) -> Any:
-    if value is None:
-        return None
-    if isinstance(value, tuple | list):
-        return type(value)(map(_to_arrays, value))
+def _to_array(value: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         raise OperatorTypeError(
             "the function returned the wrong thing", expected="a torch tensor", got=describe(value)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gradiva.capture.pipeline.iterator import LastBatchPolicy, PipelineIterator
+from gradiva.capture.iterators.iterator import LastBatchPolicy, PipelineIterator
+from gradiva.capture.iterators.iterator_options import IteratorTypeError, IteratorValueError
 from gradiva.capture.pipeline.pipeline import Pipeline
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, annotate_error
+from gradiva.eager.support.errors import OperatorValueError, annotate_error
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
 
@@ -155,9 +156,9 @@ def feed_ndarray(dali_tensor: Batch | Tensor, arr: torch.Tensor, cuda_stream: An
     with annotate_error("feed_ndarray"):
         given = dali_tensor.torch()
         if given.dtype != arr.dtype:
-            raise OperatorTypeError(argument="arr", expected=str(given.dtype), got=str(arr.dtype))
+            raise IteratorTypeError(argument="arr", expected=str(given.dtype), got=str(arr.dtype))
         if given.shape != arr.shape:
-            raise OperatorValueError(
+            raise IteratorValueError(
                 argument="arr", expected=str(tuple(given.shape)), got=str(tuple(arr.shape))
             )
     return arr.copy_(given)

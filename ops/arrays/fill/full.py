@@ -42,37 +42,29 @@ def full(
 
 
 full.shapes(filled_shapes)
-
-
-@full.cpu
-def _full_cpu(call: op.Call) -> None:
-    _broadcast(call, call.inputs[0], call.inputs[0].data)
-
-
-@full.gpu
-def _full_gpu(call: op.Call) -> op.Launch:
-    return _launch(call, call.inputs[0])
+full.cpu(lambda call: _broadcast(call, call.inputs[0], call.inputs[0].data))
+full.gpu(lambda call: _launch(call, call.inputs[0]))
 
 
 @full.cases
 def _full_cases() -> list[op.Case]:
     numbers = op.samples((), (), dtype=op.int32, layout="")
-    colours = op.samples((3,), (3,), layout="C")
+    colors = op.samples((3,), (3,), layout="C")
     rows = op.samples((2, 1), (3, 1), dtype=op.float16, layout="")
     shapes = np.array([[2, 3], [3, 1]], np.int32)
     return [
         op.case("scalars", numbers, shape=[2, 3]).each(lambda number: np.full((2, 3), number)),
-        op.case("a colour", colours, shape=[4, 5, 3]).each(
-            lambda colour: np.broadcast_to(colour, (4, 5, 3))
+        op.case("a color", colors, shape=[4, 5, 3]).each(
+            lambda color: np.broadcast_to(color, (4, 5, 3))
         ),
-        op.case("with layout", colours, shape=[4, 5, 3], layout="HWC").no_oracle(),
+        op.case("with layout", colors, shape=[4, 5, 3], layout="HWC").no_oracle(),
         op.case("per sample", rows, shape=shapes).equals(
             [np.broadcast_to(rows.at(i), tuple(shapes[i])) for i in range(2)]
         ),
         op.case("no shape", numbers).equals(numbers.arrays()),
         op.case("no extent", numbers, shape=[0, 2]).equals([np.empty((0, 2), np.int32)] * 2),
         op.case("empty", op.samples(layout=""), shape=[2]).equals([]),
-        op.case("no broadcast", colours, shape=[3, 4]).value_error("sample 0"),
+        op.case("no broadcast", colors, shape=[3, 4]).value_error("sample 0"),
         op.case("negative", numbers, shape=[-1]).value_error("`shape`"),
         op.case("letters", numbers, shape=[2], layout="HW").value_error("`layout`"),
     ]
@@ -104,9 +96,7 @@ def _like_cpu(call: op.Call) -> None:
     _broadcast(call, values, convert_array(values.data, call.outputs[0].data.dtype))
 
 
-@full_like.gpu
-def _like_gpu(call: op.Call) -> op.Launch:
-    return _launch(call, call.inputs[1])
+full_like.gpu(lambda call: _launch(call, call.inputs[1]))
 
 
 @full_like.cases
@@ -114,20 +104,18 @@ def _like_cases() -> list[op.Case]:
     images = op.samples((4, 5, 3), (1, 7, 3))
     plain = op.samples((2, 2), (2, 2), dtype=op.int16, layout="HW")
     sevens = op.samples((), (), dtype=op.float32, layout="", low=7.5, high=7.5)
-    colours = op.samples((3,), (3,), dtype=op.int16, layout="")
-    bytes_of = [np.clip(colours.at(i), 0, 255).astype(np.uint8) for i in range(2)]
+    colors = op.samples((3,), (3,), dtype=op.int16, layout="")
+    bytes_of = [np.clip(colors.at(i), 0, 255).astype(np.uint8) for i in range(2)]
     return [
-        op.case("scalars", images, sevens).each(
-            lambda image, *_: np.full(image.shape, 8, np.uint8)
-        ),
-        op.case("colours", images, colours).equals(
+        op.case("scalars", images, sevens).each(lambda one, *_: np.full(one.shape, 8, np.uint8)),
+        op.case("colors", images, colors).equals(
             [np.broadcast_to(bytes_of[i], images.at(i).shape) for i in range(2)]
         ),
         op.case("uniform", plain, sevens).equals([np.full((2, 2), 8, np.int16)] * 2),
         op.case("a constant", plain, np.float32(-2.5)).equals([np.full((2, 2), -3, np.int16)] * 2),
         op.case("to scalars", sevens, sevens).equals(sevens.arrays()),
         op.case("empty", op.samples(), op.samples(layout="")).equals([]),
-        op.case("no broadcast", plain, colours).value_error("sample 0"),
+        op.case("no broadcast", plain, colors).value_error("sample 0"),
         op.case("one input", plain).type_error("2 inputs"),
     ]
 
@@ -144,7 +132,7 @@ def _broadcast(call: op.Call, values: op.Batch, data: NDArray[Any]) -> None:
         whole = data[: values.batch_shape.size].reshape(spread)
     else:
         whole = None
-    source = op.Batch(data, values.batch_shape, values.type)
+    source = op.Batch.over(data, values.batch_shape, values.type)
 
     def fill(begin: int, end: int) -> None:
         if whole is not None:
@@ -174,12 +162,11 @@ def _check(values: op.BatchShape, wanted: op.BatchShape) -> tuple[op.Int64Array,
         for batch_shape in (values, wanted)
     )
     bad = ((given != goal) & (given != 1)).any(axis=1)
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            "the values do not broadcast to the shape",
-            expected=f"a shape that fits {wanted.shape(sample)}, or a scalar",
-            got=str(values.shape(sample)),
-            sample=sample,
-        )
+    op.refuse_samples(
+        bad,
+        "",
+        lambda sample: f"a shape that fits {wanted.shape(sample)}, or a scalar",
+        values.shape,
+        "the values do not broadcast to the shape",
+    )
     return given, goal

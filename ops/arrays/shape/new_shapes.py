@@ -34,10 +34,8 @@ def reshaped_type(
                 "the second input is the shape", expected="integers", got=f"dtype {given.dtype}"
             )
         if given.ndim not in (None, 1):
-            raise op.OperatorTypeError(
-                "the second input is the shape",
-                expected="1-D samples",
-                got=f"{given.ndim}-D samples",
+            raise op.wrong_type(
+                "", "1-D samples", f"{given.ndim}-D samples", "the second input is the shape"
             )
     if len(sizes) > 1:
         raise op.OperatorValueError(f"the shape is given twice, by {' and '.join(sizes)}")

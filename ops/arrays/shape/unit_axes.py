@@ -98,13 +98,9 @@ def _expand_dims_cases() -> list[op.Case]:
     return [
         op.case("first", images, axes=0).each(lambda image: image[None]),
         op.case("named", masks, axes=[2], new_axis_names="C").each(lambda mask: mask[..., None]),
-        op.case("two", masks, axes=[3, 0], new_axis_names="CF").each(
-            lambda mask: mask[None, ..., None]
-        ),
+        op.case("two", masks, axes=[3, 0], new_axis_names="CF").each(lambda m: m[None, ..., None]),
         op.case("from the end", masks, axes=[-1]).each(lambda mask: mask[..., None]).no_oracle(),
-        op.case("scalars", scalars, axes=[0, 1], new_axis_names="HW").each(
-            lambda scalar: scalar[None, None]
-        ),
+        op.case("scalars", scalars, axes=[0, 1], new_axis_names="HW").each(lambda s: s[None, None]),
         op.case("none", images, axes=[]).equals(images.arrays()),
         op.case("empty", op.samples(), axes=[0]).equals([]),
         op.case("out of range", masks, axes=[3]).value_error("`axes`"),
@@ -184,7 +180,9 @@ def _squeeze_shapes(call: op.Call) -> op.Int64Array:
     for row in different.tolist():
         dropped = _resolved(tuple(row), ndim)
         keep[np.ix_((rows == row).all(axis=1), dropped)] = False
-    bad = ~keep & (shapes != 1)
+    # Of a sample without elements any axis may go that leaves it without elements.
+    full = (np.where(keep, shapes, 1).prod(axis=1) > 0) | (shapes.prod(axis=1) > 0)
+    bad = ~keep & (shapes != 1) & full[:, None]
     if bad.any():
         sample, axis = np.argwhere(bad)[0].tolist()
         raise op.OperatorValueError(
@@ -212,12 +210,14 @@ def _squeeze_cases() -> list[op.Case]:
     images = op.samples((4, 5, 1), (1, 7, 1), (6, 2, 1))
     frames = op.samples((1, 4, 1, 3), (1, 2, 1, 3), dtype=op.float32, layout="FHWC")
     ones = op.samples((1, 1), (1, 1), dtype=op.int32, layout="HW")
+    nothing = op.samples((4, 0, 3), (2, 0, 3))
     return [
         op.case("channel", images, axes=[2]).each(lambda image: image[..., 0]),
         op.case("from the end", images, axes=-1).each(lambda image: image[..., 0]).no_oracle(),
         op.case("two", frames, axes=[2, 0]).each(lambda frame: frame[0, :, 0]),
         op.case("by name", frames, axis_names="WF").each(lambda frame: frame[0, :, 0]),
         op.case("none", frames, axes=[]).equals(frames.arrays()),
+        op.case("of no elements", nothing, axes=[0]).equals([np.zeros((0, 3), np.uint8)] * 2),
         op.case("to scalars", ones, axes=[0, 1]).each(lambda one: one[0, 0]),
         op.case("per sample", ones, axes=np.array([[0], [1]], np.int32))
         .each(lambda one: one[0])

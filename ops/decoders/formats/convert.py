@@ -1,4 +1,4 @@
-"""Colour spaces and value ranges, with the reference's arithmetic.
+"""Color spaces and value ranges, with the reference's arithmetic.
 
 Every formula here was found by measuring the reference and reproduces it bit for bit. Whole
 images pass through in strips of rows that stay in the cache; NumPy and OpenCV release the GIL in
@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.arrays import Array
 
 if TYPE_CHECKING:
     import cv2
 else:
     cv2 = lazy_module("cv2", "opencv-python-headless")
 
-Array = np.ndarray[Any, Any]
 
 OUTPUT_DTYPES = frozenset(
     np.dtype(name) for name in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
-from .convert import OUTPUT_DTYPES, Array, write_oriented, write_range, write_ycbcr
+from gradiva.eager.types.arrays import Array
+
+from .convert import OUTPUT_DTYPES, write_oriented, write_range, write_ycbcr
 from .decode_jpeg import decode_jpeg
 from .decode_opencv import decode_opencv
 from .decode_png import decode_png
@@ -16,6 +18,15 @@ from .image_info import ImageInfo
 from .probe import encoded_bytes
 
 OUTPUT_TYPES = ("RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA")
+
+
+class Decoding(TypedDict, total=False):
+    """What `decode_into` takes by name."""
+
+    output_type: str
+    adjust_orientation: bool
+    use_fast_idct: bool
+    jpeg_fancy_upsampling: bool
 
 
 def output_shape(
@@ -57,14 +68,14 @@ def decode_into(
     """
     data = encoded_bytes(data)
     check_out(out, output_shape(info, output_type, adjust_orientation))
-    colour = codec_colour(info, output_type)
+    color = codec_color(info, output_type)
     if is_direct(info, out.dtype, output_type, adjust_orientation):
-        decode_jpeg(data, info, colour, out, use_fast_idct)
+        decode_jpeg(data, info, color, out, use_fast_idct)
         return
     if info.format == "jpeg":
-        image = decode_jpeg(data, info, colour, None, use_fast_idct)
+        image = decode_jpeg(data, info, color, None, use_fast_idct)
     else:
-        image = decode_other(data, info, colour)
+        image = decode_other(data, info, color)
     orientation = info.orientation if adjust_orientation else 1
     finish(image, out, orientation, output_type == "YCbCr", info.maximum)
 
@@ -78,7 +89,7 @@ def is_direct(
     return upright and plain and dtype == np.uint8
 
 
-def codec_colour(info: ImageInfo, output_type: str) -> str:
+def codec_color(info: ImageInfo, output_type: str) -> str:
     """What to ask the codec for."""
     if output_type == "YCbCr":
         return "RGB"
@@ -89,21 +100,21 @@ def codec_colour(info: ImageInfo, output_type: str) -> str:
     return "ALL"
 
 
-def decode_other(data: Array, info: ImageInfo, colour: str) -> Array:
+def decode_other(data: Array, info: ImageInfo, color: str) -> Array:
     """Pixels (H, W, C) in stored orientation of anything but JPEG."""
     if info.format == "png":
-        return decode_png(data, info, colour)
+        return decode_png(data, info, color)
     if info.format == "tiff":
-        return decode_tiff(data, info, colour)
-    if info.format == "bmp" and colour == "ALL" and info.channels == 4:
+        return decode_tiff(data, info, color)
+    if info.format == "bmp" and color == "ALL" and info.channels == 4:
         return _bmp_with_alpha(data, info)
-    if colour == "ALL" and info.channels in (1, 3):  # files may store them in other ways
-        colour = "GRAY" if info.channels == 1 else "RGB"
-    return decode_opencv(data, info, colour)
+    if color == "ALL" and info.channels in (1, 3):  # files may store them in other ways
+        color = "GRAY" if info.channels == 1 else "RGB"
+    return decode_opencv(data, info, color)
 
 
 def _bmp_with_alpha(data: Array, info: ImageInfo) -> Array:
-    """The fourth bytes of 32-bit pixels, which OpenCV ignores, stored with the colours it reads."""
+    """The fourth bytes of 32-bit pixels, which OpenCV ignores, stored with the colors it reads."""
     rgb = decode_opencv(data, info, "RGB")
     (offset,) = struct.unpack_from("<I", data.data, 10)
     (height,) = struct.unpack_from("<i", data.data, 22)
@@ -115,7 +126,7 @@ def _bmp_with_alpha(data: Array, info: ImageInfo) -> Array:
 
 
 def finish(image: Array, out: Array, orientation: int, ycbcr: bool, maximum: int) -> None:
-    """Orientation, colour space and value range, in that order, each only where needed."""
+    """Orientation, color space and value range, in that order, each only where needed."""
     if orientation != 1:
         upright = out
         if ycbcr or image.dtype != out.dtype or maximum:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.arrays import Array
 
-from .convert import Array, cmyk_to_rgb, weighted_gray
+from .convert import cmyk_to_rgb, weighted_gray
 from .image_info import ImageInfo
 
 if TYPE_CHECKING:
@@ -26,45 +27,45 @@ _NO_HEADER = "Could not determine subsampling"
 
 
 def decode_jpeg(
-    data: Array, info: ImageInfo, colour: str, out: Array | None, fast_idct: bool
+    data: Array, info: ImageInfo, color: str, out: Array | None, fast_idct: bool
 ) -> Array:
     """Pixels in stored orientation, in ``out`` if given (uint8, C-contiguous, of that shape).
 
-    ``colour`` is RGB, BGR, GRAY or CMYK (the file's own four channels, 0 is no ink).
+    ``color`` is RGB, BGR, GRAY or CMYK (the file's own four channels, 0 is no ink).
     """
     if info.bits != 8 or "lossless" in info.coding:
         raise ValueError(f"{info.coding} JPEG with {info.bits}-bit samples is not supported")
     if info.channels == 4:
-        return _from_cmyk(data, info, colour, fast_idct)
-    return _decode(data, info, colour, out, fast_idct)
+        return _from_cmyk(data, info, color, fast_idct)
+    return _decode(data, info, color, out, fast_idct)
 
 
-def _from_cmyk(data: Array, info: ImageInfo, colour: str, fast_idct: bool) -> Array:
+def _from_cmyk(data: Array, info: ImageInfo, color: str, fast_idct: bool) -> Array:
     stored = _decode(data, info, "CMYK", None, fast_idct)
-    inverted = info.colour != "cmyk"  # nearly every file: Adobe stores 255 for no ink
-    if inverted == (colour == "CMYK"):
+    inverted = info.color != "cmyk"  # nearly every file: Adobe stores 255 for no ink
+    if inverted == (color == "CMYK"):
         stored = cv2.bitwise_not(stored)
-    if colour == "CMYK":
+    if color == "CMYK":
         return stored
     rgb = cmyk_to_rgb(stored)
-    if colour == "GRAY":
+    if color == "GRAY":
         return weighted_gray(rgb, truncate=True)
-    return rgb[..., ::-1] if colour == "BGR" else rgb
+    return rgb[..., ::-1] if color == "BGR" else rgb
 
 
-def _decode(data: Array, info: ImageInfo, colour: str, out: Array | None, fast_idct: bool) -> Array:
+def _decode(data: Array, info: ImageInfo, color: str, out: Array | None, fast_idct: bool) -> Array:
     if out is None:
-        channels = {"GRAY": 1, "CMYK": 4}.get(colour, 3)
+        channels = {"GRAY": 1, "CMYK": 4}.get(color, 3)
         out = np.empty((info.height, info.width, channels), np.uint8)
     try:
-        simplejpeg.decode_jpeg(data, colour, fast_idct, buffer=out)
+        simplejpeg.decode_jpeg(data, color, fast_idct, buffer=out)
     except ValueError as error:
-        _decode_tolerantly(data, info, colour, out, fast_idct, str(error))
+        _decode_tolerantly(data, info, color, out, fast_idct, str(error))
     return out
 
 
 def _decode_tolerantly(
-    data: Array, info: ImageInfo, colour: str, out: Array, fast_idct: bool, complaint: str
+    data: Array, info: ImageInfo, color: str, out: Array, fast_idct: bool, complaint: str
 ) -> None:
     """Take what the strict pass refused, if it is one of the flaws that the reference accepts.
 
@@ -74,29 +75,29 @@ def _decode_tolerantly(
     if _CUT in complaint:
         raise ValueError("JPEG data ends early: the file is cut")
     if _NO_HEADER in complaint:
-        _decode_by_pillow(data, info, colour, out)
+        _decode_by_pillow(data, info, color, out)
         return
     out.fill(0)  # whatever stays undecoded must not show another sample's pixels
     try:
-        simplejpeg.decode_jpeg(data, colour, fast_idct, buffer=out, strict=False)
+        simplejpeg.decode_jpeg(data, color, fast_idct, buffer=out, strict=False)
     except ValueError as error:
         raise ValueError(f"JPEG data is damaged: {str(error).split(': ', 1)[-1]}") from None
 
 
-def _decode_by_pillow(data: Array, info: ImageInfo, colour: str, out: Array) -> None:
+def _decode_by_pillow(data: Array, info: ImageInfo, color: str, out: Array) -> None:
     """Rare subsamplings (such as 4:1:0), which simplejpeg has no name for and refuses."""
     try:
         # the class itself: Image.open judges the size by rules of its own, and warns
         without_exif = data.tobytes().replace(b"Exif\0\0", bytes(6))  # it warns about damaged EXIF
         image = JpegImagePlugin.JpegImageFile(io.BytesIO(without_exif))
-        if colour == "GRAY":
+        if color == "GRAY":
             image.draft("L", image.size)  # the stored luminance, not one computed from RGB
         pixels = np.asarray(image)
     except Exception:  # noqa: BLE001  Pillow raises many types on damaged files
         raise ValueError("JPEG data is damaged or ends before its pixels") from None
-    if colour == "CMYK" and info.colour != "cmyk":
+    if color == "CMYK" and info.color != "cmyk":
         pixels = cv2.bitwise_not(pixels)  # Pillow has turned it round already
-    pixels = pixels[..., ::-1] if colour == "BGR" else pixels
+    pixels = pixels[..., ::-1] if color == "BGR" else pixels
     if pixels.size != out.size:
         raise ValueError("JPEG data is damaged: its header contradicts itself")
     np.copyto(out, pixels.reshape(out.shape))

@@ -1,7 +1,7 @@
 """PNG, BMP, PNM, WebP, JPEG 2000 and TIFF through OpenCV, which releases the GIL.
 
 The reference uses the same codecs with the same switches for all of these but TIFF, so its gray and
-its colours come out bit for bit.
+its colors come out bit for bit.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.arrays import Array
 
-from .convert import Array
 from .image_info import ImageInfo
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ def _silence() -> None:
         cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
 
 
-def decode_opencv(data: Array, info: ImageInfo, colour: str) -> Array:
-    """Pixels (H, W, C) in stored orientation and depth; ``colour``: RGB, BGR, GRAY or ALL."""
-    image = try_opencv(data, colour)
-    if image is None and colour in ("RGB", "BGR"):
-        gray = try_opencv(data, "GRAY")  # JPEG 2000 codestreams of one component refuse colour
+def decode_opencv(data: Array, info: ImageInfo, color: str) -> Array:
+    """Pixels (H, W, C) in stored orientation and depth; ``color``: RGB, BGR, GRAY or ALL."""
+    image = try_opencv(data, color)
+    if image is None and color in ("RGB", "BGR"):
+        gray = try_opencv(data, "GRAY")  # JPEG 2000 codestreams of one component refuse color
         image = None if gray is None else np.repeat(gray, 3, axis=2)
     if image is None:
         raise ValueError(f"{info.format} data is damaged or ends early: it cannot be decoded")
@@ -59,19 +59,19 @@ def decode_opencv(data: Array, info: ImageInfo, colour: str) -> Array:
     return image
 
 
-def try_opencv(data: Array, colour: str) -> Array | None:
+def try_opencv(data: Array, color: str) -> Array | None:
     """As ``decode_opencv``, with None for any failure; ALL delivers the file's own channels."""
     try:
         flags = _flags()
-        image: Array | None = cv2.imdecode(data, flags[colour])
+        image: Array | None = cv2.imdecode(data, flags[color])
         if image is None or image.size == 0:
             return None
         if image.ndim == 2:
             return image[..., np.newaxis]
-        turned = colour == "RGB" and flags["RGB"] == flags["BGR"]
-        if turned or (colour == "ALL" and image.shape[2] == 3):
+        turned = color == "RGB" and flags["RGB"] == flags["BGR"]
+        if turned or (color == "ALL" and image.shape[2] == 3):
             return cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
-        if colour == "ALL" and image.shape[2] == 4:
+        if color == "ALL" and image.shape[2] == 4:
             return cv2.cvtColor(image, cv2.COLOR_BGRA2RGBA)
         return image
     except cv2.error:

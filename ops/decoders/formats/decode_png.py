@@ -7,7 +7,8 @@ import zlib
 
 import numpy as np
 
-from .convert import Array
+from gradiva.eager.types.arrays import Array
+
 from .decode_opencv import decode_opencv
 from .image_info import ImageInfo
 
@@ -18,26 +19,26 @@ _PALETTE, _PIXELS, _END = 1, 2, 3
 _ANCILLARY = 0x20  # this bit of its name says that a decoder may skip a chunk
 
 
-def decode_png(data: Array, info: ImageInfo, colour: str) -> Array:
-    """Pixels (H, W, C); ``colour``: RGB, BGR, GRAY or ALL (2 channels for gray with alpha)."""
-    image = decode_opencv(_pixel_chunks(data, info), info, _wanted(info, colour))
-    if colour == "ALL" and info.channels == 2:
+def decode_png(data: Array, info: ImageInfo, color: str) -> Array:
+    """Pixels (H, W, C); ``color``: RGB, BGR, GRAY or ALL (2 channels for gray with alpha)."""
+    image = decode_opencv(_pixel_chunks(data, info), info, _wanted(info, color))
+    if color == "ALL" and info.channels == 2:
         return image[..., ::3]  # OpenCV widens gray to three equal channels
     return image
 
 
-def _wanted(info: ImageInfo, colour: str) -> str:
-    """A transparent colour or palette entry is not a channel: ask for the opaque picture."""
-    if colour != "ALL" or info.channels in (2, 4):
-        return colour
+def _wanted(info: ImageInfo, color: str) -> str:
+    """A transparent color or palette entry is not a channel: ask for the opaque picture."""
+    if color != "ALL" or info.channels in (2, 4):
+        return color
     return "GRAY" if info.channels == 1 else "RGB"
 
 
 def _pixel_chunks(data: Array, info: ImageInfo) -> Array:
     """``data`` itself, or a copy without the chunks that hold no pixels.
 
-    libpng prints warnings about colour profiles and other notes, and none of them changes a pixel
-    of what is asked for; nor does a transparent colour, or a palette suggested for true colour.
+    libpng prints warnings about color profiles and other notes, and none of them changes a pixel
+    of what is asked for; nor does a transparent color, or a palette suggested for true color.
     """
     view = data.data
     position, rank, stripped = 8, -1, False
@@ -46,7 +47,7 @@ def _pixel_chunks(data: Array, info: ImageInfo) -> Array:
         length, name = _next_chunk(view, position)
         end = position + 12 + length
         order = _ORDER.get(name)
-        if order is None or (order == _PALETTE and info.colour != "palette"):
+        if order is None or (order == _PALETTE and info.color != "palette"):
             if not name[0] & _ANCILLARY and order is None:
                 raise _damaged(name, position, "is of an unknown kind")
             stripped = True
@@ -65,7 +66,7 @@ def _pixel_chunks(data: Array, info: ImageInfo) -> Array:
 def _check_order(order: int, rank: int, info: ImageInfo, name: bytes, position: int) -> None:
     if order < rank or (order == rank and order != _PIXELS):
         raise _damaged(name, position, "is out of place")
-    if order == _PIXELS and rank < _PALETTE and info.colour == "palette":
+    if order == _PIXELS and rank < _PALETTE and info.color == "palette":
         raise ValueError("PNG data is damaged: it has no palette")
     if order == _END and rank < _PIXELS:
         raise ValueError("PNG data is damaged: it has no pixels")

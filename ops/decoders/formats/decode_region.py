@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from .convert import Array
+from typing import TYPE_CHECKING
+
+from gradiva.eager.types.arrays import Array
+
 from .decode import (
+    Decoding,
     check_out,
-    codec_colour,
+    codec_color,
     decode_into,
     decode_other,
     finish,
@@ -16,6 +20,9 @@ from .image_info import ImageInfo
 from .jpeg_rows import decode_jpeg_rows
 from .probe import encoded_bytes
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 Window = tuple[int, int, int, int]
 """(top, left, height, width) in pixels."""
 
@@ -24,16 +31,14 @@ _ROWS_BACKWARDS = (3, 4, 6, 7)
 _COLUMNS_BACKWARDS = (2, 3, 7, 8)
 
 
+def _asked(options: Decoding) -> tuple[str, bool, bool]:
+    """Output type, whether it is turned upright, whether the inverse DCT is fast; as by default."""
+    output_type, turned = options.get("output_type", "RGB"), options.get("adjust_orientation", True)
+    return output_type, turned, options.get("use_fast_idct", False)
+
+
 def decode_region_into(
-    data: Array,
-    info: ImageInfo,
-    window: Window,
-    out: Array,
-    *,
-    output_type: str = "RGB",
-    adjust_orientation: bool = True,
-    use_fast_idct: bool = False,
-    jpeg_fancy_upsampling: bool = False,
+    data: Array, info: ImageInfo, window: Window, out: Array, **options: Unpack[Decoding]
 ) -> None:
     """Decode the ``window`` of the image that ``decode_into`` would make, with the same bits.
 
@@ -42,44 +47,29 @@ def decode_region_into(
     other formats everything is; but only the window is turned and converted. Raises ``ValueError``
     as ``decode_into`` does.
     """
+    output_type, adjust_orientation, fast_idct = _asked(options)
     shape = output_shape(info, output_type, adjust_orientation)
     top, left, height, width = window
     if top < 0 or left < 0 or top + height > shape[0] or left + width > shape[1]:
         raise ValueError(f"window {window} leaves the image of {shape[0]} x {shape[1]} pixels")
     check_out(out, (height, width, shape[2]))
     if (height, width) == shape[:2]:
-        decode_into(
-            data,
-            info,
-            out,
-            output_type=output_type,
-            adjust_orientation=adjust_orientation,
-            use_fast_idct=use_fast_idct,
-            jpeg_fancy_upsampling=jpeg_fancy_upsampling,
-        )
+        decode_into(data, info, out, **options)
         return
     data = encoded_bytes(data)
     orientation = info.orientation if adjust_orientation else 1
     y, x, h, w = stored_window(window, info.height, info.width, orientation)
-    colour = codec_colour(info, output_type)
+    color = codec_color(info, output_type)
     if info.format == "jpeg":
-        image = decode_jpeg_rows(data, info, colour, y + h, use_fast_idct)
+        image = decode_jpeg_rows(data, info, color, y + h, fast_idct)
     else:
-        image = decode_other(data, info, colour)
+        image = decode_other(data, info, color)
     part = image[y : y + h, x : x + w]
     finish(part, out, orientation, output_type == "YCbCr", info.maximum)
 
 
 def decode_region_somewhere(
-    data: Array,
-    info: ImageInfo,
-    window: Window,
-    memory: Array,
-    *,
-    output_type: str = "RGB",
-    adjust_orientation: bool = True,
-    use_fast_idct: bool = False,
-    jpeg_fancy_upsampling: bool = False,
+    data: Array, info: ImageInfo, window: Window, memory: Array, **options: Unpack[Decoding]
 ) -> tuple[int, int]:
     """Like ``decode_region_into``, but leave the window where it comes to lie in ``memory``.
 
@@ -87,25 +77,17 @@ def decode_region_somewhere(
     which the window begins and the elements from one of its rows to the next. Raises as
     ``decode_region_into`` does.
     """
+    output_type, adjust_orientation, fast_idct = _asked(options)
     top, left, height, width = window
     channels = output_shape(info, output_type, adjust_orientation)[2]
     if is_direct(info, memory.dtype, output_type, adjust_orientation):
         pitch = info.width * channels
         whole = memory[: info.height * pitch].reshape(info.height, info.width, channels)
-        colour = codec_colour(info, output_type)
-        decode_jpeg_rows(encoded_bytes(data), info, colour, top + height, use_fast_idct, whole)
+        color = codec_color(info, output_type)
+        decode_jpeg_rows(encoded_bytes(data), info, color, top + height, fast_idct, whole)
         return (top * info.width + left) * channels, pitch
     out = memory[: height * width * channels].reshape(height, width, channels)
-    decode_region_into(
-        data,
-        info,
-        window,
-        out,
-        output_type=output_type,
-        adjust_orientation=adjust_orientation,
-        use_fast_idct=use_fast_idct,
-        jpeg_fancy_upsampling=jpeg_fancy_upsampling,
-    )
+    decode_region_into(data, info, window, out, **options)
     return 0, width * channels
 
 

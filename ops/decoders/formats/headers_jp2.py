@@ -9,7 +9,7 @@ from .image_info import ImageInfo, integer_dtype
 CODESTREAM = b"\xff\x4f\xff\x51"
 _BOX = struct.Struct(">I4s")
 _SHORT = "JPEG 2000 ends before its image header"
-_COLOURS = {1: "gray", 2: "gray+alpha", 3: "rgb", 4: "rgb+alpha"}
+_COLORS = {1: "gray", 2: "gray+alpha", 3: "rgb", 4: "rgb+alpha"}
 
 
 def read_jp2(view: memoryview) -> ImageInfo:
@@ -60,17 +60,10 @@ def _find(view: memoryview, start: int, end: int, wanted: bytes) -> tuple[int, i
 
 def _info(height: int, width: int, channels: int, depth: int) -> ImageInfo:
     bits = (depth & 0x7F) + 1
-    if channels not in _COLOURS:
+    if channels not in _COLORS:
         raise ValueError(f"JPEG 2000 with {channels} components is not supported: 1 to 4 are")
     if bits > 16 or depth & 0x80:
         raise ValueError("JPEG 2000 with signed, mixed or over 16-bit samples is not supported")
-    return ImageInfo(
-        "jpeg2000",
-        height,
-        width,
-        channels,
-        bits,
-        integer_dtype(bits),
-        colour=_COLOURS[channels],
-        maximum=(1 << bits) - 1 if 8 < bits < 16 else 0,
-    )
+    stored = height, width, channels, bits, integer_dtype(bits)
+    maximum = (1 << bits) - 1 if 8 < bits < 16 else 0
+    return ImageInfo("jpeg2000", *stored, color=_COLORS[channels], maximum=maximum)

@@ -16,8 +16,8 @@ _CODINGS = {
 }
 _HIERARCHICAL = frozenset((0xC5, 0xC6, 0xC7, 0xCD, 0xCE, 0xCF))
 _WITHOUT_LENGTH = frozenset((0x01, *range(0xD0, 0xD8)))
-_COLOURS = {1: "gray", 3: "ycbcr", 4: "cmyk inverted"}
-_NO_ADOBE, _YCCK = -1, 2  # values of the colour transform in Adobe's segment
+_COLORS = {1: "gray", 3: "ycbcr", 4: "cmyk inverted"}
+_NO_ADOBE, _YCCK = -1, 2  # values of the color transform in Adobe's segment
 _EXIF = b"Exif\0\0"
 _SHORT = "JPEG ends before its frame header"
 
@@ -70,11 +70,11 @@ def _frame(
     height = view[start + 1] << 8 | view[start + 2]
     width = view[start + 3] << 8 | view[start + 4]
     channels = view[start + 5]
-    if channels not in _COLOURS or length != 8 + 3 * channels:
+    if channels not in _COLORS or length != 8 + 3 * channels:
         raise ValueError(f"JPEG frame header is damaged: {channels} components in {length} bytes")
     view[start + length - 3]  # the component table must be there too
-    colour = _COLOURS[channels]
+    color = _COLORS[channels]
     if channels == 4 and transform in (_NO_ADOBE, _YCCK):
-        colour = "cmyk" if transform == _NO_ADOBE else "ycck"
+        color = "cmyk" if transform == _NO_ADOBE else "ycck"
     dtype = UINT8 if bits <= 8 else UINT16
-    return ImageInfo("jpeg", height, width, channels, bits, dtype, orientation, colour, coding)
+    return ImageInfo("jpeg", height, width, channels, bits, dtype, orientation, color, coding)

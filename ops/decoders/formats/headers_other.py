@@ -6,7 +6,7 @@ import re
 import struct
 
 from .headers_tiff import exif_orientation
-from .image_info import ImageInfo, integer_dtype
+from .image_info import UINT8, ImageInfo, integer_dtype
 
 _GAP = rb"(?:\s|#[^\r\n]*[\r\n])+"
 _PNM_SIZE = re.compile(rb"P[1-6]" + _GAP + rb"(\d{1,9})" + _GAP + rb"(\d{1,9})(?=[\s#])")
@@ -20,32 +20,26 @@ def read_bmp(view: memoryview) -> ImageInfo:
         (size,) = struct.unpack_from("<I", view, 14)
         if size == 12:
             width, height, _, bits = struct.unpack_from("<HHHH", view, 18)
-            compression, colours = 0, 0
+            compression, colors = 0, 0
         elif size >= 40:
             width, height, _, bits, compression = struct.unpack_from("<iiHHI", view, 18)
-            (colours,) = struct.unpack_from("<I", view, 46)
+            (colors,) = struct.unpack_from("<I", view, 46)
         else:
             raise ValueError(f"BMP header is damaged: it claims {size} bytes")
     except struct.error:
         raise ValueError("BMP ends inside its header") from None
     if bits not in (1, 4, 8, 16, 24, 32):
         raise ValueError(f"BMP with {bits} bits in a pixel is not supported")
-    channels, colour = _bmp_colour(view, bits, size, colours)
-    return ImageInfo(
-        "bmp",
-        abs(height),
-        width,
-        channels,
-        colour=colour,
-        coding="compressed" if compression in (1, 2) else "",
-    )
+    channels, color = _bmp_color(view, bits, size, colors)
+    coding = "compressed" if compression in (1, 2) else ""
+    return ImageInfo("bmp", abs(height), width, channels, color=color, coding=coding)
 
 
-def _bmp_colour(view: memoryview, bits: int, size: int, colours: int) -> tuple[int, str]:
+def _bmp_color(view: memoryview, bits: int, size: int, colors: int) -> tuple[int, str]:
     if bits > 8:
         return (4, "rgb+alpha") if bits == 32 else (3, "rgb")
     step = 3 if size == 12 else 4
-    count = min(colours or 1 << bits, 256)
+    count = min(colors or 1 << bits, 256)
     palette = bytes(view[14 + size : 14 + size + step * count])
     gray = palette[0::step] == palette[1::step] == palette[2::step]
     return (1, "gray") if gray else (3, "palette")
@@ -65,17 +59,9 @@ def read_pnm(view: memoryview) -> ImageInfo:
             raise ValueError("PNM header is damaged or cut: no maximum from 1 to 65535 found")
     channels = 3 if kind in b"36" else 1
     bits = maximum.bit_length()
-    return ImageInfo(
-        "pnm",
-        int(size[2]),
-        int(size[1]),
-        channels,
-        bits,
-        integer_dtype(bits),
-        colour="rgb" if channels == 3 else "gray",
-        coding="ascii" if kind in b"123" else "",
-        maximum=maximum if 255 < maximum < 65535 else 0,
-    )
+    color, coding = "rgb" if channels == 3 else "gray", "ascii" if kind in b"123" else ""
+    stored = int(size[2]), int(size[1]), channels, bits, integer_dtype(bits), 1, color, coding
+    return ImageInfo("pnm", *stored, maximum if 255 < maximum < 65535 else 0)
 
 
 def read_webp(view: memoryview) -> ImageInfo:
@@ -106,15 +92,8 @@ def read_webp(view: memoryview) -> ImageInfo:
 def _webp(
     width: int, height: int, *, alpha: bool, orientation: int = 1, coding: str = ""
 ) -> ImageInfo:
-    return ImageInfo(
-        "webp",
-        height,
-        width,
-        4 if alpha else 3,
-        orientation=orientation,
-        colour="rgb+alpha" if alpha else "rgb",
-        coding=coding,
-    )
+    channels, color = (4, "rgb+alpha") if alpha else (3, "rgb")
+    return ImageInfo("webp", height, width, channels, 8, UINT8, orientation, color, coding)
 
 
 def _webp_orientation(view: memoryview) -> int:

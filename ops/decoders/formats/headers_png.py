@@ -7,7 +7,7 @@ import struct
 from .headers_tiff import exif_orientation
 from .image_info import ImageInfo, integer_dtype
 
-_COLOURS = {
+_COLORS = {
     0: (1, "gray"),
     2: (3, "rgb"),
     3: (3, "palette"),
@@ -25,20 +25,11 @@ def read_png(view: memoryview) -> ImageInfo:
     if bytes(view[12:16]) != b"IHDR":
         raise ValueError("PNG does not begin with an image header")
     width, height, bits, kind, _, _, interlace = _HEADER.unpack_from(view, 16)
-    if kind not in _COLOURS or bits not in (1, 2, 4, 8, 16):
-        raise ValueError(f"PNG header is damaged: colour type {kind} with {bits} bits")
-    channels, colour = _COLOURS[kind]
-    return ImageInfo(
-        "png",
-        height,
-        width,
-        channels,
-        bits,
-        integer_dtype(bits),
-        _orientation(view),
-        colour,
-        "interlaced" if interlace else "",
-    )
+    if kind not in _COLORS or bits not in (1, 2, 4, 8, 16):
+        raise ValueError(f"PNG header is damaged: color type {kind} with {bits} bits")
+    channels, color = _COLORS[kind]
+    stored = height, width, channels, bits, integer_dtype(bits), _orientation(view)
+    return ImageInfo("png", *stored, color, "interlaced" if interlace else "")
 
 
 def _orientation(view: memoryview) -> int:

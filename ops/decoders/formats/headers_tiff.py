@@ -11,33 +11,12 @@ from typing import Literal
 from .image_info import FLOAT32, ImageInfo, TiffNotes, integer_dtype
 
 # Tag numbers of the TIFF 6.0 specification.
-_WIDTH, _HEIGHT, _BITS, _COMPRESSION, _PHOTOMETRIC, _ORIENTATION = 256, 257, 258, 259, 262, 274
-_STRIPS, _STRIP_BYTES, _TILES, _TILE_BYTES = 273, 279, 324, 325
-_SAMPLES, _PLANAR, _COLOUR_MAP, _EXTRA_SAMPLES, _SAMPLE_FORMAT = 277, 284, 320, 338, 339
-_ROWS_PER_STRIP, _PREDICTOR, _TILE_WIDTH, _TILE_HEIGHT = 278, 317, 322, 323
-_KEPT = frozenset(
-    (
-        _WIDTH,
-        _HEIGHT,
-        _BITS,
-        _COMPRESSION,
-        _PHOTOMETRIC,
-        _ORIENTATION,
-        _STRIPS,
-        _STRIP_BYTES,
-        _TILES,
-        _TILE_BYTES,
-        _SAMPLES,
-        _PLANAR,
-        _COLOUR_MAP,
-        _EXTRA_SAMPLES,
-        _SAMPLE_FORMAT,
-        _ROWS_PER_STRIP,
-        _PREDICTOR,
-        _TILE_WIDTH,
-        _TILE_HEIGHT,
-    )
-)
+_LAYOUT = _WIDTH, _HEIGHT, _BITS, _COMPRESSION, _PHOTOMETRIC = 256, 257, 258, 259, 262
+_PLACES = _STRIPS, _STRIP_BYTES, _TILES, _TILE_BYTES = 273, 279, 324, 325
+_PIXELS = _SAMPLES, _PLANAR, _COLOR_MAP, _EXTRA_SAMPLES, _SAMPLE_FORMAT = 277, 284, 320, 338, 339
+_ROWS_PER_STRIP, _PREDICTOR, _TILE_WIDTH, _TILE_HEIGHT = _SIZES = 278, 317, 322, 323
+_ORIENTATION = 274
+_KEPT = frozenset((*_LAYOUT, *_PLACES, *_PIXELS, *_SIZES, _ORIENTATION))
 _CODES = {1: "B", 3: "H", 4: "I", 6: "b", 8: "h", 9: "i", 16: "Q"}
 _BLACK_IS_ZERO, _PALETTE, _CMYK = 1, 3, 5
 _MOST_VALUES = 3 * 2**16
@@ -141,9 +120,9 @@ def _image(tags: Tags) -> ImageInfo:
     _check_samples(samples, bits, first(_SAMPLE_FORMAT, 1))
     palette = photometric == _PALETTE and samples == 1 and not is_float
     cmyk = photometric == _CMYK and samples == 4
-    colour = "palette" if palette else "cmyk" if cmyk else _colour(samples)
+    color = "palette" if palette else "cmyk" if cmyk else _color(samples)
     orientation = first(_ORIENTATION, 1)
-    indexed = tags.all(_COLOUR_MAP) if palette and bits <= 8 else ()
+    indexed = tags.all(_COLOR_MAP) if palette and bits <= 8 else ()
     if indexed and len(indexed) != 3 << bits:
         raise ValueError(f"TIFF palette has {len(indexed)} entries where {3 << bits} are needed")
     planar = first(_PLANAR, 1) == 2
@@ -158,7 +137,7 @@ def _image(tags: Tags) -> ImageInfo:
         bits,
         dtype,
         orientation if 1 <= orientation <= 8 else 1,
-        colour,
+        color,
         tiff=TiffNotes(
             _patches(tags, bool(indexed)), indexed, _data_end(tags), by_samples, integer_gray
         ),
@@ -186,7 +165,7 @@ def _check_samples(samples: int, bits: int, sample_format: int) -> None:
         raise ValueError(f"TIFF with samples of {bits} bits is not supported: 1, 2, 4, 8, 16 are")
 
 
-def _colour(samples: int) -> str:
+def _color(samples: int) -> str:
     return ("gray", "gray+alpha", "rgb", "rgb+alpha")[samples - 1] if samples <= 4 else "channels"
 
 

@@ -20,13 +20,13 @@ class TiffNotes:
     """What the TIFF decoder needs beyond the common facts.
 
     ``patches`` are (byte offset, replacement) pairs: the values of the tags for orientation and
-    alpha are neutralised in a copy of the file, because libtiff would apply them itself and differs
+    alpha are neutralized in a copy of the file, because libtiff would apply them itself and differs
     from the rules here (it premultiplies by alpha, and turns the image).
     """
 
     patches: tuple[tuple[int, bytes], ...] = ()
     palette: tuple[int, ...] = ()
-    """The colour map, all reds, then greens, then blues; empty if the image has none."""
+    """The color map, all reds, then greens, then blues; empty if the image has none."""
     data_end: int = 0
     """The byte behind the last strip or tile."""
     by_samples: bool = False
@@ -40,7 +40,7 @@ class ImageInfo:
     """The header of an encoded image.
 
     ``height`` and ``width`` are as stored, before the orientation is applied; ``channels`` counts
-    what ``ANY_DATA`` delivers (3 for a palette). ``colour`` is one of gray, gray+alpha, rgb,
+    what ``ANY_DATA`` delivers (3 for a palette). ``color`` is one of gray, gray+alpha, rgb,
     rgb+alpha, palette, ycbcr, cmyk, cmyk inverted (255 is no ink), ycck (also inverted), channels
     (more than four).
     ``coding`` names how the image is stored where that matters (baseline, progressive, lossless,
@@ -54,7 +54,7 @@ class ImageInfo:
     bits: int = 8
     dtype: np.dtype[Any] = UINT8
     orientation: int = 1
-    colour: str = "rgb"
+    color: str = "rgb"
     coding: str = ""
     maximum: int = 0
     """The sample value that means white, where it is not the largest of ``dtype``; else 0."""

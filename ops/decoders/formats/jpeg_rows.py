@@ -18,8 +18,8 @@ import numpy as np
 
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.arrays import Array
 
-from .convert import Array
 from .decode_jpeg import decode_jpeg
 from .image_info import ImageInfo
 
@@ -45,29 +45,29 @@ class Frame(NamedTuple):
 def decode_jpeg_rows(
     data: Array,
     info: ImageInfo,
-    colour: str,
+    color: str,
     rows: int,
     fast_idct: bool,
     memory: Array | None = None,
 ) -> Array:
     """Pixels in stored orientation: the whole image, or its first rows, at least `rows` of them.
 
-    ``colour`` as in ``decode_jpeg``, whose errors it raises. They are in ``memory`` if it is given,
+    ``color`` as in ``decode_jpeg``, whose errors it raises. They are in ``memory`` if it is given,
     uint8 of the whole image's shape (then the file has 8 bits and 1 or 3 channels); else it is
     leased from the pool.
     """
     if info.bits == 8 and info.channels in (1, 3):
-        channels = 1 if colour == "GRAY" else 3
+        channels = 1 if color == "GRAY" else 3
         whole = _memory(info, channels) if memory is None else memory
         frame = shortenable(data.data, info)
         if frame is not None:
             height = rows + 2 * frame.rows
             if height <= info.height - info.height // 16:  # else nothing is saved
                 upper = whole[:height]
-                if _decode_shortened(data, frame.position, colour, upper, fast_idct):
+                if _decode_shortened(data, frame.position, color, upper, fast_idct):
                     return upper
-        return decode_jpeg(data, info, colour, whole, fast_idct)
-    return decode_jpeg(data, info, colour, memory, fast_idct)
+        return decode_jpeg(data, info, color, whole, fast_idct)
+    return decode_jpeg(data, info, color, memory, fast_idct)
 
 
 def _memory(info: ImageInfo, channels: int) -> Array:
@@ -76,13 +76,13 @@ def _memory(info: ImageInfo, channels: int) -> Array:
     return allocate(info.height * info.width * channels, np.dtype(np.uint8)).reshape(shape)
 
 
-def _decode_shortened(data: Array, position: int, colour: str, out: Array, fast_idct: bool) -> bool:
+def _decode_shortened(data: Array, position: int, color: str, out: Array, fast_idct: bool) -> bool:
     """Whether `out`, of fewer rows than the image, was filled."""
     copy = data.copy()
     copy[position] = len(out) >> 8
     copy[position + 1] = len(out) & 0xFF
     try:
-        simplejpeg.decode_jpeg(copy, colour, fast_idct, buffer=out)
+        simplejpeg.decode_jpeg(copy, color, fast_idct, buffer=out)
     except ValueError as error:
         return str(error).endswith(_SKIPPED)
     return True

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from .convert import Array
+from gradiva.eager.types.arrays import Array
+
 from .headers_tiff import read_tags
 from .image_info import ImageInfo
 

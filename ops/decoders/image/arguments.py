@@ -6,6 +6,7 @@ from typing import TypedDict
 
 from gradiva.eager import extension as op
 from gradiva.ops.image.crop.crop_window import CropWindow
+from gradiva.ops.indexing.slice_region import SliceRegion
 
 
 @op.argument_group(
@@ -95,6 +96,10 @@ class RandomlyDecoded(Pixels, OnGpu, Preallocated, Replacement, op.Sampled, tota
 
 class Decoded(Pixels, OnGpu, Preallocated, Replacement, op.Common, total=False):
     """What all decoders of images take."""
+
+
+class SlicedImage(SliceRegion, Decoded, total=False):
+    """What `decoders.image_slice` takes."""
 
 
 class DecodedWindow(CropWindow, Decoded, total=False):

@@ -11,7 +11,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Decode
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.ops.decoders.formats.decode import codec_colour, decode_into, is_direct, output_shape
+from gradiva.ops.decoders.formats.decode import codec_color, decode_into, is_direct, output_shape
 from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
 from gradiva.ops.decoders.formats.image_info import ImageInfo
 from gradiva.ops.decoders.formats.probe import probe
@@ -88,9 +88,7 @@ def decoded_type(input: op.SampleType, dtype: Any) -> op.SampleType:
     op.require_dtype(input, (op.uint8,), "encoded data")
     op.require_ndim(input, (1,), "encoded data")
     if dtype not in _DTYPES:
-        raise op.OperatorTypeError(
-            argument="dtype", expected=", ".join(d.name for d in _DTYPES), got=str(dtype)
-        )
+        raise op.wrong_type("dtype", ", ".join(d.name for d in _DTYPES), dtype)
     chosen: op.DType = dtype
     return op.SampleType(chosen, 3, "HWC", input.device)
 
@@ -114,8 +112,8 @@ def headers(call: op.Call) -> list[ImageInfo]:
 def whole_images(call: op.Call) -> DecodePlan:
     """The plan for whole images, with their shapes HWC, (N, 3)."""
     infos = headers(call)
-    colour, turn = op.ImageType(call["output_type"]).name, call["adjust_orientation"]
-    shapes = [output_shape(info, colour, turn) for info in infos]
+    color, turn = op.ImageType(call["output_type"]).name, call["adjust_orientation"]
+    shapes = [output_shape(info, color, turn) for info in infos]
     return DecodePlan(np.array(shapes, np.int64).reshape(call.size, 3), infos)
 
 
@@ -136,23 +134,23 @@ def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
     encoded = call.inputs[0].arrays()
     infos = DecodePlan.of(call).infos
     options = decode_options(call)
-    colour, turn = options["output_type"], options["adjust_orientation"]
+    color, turn = options["output_type"], options["adjust_orientation"]
     dtype = call.types[0].dtype
     assert dtype is not None
-    # Most files go straight to the codec, whose name for the colour is all that it asks.
+    # Most files go straight to the codec, whose name for the color is all that it asks.
     direct = [
-        codec_colour(info, colour) if is_direct(info, dtype.numpy, colour, turn) else None
+        codec_color(info, color) if is_direct(info, dtype.numpy, color, turn) else None
         for info in infos
     ]
     fast: bool = options["use_fast_idct"]
 
     def decode(sample: int, out: Any) -> None:
-        colour = direct[sample]
+        color = direct[sample]
         try:
-            if colour is None:
+            if color is None:
                 decode_into(encoded[sample], infos[sample], out, **options)
             else:
-                decode_jpeg(encoded[sample], infos[sample], colour, out, fast)
+                decode_jpeg(encoded[sample], infos[sample], color, out, fast)
         except ValueError as error:
             raise op.SampleDataError(str(error), sample=sample) from None
 
@@ -165,7 +163,7 @@ image.mixed_gpu(decode_on_gpu)
 
 
 def picture(height: int, width: int) -> np.ndarray[Any, Any]:
-    """A smooth colour picture, for examples."""
+    """A smooth color picture, for examples."""
     y, x = np.mgrid[0:height, 0:width] / max(height, width)
     return np.stack([255 * x, 255 * y, 128 + 100 * np.sin(9 * x * y)], -1).astype(np.uint8)
 
@@ -203,13 +201,11 @@ def _cases() -> list[op.Case]:
         ),
         op.case("uint16", lossless, dtype=op.uint16).equals([p * np.uint16(257) for p in pictures]),
         op.case("empty", nothing).equals([]),
-        op.case("cut short", cut).raising(op.OperatorRuntimeError, "sample 1"),
-        op.case("no image", op.batch([np.arange(99, dtype=np.uint8)])).raising(
-            op.OperatorRuntimeError, "unknown image format"
+        op.case("cut short", cut).runtime_error("sample 1"),
+        op.case("no image", op.batch([np.arange(99, dtype=np.uint8)])).runtime_error(
+            "unknown image format"
         ),
-        op.case("no bytes", op.batch([np.empty(0, np.uint8)])).raising(
-            op.OperatorRuntimeError, "empty file"
-        ),
+        op.case("no bytes", op.batch([np.empty(0, np.uint8)])).runtime_error("empty file"),
         op.case("not encoded", op.batch([pictures[0]])).type_error("axes"),
     ]
 

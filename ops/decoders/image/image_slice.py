@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.ops.indexing.slice_region import check_region, slice_region
+from gradiva.ops.indexing.slice_region import SliceRegion, check_region, slice_region
 
-from .arguments import DECODING, Decoded
+from .arguments import DECODING, SlicedImage
 from .gpu import decode_on_gpu
 from .image import decoded_type, encode, picture, whole_images
 from .plan import DecodePlan
@@ -20,45 +20,22 @@ from .region import place_windows, region
     formerly=("experimental.decoders.image_slice", "image_decoder_slice"),
     inputs=(1, 3),
 )
-@op.takes(..., *DECODING)
+@op.takes(SliceRegion, *DECODING)
 def image_slice(
     input: op.SampleType,
     anchor: op.SampleType | op.Value | None = None,
     extent: op.SampleType | op.Value | None = None,
     /,
-    *,
-    start: op.IntsArg | None = None,
-    end: op.IntsArg | None = None,
-    shape: op.IntsArg | None = None,
-    rel_start: op.FloatsArg | None = None,
-    rel_end: op.FloatsArg | None = None,
-    rel_shape: op.FloatsArg | None = None,
-    axes: op.IntsArg | None = None,
-    axis_names: str | None = None,
-    normalized_anchor: bool = True,
-    normalized_shape: bool = True,
-    **options: op.Unpack[Decoded],
+    **options: op.Unpack[SlicedImage],
 ) -> op.SampleType:
     """Decode a region of each image: the bits of a slice after `decoders.image`, sooner.
-
-    The region is given by two more inputs or by arguments, with a number for each of the axes.
 
     Both ends of the region are rounded to pixels, half up. It may differ per sample, but not
     axis_names, normalized_anchor and normalized_shape.
 
     Args:
         input: the bytes of one file per sample: uint8, 1-D; the formats of `decoders.image`.
-        anchor, extent: the region's low end and its shape, 1-D. Integers are pixels. Floats are
-            fractions of the image, or pixels where normalized_anchor, normalized_shape are False.
-        start, rel_start: the low end, in pixels or as fractions; 0 if neither is given.
-        end, rel_end: the high end, not included.
-        shape, rel_shape: the extent in its place. The end of the image if none is given. One number
-            stands for all axes.
-        axes: which axes the numbers are about, 0 (height) and 1 (width), or -2 and -1; (1, 0) by
-            default: x before y.
-        axis_names: their letters in its place, "WH" by default. Other axes stay whole.
-        normalized_anchor: whether floats in `anchor` are fractions of the extents.
-        normalized_shape: whether floats in `extent` are fractions of the extents.
+        axes: 0 is the height of the upright image, 1 the width; (1, 0) by default.
         adjust_orientation: the window is in the upright image.
 
     Returns:
@@ -69,9 +46,7 @@ def image_slice(
             image.
         OperatorRuntimeError: for data that cannot be decoded.
     """
-    given = {"start": start, "end": end, "shape": shape}
-    relative = {"rel_start": rel_start, "rel_end": rel_end, "rel_shape": rel_shape}
-    check_region(anchor, extent, {**given, **relative}, axes, axis_names)
+    check_region(anchor, extent, options)
     return decoded_type(input, options["dtype"])
 
 

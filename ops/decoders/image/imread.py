@@ -43,9 +43,7 @@ def imread(
         try:
             names = [_name(path) for path in paths]
         except TypeError:
-            raise op.OperatorTypeError(
-                argument="filepaths", expected="a path or several", got=op.describe(filepaths)
-            ) from None
+            raise op.wrong_type("filepaths", "a path or several", op.describe(filepaths)) from None
         where = op.Provenance(np.arange(len(names), dtype=np.int64), names)
         if continues_on_error(options):
             refuse_single(options, single)
@@ -68,9 +66,7 @@ def _name(path: Any) -> str:
     array: Any = np.asarray(path) if isinstance(path, op.Tensor) else path
     name = os.fsdecode(array.tobytes() if _is_text(array) else os.fspath(array))
     if "\0" in name:
-        raise op.OperatorValueError(
-            argument="filepaths", expected="paths without a NUL character", got=op.describe(name)
-        )
+        raise op.wrong_value("filepaths", "paths without a NUL character", op.describe(name))
     return name
 
 

@@ -44,23 +44,19 @@ def peek_image_shape(
     op.require_dtype(input, (op.uint8,), "encoded data")
     op.require_ndim(input, (1,), "encoded data")
     if dtype not in _DTYPES:
-        raise op.OperatorTypeError(
-            argument="dtype", expected=", ".join(d.name for d in _DTYPES), got=str(dtype)
-        )
+        raise op.wrong_type("dtype", ", ".join(d.name for d in _DTYPES), dtype)
     chosen: op.DType = dtype  # type: ignore[assignment]  # one of the above
     return op.SampleType(chosen, 1, "", input.device)
 
 
-@peek_image_shape.shapes
-def _shapes(call: op.Call) -> op.BatchShape:
-    return op.BatchShape.equal(call.size, (3,))
+peek_image_shape.shapes(lambda call: op.BatchShape.equal(call.size, (3,)))
 
 
 @peek_image_shape.cpu
 def _cpu(call: op.Call) -> None:
-    colour = op.ImageType(call["image_type"]).name
+    color = op.ImageType(call["image_type"]).name
     turn = call["adjust_orientation"]
-    rows = [output_shape(info, colour, turn) for info in headers(call)]
+    rows = [output_shape(info, color, turn) for info in headers(call)]
     call.outputs[0].as_array()[:] = rows
 
 
@@ -77,7 +73,5 @@ def _cases() -> list[op.Case]:
         .equals([rgb[0], np.array([5, 9, 1])])
         .no_oracle(),
         op.case("empty", op.batch(np.empty((0, 1), np.uint8))).equals([]),
-        op.case("no image", op.batch([np.zeros(20, np.uint8)])).raising(
-            op.OperatorRuntimeError, "sample 0"
-        ),
+        op.case("no image", op.batch([np.zeros(20, np.uint8)])).runtime_error("sample 0"),
     ]

@@ -1,4 +1,4 @@
-// What is left to do for a decoded JPEG: its window is cut and turned upright, its colours become
+// What is left to do for a decoded JPEG: its window is cut and turned upright, its colors become
 // those that were asked for, its values those of the result's type. All as the CPU decoder does it
 // (ops/decoders/formats). A thread makes a pixel.
 struct Picture {
@@ -8,12 +8,12 @@ struct Picture {
     i64 plane;        // bytes from one channel to the next
     u32 width, pixels;
     u32 channels, made;
-    u32 inks, colour;
+    u32 inks, color;
 };
 
 // `inks`: what the channels of a file with four of them need.
 constexpr u32 FROM_YCCK = 1, INVERTED = 2, TO_RGB = 4;
-// `colour`: what RGB becomes then.
+// `color`: what RGB becomes then.
 constexpr u32 SWAPPED = 1, GRAY = 2, YCBCR = 3;
 
 DEVICE i32 within_byte(i32 value) { return value < 0 ? 0 : value > 255 ? 255 : value; }
@@ -59,7 +59,7 @@ KERNEL(finish)(
         if (picture.inks & TO_RGB)
             for (int c = 0; c < 3; c++) v[c] = v[c] * v[3] / 255;
         Target* to = target + picture.target + i64(pixel) * picture.made;
-        if (picture.colour == YCBCR) {
+        if (picture.color == YCBCR) {
             const f32 red = f32(v[0]), green = f32(v[1]), blue = f32(v[2]);
             for (int c = 0; c < 3; c++) {
                 const f32* w = weights + 4 * c;
@@ -70,12 +70,12 @@ KERNEL(finish)(
             }
             continue;
         }
-        if (picture.colour == GRAY) {
+        if (picture.color == GRAY) {
             f32 gray = f32(v[0]) * 0.299f;
             gray += f32(v[1]) * 0.587f;
             gray += f32(v[2]) * 0.114f;
             v[0] = i32(gray);
-        } else if (picture.colour == SWAPPED) {
+        } else if (picture.color == SWAPPED) {
             const i32 red = v[0];
             v[0] = v[2];
             v[2] = red;

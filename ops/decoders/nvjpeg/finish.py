@@ -1,4 +1,4 @@
-"""The launch that finishes decoded JPEGs: window, orientation, colours, values."""
+"""The launch that finishes decoded JPEGs: window, orientation, colors, values."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .job import WHOLE, Job
 
 _KERNEL: Final = op.CudaKernel("finish", (Path(__file__).with_name("finish.cuh"),), registers=48)
 _FROM_YCCK, _INVERTED, _TO_RGB = 1, 2, 4
-_COLOURS: Final = {"BGR": 1, "GRAY": 2, "YCbCr": 3}
+_COLORS: Final = {"BGR": 1, "GRAY": 2, "YCbCr": 3}
 _PICTURE: Final = np.dtype(
     [(name, np.int64) for name in ("source", "target", "row", "column", "plane")]
-    + [(name, np.uint32) for name in ("width", "pixels", "channels", "made", "inks", "colour")]
+    + [(name, np.uint32) for name in ("width", "pixels", "channels", "made", "inks", "color")]
 )
 """The struct `Picture` of finish.cuh."""
 
@@ -59,21 +59,10 @@ def finish_launch(
     shapes, offsets = target.batch_shape.shapes, target.batch_shape.offsets
     for number, (job, start, part) in enumerate(jobs):
         source, row, column, plane, channels = _place(job, part, adjust_orientation)
-        inks, colour = _colour(job, output_type)
+        inks, color = _color(job, output_type)
         height, width, made = shapes[job.index]
-        rows[number] = (
-            start + source,
-            offsets[job.index],
-            row,
-            column,
-            plane,
-            width,
-            height * width,
-            channels,
-            made,
-            inks,
-            colour,
-        )
+        places = start + source, offsets[job.index], row, column, plane
+        rows[number] = (*places, width, height * width, channels, made, inks, color)
     dtype = target.data.dtype
     unit = _KERNEL.unit({"Target": op.type_name(dtype)})
     blocks = op.blocks_of(rows["pixels"].astype(np.int64))
@@ -106,18 +95,18 @@ def _place(job: Job, part: Window, turned: bool) -> tuple[int, int, int, int, in
     )
 
 
-def _colour(job: Job, output_type: str) -> tuple[int, int]:
+def _color(job: Job, output_type: str) -> tuple[int, int]:
     """What the kernel does to inks, and to RGB."""
     if job.output != Output.UNCHANGED:
-        return 0, _COLOURS["YCbCr"] if output_type == "YCbCr" else 0
+        return 0, _COLORS["YCbCr"] if output_type == "YCbCr" else 0
     info, inks = job.frame.info, 0
     if info.channels == 4:
         keeps = output_type == "ANY_DATA"
-        inks = _FROM_YCCK if info.colour == "ycck" else 0
+        inks = _FROM_YCCK if info.color == "ycck" else 0
         # The CPU's rule: `cmyk` stores 0 for no ink, the others 255, which RGB is made of.
-        inks |= _INVERTED if (info.colour != "cmyk") == keeps else 0
+        inks |= _INVERTED if (info.color != "cmyk") == keeps else 0
         inks |= 0 if keeps else _TO_RGB
-    return inks, _COLOURS.get(output_type, 0)
+    return inks, _COLORS.get(output_type, 0)
 
 
 @lru_cache(maxsize=8)

@@ -37,7 +37,7 @@ _SIGNED = 512
 class JpegFrame:
     """The headers of a JPEG down to its first scan.
 
-    info: what the CPU's reader found: size, bits, coding, orientation, colour.
+    info: what the CPU's reader found: size, bits, coding, orientation, color.
     factors: (horizontal, vertical) sampling factor of each component.
     subsampling: their class; UNKNOWN for what has no name. plain_factors: they are as small as they
         can be for this class.
@@ -115,17 +115,8 @@ def _read(view: memoryview, info: ImageInfo) -> JpegFrame:
     stored_rgb = (
         info.channels == 3 and not jfif and (transform == 0 or (transform < 0 and names == b"RGB"))
     )
-    return JpegFrame(
-        info,
-        tuple(factors),
-        subsampling,
-        plain,
-        stored_rgb,
-        restart,
-        interleaved,
-        problem,
-        _share(view),
-    )
+    sampling = tuple(factors), subsampling, plain
+    return JpegFrame(info, *sampling, stored_rgb, restart, interleaved, problem, _share(view))
 
 
 def _segments(view: memoryview) -> Iterator[tuple[int, int, int]]:

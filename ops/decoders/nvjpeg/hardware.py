@@ -71,16 +71,8 @@ class HardwareDecoder:
                 return None
             decoder = HardwareDecoder(owned, handle, engines.value)
             if batch_size > 0 and width > 0 and height > 0:
-                library(
-                    "nvjpegDecodeBatchedPreAllocate",
-                    handle,
-                    decoder._state,
-                    batch_size,
-                    width,
-                    height,
-                    Subsampling.CSS_444,
-                    Output.RGBI,
-                )
+                most = batch_size, width, height, Subsampling.CSS_444, Output.RGBI
+                library("nvjpegDecodeBatchedPreAllocate", handle, decoder._state, *most)
         except BaseException:
             owned.close()
             raise
@@ -153,16 +145,8 @@ class HardwareDecoder:
         self._held = (list(jobs), sources, lengths, destinations, parameters)
         self.used = True
         try:
-            call(
-                "nvjpegDecodeBatchedEx",
-                handle,
-                self._state,
-                sources.ctypes.data,
-                lengths.ctypes.data,
-                destinations.ctypes.data,
-                parameters.ctypes.data,
-                self.stream,
-            )
+            tables = (one.ctypes.data for one in (sources, lengths, destinations, parameters))
+            call("nvjpegDecodeBatchedEx", handle, self._state, *tables, self.stream)
         finally:
             # After a failure, too: a part of the batch may be under way.
             self._runtime.record(self.event, self.stream)

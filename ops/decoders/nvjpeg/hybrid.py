@@ -112,17 +112,9 @@ class HybridWorker:
         self._held = job
         self.used = True
         try:
-            call(
-                "nvjpegDecodeJpegTransferToDevice", handle, decoder, state, page.stream, self.stream
-            )
-            call(
-                "nvjpegDecodeJpegDevice",
-                handle,
-                decoder,
-                state,
-                job.destination.ctypes.data,
-                self.stream,
-            )
+            image = handle, decoder, state
+            call("nvjpegDecodeJpegTransferToDevice", *image, page.stream, self.stream)
+            call("nvjpegDecodeJpegDevice", *image, job.destination.ctypes.data, self.stream)
         finally:
             # After a failure, too: a part of the work may be under way.
             self._runtime.record(self.event, self.stream)

@@ -42,7 +42,7 @@ class Reason(IntEnum):
     CODING = 3
     PRECISION = 4
     SAMPLING = 5
-    COLOUR = 6
+    COLOR = 6
     PROGRESSIVE = 7
     SCANS = 8
     UPSAMPLING = 9
@@ -70,18 +70,12 @@ class Options:
         for name in ("hw_decoder_load", "hybrid_huffman_threshold"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-                raise op.OperatorTypeError(
-                    argument=name, expected="a number", got=op.describe(value)
-                )
+                raise op.wrong_type(name, "a number", op.describe(value))
         if not 0 <= self.hw_decoder_load <= 1:
-            raise op.OperatorValueError(
-                argument="hw_decoder_load", expected="0 to 1", got=str(self.hw_decoder_load)
-            )
+            raise op.wrong_value("hw_decoder_load", "0 to 1", self.hw_decoder_load)
         if not self.hybrid_huffman_threshold >= 0:
-            raise op.OperatorValueError(
-                argument="hybrid_huffman_threshold",
-                expected="at least 0",
-                got=str(self.hybrid_huffman_threshold),
+            raise op.wrong_value(
+                "hybrid_huffman_threshold", "at least 0", self.hybrid_huffman_threshold
             )
 
 
@@ -98,13 +92,7 @@ TABLE = np.dtype(
 """One row per image."""
 
 _HARDWARE_SUBSAMPLING = frozenset(
-    (
-        Subsampling.CSS_444,
-        Subsampling.CSS_422,
-        Subsampling.CSS_420,
-        Subsampling.CSS_440,
-        Subsampling.GRAY,
-    )
+    Subsampling[name] for name in ("CSS_444", "CSS_422", "CSS_420", "CSS_440", "GRAY")
 )
 _SEQUENTIAL = ("baseline", "extended")
 
@@ -136,11 +124,11 @@ def _judge(frame: JpegFrame, options: Options) -> tuple[Path, Reason]:
         return Path.HOST, Reason.SAMPLING
     raw = channels == 4 or frame.stored_rgb
     if raw and options.output_type == "GRAY" and channels == 3:
-        return Path.HOST, Reason.COLOUR  # the CPU weighs its planes; the library would take one
+        return Path.HOST, Reason.COLOR  # the CPU weighs its planes; the library would take one
     if raw and frame.subsampling != Subsampling.CSS_444:
-        return Path.HOST, Reason.COLOUR  # raw planes of unequal sizes
+        return Path.HOST, Reason.COLOR  # raw planes of unequal sizes
     if raw:
-        return Path.HYBRID, Reason.COLOUR
+        return Path.HYBRID, Reason.COLOR
     if coding == "progressive":
         return Path.GPU_HYBRID, Reason.PROGRESSIVE
     if not frame.interleaved or coding != "baseline":

@@ -1,20 +1,22 @@
-"""`brightness_contrast`: linear changes of brightness and contrast."""
+"""`brightness`, `contrast`, `brightness_contrast`: linear changes of the values of an image."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.types.arrays import Float32Array
 
 _DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.int32, op.float32)
+_BRIGHTNESS, _CONTRAST = ("brightness", "brightness_shift"), ("contrast", "contrast_center")
 _LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "DHWC", "CDHW")
 
 
 def linear_type(input: op.SampleType, dtype: op.DTypeLike | None) -> op.SampleType:
-    """The type rule that `brightness`, `contrast` and `brightness_contrast` share."""
+    """The type rule."""
     op.require_dtype(input, _DTYPES)
     layout = op.require_layout(input, _LAYOUTS, {2: "HW", 3: "HWC", 4: "FHWC"})
     if dtype is None:
@@ -26,45 +28,104 @@ def linear_type(input: op.SampleType, dtype: op.DTypeLike | None) -> op.SampleTy
     return op.with_layout(input, layout).with_(dtype=dtype)
 
 
-@op.operator(
-    "brightness_contrast",
-    schema="BrightnessContrast",
-    frames=("brightness", "brightness_shift", "contrast", "contrast_center"),
-    same_shapes=True,
-)
-def brightness_contrast(
-    input: op.SampleType,
-    /,
-    *,
-    brightness: op.FloatArg = 1.0,
-    brightness_shift: op.FloatArg = 0.0,
-    contrast: op.FloatArg = 1.0,
-    contrast_center: op.FloatArg | None = None,
-    dtype: op.DTypeLike | None = None,
-    **common: op.Unpack[op.Common],
-) -> op.SampleType:
-    """Change brightness and contrast of each sample.
-
-    out = brightness_shift * range + brightness * (center + contrast * (in - center))
-
-    computed as one multiplication and one addition in float32, rounded to the output dtype. `range`
-    is the largest value of the output dtype, 1 for floats.
+@op.argument_group()
+class Linear(TypedDict, total=False):
+    """
+    This is one multiplication and one addition in float32, rounded to the output dtype, half away
+    from zero, saturating.
 
     Args:
-        input: uint8, int8, uint16, int16, int32 or float32, of any image layout.
-        brightness, brightness_shift, contrast: may differ per sample.
-        contrast_center: the intensity that contrast leaves as it is; if not given, the middle of
-            the input dtype's range: 128 for uint8, 16384 for int16, 0.5 for floats.
+        input: uint8, int8, uint16, int16, int32 or float32; layouts HWC, CHW, HW, FHWC, FCHW, DHWC,
+            CDHW. Without a layout, HW, HWC or FHWC by rank.
         dtype: of the output; the input's by default.
 
     Returns:
-        Samples of the same shapes and layout.
+        Samples of the same shapes.
 
     Raises:
         OperatorTypeError: for other dtypes and layouts.
         OperatorValueError: for a wrong number of values per sample.
     """
-    return linear_type(input, dtype)
+
+    dtype: op.DTypeLike | None
+
+
+@op.argument_group(brightness=1.0, brightness_shift=0.0)
+class Brightness(TypedDict, total=False):
+    """
+    `range` is the largest value of the output dtype, 1 for floats.
+
+    Args:
+        brightness, brightness_shift: may differ per sample.
+    """
+
+    brightness: op.FloatArg
+    brightness_shift: op.FloatArg
+
+
+@op.argument_group(contrast=1.0)
+class Contrast(TypedDict, total=False):
+    """
+    Args:
+        contrast: may differ per sample.
+        contrast_center: the intensity that contrast leaves as it is; may differ per sample. If not
+            given, the middle of the input dtype's range: 128 for uint8, 16384 for int16, 0.5 for
+            floats.
+    """
+
+    contrast: op.FloatArg
+    contrast_center: op.FloatArg | None
+
+
+class BrightnessArguments(Brightness, Linear, op.Common, total=False):
+    """What `brightness` takes."""
+
+
+class ContrastArguments(Contrast, Linear, op.Common, total=False):
+    """What `contrast` takes."""
+
+
+class Arguments(Brightness, ContrastArguments, total=False):
+    """What `brightness_contrast` takes."""
+
+
+@op.operator("brightness", schema="Brightness", frames=_BRIGHTNESS, same_shapes=True)
+@op.takes(Brightness, Linear)
+def brightness(input: op.SampleType, /, **options: op.Unpack[BrightnessArguments]) -> op.SampleType:
+    """Change the brightness of each sample.
+
+    out = brightness_shift * range + brightness * in
+
+    The same as `brightness_contrast` with the contrast left as it is.
+    """
+    return linear_type(input, options["dtype"])
+
+
+@op.operator("contrast", schema="Contrast", frames=_CONTRAST, same_shapes=True)
+@op.takes(Contrast, Linear)
+def contrast(input: op.SampleType, /, **options: op.Unpack[ContrastArguments]) -> op.SampleType:
+    """Change the contrast of each sample.
+
+    out = center + contrast * (in - center)
+
+    The same as `brightness_contrast` with the brightness left as it is.
+    """
+    return linear_type(input, options["dtype"])
+
+
+@op.operator(
+    "brightness_contrast",
+    schema="BrightnessContrast",
+    frames=(*_BRIGHTNESS, *_CONTRAST),
+    same_shapes=True,
+)
+@op.takes(Brightness, Contrast, Linear)
+def brightness_contrast(input: op.SampleType, /, **options: op.Unpack[Arguments]) -> op.SampleType:
+    """Change brightness and contrast of each sample.
+
+    out = brightness_shift * range + brightness * (center + contrast * (in - center))
+    """
+    return linear_type(input, options["dtype"])
 
 
 def default_center(dtype: op.DType) -> float:
@@ -90,7 +151,7 @@ def brightness_contrast_row(source: Any, target: Any, row: Any) -> None:
 
 def linear_rows(
     call: op.Call, brightness: Any, shift: Any, contrast: Any, center: Any
-) -> np.ndarray[Any, np.dtype[np.float32]]:
+) -> Float32Array:
     """(N, 1, 2): multiplier and addend of each sample. The order of operations fixes the bits.
 
     Each value is float32 (N,), or a float32 scalar for all samples; center: None if not given.
@@ -105,36 +166,82 @@ def linear_rows(
     return rows
 
 
+@op.pixelwise(brightness, brightness_contrast_row)
+def _brightness_rows(call: op.Call) -> Float32Array:
+    return linear_rows(call, call["brightness"], call["brightness_shift"], np.float32(1), None)
+
+
+@op.pixelwise(contrast, brightness_contrast_row)
+def _contrast_rows(call: op.Call) -> Float32Array:
+    return linear_rows(call, np.float32(1), np.float32(0), *(call[name] for name in _CONTRAST))
+
+
 @op.pixelwise(brightness_contrast, brightness_contrast_row)
-def coefficients(call: op.Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+def coefficients(call: op.Call) -> Float32Array:
     """(N, 1, 2): multiplier and addend of each sample."""
-    names = ("brightness", "brightness_shift", "contrast", "contrast_center")
-    return linear_rows(call, *(call[name] for name in names))
+    return linear_rows(call, *(call[name] for name in (*_BRIGHTNESS, *_CONTRAST)))
+
+
+_NOISE = ((4, 5, 3), (1, 7, 3), (6, 1, 3))
+
+
+def _flat(name: str, value: int, result: int, **arguments: float) -> op.Case:
+    """A flat image and the flat one that becomes of it."""
+    flat = op.samples((2, 2, 3), low=value, high=value)
+    return op.case(name, flat, **arguments).equals([np.full((2, 2, 3), result, np.uint8)])
+
+
+def _cases(name: str, wrong: str, *own: op.Case) -> list[op.Case]:
+    """own: cases of one operator; name, wrong: of arguments."""
+    images = op.samples(*_NOISE)
+    return [
+        op.case("default", images).equals(images.arrays()),
+        *own,
+        op.case("empty", op.samples(), **{name: 0.5}).equals([]),
+        op.case("bad dtype", op.samples((2, 2, 3), dtype=op.float64)).type_error("float64"),
+        op.case("wrong length", images, **{wrong: [1.0]}).value_error(f"`{wrong}`"),
+    ]
+
+
+@brightness.cases
+def _brightness_cases() -> list[op.Case]:
+    floats = op.samples((3, 4, 3), dtype=op.float32)
+    return _cases(
+        "brightness",
+        "brightness",
+        _flat("half", 100, 50, brightness=0.5),
+        _flat("shift", 100, 151, brightness_shift=0.2),
+        _flat("saturates", 100, 255, brightness=3.0),
+        op.case("per sample", op.samples(*_NOISE), brightness=[0.5, 1.5, -1.0]),
+        op.case("to int16", floats, brightness=900.0, dtype=op.int16),
+    )
+
+
+@contrast.cases
+def _contrast_cases() -> list[op.Case]:
+    each = {"contrast": [0.5, 1.5, -1.0], "contrast_center": [10.0, 128.0, 90.0]}
+    floats = op.samples((3, 4, 3), dtype=op.float32)
+    return _cases(
+        "contrast",
+        "contrast",
+        _flat("about 128", 200, 164, contrast=0.5),
+        _flat("about 100", 200, 150, contrast=0.5, contrast_center=100.0),
+        op.case("per sample", op.samples(*_NOISE), **each),
+        op.case("to int16", floats, contrast=900.0, dtype=op.int16),
+    )
 
 
 @brightness_contrast.cases
-def _cases() -> list[op.Case]:
-    images = op.samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
-    floats = op.samples((3, 4, 3), dtype=op.float32)
-    flat = op.samples((2, 2, 3), low=200, high=200)
-    return [
-        op.case("default", images).equals([images.at(i) for i in range(3)]),
-        op.case("contrast about 128", flat, contrast=0.5).equals(
-            [np.full((2, 2, 3), 164, np.uint8)]
-        ),
-        op.case("explicit center", flat, contrast=0.5, contrast_center=0.5).equals(
-            [np.full((2, 2, 3), 100, np.uint8)]
-        ),
-        op.case(
-            "per sample",
-            images,
-            brightness=np.array([0.5, 1.5, 1.0], np.float32),
-            brightness_shift=[0.1, 0.0, -0.2],
-        ),
+def _both_cases() -> list[op.Case]:
+    images, floats = op.samples(*_NOISE), op.samples((3, 4, 3), dtype=op.float32)
+    factors = np.array([0.5, 1.5, 1.0], np.float32)
+    return _cases(
+        "brightness",
+        "contrast",
+        _flat("contrast about 128", 200, 164, contrast=0.5),
+        _flat("explicit center", 200, 100, contrast=0.5, contrast_center=0.5),
+        op.case("per sample", images, brightness=factors, brightness_shift=[0.1, 0.0, -0.2]),
         op.case("to float", images, brightness=0.7, contrast=1.3, dtype=op.float32),
         op.case("floats", floats, brightness=1.2, contrast=0.8, brightness_shift=0.1),
         op.case("floats to int16", floats, brightness=900.0, dtype=op.int16),
-        op.case("empty", op.samples(), brightness=0.5).equals([]),
-        op.case("bad dtype", op.samples((2, 2, 3), dtype=op.float64)).type_error("dtype"),
-        op.case("wrong length", images, contrast=[1.0]).value_error("`contrast`"),
-    ]
+    )

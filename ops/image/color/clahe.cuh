@@ -1,7 +1,7 @@
 // `clahe`, second: each value through the tables of the four tiles around it, weighted.
 struct Image {
     i64 source, target, volume, width, channels;
-    i64 plane, luma;     // its first plane; whether only the lightness of its colours changes
+    i64 plane, luma;     // its first plane; whether only the lightness of its colors changes
     i64 height_of_tile, width_of_tile;
 };
 
@@ -35,7 +35,7 @@ struct Tiles {
 
 KERNEL(clahe)(
     const u8* source, u8* target, const u8* tables, const Image* images, const Block* blocks,
-    const u16* colours, i64 rows, i64 columns
+    const u16* colors, i64 rows, i64 columns
 ) {
     const Block block = blocks[blockIdx.x];
     const Image image = images[block.sample];
@@ -53,9 +53,9 @@ KERNEL(clahe)(
         const u8* from = source + image.source + i64(pixel) * channels;
         u8* to = target + image.target + i64(pixel) * channels;
         if (image.luma) {
-            const Roots roots = roots_of(colours, from);
+            const Roots roots = roots_of(colors, from);
             const u8 lightness = tiles(lightness_of(roots));
-            rgb_of(colours, lightness, red_green_of(roots), blue_yellow_of(roots), to);
+            rgb_of(colors, lightness, red_green_of(roots), blue_yellow_of(roots), to);
         } else {
 #pragma unroll 1
             for (u32 channel = 0; channel < channels; channel++) {

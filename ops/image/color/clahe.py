@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.support.opencv import cv2
 
 from .lab_tables import lab_tables
-
-if TYPE_CHECKING:
-    import cv2
-
-else:
-    cv2 = lazy_module("cv2", "opencv-python-headless")
 
 _MOST: Final = 1024
 
@@ -33,17 +27,17 @@ def clahe(
     luma_only: bool = True,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Contrast-limited adaptive histogram equalisation, by OpenCV.
+    """Contrast-limited adaptive histogram equalization, by OpenCV.
 
     Args:
         input: uint8; layout HWC with 1 or 3 channels (RGB), or HW. Without a layout HW or HWC by
             rank, and the output has that layout.
-        tiles_x, tiles_y: how many tiles there are along W and H, 1 to 1024; between their centres
+        tiles_x, tiles_y: how many tiles there are along W and H, 1 to 1024; between their centers
             the results are interpolated.
         clip_limit: how high a histogram may be, as a multiple of its mean height; what is higher is
             spread over all values. 0: no limit.
         bins: 256; other numbers have no effect on the CPU.
-        luma_only: equalise L of CIE Lab; if False, each channel by itself.
+        luma_only: equalize L of CIE Lab; if False, each channel by itself.
 
     Returns:
         Samples of the same shapes.
@@ -55,13 +49,11 @@ def clahe(
     op.require_dtype(input, (op.uint8,))
     for name, tiles in (("tiles_x", tiles_x), ("tiles_y", tiles_y)):
         if not 1 <= tiles <= _MOST:
-            raise op.OperatorValueError(argument=name, expected=f"1 to {_MOST}", got=str(tiles))
+            raise op.wrong_value(name, f"1 to {_MOST}", tiles)
     if not 0 <= clip_limit < float("inf"):
-        raise op.OperatorValueError(
-            argument="clip_limit", expected="0 or more", got=str(clip_limit)
-        )
+        raise op.wrong_value("clip_limit", "0 or more", clip_limit)
     if bins < 1:
-        raise op.OperatorValueError(argument="bins", expected="a positive number", got=str(bins))
+        raise op.wrong_value("bins", "a positive number", bins)
     return op.with_layout(input, op.require_layout(input, ("HWC", "HW"), {2: "HW", 3: "HWC"}))
 
 
@@ -69,14 +61,9 @@ def clahe(
 def _shapes(call: op.Call) -> op.BatchShape:
     batch_shape = call.inputs[0].batch_shape
     if batch_shape.ndim == 3:
-        wrong = np.flatnonzero(~np.isin(batch_shape.shapes[:, 2], (1, 3)))
-        if wrong.size:
-            raise op.OperatorValueError(
-                "the input has the wrong number of channels",
-                expected="1 or 3",
-                got=str(int(batch_shape.shapes[wrong[0], 2])),
-                sample=int(wrong[0]),
-            )
+        channels = batch_shape.shapes[:, 2]
+        problem = "the input has the wrong number of channels"
+        op.refuse_samples(~np.isin(channels, (1, 3)), "", "1 or 3", channels, problem)
     return batch_shape
 
 
@@ -87,7 +74,7 @@ def _cpu(call: op.Call) -> None:
     # Numbers that are no more than 0 as float32 are no limit, as in the reference.
     limit = float(np.float32(call["clip_limit"]))
 
-    def equalise(sample: int) -> None:
+    def equalize(sample: int) -> None:
         image, out = source.array(sample), target.array(sample)
         if not image.size:
             return
@@ -103,7 +90,7 @@ def _cpu(call: op.Call) -> None:
             for c in range(3):
                 out[..., c] = worker.apply(np.ascontiguousarray(image[..., c]))
 
-    call.each_sample(equalise, source.batch_shape.volumes.tolist())
+    call.each_sample(equalize, source.batch_shape.volumes.tolist())
 
 
 _HERE: Final = Path(__file__).parent
@@ -136,32 +123,19 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     first = source.batch_shape.offsets[owner] + channel
     rows = [sizes[:, 0], sizes[:, 1], channels, luma, extents[:, 0], extents[:, 1], limits]
     planes = np.stack([first, *(row[owner] for row in rows)], axis=1).astype(np.int64)
-    rows = [
-        source.batch_shape.offsets,
-        target.batch_shape.offsets,
-        volumes,
-        sizes[:, 1],
-        channels,
-        before,
-        luma,
-        extents[:, 0],
-        extents[:, 1],
-    ]
+    rows = [source.batch_shape.offsets, target.batch_shape.offsets, volumes, sizes[:, 1], channels]
+    rows += [before, luma, extents[:, 0], extents[:, 1]]
     images = np.stack(rows, axis=1).astype(np.int64)
     blocks = op.blocks_of(volumes // np.maximum(channels, 1))
     count = len(planes) * int(tiles.prod())
     tables = op.Scratch(count * 256, np.dtype(np.uint8))
     down, across = np.int64(tiles[0]), np.int64(tiles[1])
-    colours, values, results = lab_tables(), source.data, op.OutputArg(target.data)
+    colors, values, results = lab_tables(), source.data, op.OutputArg(target.data)
+    made = values, op.OutputArg(tables), planes, colors, down, across
+    read = values, results, tables, images, blocks, colors, down, across
     return [
-        op.Launch(
-            _TABLES.unit({}), count, (values, op.OutputArg(tables), planes, colours, down, across)
-        ),
-        op.Launch(
-            _KERNEL.unit({}),
-            len(blocks),
-            (values, results, tables, images, blocks, colours, down, across),
-        ),
+        op.Launch(_TABLES.unit({}), count, made),
+        op.Launch(_KERNEL.unit({}), len(blocks), read),
     ]
 
 

@@ -2,7 +2,7 @@
 // on there as in a mirror that shows the last pixel once.
 struct Plane {
     i64 source, height, width, step;  // of the image: first value, extents, values per pixel
-    i64 luma;                         // whether the lightness of colours is meant
+    i64 luma;                         // whether the lightness of colors is meant
     i64 height_of_tile, width_of_tile;
     i64 limit;                        // of the counts; 0: none
 };
@@ -15,7 +15,7 @@ DEVICE u32 mirrored(u32 at, u32 extent) {
 }
 
 KERNEL(clahe_tables)(
-    const u8* source, u8* tables, const Plane* planes, const u16* colours, i64 rows, i64 columns
+    const u8* source, u8* tables, const Plane* planes, const u16* colors, i64 rows, i64 columns
 ) {
     __shared__ Histogram histogram;
     __shared__ u32 sums[256];
@@ -31,7 +31,7 @@ KERNEL(clahe_tables)(
         const u32 y = mirrored(top + row, u32(plane.height));
         const u32 x = mirrored(left + k - row * width, u32(plane.width));
         const u8* from = source + plane.source + (i64(y) * plane.width + x) * plane.step;
-        count(histogram, plane.luma ? lightness_of(roots_of(colours, from)) : *from);
+        count(histogram, plane.luma ? lightness_of(roots_of(colors, from)) : *from);
     }
     u32 own = counted(histogram);
     if (plane.limit) {

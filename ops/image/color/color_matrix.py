@@ -1,6 +1,6 @@
 """Changes of hue, saturation and value as one 3x3 matrix and an offset on red, green and blue.
 
-The matrix turns colours in the YIQ space of the first American colour television (coefficients
+The matrix turns colors in the YIQ space of the first American color television (coefficients
 rounded to three digits), where luma is one axis and hue an angle about it:
 
     to_rgb @ rotation(hue) @ diag(1, saturation, saturation) @ to_yiq
@@ -10,17 +10,15 @@ All products are float32, added from left to right; the order of operations fixe
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.operators.pixelwise import axes_of
+from gradiva.eager.types.arrays import Float32Array
 from gradiva.ops.math.series import sine_cosine
-
-F32: TypeAlias = npt.NDArray[np.float32]
 
 LAYOUTS: Final = (
     "HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW",
@@ -41,7 +39,7 @@ _TO_RGB: Final = np.array(
 )
 
 
-def colour_type(
+def color_type(
     input: op.SampleType, dtype: op.DTypeLike | None, image_type: int | None = None
 ) -> op.SampleType:
     """The type rule of operators on RGB images; `dtype` None: the input's."""
@@ -67,26 +65,25 @@ def require_channels(call: op.Call, wanted: int = 3) -> op.BatchShape:
     source = call.inputs[0]
     layout = source.layout or call.types[0].layout or ""
     channels = axes_of(layout, source.batch_shape.shapes)[1]
-    wrong = np.flatnonzero(channels != wanted)
-    if wrong.size:
-        raise op.OperatorValueError(
-            "the input has the wrong number of channels",
-            expected=str(wanted),
-            got=f"{channels[wrong[0]]}, in a sample of shape {source.batch_shape.shape(wrong[0])}",
-            sample=int(wrong[0]),
-        )
+    op.refuse_samples(
+        channels != wanted,
+        "",
+        str(wanted),
+        lambda i: f"{channels[i]}, in a sample of shape {source.batch_shape.shape(i)}",
+        "the input has the wrong number of channels",
+    )
     return source.batch_shape
 
 
-def times(left: F32, right: F32) -> F32:
+def times(left: Float32Array, right: Float32Array) -> Float32Array:
     """Products of matrices, (N, 3, 3) or (3, 3), each sum from left to right in float32."""
     with np.errstate(all="ignore"):
         first, second, third = (left[..., k, None] * right[..., None, k, :] for k in range(3))
-        result: F32 = (first + second) + third
+        result: Float32Array = (first + second) + third
     return result
 
 
-def diagonal(first: Any, second: Any, third: Any, count: int) -> F32:
+def diagonal(first: Any, second: Any, third: Any, count: int) -> Float32Array:
     """(N, 3, 3): matrices with these numbers, one or (N,), on their diagonals."""
     result = np.zeros((count, 3, 3), np.float32)
     for k, values in enumerate((first, second, third)):
@@ -96,7 +93,7 @@ def diagonal(first: Any, second: Any, third: Any, count: int) -> F32:
 
 def hue_saturation(
     hue: Any, saturation: Any, count: int, value: Any = None, gain: Any = None
-) -> F32:
+) -> Float32Array:
     """(N, 3, 3): the matrices. hue: degrees; gain: a factor that goes first, value: one that goes
     last but one; float32 (N,) or one number each. They differ in nothing but the rounding."""
     sine, cosine = sine_cosine(np.broadcast_to(np.asarray(hue, np.float32), (count,)))
@@ -109,7 +106,7 @@ def hue_saturation(
     return times(matrix, _TO_YIQ)
 
 
-def parameters(matrix: F32, offset: Any = 0.0) -> F32:
+def parameters(matrix: Float32Array, offset: Any = 0.0) -> Float32Array:
     """(N, 1, 12) for `matrix_row`; offset: float32 (N,), or one number."""
     rows = np.empty((len(matrix), 3, 4), np.float32)
     rows[:, :, :3] = matrix

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.types.arrays import Float32Array
 
 from .color_matrix import ASSUMED, LAYOUTS, require_channels
 
@@ -60,7 +61,7 @@ def _equations() -> dict[
     }
 
 
-def _row(source: op.ImageType, target: op.ImageType) -> np.ndarray[Any, np.dtype[np.float32]]:
+def _row(source: op.ImageType, target: op.ImageType) -> Float32Array:
     """What `convert_row` reads: how channels stand, what to subtract from red, green and blue, and
     four numbers per output channel."""
     rgb, bgr = op.ImageType.RGB, op.ImageType.BGR
@@ -87,7 +88,7 @@ def color_space_conversion(
     output_type: op.ImageType,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Convert images between colour spaces: RGB, BGR, YCbCr and GRAY, by ITU-R BT.601.
+    """Convert images between color spaces: RGB, BGR, YCbCr and GRAY, by ITU-R BT.601.
 
     Y of YCbCr has the range 16..235, Cb and Cr 16..240. Values are rounded half away from zero and
     saturate.
@@ -109,9 +110,7 @@ def color_space_conversion(
     layout = op.require_layout(input, LAYOUTS, ASSUMED)
     for argument, given in (("image_type", image_type), ("output_type", output_type)):
         if given not in _TAKEN:
-            raise op.OperatorValueError(
-                argument=argument, expected="RGB, BGR, YCbCr or GRAY", got=op.ImageType(given).name
-            )
+            raise op.wrong_value(argument, "RGB, BGR, YCbCr or GRAY", op.ImageType(given).name)
     if image_type == output_type:
         raise op.OperatorValueError(
             "the input has the output's type already",
@@ -161,7 +160,7 @@ def convert_row(source: Any, target: Any, row: Any) -> None:
 
 
 @op.pixelwise(color_space_conversion, convert_row, made=_made)
-def _rows(call: op.Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+def _rows(call: op.Call) -> Float32Array:
     row = _row(op.ImageType(call["image_type"]), op.ImageType(call["output_type"]))
     return np.tile(row, (call.size, 1, 1))
 

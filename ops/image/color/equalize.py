@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.cases import samples
-from gradiva.eager.support.lazy_import import lazy_module
-
-if TYPE_CHECKING:
-    import cv2
-
-else:
-    cv2 = lazy_module("cv2", "opencv-python-headless")
+from gradiva.eager.support.opencv import cv2
 
 _LAYOUTS: Final = ("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW", "CFHW")
 
 
 @op.operator("equalize", schema="Equalize", formerly=("experimental.equalize",), same_shapes=True)
 def equalize(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleType:
-    """Equalise the histogram of each channel of each image or frame.
+    """Equalize the histogram of each channel of each image or frame.
 
     A value v becomes 255 * (below(v) - first) / (all - first), in float32, rounded, halves to even;
     below(v): how many values are at most v, first: how many are equal to the least one, all: how
@@ -60,10 +54,9 @@ def _table(counts: Any, pixels: int, table: Any) -> None:
 
 
 @op.jit
-def _equalize_samples(
-    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, extents: Any, begin: int, end: int
-) -> None:
+def _equalize_samples(slabs: Any, extents: Any, begin: int, end: int) -> None:
     """extents: (frames, pixels, channels), interleaved, of each sample."""
+    src, src_offsets, dst, dst_offsets = slabs
     for i in range(begin, end):
         frames, pixels, channels = extents[i]
         size = pixels * channels
@@ -76,7 +69,7 @@ def _equalize_samples(
             source, target = src[s : s + size], dst[d : d + size]
             counts[:] = 0
             if channels == 1:
-                # Two counts in turns: equal neighbours need not wait for each other.
+                # Two counts in turns: equal neighbors need not wait for each other.
                 even, odd = counts[0], np.zeros(256, np.int64)
                 for k in range(0, size - 1, 2):
                     even[source[k]] += 1
@@ -126,15 +119,7 @@ def _extents(call: op.Call) -> op.Int64Array:
 
 @equalize.cpu
 def _cpu(call: op.Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    call.for_samples(
-        _equalize_samples,
-        source.data,
-        source.batch_shape.offsets,
-        target.data,
-        target.batch_shape.offsets,
-        _extents(call),
-    )
+    call.for_samples(_equalize_samples, call.slabs, _extents(call))
 
 
 _HERE: Final = Path(__file__).parent
@@ -169,16 +154,9 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     table = np.stack(
         [first[plane] + begin * step, np.minimum(planes[plane, 0] - begin, _PIECE), step], axis=1
     )
+    columns = [pixels * channels, channels, counts.cumsum() - counts]
     samples = np.stack(
-        [
-            source.batch_shape.offsets,
-            target.batch_shape.offsets,
-            volumes,
-            pixels * channels,
-            channels,
-            counts.cumsum() - counts,
-        ],
-        axis=1,
+        [source.batch_shape.offsets, target.batch_shape.offsets, volumes, *columns], axis=1
     )
     counted = op.Scratch(len(table) * 256, np.dtype(np.uint32))
     tables = op.Scratch(len(planes) * 256, np.dtype(np.uint8))

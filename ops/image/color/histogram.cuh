@@ -1,7 +1,7 @@
 // How often each value of a byte occurs, counted by one block: a thread for each value.
 static_assert(THREADS == 256, "a thread for each value of a byte");
 
-// One histogram for every 32 threads: equal values of neighbours would else wait for each other.
+// One histogram for every 32 threads: equal values of neighbors would else wait for each other.
 constexpr u32 COPIES = THREADS / 32;
 
 struct Histogram { u32 counts[COPIES * 256]; };

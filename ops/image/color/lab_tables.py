@@ -13,7 +13,7 @@ def lab_tables() -> np.ndarray[Any, np.dtype[np.uint16]]:
     """What ops/image/color/lab.cuh looks up, in its order: linear light of values, cube roots of
     linear light, luminance of lightness and its root, values of linear light.
 
-    Made in float32 where OpenCV rounds to it; a test compares all 2**24 colours, both ways.
+    Made in float32 where OpenCV rounds to it; a test compares all 2**24 colors, both ways.
     """
     single = np.float32
     values = np.arange(256)

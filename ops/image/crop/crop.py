@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import SourceWindow, View
@@ -13,10 +12,13 @@ from gradiva.eager.operators.fusion_roles import SourceWindow, View
 from .crop_window import LAYOUTS, CropArguments, CropWindow, OutOfBounds, WindowPlan, window_in
 from .window_copy import channel_fill, copy_windows, launch_windows
 
-Int64s = NDArray[np.int64]
 
-
-@op.operator("crop", schema="Crop", bfloat16=True)
+@op.operator(
+    "crop",
+    schema="Crop",
+    bfloat16=True,
+    old_arguments={"output_dtype": "dtype", "image_type": None},
+)
 @op.takes(CropWindow, OutOfBounds, ...)
 def crop(
     input: op.SampleType,
@@ -109,7 +111,7 @@ def _cases() -> list[op.Case]:
     frames = op.samples((2, 6, 6, 3), layout="FHWC")
     big = [np.pad(images.at(i), ((2, 2), (2, 2), (0, 0)), constant_values=7) for i in range(3)]
     return [
-        op.case("centre", images, crop=(3, 4)).equals(
+        op.case("center", images, crop=(3, 4)).equals(
             [images.at(0)[2:5, 2:6], images.at(1)[1:4, 1:5], images.at(2)[3:6, 0:4]]
         ),
         op.case(

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Final, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
+from gradiva.eager.support.errors import OperatorIndexError
+from gradiva.eager.types.arrays import Array, Float32Array, Int64Array
 
-Int64s = NDArray[np.int64]
 # A scalar for all samples, or one value per sample.
-Scalar = float | Sequence[float] | NDArray[Any]
+Scalar = float | Sequence[float] | Array
 
 LAYOUTS: Final = (
     "HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW",
@@ -67,28 +67,11 @@ class CropArguments(CropWindow, OutOfBounds, op.Common, total=False):
 class WindowPlan(op.Plan):
     """anchors: where the window of each sample begins, (N, ndim)."""
 
-    anchors: Int64s
+    anchors: Int64Array
 
 
-def window_of(call: op.Call, shapes: Int64s, layout: str) -> tuple[Int64s, Int64s]:
-    """Anchors and shapes of the windows that the crop arguments of a call describe."""
-    return crop_window(shapes, layout, **{name: call[name] for name in CropWindow.__annotations__})
-
-
-def crop_window(
-    shapes: Int64s,
-    layout: str,
-    *,
-    crop: Sequence[float] | NDArray[Any] | None = None,
-    crop_h: Scalar | None = None,
-    crop_w: Scalar | None = None,
-    crop_d: Scalar | None = None,
-    crop_pos_x: Scalar = 0.5,
-    crop_pos_y: Scalar = 0.5,
-    crop_pos_z: Scalar = 0.5,
-    rounding: str = "round",
-) -> tuple[Int64s, Int64s]:
-    """Anchors and shapes of the windows, both (N, ndim) like `shapes`.
+def window_of(call: op.Call, shapes: Int64Array, layout: str) -> tuple[Int64Array, Int64Array]:
+    """Anchors and shapes of the windows of a call, both (N, ndim) like `shapes`.
 
     `crop` is (h, w) or (d, h, w), for all samples or one row per sample. Sizes are truncated to
     integers; one that is 0, negative or not given means the full extent. The anchor is
@@ -98,29 +81,20 @@ def crop_window(
     """
     if layout not in LAYOUTS:
         raise op.OperatorValueError(f"Layout {layout!r} is not one of {', '.join(LAYOUTS)}.")
+    count, rounding = len(shapes), call["rounding"]
     if rounding not in ("round", "truncate"):
-        raise op.OperatorValueError(
-            argument="rounding", expected="'round' or 'truncate'", got=repr(rounding)
-        )
-    count = len(shapes)
-    sizes = _sizes(count, crop, crop_h, crop_w, crop_d)
-    positions = {"W": crop_pos_x, "H": crop_pos_y, "D": crop_pos_z}
+        raise op.wrong_value("rounding", "'round' or 'truncate'", repr(rounding))
+    sizes = _sizes(call, count)
     anchors = np.zeros_like(shapes)
     windows = shapes.copy()
     for letter, size in sizes.items():
         axis = layout.find("F" if letter == "D" and "D" not in layout else letter)
         if axis < 0:
             continue
-        position = _per_sample(f"crop_pos_{POSITIONS[letter]}", positions[letter], count)
+        name = f"crop_pos_{POSITIONS[letter]}"
+        position = _per_sample(name, call[name], count)
         outside = ~((position >= 0) & (position <= 1))
-        if outside.any():
-            sample = int(np.flatnonzero(outside)[0])
-            raise op.OperatorValueError(
-                argument=f"crop_pos_{POSITIONS[letter]}",
-                expected="a position from 0 to 1",
-                got=str(position[sample]),
-                sample=sample,
-            )
+        op.refuse_samples(outside, name, "a position from 0 to 1", position)
         windows[:, axis] = np.where(size > 0, size, shapes[:, axis])
         # The product is exact in float64; in float32 it would move anchors of long extents.
         exact = position.astype(np.float64) * (shapes[:, axis] - windows[:, axis])
@@ -132,15 +106,11 @@ def crop_window(
 
 
 def apply_policy(
-    shapes: Int64s, anchors: Int64s, windows: Int64s, policy: str
-) -> tuple[Int64s, Int64s]:
+    shapes: Int64Array, anchors: Int64Array, windows: Int64Array, policy: str
+) -> tuple[Int64Array, Int64Array]:
     """Anchors and shapes after `out_of_bounds_policy`: "error", "pad" or "trim_to_shape"."""
     if policy not in POLICIES:
-        raise op.OperatorValueError(
-            argument="out_of_bounds_policy",
-            expected=f"one of {', '.join(POLICIES)}",
-            got=repr(policy),
-        )
+        raise op.wrong_value("out_of_bounds_policy", f"one of {', '.join(POLICIES)}", repr(policy))
     if policy == "trim_to_shape":
         begin = np.clip(anchors, 0, shapes)
         end = np.clip(anchors + windows, 0, shapes)
@@ -157,15 +127,32 @@ def apply_policy(
     return anchors, windows
 
 
-def window_in(call: op.Call, layout: str) -> tuple[Int64s, Int64s]:
+def window_in(call: op.Call, layout: str) -> tuple[Int64Array, Int64Array]:
     """Anchors and shapes of the windows of a call, after its policy."""
     shapes = call.inputs[0].batch_shape.shapes
     return apply_policy(shapes, *window_of(call, shapes, layout), call["out_of_bounds_policy"])
 
 
-def fill_array(
-    fill_values: float | Sequence[float] | NDArray[Any], dtype: np.dtype[Any]
-) -> NDArray[Any]:
+def named_axes(layout: str, ndim: int, names: str | None, axes: Sequence[int] | None) -> list[int]:
+    """The axes with these names; without names, these axes, negative ones counted from the end.
+
+    Raises OperatorIndexError for axes that are not there or given twice, and OperatorValueError for
+    such names.
+    """
+    if names is not None:
+        if len(set(names)) < len(names) or not set(names) <= set(layout):
+            there = f"axes of {layout!r}" if layout else "`axes`, for there is no layout"
+            raise op.wrong_value("axis_names", there, repr(names))
+        return [layout.index(letter) for letter in names]
+    given = list(axes or ())
+    wrapped = [axis + ndim if axis < 0 else axis for axis in given]
+    if len(set(wrapped)) < len(wrapped) or not all(0 <= axis < ndim for axis in wrapped):
+        expected = f"numbers from {-ndim} to {ndim - 1}, each axis once"
+        raise OperatorIndexError(argument="axes", expected=expected, got=str(given))
+    return wrapped
+
+
+def fill_array(fill_values: float | Sequence[float] | Array, dtype: np.dtype[Any]) -> Array:
     """Fill values in the output's dtype: truncated and wrapped as by a C cast, not rounded."""
     with np.errstate(over="ignore"):
         values = np.atleast_1d(np.asarray(fill_values, np.float32))
@@ -175,21 +162,14 @@ def fill_array(
         return np.where(np.isnan(values), 0, values).astype(np.int64).astype(dtype)
 
 
-def _sizes(
-    count: int,
-    crop: Sequence[float] | NDArray[Any] | None,
-    crop_h: Scalar | None,
-    crop_w: Scalar | None,
-    crop_d: Scalar | None,
-) -> dict[str, Int64s]:
+def _sizes(call: op.Call, count: int) -> dict[str, Int64Array]:
+    crop, crop_h, crop_w, crop_d = (call[name] for name in ("crop", "crop_h", "crop_w", "crop_d"))
     if crop is not None:
         if crop_h is not None or crop_w is not None or crop_d is not None:
             raise op.OperatorValueError("`crop` excludes `crop_h`, `crop_w` and `crop_d`")
         table = np.asarray(crop, np.float32)
         if table.ndim == 0 or table.shape[-1] not in (2, 3):
-            raise op.OperatorValueError(
-                argument="crop", expected="(h, w) or (d, h, w)", got=str(table.tolist())
-            )
+            raise op.wrong_value("crop", "(h, w) or (d, h, w)", table.tolist())
         table = np.broadcast_to(table, (count, table.shape[-1]))
         letters = "DHW"[-table.shape[1] :]
         return {letter: _whole("crop", table[:, k]) for k, letter in enumerate(letters)}
@@ -205,21 +185,14 @@ def _sizes(
     }
 
 
-def _whole(name: str, sizes: NDArray[np.float32]) -> Int64s:
+def _whole(name: str, sizes: Float32Array) -> Int64Array:
     """Sizes without their fractions. Raises OperatorValueError, for NaN and infinity too."""
     bad = ~(np.abs(sizes) <= _LARGEST)
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            argument=name,
-            expected=f"a size of at most {_LARGEST} pixels",
-            got=str(sizes[sample]),
-            sample=sample,
-        )
+    op.refuse_samples(bad, name, f"a size of at most {_LARGEST} pixels", sizes)
     return sizes.astype(np.int64)
 
 
-def _per_sample(name: str, value: Scalar, count: int) -> NDArray[np.float32]:
+def _per_sample(name: str, value: Scalar, count: int) -> Float32Array:
     # Arguments are float32 at the interface, and both truncation and rounding must see that.
     values = np.asarray(value, np.float32)
     if values.ndim > 1 or (values.ndim == 1 and len(values) != count):

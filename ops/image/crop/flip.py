@@ -10,6 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import copy_launch, gather_table, steps_of
 from gradiva.eager.operators.fusion_roles import SourceWindow, View
+from gradiva.eager.types.arrays import Array
 
 _LAYOUTS = (
     "HWC", "CHW", "HW", "DHWC", "CDHW", "DHW", "FHWC", "FCHW", "CFHW", "FHW",
@@ -58,16 +59,8 @@ flip.fusion_role = View(_view, reads_channels=False)
 
 
 @op.jit
-def _flip_samples(
-    src: Any,
-    src_offsets: Any,
-    dst: Any,
-    dst_offsets: Any,
-    extents: Any,
-    flips: Any,
-    begin: int,
-    end: int,
-) -> None:
+def _flip_samples(slabs: Any, extents: Any, flips: Any, begin: int, end: int) -> None:
+    src, src_offsets, dst, dst_offsets = slabs
     for i in range(begin, end):
         planes, depth, height = extents[i, 0], extents[i, 1], extents[i, 2]
         width, channels = extents[i, 3], extents[i, 4]
@@ -84,7 +77,7 @@ def _flip_samples(
                     source = src[s : s + row]
                     target = dst[d : d + row]
                     if not flips[i, 2]:
-                        # Loops over elements vectorise, assignments of slices do not.
+                        # Loops over elements vectorize, assignments of slices do not.
                         for x in range(row):
                             target[x] = source[x]
                     elif channels == 1:
@@ -122,23 +115,10 @@ def _canonical(batch_shape: op.BatchShape, layout: str) -> op.Int64Array:
 
 @flip.cpu
 def _cpu(call: op.Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    layout = target.layout
-    flips = np.empty((call.size, 3), np.int64)
-    flips[:, 0] = call["depthwise"]
-    flips[:, 1] = call["vertical"]
-    flips[:, 2] = call["horizontal"]
-    # Bytes move whatever they mean: one compiled kernel per element size.
-    unsigned = f"u{source.dtype.itemsize}"
-    call.for_samples(
-        _flip_samples,
-        source.data.view(unsigned),
-        source.batch_shape.offsets,
-        target.data.view(unsigned),
-        target.batch_shape.offsets,
-        _canonical(source.batch_shape, layout),
-        flips,
-    )
+    extents = _canonical(call.inputs[0].batch_shape, call.outputs[0].layout)
+    names = ("depthwise", "vertical", "horizontal")
+    flips = np.stack([call[name] for name in names], axis=1).astype(np.int64)
+    call.for_samples(_flip_samples, call.words, extents, flips)
 
 
 @flip.gpu
@@ -162,7 +142,7 @@ def _cases() -> list[op.Case]:
     volumes = op.samples((2, 3, 4, 1), (3, 3, 2, 1), dtype=op.float16, layout="DHWC")
     frames = op.samples((2, 3, 4, 3), layout="FHWC")
 
-    def mirrored(batch: Any, *axes: int) -> list[np.ndarray[Any, Any]]:
+    def mirrored(batch: Any, *axes: int) -> list[Array]:
         return [np.flip(batch.at(i), axes) for i in range(len(batch))]
 
     return [

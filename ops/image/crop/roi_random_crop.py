@@ -58,9 +58,7 @@ def _rows(call: op.Call, name: str) -> op.Int64Array:
     rows: op.Int64Array = call[name]
     wanted = call["crop_shape"].shape[1]
     if rows.shape[1] != wanted:
-        raise op.OperatorValueError(
-            argument=name, expected=f"{wanted} numbers, as `crop_shape` has", got=str(rows.shape[1])
-        )
+        raise op.wrong_value(name, f"{wanted} numbers, as `crop_shape` has", rows.shape[1])
     return rows
 
 
@@ -105,10 +103,10 @@ def _cpu(call: op.Call) -> None:
     if call.inputs:
         outer = call.inputs[0].batch_shape.shapes
         if outer.shape[1] < crop.shape[1]:
-            raise op.OperatorValueError(
-                argument="crop_shape",
-                expected=f"at most {outer.shape[1]} numbers, the axes of the input",
-                got=str(crop.shape[1]),
+            raise op.wrong_value(
+                "crop_shape",
+                f"at most {outer.shape[1]} numbers, the axes of the input",
+                crop.shape[1],
             )
         outer = outer[:, : crop.shape[1]]
     if outer is not None:
@@ -122,17 +120,8 @@ def _cpu(call: op.Call) -> None:
         _refuse("the region is not inside the input", start < 0, "roi_start", "from 0 on", start)
         _refuse("the region is not inside the input", end > outer, "roi_start", outer, end)
         lows, highs = np.maximum(lows, 0), np.minimum(highs, outer - crop)
-    assert call.key is not None
-    seed, number = np.uint64(call.key.seed), np.uint32(call.key.number)
-    starts = call.outputs[0].as_array()
-    _starts(
-        np.ascontiguousarray(lows),
-        np.ascontiguousarray(highs),
-        call.positions,
-        seed,
-        number,
-        starts,
-    )
+    lows, highs = np.ascontiguousarray(lows), np.ascontiguousarray(highs)
+    _starts(lows, highs, call.positions, *call.seed_and_number, call.outputs[0].as_array())
 
 
 @roi_random_crop.cases

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import copy_launch, gather_table, steps_of
 from gradiva.eager.jit.convert import convert_array, convert_sat, truncate
+from gradiva.eager.types.arrays import Array, Int64Array
 from gradiva.eager.types.dtypes import bfloat16
 
 from .crop_window import fill_array
-
-Array = NDArray[Any]
-Int64s = NDArray[np.int64]
 
 AXES: Final = 5
 
 
 def merge_axes(
-    shapes: Int64s, anchors: Int64s, windows: Int64s, channel: int | None
-) -> tuple[tuple[Int64s, Int64s, Int64s], int]:
+    shapes: Int64Array, anchors: Int64Array, windows: Int64Array, channel: int | None
+) -> tuple[tuple[Int64Array, Int64Array, Int64Array], int]:
     """The tables, of (N, ndim), as (N, 5): fewer and longer rows make faster copies.
 
     An axis that is copied whole in every sample is merged into the one before it; absent axes have
@@ -61,12 +58,12 @@ HALVES: Final = (op.float16, bfloat16)
 @op.jit
 def copy_kernel(
     src: Array,
-    src_offsets: Int64s,
+    src_offsets: Int64Array,
     dst: Array,
-    dst_offsets: Int64s,
-    shapes: Int64s,
-    anchors: Int64s,
-    windows: Int64s,
+    dst_offsets: Int64Array,
+    shapes: Int64Array,
+    anchors: Int64Array,
+    windows: Int64Array,
     fill: Array,
     channel_axis: int,
     begin: int,
@@ -111,7 +108,7 @@ def copy_kernel(
                             row = (ya * shapes[i, 1] + yb) * shapes[i, 2] + yc
                             row = (row * shapes[i, 3] + ye) * shapes[i, 4] + anchors[i, 4]
                             s = src_offsets[i] + row
-                            # Slices, not offsets: an index that cannot be negative vectorises.
+                            # Slices, not offsets: an index that cannot be negative vectorizes.
                             source = src[s + lo : s + hi]
                             target = dst[d + lo : d + hi]
                             for k in range(hi - lo):
@@ -137,13 +134,11 @@ def channel_fill(call: op.Call, layout: str) -> tuple[Array, int | None]:
             many = "; there is no channel axis"
             if channel >= 0:
                 many = f", or one for each of {counts[counts != len(fill)][0]} channels"
-            raise op.OperatorValueError(
-                argument="fill_values", expected=f"1 value{many}", got=str(len(fill))
-            )
+            raise op.wrong_value("fill_values", f"1 value{many}", len(fill))
     return np.tile(fill, (call.size, 1)), channel
 
 
-def copy_windows(call: op.Call, anchors: Int64s, fill: Array, channel: int | None) -> None:
+def copy_windows(call: op.Call, anchors: Int64Array, fill: Array, channel: int | None) -> None:
     """Fill the output of `call` with the windows of its first input that begin at `anchors`, and
     with `fill` outside of it: (N, 1) or (N, channels), of the output's dtype."""
     source, target = call.inputs[0], call.outputs[0]
@@ -168,7 +163,9 @@ def copy_windows(call: op.Call, anchors: Int64s, fill: Array, channel: int | Non
         target.data[:] = result
 
 
-def launch_windows(call: op.Call, anchors: Int64s, fill: Array, channel: int | None) -> op.Launch:
+def launch_windows(
+    call: op.Call, anchors: Int64Array, fill: Array, channel: int | None
+) -> op.Launch:
     """What `copy_windows` does, as a launch on a GPU."""
     source, target = call.inputs[0], call.outputs[0]
     tables, axis = merge_axes(

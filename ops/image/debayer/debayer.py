@@ -1,24 +1,19 @@
-"""`debayer`: colour images from what a sensor behind a Bayer filter saw."""
+"""`debayer`: color images from what a sensor behind a Bayer filter saw."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.cases import samples
-from gradiva.eager.support.lazy_import import lazy_module
-
-if TYPE_CHECKING:
-    import cv2
-
-else:
-    cv2 = lazy_module("cv2", "opencv-python-headless")
+from gradiva.eager.support.opencv import cv2
 
 _TILES: Final = {(0, 0): "BG", (0, 1): "GB", (1, 0): "GR", (1, 1): "RG"}
+_ASSUMED: Final = {2: "HW", 3: "HWC", 4: "FHWC"}
 _CODES: Final = {
     "bilinear_ocv": "RGB",
     "edgeaware_ocv": "RGB_EA",
@@ -36,11 +31,11 @@ def debayer(
     algorithm: str = "bilinear_ocv",
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Interpolate the colours of each pixel from its neighbours', by OpenCV.
+    """Interpolate the colors of each pixel from its neighbors', by OpenCV.
 
     Args:
         input: uint8 or uint16; layouts HW, HWC with one channel, FHW, FHWC with one channel.
-            Without a layout HW or HWC by rank. H and W must be even.
+            Without a layout HW, HWC or FHWC by rank. H and W must be even.
         blue_position: (y, x) of the blue pixel among the 2x2 pixels that begin in the second row
             and column, 0 or 1 each; by this tile OpenCV names its patterns. May differ per sample.
         algorithm: "bilinear_ocv", "edgeaware_ocv", "vng_ocv" (uint8 only) or "gray_ocv", which
@@ -57,12 +52,10 @@ def debayer(
     if isinstance(blue_position, tuple):
         _tile(blue_position)
     if algorithm not in _CODES:
-        raise op.OperatorValueError(
-            argument="algorithm", expected=f"one of {', '.join(_CODES)}", got=repr(algorithm)
-        )
+        raise op.wrong_value("algorithm", f"one of {', '.join(_CODES)}", repr(algorithm))
     if algorithm == "vng_ocv":
         op.require_dtype(input, (op.uint8,))
-    layout = op.require_layout(input, ("HW", "HWC", "FHW", "FHWC"), {2: "HW", 3: "HWC"})
+    layout = op.require_layout(input, ("HW", "HWC", "FHW", "FHWC"), _ASSUMED)
     if layout is None:
         return input.with_(ndim=None, layout=None)
     result = "FHWC" if layout[0] == "F" else "HWC"
@@ -86,7 +79,7 @@ def _tile(position: Sequence[int], sample: int | None = None) -> str:
 def _shapes(call: op.Call) -> op.Int64Array:
     source = call.inputs[0]
     shapes = source.batch_shape.shapes
-    layout = source.layout or ("HW" if shapes.shape[1] == 2 else "HWC")
+    layout = source.layout or _ASSUMED[shapes.shape[1]]
     height = layout.index("H")
     if layout[-1] == "C":
         _refuse(shapes[:, -1] != 1, "the input has several channels", "1", shapes[:, -1:])
@@ -99,12 +92,7 @@ def _shapes(call: op.Call) -> op.Int64Array:
 
 
 def _refuse(wrong: Any, problem: str, expected: str, facts: op.Int64Array) -> None:
-    found = np.flatnonzero(wrong)
-    if found.size:
-        sample = int(found[0])
-        raise op.OperatorValueError(
-            problem, expected=expected, got=" x ".join(map(str, facts[sample])), sample=sample
-        )
+    op.refuse_samples(wrong, "", expected, lambda i: " x ".join(map(str, facts[i])), problem)
 
 
 @debayer.cpu
@@ -150,15 +138,8 @@ def _gpu(call: op.Call) -> op.Launch:
     down, across = np.asarray(call["blue_position"]).T
     shapes = target.batch_shape.shapes
     pixels = source.batch_shape.volumes
-    rows = [
-        source.batch_shape.offsets,
-        target.batch_shape.offsets,
-        pixels,
-        shapes[:, -3],
-        shapes[:, -2],
-        down != across,
-        down == 1,
-    ]
+    rows = [source.batch_shape.offsets, target.batch_shape.offsets, pixels, *shapes[:, -3:-1].T]
+    rows += [down != across, down == 1]
     samples = np.stack(rows, axis=1).astype(np.int64)
     blocks = op.blocks_of(pixels)
     types = {"Source": op.type_name(source.data.dtype), "Way": f"struct {_WAYS[call['algorithm']]}"}
@@ -172,10 +153,11 @@ def _cases() -> list[op.Case]:
     mosaics = samples((8, 10), (4, 2), (6, 12), layout="HW")
     flat = samples((4, 6), low=90, high=90, layout="HW")
     frames = samples((2, 4, 6, 1), layout="FHWC")
+    bare = samples((2, 4, 6, 1), layout="")
     deep = samples((8, 10, 1), dtype=op.uint16)
     corner = {"blue_position": [0, 0]}
     return [
-        op.case("one colour", flat, **corner).equals([np.full((4, 6, 3), 90, np.uint8)]),
+        op.case("one color", flat, **corner).equals([np.full((4, 6, 3), 90, np.uint8)]),
         op.case("red first", mosaics, blue_position=[1, 1]),
         op.case("edges", mosaics, blue_position=[0, 1], algorithm="edgeaware_ocv"),
         op.case("gradients", mosaics, blue_position=[1, 0], algorithm="vng_ocv"),
@@ -183,6 +165,7 @@ def _cases() -> list[op.Case]:
             [np.full((4, 6, 1), 90, np.uint8)]
         ),
         op.case("sequence", frames, **corner),
+        op.case("sequence without a layout", bare, **corner),
         op.case("uint16", deep, **corner),
         op.case("per sample", mosaics, blue_position=[[0, 0], [0, 1], [1, 1]]),
         op.case("empty", samples(layout="HW"), **corner).equals([]),

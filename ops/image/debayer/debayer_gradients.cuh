@@ -96,7 +96,7 @@ struct Gradients {
         const i32 own = here + i32(rintf(f32(sums.own - base) * scale));
         const i32 middle = here + i32(rintf(f32(sums.green - base) * scale));
         const i32 other = here + i32(rintf(f32(sums.other - base) * scale));
-        const Colour colour = colour_of(mosaic, y, own, middle, other);
-        made[0] = colour.red, made[1] = colour.green, made[2] = colour.blue;
+        const Color color = color_of(mosaic, y, own, middle, other);
+        made[0] = color.red, made[1] = color.green, made[2] = color.blue;
     }
 };

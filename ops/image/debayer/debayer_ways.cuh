@@ -1,4 +1,4 @@
-// Ways to interpolate the colours of a pixel that a Bayer filter hid, as OpenCV has them on the CPU.
+// Ways to interpolate the colors of a pixel that a Bayer filter hid, as OpenCV has them on the CPU.
 // Pixels in the BORDER of a way repeat the nearest one inside.
 struct Mosaic {
     const Source* values;  // of one frame
@@ -14,26 +14,26 @@ struct Mosaic {
     DEVICE i32 corners(i32 y, i32 x) const { return beside(y - 1, x) + beside(y + 1, x); }
 };
 
-struct Colour { i32 red, green, blue; };
+struct Color { i32 red, green, blue; };
 
-// own: of the colour that the row has beside green; other: of the third one.
-DEVICE Colour colour_of(const Mosaic& mosaic, i32 y, i32 own, i32 green, i32 other) {
+// own: of the color that the row has beside green; other: of the third one.
+DEVICE Color color_of(const Mosaic& mosaic, i32 y, i32 own, i32 green, i32 other) {
     const bool red = mosaic.red_at(y);
-    return Colour{red ? own : other, green, red ? other : own};
+    return Color{red ? own : other, green, red ? other : own};
 }
 
 struct Bilinear {
     static constexpr i32 BORDER = 1, CHANNELS = 3;
     DEVICE static void make(const Mosaic& mosaic, i32 y, i32 x, i32* made) {
-        Colour colour;
+        Color color;
         if (mosaic.green_at(y, x)) {
             const i32 own = (mosaic.beside(y, x) + 1) >> 1, other = (mosaic.above(y, x) + 1) >> 1;
-            colour = colour_of(mosaic, y, own, mosaic(y, x), other);
+            color = color_of(mosaic, y, own, mosaic(y, x), other);
         } else {
             const i32 green = (mosaic.beside(y, x) + mosaic.above(y, x) + 2) >> 2;
-            colour = colour_of(mosaic, y, mosaic(y, x), green, (mosaic.corners(y, x) + 2) >> 2);
+            color = color_of(mosaic, y, mosaic(y, x), green, (mosaic.corners(y, x) + 2) >> 2);
         }
-        made[0] = colour.red, made[1] = colour.green, made[2] = colour.blue;
+        made[0] = color.red, made[1] = color.green, made[2] = color.blue;
     }
 };
 
@@ -42,16 +42,16 @@ struct EdgeAware {
     DEVICE static i32 size(i32 value) { return value < 0 ? -value : value; }
     DEVICE static void make(const Mosaic& mosaic, i32 y, i32 x, i32* made) {
         const i32 beside = mosaic.beside(y, x), above = mosaic.above(y, x);
-        Colour colour;
+        Color color;
         if (mosaic.green_at(y, x)) {
-            colour = colour_of(mosaic, y, (beside + 1) / 2, mosaic(y, x), (above + 1) / 2);
+            color = color_of(mosaic, y, (beside + 1) / 2, mosaic(y, x), (above + 1) / 2);
         } else {
             const i32 across = size(mosaic(y, x - 1) - mosaic(y, x + 1));
             const i32 along = size(mosaic(y + 1, x) - mosaic(y - 1, x));
             const i32 green = ((across > along ? above : beside) + 1) / 2;
-            colour = colour_of(mosaic, y, mosaic(y, x), green, (mosaic.corners(y, x) + 2) / 4);
+            color = color_of(mosaic, y, mosaic(y, x), green, (mosaic.corners(y, x) + 2) / 4);
         }
-        made[0] = colour.red, made[1] = colour.green, made[2] = colour.blue;
+        made[0] = color.red, made[1] = color.green, made[2] = color.blue;
     }
 };
 

@@ -1,5 +1,5 @@
 // Symmetric windows along one axis, as `symmetric` in blur_rows.py: the middle, then the pairs at
-// distance 1, 2, ..., each added to what is there. Neighbouring threads read neighbouring elements,
+// distance 1, 2, ..., each added to what is there. Neighboring threads read neighboring elements,
 // whatever the axis is.
 struct Axis {
     i64 source, target;  // first elements

@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Float32Array, Int64Array
 
 from .blur_windows import extents_of
-from .gaussian_windows import F32
 
 _BLUR: Final = op.CudaKernel("blur", (None, Path(__file__).with_name("blur.cuh")))
 _FLOAT: Final = np.dtype(np.float32)
@@ -23,9 +23,9 @@ class Windows(NamedTuple):
     factors: (N,), of a summand; None if there is but one blur, and no factor.
     """
 
-    weights: F32
-    halves: op.Int64Array
-    factors: F32 | None = None
+    weights: Float32Array
+    halves: Int64Array
+    factors: Float32Array | None = None
 
 
 def blur_launches(call: op.Call, parts: Sequence[Windows]) -> list[op.Launch]:
@@ -53,30 +53,18 @@ def blur_launches(call: op.Call, parts: Sequence[Windows]) -> list[op.Launch]:
             table = _table(first, target.batch_shape.offsets, extents, axis, part.halves[:, axis])
             types = {"Source": op.type_name(data.dtype), "Target": op.type_name(written.dtype)}
             unit = _BLUR.unit(types, f"constexpr int SUMMED = {summed};\n")
-            arguments = (
-                data,
-                op.OutputArg(written),
-                sums if summed == 2 else weights,
-                table,
-                blocks,
-                weights,
-                np.int64(weights.shape[1]),
-                factors,
-            )
+            added = sums if summed == 2 else weights
+            windows = weights, np.int64(weights.shape[1]), factors
+            arguments = data, op.OutputArg(written), added, table, blocks, *windows
             launches.append(op.Launch(unit, len(blocks), arguments))
             data, first = written, target.batch_shape.offsets
     return launches
 
 
 def _table(
-    source: op.Int64Array,
-    target: op.Int64Array,
-    extents: op.Int64Array,
-    axis: int,
-    halves: op.Int64Array,
+    source: Int64Array, target: Int64Array, extents: Int64Array, axis: int, halves: Int64Array
 ) -> Any:
     """(N, 8) int32: the struct `Axis` of blur.cuh."""
-    wide = np.stack([source, target], axis=1)
     inner = extents[:, 2 + axis :].prod(axis=1)
-    narrow = np.stack([extents.prod(axis=1), extents[:, 1 + axis], inner, halves], axis=1)
-    return np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
+    narrow = [extents.prod(axis=1), extents[:, 1 + axis], inner, halves]
+    return op.struct_rows([source, target], narrow)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-
-Array: TypeAlias = npt.NDArray[Any]
-F32: TypeAlias = npt.NDArray[np.float32]
-I64: TypeAlias = npt.NDArray[np.int64]
+from gradiva.eager.types.arrays import Array, Float32Array, Int64Array
 
 
 @op.jit
-def symmetric(src: F32, at: I64, weights: F32, half: int, n: int, out: F32) -> None:
+def symmetric(
+    src: Float32Array, at: Int64Array, weights: Float32Array, half: int, n: int, out: Float32Array
+) -> None:
     """`out[:n]` = the weighted sum of 2 * half + 1 runs of n elements that begin at `src[at[k]]`.
 
     weights: of the middle one, and of the pairs at distance 1, 2, ... from it. The pairs are added
@@ -80,7 +78,13 @@ def reflect(index: int, size: int) -> int:
 
 @op.jit
 def _filter_line(
-    source: Array, channels: int, weights: F32, half: int, at: I64, line: F32, out: F32
+    source: Array,
+    channels: int,
+    weights: Float32Array,
+    half: int,
+    at: Int64Array,
+    line: Float32Array,
+    out: Float32Array,
 ) -> None:
     """`out` = one row of the input, blurred along its pixels; `line`: room for it with borders."""
     n = len(source)
@@ -100,23 +104,15 @@ def _filter_line(
 
 
 @op.jit
-def blur_row(
-    src: Array,
-    base: int,
-    pitch: int,
-    channels: int,
-    y: int,
-    height: int,
-    weights: F32,
-    halves: I64,
-    scratch: Any,
-) -> None:
-    """`out` = row `y` of the blurred plane at `src[base]`, whose rows are `pitch` elements long.
+def blur_row(plane: Any, y: int, weights: Float32Array, halves: Int64Array, scratch: Any) -> None:
+    """`out` = row `y` of a blurred plane.
 
-    weights, halves: along the axes D, H, W; scratch: line, ring, tags, at, slots, out. `ring` keeps
+    plane: the slab, where the plane begins in it, the elements of a row, channels, height; weights,
+    halves: along the axes D, H, W; scratch: line, ring, tags, at, slots, out. `ring` keeps
     2 * halves[1] + 1 rows that are blurred along x; `tags` says which row each slot holds (-1:
     none). Rows that are reached by reflection lie in the window, or the window holds all.
     """
+    src, base, pitch, channels, height = plane
     line, ring, tags, at, slots, out = scratch
     half_y = halves[1]
     taps = 2 * half_y + 1
@@ -131,21 +127,14 @@ def blur_row(
         if tags[slot] != row:
             tags[slot] = row
             head = base + row * pitch
-            _filter_line(
-                src[head : head + pitch],
-                channels,
-                weights[2],
-                halves[2],
-                at,
-                line,
-                ring[slot * pitch : (slot + 1) * pitch],
-            )
+            source, made = src[head : head + pitch], ring[slot * pitch : (slot + 1) * pitch]
+            _filter_line(source, channels, weights[2], halves[2], at, line, made)
         slots[k] = slot * pitch
     symmetric(ring, slots, weights[1], half_y, pitch, out)
 
 
 @op.jit
-def convert_line(source: F32, target: Array) -> None:
+def convert_line(source: Float32Array, target: Array) -> None:
     """Round and saturate."""
     for j in range(target.size):
         target[j] = convert_sat(source[j], target)

@@ -8,12 +8,9 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.type_rules import own_or_float32
+from gradiva.eager.types.arrays import Array
 from gradiva.eager.types.dtypes import dtypes
 
-_LAYOUTS: Final = (
-    "HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW", "DHWC", "CDHW", "DHW",
-    "FDHWC", "FCDHW", "CFDHW", "FDHW", "WC", "CW", "W", "FWC", "FCW", "CFW", "FW",
-)  # fmt: skip
 _DTYPES: Final = tuple(dtype for dtype in dtypes if dtype is not op.bool_)
 
 
@@ -23,15 +20,34 @@ def blurred_type(input: op.SampleType, dtype: op.DTypeLike | None) -> op.SampleT
     if input.layout == "":
         op.require_ndim(input, (1, 2, 3))
     else:
-        op.require_layout(input, _LAYOUTS)
+        filtered_axes(input.layout, (1, 2, 3))
     return own_or_float32(input, dtype)
+
+
+def filtered_axes(layout: str | None, counts: tuple[int, ...]) -> tuple[int, int]:
+    """The first of the axes that windows move along, and that after the last: all of them between
+    F and C in front, once each, and C at the end.
+
+    Raises OperatorTypeError unless there are as many as one of `counts`.
+    """
+    if layout is None:
+        return 0, 0
+    first = len(layout) - len(layout.lstrip("FC"))
+    last = len(layout) - layout.endswith("C")
+    apart = layout.count("C") <= 1 and not {"C", "F"} & set(layout[first:last])
+    if layout.count("F") > 1 or not apart or last - first not in counts:
+        numbers = " or ".join(map(str, counts))
+        raise op.OperatorTypeError(
+            "the input has a layout this operator does not take",
+            expected=f"{numbers} axes such as HW, behind F or C or in front of C",
+            got=repr(layout),
+        )
+    return first, last
 
 
 def extents_of(layout: str, shapes: op.Int64Array) -> tuple[op.Int64Array, int]:
     """Samples as (planes, D, H, W, C), and how many of the axes D, H, W there are."""
-    letters = layout or "DHW"[3 - shapes.shape[1] :]
-    first = next(axis for axis, letter in enumerate(letters) if letter in "DHW")
-    last = letters.index("W") + 1
+    first, last = filtered_axes(layout, (1, 2, 3)) if layout else (0, shapes.shape[1])
     extents = np.ones((len(shapes), 5), np.int64)
     extents[:, 0] = shapes[:, :first].prod(axis=1)
     extents[:, 4 - (last - first) : 4] = shapes[:, first:last]
@@ -39,12 +55,10 @@ def extents_of(layout: str, shapes: op.Int64Array) -> tuple[op.Int64Array, int]:
     return extents, last - first
 
 
-def per_axis(name: str, values: Any, axes: int, count: int) -> np.ndarray[Any, Any]:
+def per_axis(name: str, values: Any, axes: int, count: int) -> Array:
     """(N, axes) of what was given, one number or one per axis; zeros if nothing was."""
     if values is None:
         return np.zeros((count, axes))
     if values.shape[1] not in (1, axes):
-        raise op.OperatorValueError(
-            argument=name, expected=f"one number or {axes}, one per axis", got=str(values.shape[1])
-        )
+        raise op.wrong_value(name, f"one number or {axes}, one per axis", values.shape[1])
     return np.broadcast_to(values, (count, axes))

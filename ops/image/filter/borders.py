@@ -6,15 +6,32 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
-
-Array = npt.NDArray[Any]
+from gradiva.eager.types.arrays import Array
 
 BORDERS: Final = ("reflect_101", "reflect_1001", "wrap", "clamp", "constant")
 BORDERS_SOURCE: Final = Path(__file__).with_name("borders.cuh")
 """The same borders in CUDA C++."""
+
+
+_ALSO: Final = {
+    "101": "reflect_101",
+    "1001": "reflect_1001",
+    "reflect": "reflect_1001",
+    "edge": "clamp",
+    "fill": "constant",
+    "pad": "constant",
+}
+
+
+def border_named(name: str) -> str:
+    """One of BORDERS, by that or another name, in letters of any case. Raises
+    OperatorValueError."""
+    border = _ALSO.get(name.lower(), name.lower())
+    if border not in BORDERS:
+        raise op.wrong_value("border", " or ".join((*BORDERS, *_ALSO)), repr(name))
+    return border
 
 
 def border_text(border: str) -> str:

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.support.lazy_import import lazy_module
-
-if TYPE_CHECKING:
-    import cv2
-else:
-    cv2 = lazy_module("cv2", "opencv-python-headless")
-
-Array = npt.NDArray[Any]
+from gradiva.eager.support.opencv import cv2
+from gradiva.eager.types.arrays import Array
 
 _DIRECT: Final = {
     "reflect_101": "BORDER_REFLECT_101",

@@ -5,23 +5,19 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.operators.type_rules import own_or_float32
+from gradiva.eager.types.arrays import Array
 
-from .borders import BORDERS, pad
+from .blur_windows import filtered_axes
+from .borders import border_named, pad
 from .correlate import at_once, correlate_inside
 from .filter_gpu import filter_launch
 
-Array = npt.NDArray[Any]
-
-_LAYOUTS: Final = (
-    "HW", "HWC", "CHW", "FHW", "FHWC", "FCHW", "CFHW", "DHW", "DHWC", "CDHW", "FDHW", "FDHWC",
-    "FCDHW", "CFDHW",
-)  # fmt: skip
 _MODES: Final = ("same", "valid")
+_SMALLER: Final = ("the filter is larger than the sample", "a smaller filter in mode 'valid'")
 
 
 @op.operator("filter", schema="Filter", formerly=("experimental.filter",), inputs=(2, 3))
@@ -45,14 +41,15 @@ def filter(
 
     Args:
         input: uint8, int8, uint16, int16, float16 or float32; layouts HW, HWC, CHW, DHW, DHWC, CDHW
-            and sequences of these. Without a layout all axes, 2 or 3, are filtered.
+            and sequences of these; H, W and D may be other letters. Without a layout all axes, 2 or
+            3, are filtered.
         filter: float32 weights of each sample, (r, s), or (q, r, s) for volumes.
         fill_value: one number per sample, for border="constant"; 0 by default.
         anchor: (a, b), or (d, a, b) for volumes, or one number for all axes: which weight stands
             over the pixel; may differ per sample. -1: the middle one, extent // 2.
         border: "reflect_101" mirrors without the outermost pixel, "reflect_1001" with it, "wrap"
             goes on at the other end, "clamp" repeats the outermost pixel, "constant" takes
-            `fill_value`.
+            `fill_value`. Other names of these: "101", "1001", "reflect"; "edge"; "fill", "pad".
         mode: "same": outputs are as large as inputs. "valid": only where the filter lies inside the
             sample; `anchor` and `border` are not needed.
         dtype: of the output, float32 or the input's; the input's by default.
@@ -70,25 +67,28 @@ def filter(
     if input.layout == "":
         op.require_ndim(input, (2, 3))
     else:
-        op.require_layout(input, _LAYOUTS)
+        filtered_axes(input.layout, (2, 3))
     if input.layout is not None and input.ndim is not None:
-        op.require_ndim(filter, (_axes(input.layout, input.ndim),), "the filter")
+        op.require_ndim(filter, (_axes(input.layout, input.ndim),), "the filter of this input")
     if fill_value is not None:
         op.require_ndim(fill_value, (0,), "the fill value")
-    for name, given, known in (("border", border, BORDERS), ("mode", mode, _MODES)):
-        if given not in known:
-            raise op.OperatorValueError(argument=name, expected=" or ".join(known), got=repr(given))
+    border_named(border)
+    if mode not in _MODES:
+        raise op.wrong_value("mode", " or ".join(_MODES), repr(mode))
     return own_or_float32(input, dtype)
 
 
 def _axes(layout: str, ndim: int) -> int:
     """How many axes are filtered."""
-    return sum(letter in "DHW" for letter in layout) if layout else ndim
+    if not layout:
+        return ndim
+    first, last = filtered_axes(layout, (2, 3))
+    return last - first
 
 
 def _first(layout: str) -> int:
     """The first axis that is filtered."""
-    return next(k for k, letter in enumerate(layout) if letter in "DHW") if layout else 0
+    return filtered_axes(layout, (2, 3))[0] if layout else 0
 
 
 @filter.shapes
@@ -99,25 +99,13 @@ def _shapes(call: op.Call) -> op.Int64Array:
     anchors = _anchors(call, axes)
     valid = call["mode"] == "valid"
     inside = shapes[:, first : first + axes]
-    for bad, problem, expected, got in (
-        (windows < 1, "the filter is empty", "1 or more weights along each axis", windows),
-        (
-            (windows > inside) & valid,
-            "the filter is larger than the sample",
-            "a smaller filter in mode 'valid'",
-            windows,
-        ),
-        ((anchors < -1) | (anchors >= windows), "", "-1, or a place in the filter", anchors),
+    outside = ((anchors < -1) | (anchors >= windows)) & (not valid)
+    for bad, argument, problem, expected, got in (
+        (windows < 1, "", "the filter is empty", "1 or more weights along each axis", windows),
+        ((windows > inside) & valid, "", *_SMALLER, windows),
+        (outside, "anchor", "", "-1, or a place in the filter", anchors),
     ):
-        if bad.any() and not (valid and got is anchors):
-            sample = int(np.flatnonzero(bad.any(axis=1))[0])
-            raise op.OperatorValueError(
-                problem,
-                argument="anchor" if got is anchors else None,
-                expected=expected,
-                got=str(got[sample].tolist()),
-                sample=sample,
-            )
+        op.refuse_samples(bad.any(axis=1), argument, expected, got, problem)
     if valid:
         shapes[:, first : first + axes] = inside - windows + 1
     return shapes
@@ -126,10 +114,8 @@ def _shapes(call: op.Call) -> op.Int64Array:
 def _anchors(call: op.Call, axes: int) -> op.Int64Array:
     given: op.Int64Array = call["anchor"]
     if given.shape[1] not in (1, axes):
-        raise op.OperatorValueError(
-            argument="anchor",
-            expected=f"one number or {axes}, one per axis of the filter",
-            got=str(given.shape[1]),
+        raise op.wrong_value(
+            "anchor", f"one number or {axes}, one per axis of the filter", given.shape[1]
         )
     return np.broadcast_to(given, (call.size, axes))
 
@@ -138,7 +124,7 @@ def _anchors(call: op.Call, axes: int) -> op.Int64Array:
 def _cpu(call: op.Call) -> None:
     source, windows, target = call.inputs[0], call.inputs[1], call.outputs[0]
     anchors = _anchors(call, windows.batch_shape.ndim)
-    valid, border = call["mode"] == "valid", call["border"]
+    valid, border = call["mode"] == "valid", border_named(call["border"])
     fills: list[Any] = [0] * call.size
     if len(call.inputs) > 2:
         given = call.inputs[2]
@@ -230,6 +216,9 @@ def _cases() -> list[op.Case]:
         .no_oracle(),
         op.case("valid", images, three, mode="valid"),
         op.case("anchor", images, three, anchor=0, border="reflect_1001"),
+        op.case("1001", images, three, border="1001"),
+        op.case("edge", images, three, border="Edge"),
+        op.case("other letters", op.samples((5, 7, 3), (4, 4, 2), layout="ABC"), two),
         op.case("fill", floats, _filters(edges), op.batch([np.float32(3)]), border="constant"),
         op.case("to float", images, three, dtype=op.float32),
         op.case(

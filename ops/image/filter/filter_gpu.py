@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .borders import border_text
+from .borders import border_named, border_text
 
 _KERNEL = op.CudaKernel(
     "filter", (None, *(Path(__file__).with_name(f"{name}.cuh") for name in ("borders", "filter")))
@@ -41,9 +41,8 @@ def filter_launch(call: op.Call, first: int, anchors: op.Int64Array) -> op.Launc
     fills = np.zeros_like(source.batch_shape.offsets)
     if len(call.inputs) > 2:
         fill, fills = call.inputs[2].data, call.inputs[2].batch_shape.offsets
-    places = source, target, windows
-    wide = np.stack([*(one.batch_shape.offsets for one in places), fills], axis=1)
-    table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
+    offsets = [one.batch_shape.offsets for one in (source, target, windows)]
+    table = op.struct_rows([*offsets, fills], [*narrow.T])
     blocks = op.blocks_of(target.batch_shape.volumes)
     types = {
         "Source": op.type_name(source.data.dtype),
@@ -51,6 +50,8 @@ def filter_launch(call: op.Call, first: int, anchors: op.Int64Array) -> op.Launc
         "Fill": op.type_name(fill.dtype),
     }
     even = axes == 2 and source.dtype is target.dtype and source.dtype in _EVEN
-    text = f"constexpr bool EVEN = {str(even).lower()};\n{border_text(call['border'])}"
+    text = (
+        f"constexpr bool EVEN = {str(even).lower()};\n{border_text(border_named(call['border']))}"
+    )
     arguments = (source.data, op.OutputArg(target.data), windows.data, fill, table, blocks)
     return op.Launch(_KERNEL.unit(types, text), len(blocks), arguments)

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Float32Array
 from gradiva.ops.math.series import decay
 
 from .blur_windows import per_axis
-
-F32: TypeAlias = npt.NDArray[np.float32]
 
 _MOST: Final = 65535
 
 
 def windows(
-    sigma: F32 | None, window_size: op.Int64Array | None, axes: int, count: int
-) -> tuple[F32, op.Int64Array]:
+    sigma: Float32Array | None, window_size: op.Int64Array | None, axes: int, count: int
+) -> tuple[Float32Array, op.Int64Array]:
     """Weights (N, 3, K) for the axes D, H, W, and half sizes (N, 3); the last `axes` are used.
 
     weights[i, axis, d] is the weight at distance d from the middle. Raises OperatorValueError.

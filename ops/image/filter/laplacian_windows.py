@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Array, Float32Array, Float64Array
 
 from .blur_windows import per_axis
-
-F32: TypeAlias = npt.NDArray[np.float32]
 
 _MOST: Final = 31
 
@@ -21,11 +19,11 @@ _MOST: Final = 31
 def laplacian_windows(
     window_size: op.Int64Array,
     smoothing_size: op.Int64Array | None,
-    scale: F32 | None,
+    scale: Float32Array | None,
     normalized: bool,
     axes: int,
     count: int,
-) -> tuple[F32, op.Int64Array, F32]:
+) -> tuple[Float32Array, op.Int64Array, Float32Array]:
     """Weights (N, axes, 3, K), half sizes (N, axes, 3) and factors (N, axes): for each partial
     derivative, a window along each of the axes D, H, W, of which the last `axes` are used.
 
@@ -65,7 +63,7 @@ def laplacian_windows(
 
 
 @lru_cache(maxsize=64)
-def _window(size: int, derive: bool) -> npt.NDArray[np.float64]:
+def _window(size: int, derive: bool) -> Float64Array:
     """The middle of a window and what follows it: binomial coefficients, which smooth; for a
     derivative the second difference of those of a window that is shorter by two."""
     length = size - 2 if derive else size
@@ -73,6 +71,6 @@ def _window(size: int, derive: bool) -> npt.NDArray[np.float64]:
     return (np.convolve(smooth, [1, -2, 1]) if derive else smooth)[size // 2 :]
 
 
-def _refuse_sizes(name: str, sizes: np.ndarray[Any, Any], least: int) -> None:
+def _refuse_sizes(name: str, sizes: Array, least: int) -> None:
     bad = (sizes < least) | (sizes > _MOST) | (sizes % 2 == 0)
     op.refuse_samples(bad, name, f"an odd number from {least} to {_MOST}", sizes)

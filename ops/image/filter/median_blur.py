@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
-from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.support.opencv import cv2
+from gradiva.eager.types.arrays import Array, Int64Array
 
 from .borders import pad
 from .morphology import ASSUMED, LAYOUTS, pairs, planes_of
-
-if TYPE_CHECKING:
-    import cv2
-
-else:
-    cv2 = lazy_module("cv2", "opencv-python-headless")
-
-Array = npt.NDArray[Any]
 
 _MOST: Final = 1 << 16
 """Pixels of a window: all windows of a row are in memory at once."""
@@ -51,28 +43,14 @@ def median_blur(
     return op.with_layout(input, op.require_layout(input, LAYOUTS, ASSUMED))
 
 
-def _sizes(call: op.Call) -> npt.NDArray[np.int64]:
+def _sizes(call: op.Call) -> Int64Array:
     """(N, 2): the width and height of the windows. Raises OperatorValueError."""
     sizes = pairs(call, "window_size")
-    bad = ((sizes < 1) | (sizes % 2 == 0)).any(axis=1)
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            argument="window_size",
-            expected="odd numbers from 1 on",
-            got=str(sizes[sample].tolist()),
-            sample=sample,
-        )
-
-    bad = sizes.astype(np.float64).prod(axis=1) > _MOST
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            argument="window_size",
-            expected=f"windows of at most {_MOST} pixels",
-            got=str(sizes[sample].tolist()),
-            sample=sample,
-        )
+    odd, most = "odd numbers from 1 on", f"windows of at most {_MOST} pixels"
+    even = ((sizes < 1) | (sizes % 2 == 0)).any(axis=1)
+    large = sizes.astype(np.float64).prod(axis=1) > _MOST
+    for bad, expected in ((even, odd), (large, most)):
+        op.refuse_samples(bad, "window_size", expected, sizes)
     return sizes
 
 
@@ -105,12 +83,9 @@ def _gpu(call: op.Call) -> op.Launch:
     op.refuse_large(source.batch_shape.volumes)
     first = target.layout.index("H")
     shapes = source.batch_shape.shapes
-    wide = np.stack([source.batch_shape.offsets, target.batch_shape.offsets], axis=1)
-    narrow = np.empty((call.size, 6), np.int64)
-    narrow[:, :2] = shapes[:, first : first + 2]
-    narrow[:, 2] = shapes[:, first + 2 :].prod(axis=1)
-    narrow[:, 3:5], narrow[:, 5] = sizes[:, ::-1], target.batch_shape.volumes
-    table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
+    offsets = [source.batch_shape.offsets, target.batch_shape.offsets]
+    extents = [*shapes[:, first : first + 2].T, shapes[:, first + 2 :].prod(axis=1)]
+    table = op.struct_rows(offsets, [*extents, *sizes[:, ::-1].T, target.batch_shape.volumes])
     side = next((side for side in _SIDES if (sizes == side).all()), 0)
     unit = _KERNEL.unit(
         {"Source": op.type_name(source.data.dtype)}, f"constexpr int SIDE = {side};\n"

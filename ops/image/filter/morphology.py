@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
-from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.support.opencv import cv2
+from gradiva.eager.types.arrays import Array, Int64Array
 
 from .borders import pad
-
-if TYPE_CHECKING:
-    import cv2
-else:
-    cv2 = lazy_module("cv2", "opencv-python-headless")
-
-Array = npt.NDArray[Any]
-Int64s = npt.NDArray[np.int64]
 
 LAYOUTS: Final = ("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW", "CFHW")
 ASSUMED: Final = {2: "HW", 3: "HWC", 4: "FHWC"}
@@ -42,13 +34,9 @@ def dilate_erode_type(input: op.SampleType, border_mode: str, iterations: int) -
     """The type rule of both."""
     op.require_dtype(input, (op.uint8, op.uint16, op.int16, op.float32))
     if border_mode not in BORDER_NAMES:
-        raise op.OperatorValueError(
-            argument="border_mode", expected=" or ".join(BORDER_NAMES), got=repr(border_mode)
-        )
+        raise op.wrong_value("border_mode", " or ".join(BORDER_NAMES), repr(border_mode))
     if iterations < 0:
-        raise op.OperatorValueError(
-            argument="iterations", expected="0 or more", got=str(iterations)
-        )
+        raise op.wrong_value("iterations", "0 or more", iterations)
     return op.with_layout(input, op.require_layout(input, LAYOUTS, ASSUMED))
 
 
@@ -61,8 +49,8 @@ class Masks(NamedTuple):
     """The rectangles of a call, (N, 2) each: how many pixels before and after the one that stands
     at the anchor, across and down; and the value beyond a constant border."""
 
-    before: Int64s
-    after: Int64s
+    before: Int64Array
+    after: Int64Array
     outside: Any
 
 
@@ -73,11 +61,7 @@ def masks_of(call: op.Call, highest: bool) -> Masks:
         ("mask_size", masks < 1, "1 or more", masks),
         ("anchor", (anchors < -1) | (anchors >= masks), "-1, or a place in the mask", anchors),
     ):
-        if bad.any():
-            sample = int(np.flatnonzero(bad.any(axis=1))[0])
-            raise op.OperatorValueError(
-                argument=argument, expected=expected, got=str(got[sample].tolist()), sample=sample
-            )
+        op.refuse_samples(bad.any(axis=1), argument, expected, got)
     # The maximum of no pixels is the lowest value: it never wins.
     kind = call.inputs[0].dtype.numpy
     limits: Any = np.finfo(kind) if kind.kind == "f" else np.iinfo(kind)
@@ -119,11 +103,9 @@ def dilate_erode(call: op.Call, name: str) -> None:
     call.each_sample(run, source.batch_shape.volumes.tolist())
 
 
-def pairs(call: op.Call, name: str) -> npt.NDArray[np.int64]:
+def pairs(call: op.Call, name: str) -> Int64Array:
     """(N, 2) of one number or of two, (width, height)."""
-    given: npt.NDArray[np.int64] = call[name]
+    given: Int64Array = call[name]
     if given.shape[1] not in (1, 2):
-        raise op.OperatorValueError(
-            argument=name, expected="one number or two, (width, height)", got=str(given.shape[1])
-        )
+        raise op.wrong_value(name, "one number or two, (width, height)", given.shape[1])
     return np.broadcast_to(given, (call.size, 2))

@@ -45,12 +45,10 @@ def dilate_erode_launches(call: op.Call, highest: bool) -> list[op.Launch]:
     launches = []
     for number, axis in enumerate(steps):
         written = target.data if number == len(steps) - 1 else between[number % 2]
-        wide = np.stack([first, target.batch_shape.offsets], axis=1)
         inner = extents[:, 4 - axis :].prod(axis=1)
-        columns = [extents.prod(axis=1), extents[:, 3 - axis], inner]
-        columns += [side[:, axis] for side in reach]
-        narrow = np.stack([*columns, inner], axis=1)
-        table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
+        sides = [side[:, axis] for side in reach]
+        narrow = [extents.prod(axis=1), extents[:, 3 - axis], inner, *sides, inner]
+        table = op.struct_rows([first, target.batch_shape.offsets], narrow)
         launches.append(
             op.Launch(unit, len(blocks), (data, op.OutputArg(written), table, blocks, outside))
         )

@@ -9,13 +9,11 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.support.opencv import cv2
 
 if TYPE_CHECKING:
-    import cv2
     import simplejpeg
-
 else:
-    cv2 = lazy_module("cv2", "opencv-python-headless")
     simplejpeg = lazy_module("simplejpeg", "simplejpeg")
 
 _ASSUMED = {3: "HWC", 4: "FHWC"}
@@ -29,7 +27,7 @@ def jpeg_compression_distortion(
 ) -> op.SampleType:
     """Encode each image as a JPEG, and decode it again.
 
-    The JPEG is baseline, with chrominance at half the resolution (4:2:0), quantised by the tables
+    The JPEG is baseline, with chrominance at half the resolution (4:2:0), quantized by the tables
     of libjpeg for that quality. Decoding smooths the chrominance (fancy upsampling).
 
     Args:
@@ -52,21 +50,10 @@ def jpeg_compression_distortion(
 @jpeg_compression_distortion.shapes
 def _shapes(call: op.Call) -> op.BatchShape:
     batch_shape = call.inputs[0].batch_shape
-    for bad, expected in (
-        (batch_shape.shapes[:, -1] != 3, "3 channels"),
-        (
-            (batch_shape.shapes[:, -3:-1] > _MOST).any(axis=1),
-            f"at most {_MOST} pixels along an axis",
-        ),
-    ):
-        if bad.any():
-            sample = int(np.flatnonzero(bad)[0])
-            raise op.OperatorValueError(
-                "the shape of an image",
-                expected=expected,
-                got=str(batch_shape.shape(sample)),
-                sample=sample,
-            )
+    shapes, limit = batch_shape.shapes, f"at most {_MOST} pixels along an axis"
+    large = (shapes[:, -3:-1] > _MOST).any(axis=1)
+    for bad, expected in ((shapes[:, -1] != 3, "3 channels"), (large, limit)):
+        op.refuse_samples(bad, "", expected, batch_shape.shape, "the shape of an image")
     return batch_shape
 
 
@@ -110,7 +97,7 @@ _KERNEL: Final = op.CudaKernel(
 
 
 def _quanta(quality: Any) -> np.ndarray[Any, np.dtype[np.uint16]]:
-    """(N, 128): what luma and chroma are quantised by, as libjpeg scales the tables."""
+    """(N, 128): what luma and chroma are quantized by, as libjpeg scales the tables."""
     scale = np.where(quality < 50, 5000 // quality, 200 - 2 * quality)[:, None]
     tables = (np.array(_LUMA + _CHROMA) * scale + 50) // 100
     return np.asarray(np.clip(tables, 1, 255), np.uint16)
@@ -126,25 +113,18 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     pixels, squares = sizes.prod(axis=1), -(-sizes // 16)
     each = squares.prod(axis=1)[owner]
     place = number * pixels[owner] * 3
-    rows = [
-        source.batch_shape.offsets[owner] + place,
-        target.batch_shape.offsets[owner] + place,
-        sizes[owner, 0],
-        sizes[owner, 1],
-        each.cumsum() - each,
-        squares[owner, 1],
-        owner,
-    ]
+    starts = [one.batch_shape.offsets[owner] + place for one in (source, target)]
+    rows = [*starts, *sizes[owner].T, each.cumsum() - each, squares[owner, 1], owner]
     frames = np.stack(rows, axis=1).astype(np.int64)
     # A block of the first launch makes one square.
     cut, blocks = op.blocks_of(each, 1), op.blocks_of(pixels[owner])
     made = op.Scratch(int(each.sum()) * 384, np.dtype(np.uint8))
     quanta = _quanta(np.clip(call["quality"], 1, 100))
+    squared = source.data, op.OutputArg(made), frames, cut, quanta
+    decoded = made, op.OutputArg(target.data), frames, blocks
     return [
-        op.Launch(
-            _SQUARES.unit({}), len(cut), (source.data, op.OutputArg(made), frames, cut, quanta)
-        ),
-        op.Launch(_KERNEL.unit({}), len(blocks), (made, op.OutputArg(target.data), frames, blocks)),
+        op.Launch(_SQUARES.unit({}), len(cut), squared),
+        op.Launch(_KERNEL.unit({}), len(blocks), decoded),
     ]
 
 

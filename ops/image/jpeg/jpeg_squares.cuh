@@ -1,5 +1,5 @@
-// `jpeg_compression_distortion`, first: what quantisation leaves of a square of 16 x 16 pixels. In
-// integers, as libjpeg-turbo has it: colours, chroma of half the resolution, the "islow" transforms.
+// `jpeg_compression_distortion`, first: what quantization leaves of a square of 16 x 16 pixels. In
+// integers, as libjpeg-turbo has it: colors, chroma of half the resolution, the "islow" transforms.
 // A square becomes 384 bytes: 256 of luma, 64 of each chroma.
 struct Frame { i64 source, target, height, width, square, across, sample; };
 

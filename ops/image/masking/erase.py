@@ -9,10 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.operators.arguments import RaggedFloatsArg
-from gradiva.ops.image.crop.crop_window import fill_array
-
-Array = np.ndarray[Any, Any]
+from gradiva.eager.operators.argument_types import RaggedFloatsArg
+from gradiva.eager.types.arrays import Array, Int64Array
+from gradiva.ops.image.crop.crop_window import fill_array, named_axes
 
 _ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
 _AXES = 5
@@ -72,8 +71,8 @@ def erase(
 class _Plan(op.Plan):
     """starts, regions: as `_regions` returns them."""
 
-    starts: op.Int64Array
-    regions: op.Int64Array
+    starts: Int64Array
+    regions: Int64Array
 
 
 @erase.shapes
@@ -87,23 +86,12 @@ def _shapes(call: op.Call) -> _Plan:
 def _axes(call: op.Call, ndim: int) -> list[int]:
     layout = call.inputs[0].type.layout or _ASSUMED.get(ndim, "")
     names, axes = call["axis_names"], call["axes"]
-    if names is not None or axes is None:
-        names = "HW" if names is None else names
-        if len(set(names)) < len(names) or not set(names) <= set(layout):
-            there = f"axes of {layout!r}" if layout else "`axes`, for there is no layout"
-            raise op.OperatorValueError(argument="axis_names", expected=there, got=repr(names))
-        return [layout.index(letter) for letter in names]
-    wrapped = [axis + ndim if axis < 0 else axis for axis in axes]
-    if len(set(wrapped)) < len(wrapped) or not all(0 <= axis < ndim for axis in wrapped):
-        raise op.OperatorValueError(
-            argument="axes",
-            expected=f"numbers from {-ndim} to {ndim - 1}, each axis once",
-            got=str(list(axes)),
-        )
-    return wrapped
+    if names is None and axes is None:
+        names = "HW"
+    return named_axes(layout, ndim, names, axes)
 
 
-def _regions(call: op.Call, shapes: op.Int64Array) -> tuple[op.Int64Array, op.Int64Array]:
+def _regions(call: op.Call, shapes: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Where the regions of each sample begin in a table, (N + 1,); and the table: the low ends and
     the high ends on all axes, (regions, 2, ndim)."""
     ndim = shapes.shape[1]
@@ -143,20 +131,9 @@ def _regions(call: op.Call, shapes: op.Int64Array) -> tuple[op.Int64Array, op.In
 
 
 @op.jit
-def erase_kernel(
-    src: Array,
-    src_offsets: op.Int64Array,
-    dst: Array,
-    dst_offsets: op.Int64Array,
-    shapes: op.Int64Array,
-    starts: op.Int64Array,
-    regions: op.Int64Array,
-    fill: Array,
-    channel: int,
-    begin: int,
-    end: int,
-) -> None:
-    """Copy samples, then fill `regions` of them, (R, 2, 5); `fill` is (N, 1) or (N, channels)."""
+def erase_kernel(slabs: Any, tables: Any, begin: int, end: int) -> None:
+    """Copy samples, then fill regions of them; tables: as `_tables` makes them."""
+    (src, src_offsets, dst, dst_offsets), (shapes, starts, regions, fill, channel) = slabs, tables
     for i in range(begin, end):
         d, shape = dst_offsets[i], shapes[i]
         volume = shape[0] * shape[1] * shape[2] * shape[3] * shape[4]
@@ -196,10 +173,8 @@ def erase_kernel(
                                 row[:] = fill[i, place[channel]]
 
 
-def _tables(
-    call: op.Call, plan: _Plan
-) -> tuple[op.Int64Array, op.Int64Array, op.Int64Array, Array, int]:
-    """What `erase_kernel` takes: shapes, starts, regions, fill and channel."""
+def _tables(call: op.Call, plan: _Plan) -> tuple[Int64Array, Int64Array, Int64Array, Array, int]:
+    """Shapes, starts, regions (R, 2, 5), fill (N, 1) or (N, channels), and the axis of channels."""
     source, target = call.inputs[0], call.outputs[0]
     ndim = target.batch_shape.ndim
     if ndim > _AXES:
@@ -214,9 +189,7 @@ def _tables(
             many = "; there is no channel axis in the layout"
             if channel >= 0:
                 many = f", or one for each of {counts[counts != values.shape[1]][0]} channels"
-            raise op.OperatorValueError(
-                argument="fill_value", expected=f"1 value{many}", got=str(values.shape[1])
-            )
+            raise op.wrong_value("fill_value", f"1 value{many}", values.shape[1])
     dtype, single = target.dtype.numpy, np.dtype(np.float32)
     fill = fill_array(values, single if target.dtype is op.float16 else dtype)
     fill = np.ascontiguousarray(fill.astype(dtype, copy=False)).view(f"u{dtype.itemsize}")
@@ -230,17 +203,7 @@ def _tables(
 
 @erase.cpu
 def _cpu(call: op.Call, plan: _Plan) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    # Bytes move whatever they mean: one compiled kernel per element size.
-    unsigned = f"u{target.dtype.itemsize}"
-    call.for_samples(
-        erase_kernel,
-        source.data.view(unsigned),
-        source.batch_shape.offsets,
-        target.data.view(unsigned),
-        target.batch_shape.offsets,
-        *_tables(call, plan),
-    )
+    call.for_samples(erase_kernel, call.words, _tables(call, plan))
 
 
 _KERNEL: Final = op.CudaKernel("erase", ("coordinates.cuh", Path(__file__).with_name("erase.cuh")))
@@ -276,31 +239,23 @@ def _cases() -> list[op.Case]:
         return result
 
     one = np.s_[1:3, 2:4]
+    two: Any = {"anchor": (1, 2, 0, 0), "shape": (2, 2, 1, 1)}
+    middle: Any = {"anchor": (2, 3), "shape": (2, 2), "centered_anchor": True}
     lists: Any = (([1, 2], [0, 0, 3, 3], []), ([2, 2], [1, 1, 2, 2], []))
     numbers = [op.batch([np.array(row, np.float32) for row in rows]) for rows in lists]
     return [
         op.case("one region", images, anchor=(1, 2), shape=(2, 2)).equals(
             erased(images, *[[one]] * 3)
         ),
-        op.case(
-            "two regions, colour",
-            images,
-            anchor=(1, 2, 0, 0),
-            shape=(2, 2, 1, 1),
-            fill_value=(9, 8.7, 7),
-        ).equals(erased(images, *[[one, np.s_[:1, :1]]] * 3, fill=(9, 8, 7))),
+        op.case("two regions, color", images, **two, fill_value=(9, 8.7, 7)).equals(
+            erased(images, *[[one, np.s_[:1, :1]]] * 3, fill=(9, 8, 7))
+        ),
         op.case("fractions", images, anchor=(0.5, 0.5), shape=(0.5, 0.25), normalized=True).equals(
             erased(images, [np.s_[3:, 4:6]], [np.s_[2:, 2:3]], [np.s_[4:, 2:3]])
         ),
-        op.case(
-            "middle",
-            planes,
-            anchor=(2, 3),
-            shape=(2, 2),
-            centered_anchor=True,
-            axis_names="HW",
-            fill_value=-1.5,
-        ).equals(erased(planes, *[[np.s_[:, 1:3, 2:4]]] * 2, fill=-1.5)),
+        op.case("middle", planes, **middle, axis_names="HW", fill_value=-1.5).equals(
+            erased(planes, *[[np.s_[:, 1:3, 2:4]]] * 2, fill=-1.5)
+        ),
         op.case("channel", planes, anchor=1, shape=1, axes=0).equals(
             erased(planes, *[[np.s_[1]]] * 2)
         ),
@@ -318,7 +273,7 @@ def _cases() -> list[op.Case]:
         ),
         op.case("no such axis", images, shape=(1, 2), axis_names="DH").value_error("`axis_names`"),
         op.case("axis twice", images, shape=(1, 2), axes=(0, -3)).value_error("`axes`"),
-        op.case("two colours", images, shape=(1, 2), fill_value=(1, 2)).value_error("`fill_value`"),
+        op.case("two colors", images, shape=(1, 2), fill_value=(1, 2)).value_error("`fill_value`"),
         op.case("both", images, shape=(1, 2), normalized=True, normalized_shape=True).value_error(
             "alone"
         ),

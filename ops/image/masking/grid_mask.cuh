@@ -1,4 +1,5 @@
-// `grid_mask`: zero for pixels in the squares of a grid. The arithmetic is that of grid_mask.py.
+// `grid_mask`: zero for pixels in the squares of a grid. `row_masking_grid_mask__in_square` is
+// translated from grid_mask.py.
 struct Masked {
     i64 source, target;  // first elements
     u32 height, width, channels;
@@ -16,10 +17,9 @@ KERNEL(grid_mask)(
     for (u32 element = first + threadIdx.x; element < end; element += THREADS) {
         const u32 pixel = element / sample.channels, row = pixel / sample.width;
         const f32 x = f32(pixel - row * sample.width), y = f32(row % sample.height);
-        const f32 left = y * sample.sine + sample.shift_x;
-        const f32 top = y * sample.cosine - sample.shift_y;
-        const f32 u = x * sample.cosine - left, v = x * sample.sine + top;
-        const bool masked = u - floorf(u) < sample.ratio && v - floorf(v) < sample.ratio;
+        const bool masked = row_masking_grid_mask__in_square(
+            x, y, sample.cosine, sample.sine, sample.shift_x, sample.shift_y, sample.ratio
+        );
         target[sample.target + element] = masked ? Target(0) : source[sample.source + element];
     }
 }

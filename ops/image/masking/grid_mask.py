@@ -8,7 +8,12 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.arrays import Array, Float32Array
 from gradiva.ops.math.series import sine_cosine
+
+# Few calls need it, and `import gradiva` must stay fast.
+_translate: Any = lazy_module("gradiva.eager.gpu.translate")
 
 _LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW")
 _ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC"}
@@ -51,18 +56,21 @@ def grid_mask(
 
 
 @op.jit
-def _mask_samples(
-    src: Any,
-    src_offsets: Any,
-    dst: Any,
-    dst_offsets: Any,
-    extents: Any,
-    terms: Any,
-    begin: int,
-    end: int,
-) -> None:
+def _in_square(
+    x: Any, y: Any, cosine: Any, sine: Any, shift_x: Any, shift_y: Any, ratio: Any
+) -> Any:
+    """Whether a pixel is in a square. Lengths are in tiles, but for x and y."""
+    left, top = y * sine + shift_x, y * cosine - shift_y
+    u = x * cosine - left
+    v = x * sine + top
+    return (u - np.floor(u) < ratio) & (v - np.floor(v) < ratio)
+
+
+@op.jit
+def _mask_samples(slabs: Any, extents: Any, terms: Any, begin: int, end: int) -> None:
     """extents: (planes, H, W, C); terms: (cos, sin, shift_x, shift_y, ratio), all over the tile but
     the last."""
+    src, src_offsets, dst, dst_offsets = slabs
     widest = 1
     for i in range(begin, end):
         widest = max(widest, extents[i, 2])
@@ -73,11 +81,9 @@ def _mask_samples(
         row = width * channels
         for y in range(height):
             line = np.float32(y)
-            left, top = line * sine + shift_x, line * cosine - shift_y
             for x in range(width):
-                u = np.float32(x) * cosine - left
-                v = np.float32(x) * sine + top
-                masked[x] = (u - np.floor(u) < ratio) & (v - np.floor(v) < ratio)
+                place = np.float32(x)
+                masked[x] = _in_square(place, line, cosine, sine, shift_x, shift_y, ratio)
             for p in range(planes):
                 at = (p * height + y) * row
                 source = src[src_offsets[i] + at : src_offsets[i] + at + row]
@@ -97,7 +103,7 @@ def _mask_samples(
                             target[k] = zero if masked[x] else source[k]
 
 
-def _plan(call: op.Call) -> tuple[op.Int64Array, np.ndarray[Any, np.dtype[np.float32]]]:
+def _plan(call: op.Call) -> tuple[op.Int64Array, Float32Array]:
     """What `_mask_samples` takes: extents and terms."""
     tile = call["tile"]
     op.refuse_samples(tile < 1, "tile", "1 or more", tile)
@@ -121,40 +127,30 @@ def _plan(call: op.Call) -> tuple[op.Int64Array, np.ndarray[Any, np.dtype[np.flo
 
 @grid_mask.cpu
 def _cpu(call: op.Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    # Bytes move whatever they mean, and zero is zero bytes.
-    unsigned = f"u{source.dtype.itemsize}"
-    call.for_samples(
-        _mask_samples,
-        source.data.view(unsigned),
-        source.batch_shape.offsets,
-        target.data.view(unsigned),
-        target.batch_shape.offsets,
-        *_plan(call),
-    )
+    # Zero is zero bytes.
+    call.for_samples(_mask_samples, call.words, *_plan(call))
 
 
-_KERNEL: Final = op.CudaKernel("grid_mask", (Path(__file__).with_name("grid_mask.cuh"),))
+_KERNEL: Final = op.CudaKernel(
+    "grid_mask", ("arithmetic.cuh", None, Path(__file__).with_name("grid_mask.cuh"))
+)
 
 
 @grid_mask.gpu
 def _gpu(call: op.Call) -> op.Launch:
-    source, target = call.inputs[0], call.outputs[0]
+    data, before, result, after = call.words
     extents, terms = _plan(call)
-    volumes = target.batch_shape.volumes
+    volumes = call.outputs[0].batch_shape.volumes
     blocks = op.blocks_of(volumes)
-    places = np.stack([source.batch_shape.offsets, target.batch_shape.offsets], axis=1)
-    counts = np.concatenate([extents[:, 1:], volumes[:, None]], axis=1).astype(np.int32)
+    rows = op.struct_rows([before, after], [*extents[:, 1:].T, volumes])
     # A row is a multiple of 8 bytes.
     numbers = np.pad(terms, ((0, 0), (0, 1))).view(np.int32)
-    table = np.concatenate([places.view(np.int32), counts, numbers], axis=1)
-    unsigned = f"u{source.dtype.itemsize}"
-    data, result = source.data.view(unsigned), target.data.view(unsigned)
-    unit = _KERNEL.unit({"Target": op.type_name(data.dtype)})
+    table = np.concatenate([rows, numbers], axis=1)
+    unit = _KERNEL.unit({"Target": op.type_name(data.dtype)}, _translate.translation_of(_in_square))
     return op.Launch(unit, len(blocks), (data, op.OutputArg(result), table, blocks))
 
 
-def _expected(image: np.ndarray[Any, Any], tile: int, size: int) -> np.ndarray[Any, Any]:
+def _expected(image: Array, tile: int, size: int) -> Array:
     """An upright grid, in whole numbers."""
     rows, columns = (np.arange(extent) % tile < size for extent in image.shape[:2])
     return np.where((rows[:, None] & columns)[..., None], image.dtype.type(0), image)
@@ -165,6 +161,9 @@ def _cases() -> list[op.Case]:
     images = op.samples((14, 9, 3), (1, 27, 3), (36, 1, 3))
     planes = op.samples((3, 16, 16), layout="CHW", dtype=op.float16)
     four = {"tile": 4}
+    turned = {"tile": 7, "angle": 0.5, "ratio": 0.6, "shift_x": 1.5, "shift_y": -2}
+    each: Any = {"tile": [3, 4, 5], "ratio": [0.3, 0.5, 0.7], "angle": [0.0, 1.0, -4.0]}
+    each["shift_x"] = [1, 2, 3]
     upright = [_expected(images.at(i), 4, 2) for i in range(3)]
     moved = [_expected(np.roll(planes.at(0), (1, 2), (1, 2)).transpose(1, 2, 0), 8, 4)]
     black = [np.zeros_like(images.at(i)) for i in range(3)]
@@ -177,23 +176,8 @@ def _cases() -> list[op.Case]:
         ),
         op.case("everything", images, ratio=1.0).equals(black),
         op.case("nothing", images, ratio=0.0).equals([images.at(i) for i in range(3)]),
-        op.case(
-            "turned",
-            op.samples((33, 35, 3), dtype=op.float32),
-            tile=7,
-            angle=0.5,
-            ratio=0.6,
-            shift_x=1.5,
-            shift_y=-2,
-        ),
-        op.case(
-            "per sample",
-            images,
-            tile=[3, 4, 5],
-            ratio=[0.3, 0.5, 0.7],
-            angle=[0.0, 1.0, -4.0],
-            shift_x=[1, 2, 3],
-        ),
+        op.case("turned", op.samples((33, 35, 3), dtype=op.float32), **turned),
+        op.case("per sample", images, **each),
         op.case("planes", planes, tile=8, shift_x=-2.0, shift_y=-1.0).equals(back).no_oracle(),
         op.case("frames", op.samples((2, 9, 8, 3), layout="FHWC"), **four).no_oracle(),
         op.case("empty", op.samples(), **four).equals([]),

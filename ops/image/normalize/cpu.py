@@ -30,25 +30,16 @@ def _few_rows(source: Any, rows: int, means: Any, scales: Any, shift: Any, targe
 
 @op.jit
 def normalize_samples(
-    src: Any,
-    src_offsets: Any,
-    dst: Any,
-    dst_offsets: Any,
-    extents: Any,
-    means: Any,
-    mean_steps: Any,
-    scales: Any,
-    scale_steps: Any,
-    shift: Any,
-    begin: int,
-    end: int,
+    slabs: Any, extents: Any, means: Any, scales: Any, shift: Any, begin: int, end: int
 ) -> None:
-    """Normalise samples `begin` to `end`: (x - mean) * scale + shift in float32.
+    """Normalize samples `begin` to `end`: (x - mean) * scale + shift in float32.
 
     extents: of groups of axes, kept and reduced ones in turns (`reductions.axes.groups`); means,
-    scales: float32; steps: (N, 2): where those of a sample begin, and 1 if they differ along the
-    kept axes, 0 if there is one.
+    scales: float32 and (N, 2): where those of a sample begin, and 1 if they differ along the kept
+    axes, 0 if there is one.
     """
+    src, src_offsets, dst, dst_offsets = slabs
+    (mean, mean_steps), (scale, scale_steps) = means, scales
     pairs = extents.shape[1] // 2
     lane_means = np.empty(_LANES, np.float32)
     lane_scales = np.empty(_LANES, np.float32)
@@ -66,14 +57,8 @@ def normalize_samples(
             outer, rows, columns = 1, volume, 1
         if pairs == 1 and columns == 1 and rows <= _FEW and m_step == 1 and k_step == 1:
             s, d = src_offsets[i], dst_offsets[i]
-            _few_rows(
-                src[s : s + outer * rows],
-                rows,
-                means[m : m + outer],
-                scales[k : k + outer],
-                shift,
-                dst[d : d + outer * rows],
-            )
+            source, target = src[s : s + outer * rows], dst[d : d + outer * rows]
+            _few_rows(source, rows, mean[m : m + outer], scale[k : k + outer], shift, target)
             continue
         for block in range(outer):
             to, rest, pitch = 0, block, columns
@@ -90,16 +75,11 @@ def normalize_samples(
                 width = side * count
                 for j in range(width):
                     at = to + first + j % count
-                    lane_means[j] = means[m + at * m_step]
-                    lane_scales[j] = scales[k + at * k_step]
+                    lane_means[j] = mean[m + at * m_step]
+                    lane_scales[j] = scale[k + at * k_step]
                 # Whole rows lie one after the other; parts of rows come one by one.
                 step = side * columns
                 for at in range(first, volume, step):
                     n = min(width, volume - at)
-                    _strip(
-                        src[s + at : s + at + n],
-                        lane_means,
-                        lane_scales,
-                        shift,
-                        dst[d + at : d + at + n],
-                    )
+                    source, target = src[s + at : s + at + n], dst[d + at : d + at + n]
+                    _strip(source, lane_means, lane_scales, shift, target)

@@ -1,4 +1,4 @@
-"""`crop_mirror_normalize`: window, mirror, normalise, permute axes, pad channels; in one pass."""
+"""`crop_mirror_normalize`: window, mirror, normalize, permute axes, pad channels; in one pass."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import gather_table
 from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.operators.decomposition import CompositeCall, Part
+from gradiva.eager.types.arrays import Float32Array
 from gradiva.ops.image.crop.crop_window import (
     DEFAULT_LAYOUTS,
     LAYOUTS,
@@ -21,14 +23,18 @@ from gradiva.ops.image.crop.crop_window import (
 )
 
 from .crop_mirror_normalize_cpu import normalize_kernel
-from .crop_mirror_normalize_plan import Float32s, Int64s, NormalizePlan, channel_rows, fold, plan
+from .crop_mirror_normalize_plan import NormalizePlan, channel_rows, fold, plan
 from .normalize_pixels import normalize_pixels
 
 _INPUTS = (op.uint8, op.uint16, op.int8, op.int16, op.int32, op.float16, op.float32)
 _OUTPUTS = (op.float32, op.float16, op.uint8, op.int8)
 
 
-@op.operator("crop_mirror_normalize", schema="CropMirrorNormalize")
+@op.operator(
+    "crop_mirror_normalize",
+    schema="CropMirrorNormalize",
+    old_arguments={"output_dtype": "dtype", "image_type": None},
+)
 @op.takes(CropWindow, OutOfBounds, ...)
 def crop_mirror_normalize(
     input: op.SampleType,
@@ -44,7 +50,7 @@ def crop_mirror_normalize(
     output_layout: op.Layout = "CHW",
     **options: op.Unpack[CropArguments],
 ) -> op.SampleType:
-    """Cut a window, mirror it, normalise it and change its layout, in one pass over the pixels.
+    """Cut a window, mirror it, normalize it and change its layout, in one pass over the pixels.
 
     out = scale * (in - mean) / std + shift, computed in float32 as (in - mean') * f with
     f = scale / std and mean' = mean - shift * std / scale, then rounded to `dtype`.
@@ -52,7 +58,7 @@ def crop_mirror_normalize(
     Args:
         input: uint8, uint16, int8, int16, int32, float16 or float32; layouts HWC, CHW, volumes with
             D, sequences with F. Without a layout HWC, DHWC or FDHWC by rank.
-        fill_values: written as they are, not normalised.
+        fill_values: written as they are, not normalized.
         mirror: nonzero to flip along W; may differ per sample.
         mean, std: one value or one per channel; may differ per sample.
         scale, shift: applied last, to use more of the range of an integer `dtype`.
@@ -73,10 +79,8 @@ def crop_mirror_normalize(
         expected = "float32, float16, uint8 or int8"
         raise op.OperatorTypeError(argument="dtype", expected=expected, got=str(dtype))
     if layout and output_layout and sorted(layout) != sorted(output_layout):
-        raise op.OperatorValueError(
-            argument="output_layout",
-            expected=f"the axes of {layout!r} in some order",
-            got=repr(output_layout),
+        raise op.wrong_value(
+            "output_layout", f"the axes of {layout!r} in some order", repr(output_layout)
         )
     return input.with_(dtype=dtype, layout=output_layout or layout)
 
@@ -89,8 +93,8 @@ _PLACE = (
 
 
 @crop_mirror_normalize.decomposes
-def _parts(call: Any) -> list[Any] | None:
-    """crop, flip, normalize_pixels and transpose (`call`: a `CompositeCall`)."""
+def _parts(call: CompositeCall) -> list[Part] | None:
+    """crop, flip, normalize_pixels and transpose."""
     if call.layout not in LAYOUTS[:7]:
         return None  # not known yet, or more axes than the parts take
     if call.fixed.get("out_of_bounds_policy") == "pad" or call.fixed.get("pad_output"):
@@ -128,7 +132,7 @@ def _shapes(call: op.Call) -> NormalizePlan:
     )
 
 
-def _mean_factor(call: op.Call) -> tuple[Float32s, Float32s]:
+def _mean_factor(call: op.Call) -> tuple[Float32Array, Float32Array]:
     """(N, channels) each, see `fold`."""
     channels = call.inputs[0].batch_shape.shapes[:, _layout(call).index("C")]
     most = int(channels.max())
@@ -140,34 +144,8 @@ def _mean_factor(call: op.Call) -> tuple[Float32s, Float32s]:
 
 @crop_mirror_normalize.cpu
 def _cpu(call: op.Call, p: NormalizePlan) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    mean, factor = _mean_factor(call)
-    data = (
-        convert_array(source.data, np.dtype(np.float32))
-        if source.dtype is op.float16
-        else source.data
-    )
-    half = target.dtype is op.float16
-    result = np.zeros(target.data.shape, np.float32) if half else target.data
-    fill = _fill(call, target.batch_shape.shapes[:, target.layout.index("C")], result.dtype)
-    call.for_samples(
-        normalize_kernel,
-        data,
-        source.batch_shape.offsets,
-        result,
-        target.batch_shape.offsets,
-        p.extents,
-        p.steps,
-        p.starts,
-        p.lows,
-        p.highs,
-        mean,
-        factor,
-        fill,
-        p.channel_axis,
-    )
-    if half:
-        target.data[:] = convert_array(result, target.data.dtype)
+    tables = (p.extents, p.steps, p.starts, p.lows, p.highs)
+    call.for_slabs(normalize_kernel, tables, *_mean_factor(call), _fill(call), p.channel_axis)
 
 
 _KERNEL = op.CudaKernel(
@@ -179,38 +157,28 @@ _KERNEL = op.CudaKernel(
 def _gpu(call: op.Call, p: NormalizePlan) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     mean, factor = _mean_factor(call)
-    half = target.dtype is op.float16
-    native = np.dtype(np.float32) if half else target.data.dtype
-    fill = _fill(call, target.batch_shape.shapes[:, target.layout.index("C")], native)
+    fill = convert_array(_fill(call), target.data.dtype)
     first = source.batch_shape.offsets + p.starts
     table = gather_table(first, target.batch_shape.offsets, p.extents, p.steps, p.lows, p.highs)
     blocks = op.blocks_of(target.batch_shape.volumes)
     types = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}
-    arguments = (
-        source.data,
-        op.OutputArg(target.data),
-        table,
-        blocks,
-        mean,
-        factor,
-        convert_array(fill, target.data.dtype),
-        np.int64(mean.shape[1]),
-        np.int64(p.channel_axis),
-    )
+    numbers = mean, factor, fill, np.int64(mean.shape[1]), np.int64(p.channel_axis)
+    arguments = source.data, op.OutputArg(target.data), table, blocks, *numbers
     return op.Launch(_KERNEL.unit(types), len(blocks), arguments)
 
 
-def _fill(call: op.Call, channels: Int64s, dtype: np.dtype[Any]) -> Any:
-    """One value per output channel; 0 unless the policy is to pad."""
+def _fill(call: op.Call) -> Any:
+    """One value per output channel, in float32 for float16; 0 unless the policy is to pad."""
+    target = call.outputs[0]
+    dtype = np.dtype(np.float32) if target.dtype is op.float16 else target.data.dtype
+    channels = target.batch_shape.shapes[:, target.layout.index("C")]
     most = int(channels.max())
     if call["out_of_bounds_policy"] != "pad":
         return np.zeros(most, dtype)
     fill = fill_array(call["fill_values"], dtype)
     if len(fill) not in (1, most):
-        raise op.OperatorValueError(
-            argument="fill_values",
-            expected=f"1 value, or one for each of {most} output channels",
-            got=str(len(fill)),
+        raise op.wrong_value(
+            "fill_values", f"1 value, or one for each of {most} output channels", len(fill)
         )
     return np.broadcast_to(fill, (most,)).copy()
 
@@ -229,36 +197,22 @@ def _cases() -> list[op.Case]:
             2, 0, 1
         )
 
-    centre = [images.at(0)[1:5, 2:6], images.at(1)[1:5, 2:6], images.at(2)[3:7, 1:5]]
+    center = [images.at(0)[1:5, 2:6], images.at(1)[1:5, 2:6], images.at(2)[3:7, 1:5]]
     plain = [images.at(i).transpose(2, 0, 1).astype(np.float32) for i in range(3)]
     given = {"crop": (4, 4), "mean": mean, "std": std}
+    bytes_: Any = {"output_layout": "HWC", "dtype": op.uint8, "scale": 50.0, "shift": 128.0}
+    padded: Any = {"out_of_bounds_policy": "pad", "fill_values": [1, 2, 3]}
     return [
         op.case("default", images).equals(plain),
-        op.case("normalise, mirror some", images, **given, mirror=[0, 1, 0]).equals(
-            [normal(centre[0]), normal(centre[1], True), normal(centre[2])]
+        op.case("normalize, mirror some", images, **given, mirror=[0, 1, 0]).equals(
+            [normal(center[0]), normal(center[1], True), normal(center[2])]
         ),
-        op.case(
-            "HWC to uint8",
-            images,
-            **given,
-            output_layout="HWC",
-            dtype=op.uint8,
-            scale=50.0,
-            shift=128.0,
-        ),
+        op.case("HWC to uint8", images, **given, **bytes_),
         op.case("pad channels", images, **given, pad_output=True, mirror=1),
         op.case("float16", images, **given, dtype=op.float16),
         op.case("gray int16 to int8", gray, mean=100, std=250.0, dtype=op.int8),
         op.case("planes", planes, crop=(3, 3), mirror=1, mean=[0.1, 0.2, 0.3]),
-        op.case(
-            "pad window",
-            images,
-            crop=(10, 10),
-            mean=mean,
-            std=std,
-            out_of_bounds_policy="pad",
-            fill_values=[1, 2, 3],
-        ),
+        op.case("pad window", images, crop=(10, 10), mean=mean, std=std, **padded),
         op.case("per sample mean", images, mean=np.array([mean, std, mean]), std=[50.0]),
         op.case("empty", op.samples(), **given).equals([]),
         op.case("too many means", images, mean=[1.0, 2.0]).value_error("`mean`"),

@@ -1,28 +1,22 @@
-"""The kernel of `crop_mirror_normalize`: a window, mirrored, normalised, in another layout."""
+"""The kernel of `crop_mirror_normalize`: a window, mirrored, normalized, in another layout."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-
-from .crop_mirror_normalize_plan import Array, Float32s, Int64s
+from gradiva.eager.types.arrays import Array, Float32Array
 
 
 @op.jit
 def normalize_kernel(
-    src: Array,
-    src_offsets: Int64s,
-    dst: Array,
-    dst_offsets: Int64s,
-    extents: Int64s,
-    steps: Int64s,
-    starts: Int64s,
-    lows: Int64s,
-    highs: Int64s,
-    mean: Float32s,
-    factor: Float32s,
+    slabs: Any,
+    tables: Any,
+    mean: Float32Array,
+    factor: Float32Array,
     fill: Array,
     channel_axis: int,
     begin: int,
@@ -30,8 +24,9 @@ def normalize_kernel(
 ) -> None:
     """Tables from `plan` and `fold`; `mean` and `factor` are (N, channels), broadcast already.
 
-    `fill` (in dst's dtype, one per output channel) is written as it is, not normalised.
+    `fill` (in dst's dtype, one per output channel) is written as it is, not normalized.
     """
+    (src, src_offsets, dst, dst_offsets), (extents, steps, starts, lows, highs) = slabs, tables
     for i in range(begin, end):
         d = dst_offsets[i]
         n3, n4 = extents[i, 3], extents[i, 4]
@@ -97,7 +92,7 @@ def normalize_kernel(
                         inside = outer and lows[i, 3] <= e < highs[i, 3]
                         first = lo if inside else n4
                         last = hi if inside else n4
-                        # Slices, not offsets: an index that cannot be negative vectorises.
+                        # Slices, not offsets: an index that cannot be negative vectorizes.
                         row = dst[d : d + n4]
                         d += n4
                         at = (a, b, c, e)

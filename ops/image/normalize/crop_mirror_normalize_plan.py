@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
-
-Array = NDArray[Any]
-Int64s = NDArray[np.int64]
-Float32s = NDArray[np.float32]
+from gradiva.eager.types.arrays import Array, Float32Array, Int64Array
 
 AXES: Final = 5
 
@@ -21,24 +17,24 @@ AXES: Final = 5
 class NormalizePlan(op.Plan):
     """One row per sample; the axes are the output's, with leading extents of 1."""
 
-    extents: Int64s  # (N, 5)
-    steps: Int64s  # (N, 5): source elements per step, negative along a mirrored axis
-    starts: Int64s  # (N,): source element of output coordinate 0, which may lie outside
-    lows: Int64s  # (N, 5): the output coordinates that have a source
-    highs: Int64s  # (N, 5)
+    extents: Int64Array  # (N, 5)
+    steps: Int64Array  # (N, 5): source elements per step, negative along a mirrored axis
+    starts: Int64Array  # (N,): source element of output coordinate 0, which may lie outside
+    lows: Int64Array  # (N, 5): the output coordinates that have a source
+    highs: Int64Array  # (N, 5)
     channel_axis: int
 
 
 def plan(
-    shapes: Int64s,
-    anchors: Int64s,
-    windows: Int64s,
-    mirror: NDArray[Any],
+    shapes: Int64Array,
+    anchors: Int64Array,
+    windows: Int64Array,
+    mirror: Array,
     layout: str,
     output_layout: str = "CHW",
     pad_output: bool = False,
 ) -> NormalizePlan:
-    """Plan a batch; an empty `output_layout` keeps the input's. Windows come from `crop_window`."""
+    """Plan a batch; an empty `output_layout` keeps the input's. Windows come from `window_in`."""
     output_layout = output_layout or layout
     if sorted(output_layout) != sorted(layout):
         raise op.OperatorValueError(
@@ -73,7 +69,7 @@ def plan(
         order.remove(channel)
         order.insert(0, channel)
 
-    def wide(table: Int64s, rest: int) -> Int64s:
+    def wide(table: Int64Array, rest: int) -> Int64Array:
         result = np.full((count, AXES), rest, np.int64)
         result[:, AXES - ndim :] = table[:, order]
         return result
@@ -91,7 +87,7 @@ def plan(
 
 def fold(
     mean: Array, std: Array, scale: float = 1.0, shift: float = 0.0
-) -> tuple[Float32s, Float32s]:
+) -> tuple[Float32Array, Float32Array]:
     """(mean', factor) with out = (x - mean') * factor, both float32.
 
     The shift moves into the mean, in float64; the scale into the factor, in float32. Both are
@@ -104,13 +100,11 @@ def fold(
         return moved.astype(np.float32), factor / s
 
 
-def channel_rows(name: str, rows: Array, channels: Int64s) -> Array:
+def channel_rows(name: str, rows: Array, channels: Int64Array) -> Array:
     """The argument `name`, (N, 1) or (N, channels), checked against each sample's channels."""
     given = rows.shape[1]
     if given != 1 and (channels != given).any():
-        raise op.OperatorValueError(
-            argument=name,
-            expected=f"1 value, or one for each of {int(channels.max())} channels",
-            got=str(given),
+        raise op.wrong_value(
+            name, f"1 value, or one for each of {int(channels.max())} channels", given
         )
     return rows

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Array
 from gradiva.ops.math.expression import Spread, spread_launch
 from gradiva.ops.reductions.cpu import DEVIATIONS, MEAN, PLAIN, SUM
 from gradiva.ops.reductions.gpu import reduction_launches
@@ -116,11 +117,7 @@ def _placed(data: op.Scratch, places: op.BatchShape, shared: bool) -> _Statistic
 
 
 def _scales_launch(
-    call: op.Call,
-    places: op.BatchShape,
-    sums: op.Scratch,
-    made: op.Scratch,
-    factors: np.ndarray[Any, Any],
+    call: op.Call, places: op.BatchShape, sums: op.Scratch, made: op.Scratch, factors: Array
 ) -> op.Launch:
     """From sums to means, which are float64, or to scales. factors: one per sample, or a divisor
     for the batch."""

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.operators.arguments import FloatArrayArg
+from gradiva.eager.operators.argument_types import FloatArrayArg
 from gradiva.ops.reductions.reduce import exclusive, groups, reduced_type
 
 from .cpu import normalize_samples
@@ -92,33 +91,13 @@ def _scales(call: op.Call, taken: tuple[int, ...], mean: Numbers) -> Numbers:
 
 @normalize.cpu
 def _cpu(call: op.Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
     taken = normalized_axes(call)
     mean = given(call, "mean", taken) or measured_mean(call, taken)
     scales = _scales(call, taken, mean)
-    data = source.data
-    if source.dtype is op.float16:
-        data = convert_array(data, np.dtype(np.float32))
-    out = target.data
-    if target.dtype is op.float16:
-        out = np.zeros(out.shape, np.float32)
     with np.errstate(over="ignore"):
-        numbers = [one.values.astype(np.float32) for one in (mean, scales)]
-    call.for_samples(
-        normalize_samples,
-        data,
-        source.batch_shape.offsets,
-        out,
-        target.batch_shape.offsets,
-        groups(source.batch_shape.shapes, taken),
-        numbers[0],
-        mean.steps,
-        numbers[1],
-        scales.steps,
-        np.float32(call["shift"]),
-    )
-    if out is not target.data:
-        target.data[:] = convert_array(out, target.data.dtype)
+        numbers = [(one.values.astype(np.float32), one.steps) for one in (mean, scales)]
+    extents = groups(call.inputs[0].batch_shape.shapes, taken)
+    call.for_slabs(normalize_samples, extents, *numbers, np.float32(call["shift"]))
 
 
 @normalize.gpu

@@ -9,6 +9,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.operators.pixelwise import axes_of
+from gradiva.eager.types.arrays import Float32Array
 
 from .crop_mirror_normalize_plan import channel_rows, fold
 
@@ -58,7 +59,7 @@ def normalize_row(source: Any, target: Any, row: Any) -> None:
 
 
 @op.pixelwise(normalize_pixels, normalize_row)
-def _parameters(call: op.Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+def _parameters(call: op.Call) -> Float32Array:
     """(N, channels, 2): mean and factor."""
     source = call.inputs[0]
     _, channels, _ = axes_of(source.layout, source.batch_shape.shapes)

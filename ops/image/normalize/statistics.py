@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Array, Float64Array
 from gradiva.ops.reductions.cpu import DEVIATIONS, MEAN, PLAIN, SUM
 from gradiva.ops.reductions.reduce import reduce_batch, reduced_shapes, resolve_axes
 
@@ -18,7 +19,7 @@ class Numbers(NamedTuple):
     else 1; counts: int64 (N,).
     """
 
-    values: np.ndarray[Any, np.dtype[np.float64]]
+    values: Float64Array
     steps: op.Int64Array
     counts: op.Int64Array
 
@@ -46,7 +47,7 @@ def normalized_axes(call: op.Call) -> tuple[int, ...]:
                 return tuple(np.flatnonzero((shapes == 1).all(axis=0)).tolist())
     elif axes == () or names == "":
         argument = "axes" if names is None else "axis_names"
-        raise op.OperatorValueError(argument=argument, expected="at least one axis", got="none")
+        raise op.wrong_value(argument, "at least one axis", "none")
     return resolve_axes(source.ndim, call.inputs[0].layout, axes, names)
 
 
@@ -97,18 +98,18 @@ def places_of(call: op.Call, taken: tuple[int, ...]) -> op.BatchShape:
     return places
 
 
-def _in_order(call: op.Call, sums: np.ndarray[Any, Any]) -> Any:
+def _in_order(call: op.Call, sums: Array) -> Any:
     """The sums of all samples added up, in their order: NumPy's own order of sums is no promise."""
     return np.add.accumulate(sums.reshape(call.size, -1), axis=0)[-1]
 
 
-def _spread(places: op.BatchShape, values: np.ndarray[Any, Any], shared: bool) -> Numbers:
+def _spread(places: op.BatchShape, values: Array, shared: bool) -> Numbers:
     steps = np.ones((len(places), 2), np.int64)
     steps[:, 0] = 0 if shared else places.offsets
     return Numbers(values, steps, places.volumes)
 
 
-def counts_of(call: op.Call, places: op.BatchShape) -> np.ndarray[Any, np.dtype[np.float64]]:
+def counts_of(call: op.Call, places: op.BatchShape) -> Float64Array:
     """How many values stand behind each number of a sample."""
     return call.inputs[0].batch_shape.volumes / np.maximum(places.volumes, 1)
 

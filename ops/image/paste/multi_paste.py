@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -11,12 +12,11 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import SLABS, in_eights, steps_of
 from gradiva.eager.jit.convert import convert_array, convert_sat
-from gradiva.eager.operators.arguments import RaggedFloatsArg, RaggedIntsArg
+from gradiva.eager.operators.argument_types import RaggedFloatsArg, RaggedIntsArg
+from gradiva.eager.types.arrays import Array, Int64Array
 from gradiva.ops.image.crop.crop_window import LAYOUTS
 
 from .paste_regions import Regions, paste_regions
-
-Array = np.ndarray[Any, Any]
 
 _LAYOUTS = (*LAYOUTS, "HW", "DHW", "FHW")
 _ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC"}
@@ -62,7 +62,8 @@ def multi_paste(
             saturate.
 
     Returns:
-        Samples of the size `output_size`.
+        Samples of the size `output_size`. Their names (`source_info`) are those of the pasted ones,
+        with ";" between them.
 
     Raises:
         OperatorValueError: naming the sample, for regions that leave their sample or the output.
@@ -119,22 +120,20 @@ def _shapes(call: op.Call) -> _Plan:
 @op.jit
 def paste_kernel(
     src: Array,
-    dst: Array,
-    dst_offsets: op.Int64Array,
-    volumes: op.Int64Array,
-    starts: op.Int64Array,
+    target_slab: Any,
+    starts: Int64Array,
     own: Array,
-    extents: op.Int64Array,
-    src_at: op.Int64Array,
-    src_steps: op.Int64Array,
-    dst_at: op.Int64Array,
-    dst_steps: op.Int64Array,
+    tables: Any,
     clear: bool,
     begin: int,
     end: int,
 ) -> None:
-    """Copy the regions that `own` marks. Extents are (R, 5), steps (R, 5) in elements; the last
-    axis lies without gaps on both sides. `clear`: first set everything to 0."""
+    """Copy the regions that `own` marks. target_slab: data, offsets, volumes; tables: extents
+    (R, 5), then where each begins in its source, steps there, where in its target, steps there: (R,
+    5) in elements; the last axis lies without gaps on both sides. `clear`: first set everything
+    to 0."""
+    dst, dst_offsets, volumes = target_slab
+    extents, src_at, src_steps, dst_at, dst_steps = tables
     for i in range(begin, end):
         if clear:
             dst[dst_offsets[i] : dst_offsets[i] + volumes[i]] = 0
@@ -154,8 +153,24 @@ def paste_kernel(
                                 target[k] = convert_sat(source[k], dst)
 
 
+def _name(call: op.Call, regions: Regions) -> None:
+    """Name the outputs after what is pasted."""
+    given = [batch.provenance for batch in call.inputs]
+    first = next((one for one in given if one is not None and one.names is not None), None)
+    if first is None:
+        return
+    parts = [
+        (one.name(source) if one is not None else None) or ""
+        for one, source in zip([given[k] for k in regions.inputs], regions.sources, strict=True)
+    ]
+    ends = regions.starts.tolist()
+    names = [";".join(parts[begin:end]) for begin, end in itertools.pairwise(ends)]
+    call.outputs[0].provenance = op.Provenance(first.positions, names)
+
+
 @multi_paste.cpu
 def _cpu(call: op.Call, plan: _Plan) -> None:
+    _name(call, plan.regions)
     target = call.outputs[0]
     layout, regions = target.layout, plan.regions
     cut = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
@@ -180,29 +195,21 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
             data, into = data.view(unsigned), result.view(unsigned)
         elif given.dtype is op.float16:
             data = convert_array(data, single)
-        call.for_samples(
-            paste_kernel,
-            data,
-            into,
-            target.batch_shape.offsets,
-            target.batch_shape.volumes,
-            regions.starts,
-            own,
-            *_rows(extents, at, here, place, there, layout[-1] == "C"),
-            number == 0,
-        )
+        tables = _rows(extents, at, here, place, there, layout[-1] == "C")
+        slab = (into, target.batch_shape.offsets, target.batch_shape.volumes)
+        call.for_samples(paste_kernel, data, slab, regions.starts, own, tables, number == 0)
     if halves:
         target.data[:] = convert_array(result, target.data.dtype)
 
 
 def _rows(
-    extents: op.Int64Array,
-    at: op.Int64Array,
-    here: op.Int64Array,
-    place: op.Int64Array,
-    there: op.Int64Array,
+    extents: Int64Array,
+    at: Int64Array,
+    here: Int64Array,
+    place: Int64Array,
+    there: Int64Array,
     interleaved: bool,
-) -> tuple[op.Int64Array, ...]:
+) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array]:
     """The tables with five axes; interleaved channels join the width."""
     if interleaved:
         extents = np.hstack([extents[:, :-2], extents[:, -2:].prod(axis=1, keepdims=True)])
@@ -221,6 +228,7 @@ _KERNEL: Final = op.CudaKernel("multi_paste", _FILES)
 @multi_paste.gpu
 def _gpu(call: op.Call, plan: _Plan) -> list[op.Launch]:
     target, regions = call.outputs[0], plan.regions
+    _name(call, regions)
     shapes, volumes = target.batch_shape.shapes, target.batch_shape.volumes
     cut = [axis for axis, letter in enumerate(target.layout) if letter in "DHW"]
     first = _AXES - shapes.shape[1]
@@ -276,64 +284,36 @@ def _cases() -> list[op.Case]:
     anchors = op.batch(
         [np.array(row, np.int32).reshape(-1, 2) for row in ([0, 0, 3, 3], [1, 2], [])]
     )
+    corner = [[1, 1]] * 3
+    parts: Any = {"in_anchors": corner, "shapes": [[2, 2]] * 3, "in_ids": [[1], [0], [0]]}
+    cut = a[1:3, 1:3], (0, 0)
+    relative: Any = {"in_anchors_rel": (0.5, 0.3), "shapes_rel": (0.5, 0.4)}
+    halves = [a[2:4, 1:4], b[1:3, 1:3], c[1:2, 0:2]]
+    both = [
+        pasted((5, 6, 3), (x, (0, 0)), (y, (1, 2)))
+        for x, y in zip(equal.arrays(), others.arrays(), strict=True)
+    ]
+    wide = [pasted((2, 4, 3), (x, (0, 0)), dtype=np.float32) for x in equal.arrays()]
+    three = [((a, (0, 0)), (c, (3, 3))), ((b, (1, 2)),), ()]
+    padded = [((0, 0), (0, 0), (0, 1)), ((0, 0), (0, 1), (0, 0))]
+    many: Any = {"in_ids": ids, "output_size": (6, 8), "out_anchors": anchors}
     return [
         op.case("two inputs", equal, others, output_size=(5, 6), out_anchors=(0, 0, 1, 2))
-        .equals(
-            [pasted((5, 6, 3), (equal.at(i), (0, 0)), (others.at(i), (1, 2))) for i in range(2)]
-        )
+        .equals(both)
         .no_oracle(),
-        op.case(
-            "other numbers of regions", images, in_ids=ids, output_size=(6, 8), out_anchors=anchors
-        ).equals(
-            [
-                pasted((6, 8, 3), (a, (0, 0)), (c, (3, 3))),
-                pasted((6, 8, 3), (b, (1, 2))),
-                pasted((6, 8, 3)),
-            ]
+        op.case("other numbers of regions", images, **many).equals(
+            [pasted((6, 8, 3), *one) for one in three]
         ),
-        op.case(
-            "parts",
-            images,
-            in_ids=[[1], [0], [0]],
-            output_size=[[2, 2], [5, 5], [3, 4]],
-            in_anchors=[[1, 1]] * 3,
-            shapes=[[2, 2]] * 3,
-        )
-        .equals(
-            [
-                b[1:3, 1:3],
-                pasted((5, 5, 3), (a[1:3, 1:3], (0, 0))),
-                pasted((3, 4, 3), (a[1:3, 1:3], (0, 0))),
-            ]
-        )
+        op.case("parts", images, output_size=[[2, 2], [5, 5], [3, 4]], **parts)
+        .equals([b[1:3, 1:3], pasted((5, 5, 3), cut), pasted((3, 4, 3), cut)])
         .no_oracle(),
-        op.case(
-            "fractions",
-            images,
-            output_size=(5, 7),
-            in_anchors_rel=(0.5, 0.3),
-            shapes_rel=(0.5, 0.4),
-            out_anchors_rel=(0.25, 0.5),
-        )
-        .equals(
-            [
-                pasted((5, 7, 3), (a[2:4, 1:4], (1, 3))),
-                pasted((5, 7, 3), (b[1:3, 1:3], (1, 3))),
-                pasted((5, 7, 3), (c[1:2, 0:2], (1, 3))),
-            ]
-        )
+        op.case("fractions", images, output_size=(5, 7), **relative, out_anchors_rel=(0.25, 0.5))
+        .equals([pasted((5, 7, 3), (part, (1, 3))) for part in halves])
         .no_oracle(),
-        op.case("no size", equal, others).equals([others.at(i) for i in range(2)]),
-        op.case("to float", equal, dtype=op.float32, output_size=(2, 4)).equals(
-            [pasted((2, 4, 3), (equal.at(i), (0, 0)), dtype=np.float32) for i in range(2)]
-        ),
+        op.case("no size", equal, others).equals(others.arrays()),
+        op.case("to float", equal, dtype=op.float32, output_size=(2, 4)).equals(wide),
         op.case("planes", planes, output_size=(3, 5))
-        .equals(
-            [
-                np.pad(planes.at(0), ((0, 0), (0, 0), (0, 1))),
-                np.pad(planes.at(1), ((0, 0), (0, 1), (0, 0))),
-            ]
-        )
+        .equals([np.pad(one, by) for one, by in zip(planes.arrays(), padded, strict=True)])
         .no_oracle(),
         op.case("empty", op.samples(), output_size=(2, 4)).equals([]),
         op.case("outside", images, output_size=(4, 6), out_anchors=(0, 1)).value_error(

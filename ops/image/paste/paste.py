@@ -51,9 +51,7 @@ def paste(
     """
     count = len(fill_value) if isinstance(fill_value, tuple) else 1
     if count != 1 and count != n_channels:
-        raise op.OperatorValueError(
-            argument="fill_value", expected=f"1 value, or {n_channels}", got=str(count)
-        )
+        raise op.wrong_value("fill_value", f"1 value, or {n_channels}", count)
     return op.with_layout(input, op.require_layout(input, LAYOUTS, {3: "HWC"}))
 
 
@@ -78,13 +76,7 @@ def _shapes(call: op.Call) -> WindowPlan:
 
 def _check(call: op.Call, name: str, low: float, high: float) -> None:
     bad = ~((call[name] >= low) & (call[name] <= high))
-    if bad.any():
-        raise op.OperatorValueError(
-            argument=name,
-            expected=f"a number from {low} to {high}",
-            got=str(call[name][bad][0]),
-            sample=int(np.flatnonzero(bad)[0]),
-        )
+    op.refuse_samples(bad, name, f"a number from {low} to {high}", call[name])
 
 
 def _window(call: op.Call, plan: WindowPlan) -> tuple[op.Call, Any, Any, int | None]:
@@ -128,49 +120,34 @@ def _cases() -> list[op.Case]:
         canvas[tuple(np.s_[a : a + n] for a, n in zip(at, image.shape, strict=True))] = image
         return canvas
 
-    colour = {"fill_value": (9, 8, 7)}
+    def pasted_all(shapes: Any, places: Any, fill: Any = (9, 8, 7)) -> list[Any]:
+        parts = zip(images.arrays(), shapes, places, strict=True)
+        return [pasted(*part, fill) for part in parts]
+
+    color = {"fill_value": (9, 8, 7)}
+    ends = {"paste_x": [0, 0, 1], "paste_y": [1, 1, 0]}
+    least = {"ratio": 1, "min_canvas_size": 5, "paste_x": 0, "paste_y": 0}
     return [
-        op.case("twice", images, ratio=2.0, **colour).equals(
-            [
-                pasted(images.at(0), (8, 12, 3), (2, 3, 0), (9, 8, 7)),
-                pasted(images.at(1), (10, 10, 3), (2, 2, 0), (9, 8, 7)),
-                pasted(images.at(2), (2, 6, 3), (0, 1, 0), (9, 8, 7)),
-            ]
+        op.case("twice", images, ratio=2.0, **color).equals(
+            pasted_all([(8, 12, 3), (10, 10, 3), (2, 6, 3)], [(2, 3, 0), (2, 2, 0), (0, 1, 0)])
         ),
-        op.case(
-            "per sample",
-            images,
-            ratio=[1, 1.5, 3],
-            paste_x=[0, 0, 1],
-            paste_y=[1, 1, 0],
-            fill_value=5,
-        ).equals(
-            [
-                images.at(0),
-                pasted(images.at(1), (7, 7, 3), (2, 0, 0), 5),
-                pasted(images.at(2), (3, 9, 3), (0, 6, 0), 5),
-            ]
+        op.case("per sample", images, ratio=[1, 1.5, 3], **ends, fill_value=5).equals(
+            pasted_all([(4, 6, 3), (7, 7, 3), (3, 9, 3)], [(0, 0, 0), (2, 0, 0), (0, 6, 0)], 5)
         ),
-        op.case(
-            "least size", images, ratio=1, min_canvas_size=5, paste_x=0, paste_y=0, **colour
-        ).equals(
-            [
-                pasted(images.at(0), (5, 6, 3), (0, 0, 0), (9, 8, 7)),
-                images.at(1),
-                pasted(images.at(2), (5, 5, 3), (0, 0, 0), (9, 8, 7)),
-            ]
+        op.case("least size", images, **least, **color).equals(
+            pasted_all([(5, 6, 3), (5, 5, 3), (5, 5, 3)], [(0, 0, 0)] * 3)
         ),
-        op.case("gray", op.samples((2, 2, 1)), ratio=2, **colour)
+        op.case("gray", op.samples((2, 2, 1)), ratio=2, **color)
         .equals([pasted(op.samples((2, 2, 1)).at(0), (4, 4, 1), (1, 1, 0), 9)])
         .no_oracle(),
         op.case("planes", planes, ratio=1.5, fill_value=(-1, 2), n_channels=2)
         .equals([pasted(planes.at(0), (2, 6, 9), (0, 1, 1), np.array([-1, 2]).reshape(2, 1, 1))])
         .no_oracle(),
-        op.case("empty", op.samples(), ratio=2, **colour).equals([]),
-        op.case("small ratio", images, ratio=[1, 2, 0.5], **colour).value_error("sample 2"),
-        op.case("position", images, ratio=2, paste_x=1.5, **colour).value_error("`paste_x`"),
+        op.case("empty", op.samples(), ratio=2, **color).equals([]),
+        op.case("small ratio", images, ratio=[1, 2, 0.5], **color).value_error("sample 2"),
+        op.case("position", images, ratio=2, paste_x=1.5, **color).value_error("`paste_x`"),
         op.case("two values", images, ratio=2, fill_value=(1, 2)).value_error("`fill_value`"),
-        op.case("no ratio", images, **colour).type_error("`ratio`"),
+        op.case("no ratio", images, **color).type_error("`ratio`"),
         op.case("layout", op.samples((4, 4), layout="HW"), ratio=2, fill_value=1).type_error(
             "layout"
         ),

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Int64Array
 
 
 class Regions(NamedTuple):
@@ -17,16 +18,16 @@ class Regions(NamedTuple):
     extents, its low end in the output. sizes: (N, axes), of the outputs.
     """
 
-    starts: op.Int64Array
-    sources: op.Int64Array
-    inputs: op.Int64Array
-    low: op.Int64Array
-    shape: op.Int64Array
-    place: op.Int64Array
-    sizes: op.Int64Array
+    starts: Int64Array
+    sources: Int64Array
+    inputs: Int64Array
+    low: Int64Array
+    shape: Int64Array
+    place: Int64Array
+    sizes: Int64Array
 
 
-def paste_regions(call: op.Call, extents: list[op.Int64Array]) -> Regions:
+def paste_regions(call: op.Call, extents: list[Int64Array]) -> Regions:
     """extents: of the axes along which regions are cut, (N, axes) for each input.
 
     Raises OperatorValueError for regions that leave their sample or the output.
@@ -80,7 +81,7 @@ def paste_regions(call: op.Call, extents: list[op.Int64Array]) -> Regions:
     return Regions(starts, sources, inputs, low, shape, place, sizes)
 
 
-def _sizes(call: op.Call, extents: op.Int64Array, count: int) -> op.Int64Array:
+def _sizes(call: op.Call, extents: Int64Array, count: int) -> Int64Array:
     rows = call["output_size"]
     if rows is None:
         if len(extents) and (extents != extents[0]).any():
@@ -97,13 +98,13 @@ def _sizes(call: op.Call, extents: op.Int64Array, count: int) -> op.Int64Array:
             got=str(rows[bad][0].tolist()) if bad.any() else f"{rows.shape[1]} numbers",
             sample=int(np.argmax(bad)) if bad.any() else None,
         )
-    wide: op.Int64Array = rows if call.size else np.zeros((0, count), np.int64)
+    wide: Int64Array = rows if call.size else np.zeros((0, count), np.int64)
     return wide
 
 
 def _numbers(
-    call: op.Call, name: str, starts: op.Int64Array, extents: op.Int64Array, rounded: Any
-) -> op.Int64Array | None:
+    call: op.Call, name: str, starts: Int64Array, extents: Int64Array, rounded: Any
+) -> Int64Array | None:
     """The argument `name`, or `<name>_rel` times the extents in float32, rounded: (R, axes)."""
     for title in (name, f"{name}_rel"):
         rows = call[title]
@@ -119,7 +120,7 @@ def _numbers(
                     got=f"{len(row)} numbers",
                     sample=sample,
                 )
-        table: op.Int64Array = np.concatenate([*rows, np.empty(0, np.int64)]).reshape(-1, count)
+        table: Int64Array = np.concatenate([*rows, np.empty(0, np.int64)]).reshape(-1, count)
         if title == name:
             return table.astype(np.int64)
         bad = ~((table >= 0) & (table <= 1))
@@ -132,6 +133,6 @@ def _numbers(
                 sample=int(np.searchsorted(starts, first, "right")) - 1,
             )
         product = table.astype(np.float32) * extents.astype(np.float32)
-        whole: op.Int64Array = rounded(product).astype(np.int64)
+        whole: Int64Array = rounded(product).astype(np.int64)
         return whole
     return None

@@ -6,12 +6,12 @@ of taps.py: for ragged batches that takes the CPU longer than all the rest.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Float64Array, Int64Array
 
 from .cpu import blend_rows_first
 from .taps import (
@@ -21,14 +21,13 @@ from .taps import (
     _reach,
     _spread,
     _wide,
+    axis_of,
     axis_origin,
     axis_taps,
     fill_axis,
     first_axis,
+    is_new,
 )
-
-F64: TypeAlias = npt.NDArray[np.float64]
-I64: TypeAlias = npt.NDArray[np.int64]
 
 # What is known of an axis: how many outputs, how many inputs each of them reads, where its first
 # inputs and its weights begin in the tables, the lowest input that is read and the one after the
@@ -37,20 +36,9 @@ EXTENT, TAPS, STARTS, WEIGHTS, LOW, END = range(6)
 
 
 @op.jit
-def _is_new(key: F64, values: F64) -> bool:
-    """Whether these differ from those of the sample before; keeps them."""
-    new = False
-    for k in range(len(key)):
-        new = new or key[k] != values[k]
-        key[k] = values[k]
-    return new
-
-
-@op.jit
-def _real_facts(
-    m: int, lo: float, hi: float, filt: int, antialias: int, origin: int, to: Any
-) -> int:
+def _real_facts(facts: Any, origin: int, to: Any) -> int:
     """The floats of an axis as `fill_axis` has them; returns the inputs that its filter covers."""
+    _, m, lo, hi, filt, antialias = facts
     scale = (np.float32(hi) - np.float32(lo)) / np.float32(m)
     base = np.float32(lo - origin)
     to[0], to[1], to[2], to[3], to[4] = 0.0, 0.0, scale, 0.0, base
@@ -66,8 +54,8 @@ def _real_facts(
 
 @op.jit
 def batch_axes(
-    sizes: I64, window: I64, roi: F64, filters: I64, flips: I64
-) -> tuple[I64, I64, I64, F64]:
+    sizes: Int64Array, window: Int64Array, roi: Float64Array, filters: Int64Array, flips: Int64Array
+) -> tuple[Int64Array, Int64Array, Int64Array, Float64Array]:
     """Axes (N, 3, 6), see EXTENT; order (N,): 1 where rows are blended first; and, for each axis
     whose tables have to be made, the columns of the struct `Axis` of resample_tables.cuh: whole
     numbers (K, 10), which end with the outputs, and floats (K, 5).
@@ -93,32 +81,33 @@ def batch_axes(
             continue
         leader = first_axis(size, region, filt)
         for axis in range(3):
-            lo, hi, n, m = region[2 * axis], region[2 * axis + 1], size[2 + axis], size[5 + axis]
-            a, b, kind, origin = win[2 * axis], win[2 * axis + 1], filt[axis], 0
+            n, m, lo, hi, kind, antialias = axis_of(axis, size, region, filt)
+            origin, a, b = 0, win[2 * axis], win[2 * axis + 1]
             if axis != leader:
-                origin = axis_origin(n, m, lo, hi, kind, filt[3])
+                origin = axis_origin((n, m, lo, hi, kind, antialias))
             if axis == 0 and n == 1 and m == 1:
                 # The slices of an image are not blended: here, with a weight of exactly 1.
                 kind = 0
+            facts = (n, m, lo, hi, kind, antialias)
             held[0], held[1], held[2], held[3], held[4] = n, m, lo, hi, a
-            held[5], held[6], held[7], held[8], held[9] = b, kind, filt[3], origin, flips[i, axis]
+            held[5], held[6], held[7], held[8], held[9] = b, kind, antialias, origin, flips[i, axis]
             found = axes[i, axis]
-            if not _is_new(key[axis], held):
+            if not is_new(key[axis], held):
                 found[:] = axes[owner[axis], axis]
                 continue
             owner[axis] = i
-            taps = axis_taps(n, m, lo, hi, kind, filt[3])
+            taps = axis_taps(facts)
             found[EXTENT], found[TAPS], found[STARTS], found[WEIGHTS] = b - a, taps, heads, places
-            wide = _real_facts(m, lo, hi, kind, filt[3], origin, real[made])
+            wide = _real_facts(facts, origin, real[made])
             row = whole[made]
             row[0], row[1], row[2], row[3], row[4] = heads, places, n, taps, wide
             row[5], row[6], row[7], row[9] = _CURVE_AT[kind], origin, a, b - a
             row[8] = (1 if kind == 0 else 0) + (2 if axis < 2 else 0) + (4 if flips[i, axis] else 0)
             # Places rise or fall: the ends say which inputs are read.
             weights = np.empty(taps, np.float32)
-            fill_axis(n, m, lo, hi, kind, filt[3], axis < 2, origin, a, a + 1, line, weights)
+            fill_axis(facts, axis < 2, origin, a, a + 1, line, weights)
             found[LOW], found[END] = line[0], line[0] + taps
-            fill_axis(n, m, lo, hi, kind, filt[3], axis < 2, origin, b - 1, b, line, weights)
+            fill_axis(facts, axis < 2, origin, b - 1, b, line, weights)
             found[LOW], found[END] = min(found[LOW], line[0]), max(found[END], line[0] + taps)
             heads, places, made = heads + b - a, places + (b - a) * taps, made + 1
         for axis in range(3):

@@ -20,10 +20,9 @@ it. Of every sample the kernel reads one row of
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import without_refcount
@@ -36,18 +35,14 @@ from gradiva.eager.jit.row_chain import (
     UPSIDE_DOWN,
     finish_row,
 )
+from gradiva.eager.types.arrays import Array, Float32Array, Float64Array, Int64Array
 
 from .rows import blend_rows, find_heads, pick_row, resample_rows
-from .taps import axis_origin, axis_taps, fill_axis, first_axis
-
-Array: TypeAlias = npt.NDArray[Any]
-F32: TypeAlias = npt.NDArray[np.float32]
-F64: TypeAlias = npt.NDArray[np.float64]
-I64: TypeAlias = npt.NDArray[np.int64]
+from .taps import axis_of, axis_origin, axis_taps, fill_axis, first_axis, is_new
 
 
 @op.jit
-def blend_rows_first(size: I64, region: F64, taps: I64) -> bool:
+def blend_rows_first(size: Int64Array, region: Float64Array, taps: Int64Array) -> bool:
     """Whether blending rows before filtering them is the cheaper order for this sample.
 
     It looks at whole extents, not at the window: the order is part of the result's bits.
@@ -69,21 +64,16 @@ def padded(elements: int) -> int:
 
 
 @op.jit
-def scratch_sizes(sizes: I64, window: I64, roi: F64, filters: I64) -> tuple[int, int, int, int]:
+def scratch_sizes(
+    sizes: Int64Array, window: Int64Array, roi: Float64Array, filters: Int64Array
+) -> tuple[int, int, int, int]:
     """Lengths that serve any sample: `starts` (4, a), `weights` (3, b), `lines` c, `marks` d."""
     a, b, c, d = 1, 1, 1, 1
     taps = np.empty(3, np.int64)
     for i in range(len(sizes)):
         size = sizes[i]
         for axis in range(3):
-            taps[axis] = axis_taps(
-                size[2 + axis],
-                size[5 + axis],
-                roi[i, 2 * axis],
-                roi[i, 2 * axis + 1],
-                filters[i, axis],
-                filters[i, 3],
-            )
+            taps[axis] = axis_taps(axis_of(axis, size, roi[i], filters[i]))
             extent = window[i, 2 * axis + 1] - window[i, 2 * axis]
             a = max(a, extent)
             b = max(b, extent * taps[axis])
@@ -99,54 +89,30 @@ def scratch_sizes(sizes: I64, window: I64, roi: F64, filters: I64) -> tuple[int,
 
 @op.jit
 def _store(
-    row: F32,
-    channels: int,
-    plane: int,
-    y: int,
-    sample: I64,
-    group: I64,
-    steps: I64,
-    parameters: int,
-    scratch: Array,
-    dst: int,
-    size: int,
+    row: Float32Array, channels: int, plane: int, y: int, sample: Int64Array, chain: Any
 ) -> None:
     """Hand one row to the chain; `y` counts the rows of all slices."""
+    group, steps, parameters, scratch, dst, item = chain
     to = dst + sample[TARGET] + plane * sample[TARGET_FRAME] + y * sample[TARGET_ROW]
     # A chain of one channel takes interleaved ones alike, whatever their number.
     pixels = len(row) if group[0] == 1 else len(row) // channels
-    finish_row(
-        row.ctypes.data,
-        0,
-        pixels,
-        sample[MIRROR],
-        group,
-        steps,
-        parameters,
-        scratch,
-        to,
-        sample[TARGET_PLANE] // size,
-    )
+    pace = sample[TARGET_PLANE] // item
+    head = row.ctypes.data
+    finish_row(head, 0, pixels, sample[MIRROR], group, steps, parameters, scratch, to, pace)
 
 
 @op.jit
 def _nearest_sample(
     src: Array,
     src_at: int,
-    size: I64,
-    win: I64,
-    starts: I64,
-    lines: F32,
-    sample: I64,
-    group: I64,
-    steps: I64,
-    parameters: int,
-    scratch: Array,
-    dst: int,
-    item: int,
+    size: Int64Array,
+    win: Int64Array,
+    room: Any,
+    sample: Int64Array,
+    chain: Any,
 ) -> None:
     """Pick whole pixels: float32 holds the values of every dtype taken here exactly."""
-    channels = size[1]
+    (starts, _, lines, _), channels = room, size[1]
     nz, ny, nx = win[1] - win[0], win[3] - win[2], win[5] - win[4]
     row = lines[: nx * channels]
     for plane in range(size[0]):
@@ -156,41 +122,22 @@ def _nearest_sample(
                     at = src_at + plane * size[10] + starts[0, z] * size[9] + starts[1, y] * size[8]
                     pick_row(src[at : at + size[4] * channels], channels, starts[2], nx, row)
                 where = ny - 1 - y if sample[UPSIDE_DOWN] else y
-                _store(
-                    row,
-                    channels,
-                    plane,
-                    z * ny + where,
-                    sample,
-                    group,
-                    steps,
-                    parameters,
-                    scratch,
-                    dst,
-                    item,
-                )
+                _store(row, channels, plane, z * ny + where, sample, chain)
 
 
 @op.jit
 def _filtered_sample(
     src: Array,
     src_at: int,
-    size: I64,
-    win: I64,
-    taps: I64,
+    size: Int64Array,
+    win: Int64Array,
+    taps: Int64Array,
     rows_first: bool,
-    starts: I64,
-    weights: F32,
-    lines: F32,
-    marks: I64,
-    sample: I64,
-    group: I64,
-    steps: I64,
-    parameters: int,
-    scratch: Array,
-    dst: int,
-    item: int,
+    room: Any,
+    sample: Int64Array,
+    chain: Any,
 ) -> None:
+    starts, weights, lines, marks = room
     channels, kz, ky, kx = size[1], taps[0], taps[1], taps[2]
     nz, ny, nx = win[1] - win[0], win[3] - win[2], win[5] - win[4]
     pitch, n = size[8], nx * channels
@@ -211,7 +158,8 @@ def _filtered_sample(
         between = room = padded(width)
     find_heads(xs, nx, skip, channels, kx, room, heads, safe)
     used = 4 * between if rows_first else (ky + 3) * length
-    work, slices = lines[:used], lines[used:]
+    work, slices = (lines[:used], between, skip, width), lines[used:]
+    down, across = (ys, wy, ky, ny), (heads, wx, kx, nx, safe, channels)
     # Of a volume, a slice is made whole before slices are blended; an image goes four rows at once.
     made, block, deepest = slices, ny, kz
     if not deep:
@@ -234,31 +182,10 @@ def _filtered_sample(
                     for y in range(top, bottom, 4):
                         for i in range(4):
                             to[i] = (slot * block + y - top + i) * length
+                        rows_of = (src, head + depth * size[9], pitch)
+                        count = min(4, bottom - y)
                         resample_rows(
-                            src,
-                            head + depth * size[9],
-                            pitch,
-                            channels,
-                            y,
-                            min(4, bottom - y),
-                            rows_first,
-                            ys,
-                            wy,
-                            ky,
-                            ny,
-                            heads,
-                            wx,
-                            kx,
-                            nx,
-                            safe,
-                            skip,
-                            width,
-                            work,
-                            between,
-                            at,
-                            tags,
-                            made,
-                            to,
+                            rows_of, y, count, rows_first, down, across, work, (at, tags), made, to
                         )
                 for y in range(top, bottom):
                     first = 0 if deep else (y - top) * length
@@ -268,69 +195,31 @@ def _filtered_sample(
                             slice_at[k] = (((zs[z] + k) % kz) * ny + y) * length
                         blend_rows(slices, slice_at, wz, z * kz, kz, n, row)
                     where = ny - 1 - y if sample[UPSIDE_DOWN] else y
-                    _store(
-                        row,
-                        channels,
-                        plane,
-                        z * ny + where,
-                        sample,
-                        group,
-                        steps,
-                        parameters,
-                        scratch,
-                        dst,
-                        item,
-                    )
+                    _store(row, channels, plane, z * ny + where, sample, chain)
 
 
 @op.jit
 def resample_range(
-    src: Array,
-    src_offsets: I64,
-    sizes: I64,
-    window: I64,
-    roi: F64,
-    filters: I64,
-    starts: I64,
-    weights: F32,
-    lines: F32,
-    marks: I64,
-    samples: I64,
-    group: I64,
-    steps: I64,
-    parameters: F32,
-    scratch: Array,
-    dst: int,
-    item: int,
-    begin: int,
-    end: int,
+    src: Array, tables: Any, room: Any, samples: Int64Array, chain: Any, begin: int, end: int
 ) -> None:
-    """Resize the samples `begin .. end - 1`; `dst` is an address, `item` the bytes of an element
-    there."""
-    src, src_offsets, sizes = (
-        without_refcount(src),
-        without_refcount(src_offsets),
-        without_refcount(sizes),
-    )
-    window, roi, filters = (
-        without_refcount(window),
-        without_refcount(roi),
-        without_refcount(filters),
-    )
-    starts, weights, lines = (
-        without_refcount(starts),
-        without_refcount(weights),
-        without_refcount(lines),
-    )
-    marks, samples, group = (
-        without_refcount(marks),
-        without_refcount(samples),
-        without_refcount(group),
-    )
+    """Resize the samples `begin .. end - 1`.
+
+    tables: offsets of the samples, then as at the top of this file; room: arrays for starts,
+    weights, lines and marks; chain: its group, steps, parameters and scratch, the address of the
+    slab with the results, and the bytes of an element there.
+    """
+    group, steps, parameters, scratch, dst, item = chain
+    src, offsets = without_refcount(src), without_refcount(tables[0])
+    sizes, window = without_refcount(tables[1]), without_refcount(tables[2])
+    roi, filters = without_refcount(tables[3]), without_refcount(tables[4])
+    starts, weights = without_refcount(room[0]), without_refcount(room[1])
+    lines, marks = without_refcount(room[2]), without_refcount(room[3])
+    samples, group = without_refcount(samples), without_refcount(group)
     steps, scratch = without_refcount(steps), without_refcount(scratch)
+    own_room = (starts, weights, lines, marks)
     taps = np.zeros(3, np.int64)
-    last = np.full((3, 9), np.nan)
-    own, pace = parameters.ctypes.data, 4 * parameters.shape[1]
+    last, held = np.full((3, 9), np.nan), np.empty(9, np.float64)
+    first, pace = parameters.ctypes.data, 4 * parameters.shape[1]
     for i in range(begin, end):
         size, win, region, filt = sizes[i], window[i], roi[i], filters[i]
         nothing = size[0] == 0 or size[1] == 0
@@ -342,76 +231,19 @@ def resample_range(
         leader = first_axis(size, region, filt)
         nearest = filt[0] == 0 and filt[1] == 0 and filt[2] == 0
         for axis in range(3):
-            lo, hi = region[2 * axis], region[2 * axis + 1]
-            n, m = size[2 + axis], size[5 + axis]
+            facts = axis_of(axis, size, region, filt)
+            n, m, lo, hi, kind, antialias = facts
             a, b = win[2 * axis], win[2 * axis + 1]
-            origin = 0
-            if axis != leader:
-                origin = axis_origin(n, m, lo, hi, filt[axis], filt[3])
-            key = last[axis]
+            origin = axis_origin(facts) if axis != leader else 0
             # Samples of one batch often share their geometry; then the table still holds.
-            if (
-                key[0] == n
-                and key[1] == m
-                and key[2] == lo
-                and key[3] == hi
-                and key[4] == a
-                and key[5] == b
-                and key[6] == filt[axis]
-                and key[7] == filt[3]
-                and key[8] == origin
-            ):
-                continue
-            key[0], key[1], key[2], key[3] = n, m, lo, hi
-            key[4], key[5], key[6], key[7] = a, b, filt[axis], filt[3]
-            key[8] = origin
-            taps[axis] = fill_axis(
-                n,
-                m,
-                lo,
-                hi,
-                filt[axis],
-                filt[3],
-                axis < 2,
-                origin,
-                a,
-                b,
-                starts[axis],
-                weights[axis],
-            )
+            held[0], held[1], held[2], held[3], held[4] = n, m, lo, hi, a
+            held[5], held[6], held[7], held[8] = b, kind, antialias, origin
+            if is_new(last[axis], held):
+                place = (starts[axis], weights[axis])
+                taps[axis] = fill_axis(facts, axis < 2, origin, a, b, *place)
+        own = (group, steps, first + i * pace, scratch, dst, item)
         if nearest:
-            _nearest_sample(
-                src,
-                src_offsets[i],
-                size,
-                win,
-                starts,
-                lines,
-                samples[i],
-                group,
-                steps,
-                own + i * pace,
-                scratch,
-                dst,
-                item,
-            )
+            _nearest_sample(src, offsets[i], size, win, own_room, samples[i], own)
         else:
-            _filtered_sample(
-                src,
-                src_offsets[i],
-                size,
-                win,
-                taps,
-                blend_rows_first(size, region, taps),
-                starts,
-                weights,
-                lines,
-                marks,
-                samples[i],
-                group,
-                steps,
-                own + i * pace,
-                scratch,
-                dst,
-                item,
-            )
+            above = blend_rows_first(size, region, taps)
+            _filtered_sample(src, offsets[i], size, win, taps, above, own_room, samples[i], own)

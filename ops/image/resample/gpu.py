@@ -71,19 +71,11 @@ def resample_launches(
             sizes = volumes * epilogue.channels
             scratch = op.Scratch(int(sizes.sum()), _SINGLE)
             own = Epilogue((), epilogue.channels, scratch, sizes.cumsum() - sizes)
-        wide = [
-            offsets + one.source,
-            own.offsets,
-            one.outer_step,
-            one.row_step,
-            one.tap_step,
-            *_target(own, frame),
-            one.starts,
-            one.weights,
-        ]
+        wide = [offsets + one.source, own.offsets, one.outer_step, one.row_step, one.tap_step]
+        wide += [*_target(own, frame), one.starts, one.weights]
         narrow = [volumes, one.rows, one.extent, one.inner, one.taps]
         zero = one.zero.astype(np.float32).view(np.int32)
-        table = _joined(wide, narrow, last=[zero])
+        table = op.struct_rows(wide, [*narrow, zero])
         unit, parameters = _compiled(_RESAMPLE, data.dtype, own)
         blocks = op.blocks_of(volumes)
         arguments = data, op.OutputArg(own.data), table, blocks, starts, weights, parameters
@@ -96,7 +88,7 @@ def _filled(whole: op.Int64Array, real: Any, starts: op.Scratch, weights: op.Scr
     """The launch that makes the tables of all axes."""
     floats = real[:, 2:].astype(np.float32).view(np.int32)
     wide = [*whole[:, :2].T, *np.ascontiguousarray(real[:, :2]).view(np.int64).T]
-    table = _joined(wide, [*whole[:, 2:].T, np.zeros_like(whole[:, 0])], first=[*floats.T])
+    table = op.struct_rows(wide, [*floats.T, *whole[:, 2:].T, np.zeros_like(whole[:, 0])])
     blocks = op.blocks_of(whole[:, _OUTPUTS])
     arguments = _CURVES, table, blocks, op.OutputArg(starts), op.OutputArg(weights)
     return op.Launch(_TABLES.unit({}), len(blocks), arguments)
@@ -144,24 +136,13 @@ def _passes(tables: Tables, axes: op.Int64Array, first: Any, side: int) -> list[
         return np.where(first, down, across)
 
     def pass_(axis: Any, zero: Any, *columns: Any) -> _Pass:
-        source, outer, outer_step, rows, row_step, extent, tap_step, inner = columns
+        *steps, inner = columns
         found = np.take_along_axis(axes, axis[:, None, None], axis=1)[:, 0]
-        return _Pass(
-            source,
-            outer,
-            outer_step,
-            rows,
-            row_step,
-            extent,
-            tap_step,
-            inner // side,
-            found[:, TAPS],
-            found[:, STARTS],
-            found[:, WEIGHTS],
-            zero,
-        )
+        ends = found[:, TAPS], found[:, STARTS], found[:, WEIGHTS]
+        return _Pass._make([*steps, inner // side, *ends, zero])
 
     row, line = nx * channels, reach_x * channels
+    last = one, none, nz, ny * row, ny * row
     return [
         pass_(
             chosen(one, 2 * one),
@@ -187,18 +168,7 @@ def _passes(tables: Tables, axes: op.Int64Array, first: Any, side: int) -> list[
             chosen(channels, row),
             chosen(channels, row),
         ),
-        pass_(
-            none,
-            zeros[1],
-            -low_z * ny * row,
-            planes,
-            slices * ny * row,
-            one,
-            none,
-            nz,
-            ny * row,
-            ny * row,
-        ),
+        pass_(none, zeros[1], -low_z * ny * row, planes, slices * ny * row, *last),
     ]
 
 
@@ -210,17 +180,9 @@ def _nearest(
     inner = sizes[:, 1] // epilogue.channels
     volumes = sizes[:, 0] * extents.prod(axis=1) * inner
     rows = _target(epilogue, extents[:, 1] * extents[:, 2] * inner)
-    wide = [
-        tables.offsets,
-        epilogue.offsets,
-        sizes[:, 10],
-        sizes[:, 9],
-        sizes[:, 8],
-        sizes[:, 1],
-        *rows,
-        *axes[:, :, STARTS].T,
-    ]
-    table = _joined(wide, [volumes, *extents.T, inner, np.zeros_like(inner)])
+    wide = [tables.offsets, epilogue.offsets, *sizes[:, [10, 9, 8, 1]].T, *rows]
+    wide += [*axes[:, :, STARTS].T]
+    table = op.struct_rows(wide, [volumes, *extents.T, inner, np.zeros_like(inner)])
     unit, parameters = _compiled(_NEAREST, data.dtype, epilogue)
     blocks = op.blocks_of(volumes)
     arguments = data, op.OutputArg(epilogue.data), table, blocks, starts, parameters
@@ -231,14 +193,6 @@ def _target(epilogue: Epilogue, frame: op.Int64Array) -> tuple[op.Int64Array, op
     """Elements of the target from one frame, of so many groups, to the next, and from one channel
     of a group to the next."""
     return frame * epilogue.made, frame if epilogue.planes else np.ones_like(frame)
-
-
-def _joined(wide: list[Any], narrow: list[Any], first: Any = (), last: Any = ()) -> Any:
-    """The rows of a struct: int64s, floats as int32s, int32s, again floats. `blocks_of` refuses
-    samples that are too large for the int32s."""
-    words = np.stack(np.broadcast_arrays(*wide), axis=1).astype(np.int64).view(np.int32)
-    columns = [column.astype(np.int32) for column in narrow]
-    return np.concatenate([words, np.stack([*first, *columns, *last], axis=1)], axis=1)
 
 
 def _compiled(kernel: op.CudaKernel, source: np.dtype[Any], epilogue: Epilogue) -> tuple[Any, Any]:

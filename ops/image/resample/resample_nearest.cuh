@@ -1,4 +1,4 @@
-// Whole pixels, each from the place that three tables say: nearest neighbour along D, H and W. A
+// Whole pixels, each from the place that three tables say: nearest neighbor along D, H and W. A
 // thread moves GROUP elements that lie side by side, by way of float32, through `chain`.
 struct Nearest {
     i64 source, target;

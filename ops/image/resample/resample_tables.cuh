@@ -1,6 +1,6 @@
 // For each output of each axis, the first input that it reads and the weights of all, to the bit as
 // `fill_axis` of taps.py has them. The weights of an axis are those of all outputs for the
-// first input, then for the second ...: neighbouring threads read neighbouring ones.
+// first input, then for the second ...: neighboring threads read neighboring ones.
 struct Axis {
     i64 starts, weights;          // where its tables begin
     f64 inverse, size;            // steps of the curve for one input; steps of all of it

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import filter_four
-
-Array: TypeAlias = npt.NDArray[Any]
-F32: TypeAlias = npt.NDArray[np.float32]
-I64: TypeAlias = npt.NDArray[np.int64]
+from gradiva.eager.types.arrays import Array, Float32Array, Int64Array
 
 # Adding this and truncating rounds halves away from zero; adding 0.5 would carry 0.49999997 to 1.
 _HALF = np.float32(0.49999997)
@@ -22,7 +18,15 @@ _U1, _U2 = np.uint64(1), np.uint64(2)
 
 
 @op.jit
-def blend_rows(src: Array, at: I64, weights: F32, first: int, taps: int, n: int, out: F32) -> None:
+def blend_rows(
+    src: Array,
+    at: Int64Array,
+    weights: Float32Array,
+    first: int,
+    taps: int,
+    n: int,
+    out: Float32Array,
+) -> None:
     """`out[:n]` = sum over k of `weights[first + k]` times the n elements at `src[at[k]]`."""
     o = out[:n]
     a = src[at[0] : at[0] + n]
@@ -63,18 +67,9 @@ def blend_rows(src: Array, at: I64, weights: F32, first: int, taps: int, n: int,
 
 
 @op.jit
-def _filter_edges(
-    source: Array,
-    at: int,
-    heads: I64,
-    weights: F32,
-    taps: int,
-    n: int,
-    safe: I64,
-    out: F32,
-    to: int,
-) -> None:
+def _filter_edges(source: Array, at: int, across: Any, out: Float32Array, to: int) -> None:
     """The pixels of one line of three channels that are not safe: nothing beyond them is read."""
+    heads, weights, taps, n, safe, _ = across
     x = 0
     while x < n:
         if x == safe[0]:
@@ -96,18 +91,9 @@ def _filter_edges(
 
 
 @op.jit
-def _filter_row(
-    source: Array,
-    at: int,
-    heads: I64,
-    weights: F32,
-    taps: int,
-    n: int,
-    channels: int,
-    out: F32,
-    to: int,
-) -> None:
+def _filter_row(source: Array, at: int, across: Any, out: Float32Array, to: int) -> None:
     """One line of any number of channels."""
+    heads, weights, taps, n, _, channels = across
     if channels == 1:
         line, o, k = source[at:], out[to : to + n], np.uint64(taps)
         q = np.uint64(0)
@@ -136,37 +122,36 @@ def _filter_row(
 
 @op.jit
 def filter_lines(
-    source: Array,
-    at: I64,
-    heads: I64,
-    weights: F32,
-    taps: int,
-    n: int,
-    safe: I64,
-    channels: int,
-    count: int,
-    out: F32,
-    to: I64,
+    source: Array, at: Int64Array, across: Any, count: int, out: Float32Array, to: Int64Array
 ) -> None:
     """Filter `count` lines, at most four: line i from `source[at[i]]` to `out[to[i]]`.
 
-    Output pixel x reads `taps` pixels from element `heads[x]` of its line. Of the pixels
-    `safe[0] .. safe[1] - 1` one element more may be read. `out` has room for one more.
+    across: heads, weights, taps, n, safe, channels. Of the n output pixels x reads `taps` pixels
+    from element `heads[x]` of its line. Of the pixels `safe[0] .. safe[1] - 1` one element more may
+    be read. `out` has room for one more.
     """
+    heads, weights, taps, _, safe, channels = across
     if channels != 3 and channels != 4:
         for i in range(count):
-            _filter_row(source, at[i], heads, weights, taps, n, channels, out, to[i])
+            _filter_row(source, at[i], across, out, to[i])
         return
     for i in range(count, 4):
         at[i], to[i] = at[0], to[0]
     filter_four(source, at, heads, weights, taps, safe[0], safe[1], channels, out, to)
     for i in range(count):
-        _filter_edges(source, at[i], heads, weights, taps, n, safe, out, to[i])
+        _filter_edges(source, at[i], across, out, to[i])
 
 
 @op.jit
 def find_heads(
-    starts: I64, n: int, skip: int, channels: int, taps: int, room: int, heads: I64, safe: I64
+    starts: Int64Array,
+    n: int,
+    skip: int,
+    channels: int,
+    taps: int,
+    room: int,
+    heads: Int64Array,
+    safe: Int64Array,
 ) -> None:
     """The elements that the n output pixels of a line read first, counted from pixel `skip`.
 
@@ -184,70 +169,43 @@ def find_heads(
 
 
 @op.jit
-def _fill_ring(
-    src: Array,
-    base: int,
-    pitch: int,
-    row: int,
-    step: int,
-    end: int,
-    size: int,
-    length: int,
-    heads: I64,
-    wx: F32,
-    kx: int,
-    nx: int,
-    safe: I64,
-    channels: int,
-    ring: F32,
-    at: I64,
-    to: I64,
-    tags: I64,
-) -> None:
-    """Filter up to four input rows, from `row` in steps of 1 or -1, not beyond `end`."""
+def _fill_ring(plane: Any, row: int, step: int, end: int, across: Any, ring: Any) -> None:
+    """Filter up to four input rows, from `row` in steps of 1 or -1, not beyond `end`; ring: size,
+    length, lines, at, to, tags."""
+    (src, base, pitch), (size, length, lines, at, to, tags) = plane, ring
     count = min(4, (end - row) * step + 1)
     for i in range(count):
         source = row + i * step
         slot = source % size
         tags[slot] = source
         at[i], to[i] = base + source * pitch, slot * length
-    filter_lines(src, at, heads, wx, kx, nx, safe, channels, count, ring, to)
+    filter_lines(src, at, across, count, lines, to)
 
 
 @op.jit
 def resample_rows(
-    src: Array,
-    base: int,
-    pitch: int,
-    channels: int,
+    plane: Any,
     y: int,
     count: int,
     rows_first: bool,
-    ys: I64,
-    wy: F32,
-    ky: int,
-    ny: int,
-    heads: I64,
-    wx: F32,
-    kx: int,
-    nx: int,
-    safe: I64,
-    skip: int,
-    width: int,
-    lines: F32,
-    length: int,
-    marks: I64,
-    tags: I64,
-    out: F32,
-    to: I64,
+    down: Any,
+    across: Any,
+    work: Any,
+    scratch: Any,
+    out: Float32Array,
+    to: Int64Array,
 ) -> None:
-    """Output rows `y .. y + count - 1` of the plane at `src[base]`, row i to `out[to[i]]`.
+    """Output rows `y .. y + count - 1` of a plane, row i to `out[to[i]]`.
 
-    With `rows_first` input rows are blended to `lines`, then these are filtered; they hold `width`
+    plane: the slab, where the plane begins, and the elements from one row to the next; down:
+    starts, weights, taps and number of the output rows; across: as in `filter_lines`. With
+    `rows_first` input rows are blended to `lines`, then these are filtered; they hold `width`
     elements from pixel `skip`. Otherwise `lines` is a ring of filtered input rows and `tags` says
-    which row each slot holds (-1: none). `length`: from one of these lines to the next. `pitch`:
-    from one input row to the next. `marks` is scratch.
+    which row each slot holds (-1: none). work: `lines`, the elements from one of these to the next,
+    `skip`, `width`; scratch: marks and `tags`.
     """
+    (src, base, pitch), (ys, wy, ky, ny), (marks, tags) = plane, down, scratch
+    (lines, length, skip, width), (_, _, _, nx, _, channels) = work, across
     at, lead, place = marks[:ky], marks[ky : ky + 4], marks[ky + 4 : ky + 8]
     if rows_first:
         for i in range(count):
@@ -257,41 +215,23 @@ def resample_rows(
             blend_rows(src, at, wy, (y + i) * ky, ky, width, lines[i * length :])
         for i in range(4):
             place[i] = to[i]
-        filter_lines(lines, lead, heads, wx, kx, nx, safe, channels, count, out, place)
+        filter_lines(lines, lead, across, count, out, place)
         return
     size, n = ky + 3, nx * channels
-    down = ys[ny - 1] >= ys[0]
-    end = ys[ny - 1] + ky - 1 if down else ys[ny - 1]
+    ring = (size, length, lines, lead, place, tags)
+    rising = ys[ny - 1] >= ys[0]
+    end = ys[ny - 1] + ky - 1 if rising else ys[ny - 1]
     for i in range(count):
         for k in range(ky):
             row = ys[y + i] + k
             if tags[row % size] != row:
-                _fill_ring(
-                    src,
-                    base,
-                    pitch,
-                    row,
-                    1 if down else -1,
-                    end,
-                    size,
-                    length,
-                    heads,
-                    wx,
-                    kx,
-                    nx,
-                    safe,
-                    channels,
-                    lines,
-                    lead,
-                    place,
-                    tags,
-                )
+                _fill_ring(plane, row, 1 if rising else -1, end, across, ring)
             at[k] = (row % size) * length
         blend_rows(lines, at, wy, (y + i) * ky, ky, n, out[to[i] :])
 
 
 @op.jit
-def pick_row(line: Array, channels: int, starts: I64, n: int, out: F32) -> None:
+def pick_row(line: Array, channels: int, starts: Int64Array, n: int, out: Float32Array) -> None:
     """`out` = n whole pixels of one line, those that `starts` names."""
     if channels == 1:
         for x in range(n):

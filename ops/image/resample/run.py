@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.row_chain import (
@@ -19,23 +18,45 @@ from gradiva.eager.jit.row_chain import (
     Step,
     table,
 )
+from gradiva.eager.types.arrays import Array, Float64Array, Int64Array
 
 from .cpu import resample_range, scratch_sizes
 from .rows import store_row
-
-Array: TypeAlias = npt.NDArray[Any]
-Float64s: TypeAlias = npt.NDArray[np.float64]
-Int64s: TypeAlias = npt.NDArray[np.int64]
 
 
 class Tables(NamedTuple):
     """The rows that `resample_range` reads of each sample; see the top of `cpu.py`."""
 
-    offsets: Int64s
-    sizes: Int64s
-    window: Int64s
-    roi: Float64s
-    filters: Int64s
+    offsets: Int64Array
+    sizes: Int64Array
+    window: Int64Array
+    roi: Float64Array
+    filters: Int64Array
+
+
+def whole_tables(
+    source: op.BatchShape,
+    planes: Int64Array,
+    channels: Int64Array,
+    inputs: Int64Array,
+    outputs: Int64Array,
+    region: tuple[Float64Array, Float64Array],
+    filters: Int64Array,
+) -> Tables:
+    """For whole outputs; inputs, outputs: extents, (N, axes), for the last of D, H and W; region:
+    its low and high ends there."""
+    size, count = inputs.shape
+    sizes = np.ones((size, 11), np.int64)
+    sizes[:, 0], sizes[:, 1] = planes, channels
+    sizes[:, 5 - count : 5], sizes[:, 8 - count : 8] = inputs, outputs
+    sizes[:, 8] = sizes[:, 4] * sizes[:, 1]
+    sizes[:, 9] = sizes[:, 8] * sizes[:, 3]
+    sizes[:, 10] = sizes[:, 9] * sizes[:, 2]
+    window = np.zeros((size, 6), np.int64)
+    window[:, 1::2] = sizes[:, 5:8]
+    roi = np.tile(np.array([0.0, 1.0]), (size, 3))
+    roi[:, 6 - 2 * count :: 2], roi[:, 7 - 2 * count :: 2] = region
+    return Tables(source.offsets, sizes, window, roi, filters)
 
 
 def rounding(dtype: np.dtype[Any], count: int) -> list[Step]:
@@ -48,32 +69,33 @@ def rounding(dtype: np.dtype[Any], count: int) -> list[Step]:
 
 
 def bind_resample(
-    tables: Tables, samples: Int64s, chain: Chain, target: Array, part: slice = slice(None)
+    tables: Tables, samples: Int64Array, chain: Chain, target: Array, part: slice = slice(None)
 ) -> Callable[[Array, int, int], None]:
     """A function of a slab, `begin` and `end`, that takes samples of `part` through a chain into
     another slab. It has scratch of its own, for one thread."""
     a, b, c, d = scratch_sizes(
         tables.sizes[part], tables.window[part], tables.roi[part], tables.filters[part]
     )
-    arguments = (
-        *tables,
+    room = (
         np.empty((4, a), np.int64),
         np.empty((3, b), np.float32),
         np.empty(c, np.float32),
         np.empty(d, np.int64),
-        samples,
-        chain.group,
-        chain.steps,
-        chain.parameters,
-        chain.scratch(),
-        target.ctypes.data,
-        target.itemsize,
     )
+    address, item = target.ctypes.data, target.itemsize
+    steps = (chain.group, chain.steps, chain.parameters, chain.scratch(), address, item)
+    arguments = tuple(tables), room, samples, steps
     return lambda data, begin, end: resample_range(data, *arguments, begin, end)
 
 
 def run_resample(
-    data: Array, tables: Tables, samples: Int64s, chain: Chain, target: Array, begin: int, end: int
+    data: Array,
+    tables: Tables,
+    samples: Int64Array,
+    chain: Chain,
+    target: Array,
+    begin: int,
+    end: int,
 ) -> None:
     """Resample the samples `begin .. end - 1` of a slab through a chain into another slab."""
     bind_resample(tables, samples, chain, target, slice(begin, end))(data, begin, end)

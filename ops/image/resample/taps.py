@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
-
-F32: TypeAlias = npt.NDArray[np.float32]
-F64: TypeAlias = npt.NDArray[np.float64]
-I64: TypeAlias = npt.NDArray[np.int64]
+from gradiva.eager.types.arrays import Float32Array, Float64Array, Int64Array
 
 # The values are those of the public `InterpType`.
 NN, LINEAR, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN = 0, 1, 2, 3, 4, 5
@@ -22,7 +18,7 @@ NN, LINEAR, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN = 0, 1, 2, 3, 4, 5
 _STEPS = 32
 
 
-def _curve(filt: int) -> F32:
+def _curve(filt: int) -> Float32Array:
     """Samples of a filter on [-radius, radius], with one spare zero for the interpolation."""
     radius = {CUBIC: 2, LANCZOS3: 3}.get(filt, 1)
     x = np.abs(np.arange(2 * radius * _STEPS + 1) / _STEPS - radius)
@@ -61,20 +57,33 @@ def _wide(filt: int, spread: float) -> int:
 
 
 @op.jit
-def axis_taps(n: int, m: int, lo: float, hi: float, filt: int, antialias: int) -> int:
+def axis_of(
+    axis: int, size: Int64Array, region: Float64Array, filt: Int64Array
+) -> tuple[int, int, float, float, int, int]:
+    """The facts of an axis: inputs, outputs, both ends of the region, filter, antialiasing."""
+    lo, hi = region[2 * axis], region[2 * axis + 1]
+    return size[2 + axis], size[5 + axis], lo, hi, filt[axis], filt[3]
+
+
+@op.jit
+def axis_taps(facts: Any) -> int:
     """How many input positions one output position of this axis reads."""
-    return max(min(_wide(filt, _spread(m, lo, hi, antialias)), n), 1)
+    n, m, lo, hi, filt, antialias = facts
+    taps: int = max(min(_wide(filt, _spread(m, lo, hi, antialias)), n), 1)
+    return taps
 
 
 @op.jit
-def axis_origin(n: int, m: int, lo: float, hi: float, filt: int, antialias: int) -> int:
+def axis_origin(facts: Any) -> int:
     """The first input position that the reference keeps for this axis."""
+    n, m, lo, hi, filt, antialias = facts
     reach = _RADII[filt] * _spread(m, lo, hi, antialias)
-    return min(max(int(math.floor(min(lo, hi) - reach)), 0), n)
+    first: int = min(max(int(math.floor(min(lo, hi) - reach)), 0), n)
+    return first
 
 
 @op.jit
-def first_axis(size: I64, region: F64, filt: I64) -> int:
+def first_axis(size: Int64Array, region: Float64Array, filt: Int64Array) -> int:
     """The axis (0, 1, 2 for D, H, W) that the reference resamples first.
 
     It takes the cheapest order of passes, W before H before D among equals. A pass costs its
@@ -84,11 +93,12 @@ def first_axis(size: I64, region: F64, filt: I64) -> int:
     kept = np.empty(3, np.float64)
     cost = np.empty(3, np.float64)
     for axis in range(3):
-        n, m, lo, hi = size[2 + axis], size[5 + axis], region[2 * axis], region[2 * axis + 1]
+        facts = axis_of(axis, size, region, filt)
+        n, m, lo, hi = facts[:4]
         spread = _spread(m, lo, hi, filt[3])
         wide = _wide(filt[axis], spread)
         end = int(math.ceil(max(lo, hi) - _RADII[filt[axis]] * spread + wide))
-        kept[axis] = max(min(end, n) - axis_origin(n, m, lo, hi, filt[axis], filt[3]), 0)
+        kept[axis] = max(min(end, n) - axis_origin(facts), 0)
         cost[axis] = 15.0 + wide * (6.0, 5.0, 7.0)[axis]
     if filt[4] == 2:
         cost[0] = 0.0
@@ -109,22 +119,20 @@ def first_axis(size: I64, region: F64, filt: I64) -> int:
 
 @op.jit
 def _nearest(
-    n: int,
-    lo: float,
-    hi: float,
+    facts: Any,
     scale: np.float32,
     stepped: bool,
     origin: int,
     first: int,
     last: int,
-    starts: I64,
+    starts: Int64Array,
 ) -> None:
     """Indices of the nearest inputs, to the last bit those of the reference.
 
     `stepped` is the rule of rows and slices: there the position is the sum of float32 steps. The
     columns use a product. Both differ from the exact position where that is nearly an integer.
     """
-    half = np.float32(0.5)
+    (n, _, lo, _, _, _), half = facts, np.float32(0.5)
     if not stepped:
         for i in range(first, last):
             at = (np.float32(i) + half) * scale + np.float32(lo - origin)
@@ -152,30 +160,26 @@ def _reach(filt: int, spread: np.float32) -> np.float32:
 
 @op.jit
 def fill_axis(
-    n: int,
-    m: int,
-    lo: float,
-    hi: float,
-    filt: int,
-    antialias: int,
+    facts: Any,
     stepped: bool,
     origin: int,
     first: int,
     last: int,
-    starts: I64,
-    weights: F32,
+    starts: Int64Array,
+    weights: Float32Array,
 ) -> int:
     """Coefficients of the outputs `first .. last - 1` of one axis; returns the taps of each.
 
     Taps outside the input are folded onto its border, so no inner loop has to clamp. The float32
-    arithmetic of the positions is the reference's. `stepped` matters to nearest neighbour only.
+    arithmetic of the positions is the reference's. `stepped` matters to nearest neighbor only.
     Positions count from `origin`: 0 for the axis that the reference resamples first, for the others
     the first input that its first pass keeps. The last bit depends on it.
     """
-    taps = axis_taps(n, m, lo, hi, filt, antialias)
+    n, m, lo, hi, filt, antialias = facts
+    taps = axis_taps(facts)
     scale = (np.float32(hi) - np.float32(lo)) / np.float32(max(m, 1))
     if filt == 0:
-        _nearest(n, lo, hi, scale, stepped, origin, first, last, starts)
+        _nearest(facts, scale, stepped, origin, first, last, starts)
         weights[: last - first] = np.float32(1.0)
         return 1
     spread = _spread(m, lo, hi, antialias)
@@ -214,3 +218,13 @@ def _curve_at(table: int, size: float, at: float) -> float:
     i = int(at)
     a = np.float64(_CURVES[table + i])
     return a + (at - i) * (np.float64(_CURVES[table + i + 1]) - a)
+
+
+@op.jit
+def is_new(key: Float64Array, values: Float64Array) -> bool:
+    """Whether these differ from those of the sample before; keeps them."""
+    new = False
+    for k in range(len(key)):
+        new = new or key[k] != values[k]
+        key[k] = values[k]
+    return new

@@ -129,9 +129,7 @@ def per_axis(call: op.Call, name: str, count: int) -> Any:
     if rows.ndim == 1:
         rows = np.broadcast_to(rows, (call.size, len(rows)))
     if rows.shape[1] not in (1, count):
-        raise op.OperatorValueError(
-            argument=name, expected=f"1 or {count} numbers", got=str(rows.shape[1])
-        )
+        raise op.wrong_value(name, f"1 or {count} numbers", rows.shape[1])
     return np.broadcast_to(rows, (call.size, count)).copy()
 
 
@@ -142,14 +140,9 @@ def filters_of(call: op.Call, sizes: op.Int64Array, low: Any, high: Any) -> op.I
     if plain is None:
         plain = np.full(call.size, int(op.InterpType.INTERP_LINEAR), np.int64)
     for name, rows in given.items():
-        bad = None if rows is None else (rows < 0) | (rows > 5)
-        if bad is not None and bad.any():
-            raise op.OperatorValueError(
-                argument=name,
-                expected="an interpolation such as types.INTERP_LINEAR",
-                got=str(rows[bad][0]),
-                sample=int(np.flatnonzero(bad)[0]),
-            )
+        if rows is not None:
+            expected = "an interpolation such as types.INTERP_LINEAR"
+            op.refuse_samples((rows < 0) | (rows > 5), name, expected, rows)
     shrinking = plain if given["min_filter"] is None else given["min_filter"]
     growing = plain if given["mag_filter"] is None else given["mag_filter"]
     filters = np.zeros((call.size, 5), np.int64)

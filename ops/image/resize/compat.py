@@ -11,26 +11,18 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Array
 
 from .arguments import ResizeFilters, per_axis
-from .libraries import AREA_CHANNELS, MOST_CHANNELS, resize_opencv, resize_pil
+from .libraries import AREA_CHANNELS, MOST_CHANNELS, NAMES, resize_opencv, resize_pil
 from .plan import ResizePlan
 from .shapes import resize_geometry
 from .torch_rules import nearest, resize_torch
-
-Array = np.ndarray[Any, Any]
 
 DTYPES = {
     "pil": (op.uint8, op.uint16, op.float32),
     "opencv": (op.uint8, op.uint16, op.int16, op.float32),
     "torchvision": (op.uint8, op.float32),
-}
-_NAMES = {
-    op.InterpType.INTERP_NN: "NN",
-    op.InterpType.INTERP_LINEAR: "LINEAR",
-    op.InterpType.INTERP_TRIANGULAR: "TRIANGULAR",
-    op.InterpType.INTERP_CUBIC: "CUBIC",
-    op.InterpType.INTERP_LANCZOS3: "LANCZOS3",
 }
 _CUBIC, _NEAREST = op.InterpType.INTERP_CUBIC, op.InterpType.INTERP_NN
 
@@ -40,9 +32,7 @@ def check_compat(
 ) -> None:
     """Refuse what the library has no meaning for, as far as the types tell."""
     if compat not in DTYPES:
-        raise op.OperatorValueError(
-            argument="compat", expected=f"one of {', '.join(DTYPES)}", got=repr(compat)
-        )
+        raise op.wrong_value("compat", f"one of {', '.join(DTYPES)}", repr(compat))
     if input.dtype is not None and input.dtype not in DTYPES[compat]:
         raise op.OperatorTypeError(
             argument="compat",
@@ -58,14 +48,10 @@ def check_compat(
             argument="dtype", expected=f"the input's, {input.dtype}, with `compat`", got=str(dtype)
         )
     if compat == "pil" and not filters["antialias"]:
-        raise op.OperatorValueError(
-            argument="antialias", expected="True: Pillow always does it", got="False"
-        )
+        raise op.wrong_value("antialias", "True: Pillow always does it", "False")
     for name in ("min_filter", "mag_filter"):
         if filters.get(name) is not None:
-            raise op.OperatorValueError(
-                argument=name, expected="`interp_type` alone with `compat`", got="a filter"
-            )
+            raise op.wrong_value(name, "`interp_type` alone with `compat`", "a filter")
 
 
 def _listed(values: Any) -> str:
@@ -77,28 +63,18 @@ def compat_filters(call: op.Call) -> op.Int64Array:
     compat, filters = call["compat"], call["interp_type"]
     if filters is None:
         filters = np.full(call.size, int(op.InterpType.INTERP_LINEAR), np.int64)
-    known = [name for name in _NAMES if compat != "torchvision" or "LANCZOS" not in _NAMES[name]]
+    known = [name for name in NAMES if compat != "torchvision" or "LANCZOS" not in NAMES[name]]
     bad = ~np.isin(filters, known)
-    if bad.any():
-        raise op.OperatorValueError(
-            argument="interp_type",
-            expected=f"one of {', '.join(_NAMES[name] for name in known)} with {compat!r}",
-            got=str(filters[bad][0]),
-            sample=int(np.argmax(bad)),
-        )
+    expected = f"one of {', '.join(NAMES[name] for name in known)} with {compat!r}"
+    op.refuse_samples(bad, "interp_type", expected, filters)
     if compat == "opencv":
         area = filters == op.InterpType.INTERP_TRIANGULAR
         limits = np.where(area, AREA_CHANNELS, MOST_CHANNELS)
         layout, shapes = call.types[0].layout or "", call.inputs[0].batch_shape.shapes
         channels = shapes[:, layout.index("C")] if "C" in layout else np.ones(call.size, np.int64)
-        if (channels > limits).any():
-            sample = int(np.argmax(channels > limits))
-            raise op.OperatorValueError(
-                argument="compat",
-                expected=f"at most {limits[sample]} channels, as OpenCV's filter",
-                got=str(channels[sample]),
-                sample=sample,
-            )
+        for limit in (AREA_CHANNELS, MOST_CHANNELS):
+            expected = f"at most {limit} channels, as OpenCV's filter"
+            op.refuse_samples((channels > limits) & (limits == limit), "compat", expected, channels)
     return np.asarray(filters)
 
 
@@ -114,7 +90,7 @@ def compat_sizes(call: op.Call, inputs: op.Int64Array) -> tuple[op.Int64Array, A
     for name in ("resize_x", "resize_y", "resize_z", "resize_shorter", "resize_longer"):
         wanted[name] = None if call[name] is None else call[name].astype(np.float64)
     for name, value in wanted.items():
-        if value is not None and (value < 0).any():
+        if value is not None:
             _refuse(name, "sizes that are not negative, with `compat`", value, value < 0)
     # Refuses what contradicts itself; and OpenCV has no rule of its own.
     sizes, _, _ = resize_geometry(
@@ -135,22 +111,17 @@ def compat_sizes(call: op.Call, inputs: op.Int64Array) -> tuple[op.Int64Array, A
         shorter = wanted["resize_shorter"] is not None
         return _truncated(np.floor(named + 0.5), shorter, limit, high - low), low, high
     if mode not in (None, "default", "stretch"):
-        raise op.OperatorValueError(
-            argument="mode", expected=f"no {mode!r}: {compat!r} has no such rule", got=repr(mode)
-        )
+        raise op.wrong_value("mode", f"no {mode!r}: {compat!r} has no such rule", repr(mode))
     if limit is not None:
-        raise op.OperatorValueError(
-            argument="max_size", expected=f"`resize_shorter` beside it with {compat!r}", got="none"
-        )
+        raise op.wrong_value("max_size", f"`resize_shorter` beside it with {compat!r}", "none")
     for names in (("size",), ("resize_x", "resize_y")):
         values = [wanted[name] for name in names]
         if any(value is not None for value in values):
             for name, value in zip(names, values, strict=True):
                 expected = f"a size for each axis with {compat!r}"
                 if value is None:
-                    raise op.OperatorValueError(argument=name, expected=expected, got="none")
-                if (value == 0).any():
-                    _refuse(name, expected, value, value == 0)
+                    raise op.wrong_value(name, expected, "none")
+                _refuse(name, expected, value, value == 0)
     return sizes, low, high
 
 
@@ -164,12 +135,9 @@ def _truncated(named: Array, shorter: bool, limit: Array | None, extents: Array)
     if limit is not None:
         name = "max_size"
         if not shorter or (limit != limit[:, :1]).any():
-            raise op.OperatorValueError(
-                argument=name, expected="one number beside `resize_shorter`", got=str(limit[0])
-            )
+            raise op.wrong_value(name, "one number beside `resize_shorter`", limit[0])
         top = np.floor(limit[:, 0] + 0.5)
-        if (top <= named).any():
-            _refuse(name, "more than `resize_shorter`", top, top <= named)
+        _refuse(name, "more than `resize_shorter`", top, top <= named)
     if shorter:
         new_short, new_long = named, np.trunc(named * long / short)
         if limit is not None:
@@ -181,8 +149,7 @@ def _truncated(named: Array, shorter: bool, limit: Array | None, extents: Array)
     else:
         new_short, new_long = np.trunc(named * short / long), named
     name = "resize_shorter" if shorter else "resize_longer"
-    if (new_short < 1).any():
-        _refuse(name, "a size that leaves a pixel of each side", named, new_short < 1)
+    _refuse(name, "a size that leaves a pixel of each side", named, new_short < 1)
     portrait = extents[:, 1] <= extents[:, 0]
     height, width = np.where(portrait, new_long, new_short), np.where(portrait, new_short, new_long)
     return np.stack([height, width], axis=1).astype(np.int64)
@@ -203,13 +170,10 @@ def _regions(call: op.Call, inputs: op.Int64Array) -> tuple[Array, Array]:
         if call["compat"] != "pil":
             if relative:
                 place = np.floor(place + 0.5)
-            if (place != np.floor(place)).any():
-                _refuse(
-                    name, "whole pixels: this library crops first", place, place != np.floor(place)
-                )
+            whole_only = "whole pixels: this library crops first"
+            _refuse(name, whole_only, place, place != np.floor(place))
         bad = ~((place >= 0) & (place <= whole))
-        if bad.any():
-            _refuse(name, "a region inside the image, with `compat`", place, bad)
+        _refuse(name, "a region inside the image, with `compat`", place, bad)
         corners.append(place)
     low, high = corners
     if (low >= high).any():
@@ -218,12 +182,7 @@ def _regions(call: op.Call, inputs: op.Int64Array) -> tuple[Array, Array]:
 
 
 def _refuse(name: str, expected: str, values: Array, bad: Array) -> None:
-    raise op.OperatorValueError(
-        argument=name,
-        expected=expected,
-        got=f"{values[bad][0]:g}",
-        sample=int(np.argwhere(bad)[0][0]),
-    )
+    op.refuse_samples(bad, name, expected, lambda _: f"{values[bad][0]:g}")
 
 
 def run_compat(call: op.Call, plan: ResizePlan) -> None:

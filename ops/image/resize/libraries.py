@@ -8,40 +8,35 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.support.opencv import cv2
+from gradiva.eager.types.arrays import Array
 
-cv2: Any = lazy_module("cv2", "opencv-python-headless")
 pillow: Any = lazy_module("PIL.Image", "pillow")
 
-Array = np.ndarray[Any, Any]
 
 AREA_CHANNELS, MOST_CHANNELS = 4, 128
 """How many channels OpenCV's INTER_AREA and its other filters take."""
 
-_PIL = {
-    op.InterpType.INTERP_NN: "NEAREST",
-    op.InterpType.INTERP_LINEAR: "BILINEAR",
-    op.InterpType.INTERP_TRIANGULAR: "BILINEAR",
-    op.InterpType.INTERP_CUBIC: "BICUBIC",
-    op.InterpType.INTERP_LANCZOS3: "LANCZOS",
+_FILTERS = {
+    op.InterpType.INTERP_NN: ("NEAREST", "INTER_NEAREST"),
+    op.InterpType.INTERP_LINEAR: ("BILINEAR", "INTER_LINEAR"),
+    op.InterpType.INTERP_TRIANGULAR: ("BILINEAR", "INTER_AREA"),
+    op.InterpType.INTERP_CUBIC: ("BICUBIC", "INTER_CUBIC"),
+    op.InterpType.INTERP_LANCZOS3: ("LANCZOS", "INTER_LANCZOS4"),
 }
-_OPENCV = {
-    op.InterpType.INTERP_NN: "INTER_NEAREST",
-    op.InterpType.INTERP_LINEAR: "INTER_LINEAR",
-    op.InterpType.INTERP_TRIANGULAR: "INTER_AREA",
-    op.InterpType.INTERP_CUBIC: "INTER_CUBIC",
-    op.InterpType.INTERP_LANCZOS3: "INTER_LANCZOS4",
-}
+"""Their names in Pillow and in OpenCV."""
+NAMES = {filter: filter.name.removeprefix("INTERP_") for filter in _FILTERS}
 
 
 def resize_pil(source: Array, region: Any, target: Array, filter: op.InterpType) -> None:
     """Image.fromarray(source).resize(..., box=region), for arrays (H, W, C).
 
-    uint8 of 1 to 4 channels is an image L, LA, RGB or RGBA; Pillow multiplies the colours by alpha
+    uint8 of 1 to 4 channels is an image L, LA, RGB or RGBA; Pillow multiplies the colors by alpha
     on the way. Of other dtypes and numbers of channels each channel is an image.
     """
     top, left, bottom, right = region
     size, box = (target.shape[1], target.shape[0]), (left, top, right, bottom)
-    method = getattr(pillow.Resampling, _PIL[filter])
+    method = getattr(pillow.Resampling, _FILTERS[filter][0])
     if source.dtype == np.uint8 and source.shape[2] in (2, 3, 4):
         image = pillow.fromarray(np.ascontiguousarray(source))
         target[:] = np.asarray(image.resize(size, method, box))
@@ -54,6 +49,6 @@ def resize_pil(source: Array, region: Any, target: Array, filter: op.InterpType)
 def resize_opencv(source: Array, region: Any, target: Array, filter: op.InterpType) -> None:
     """cv2.resize of whole arrays (H, W, C); the channels of a pixel go together."""
     size = (target.shape[1], target.shape[0])
-    method = getattr(cv2, _OPENCV[filter])
+    method = getattr(cv2, _FILTERS[filter][1])
     made = cv2.resize(np.ascontiguousarray(source), size, interpolation=method)
     target[:] = made.reshape(target.shape)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Array
 
 
 @dataclass(frozen=True)
@@ -21,7 +19,7 @@ class ResizePlan(op.Plan):
 
     inputs: op.Int64Array
     outputs: op.Int64Array
-    low: np.ndarray[Any, Any]
-    high: np.ndarray[Any, Any]
+    low: Array
+    high: Array
     filters: op.Int64Array
     crop: bool = field(default=False, kw_only=True)

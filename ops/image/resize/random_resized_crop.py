@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.operators.type_rules import own_or_float32
 from gradiva.ops.random.crop_window import check_window_arguments, random_windows
 
 from .arguments import ResizeBuffers, ResizeFilters, SampledResize, filters_of
 from .compat import check_compat, compat_filters
 from .plan import ResizePlan
-from .resize import DTYPES, check_dtype, launch_plan, resize, run_plan
+from .resize import DTYPES, launch_plan, resize, run_plan
 
 _LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW")
 _ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC"}
@@ -55,21 +56,17 @@ def random_resized_crop(
     """
     op.require_dtype(input, DTYPES)
     layout = op.require_layout(input, _LAYOUTS, _ASSUMED)
-    check_dtype(input, dtype)
     check_window_arguments(random_area, random_aspect_ratio, num_attempts)
     _height_and_width(size)
     if compat is not None:
         check_compat(compat, input, layout, dtype, options)
-    result = op.with_layout(input, layout)
-    return result if dtype is None else result.with_(dtype=dtype)
+    return own_or_float32(op.with_layout(input, layout), dtype)
 
 
 def _height_and_width(size: Any) -> tuple[int, int]:
     extents = tuple(np.atleast_1d(size).tolist())
     if len(extents) not in (1, 2) or not all(1 <= extent <= _LARGEST for extent in extents):
-        raise op.OperatorValueError(
-            argument="size", expected=f"(h, w), from 1 to {_LARGEST} pixels", got=str(size)
-        )
+        raise op.wrong_value("size", f"(h, w), from 1 to {_LARGEST} pixels", size)
     return extents[0], extents[-1]
 
 
@@ -102,29 +99,21 @@ def _cases() -> list[op.Case]:
     images = op.samples((12, 16, 3), (9, 7, 3), (1, 30, 3))
     planes = op.samples((3, 8, 6), (3, 5, 5), dtype=op.float32, layout="CHW")
     frames = op.samples((2, 6, 8, 3), layout="FHWC", dtype=op.int16)
-    whole = {"num_attempts": 0, "random_aspect_ratio": (0.1, 10.0)}
-    nearest = {"interp_type": op.InterpType.INTERP_NN}
-    twice = [op.samples((8, 6, 3)).at(0)]
+    small = op.samples((8, 6, 3))
+    all_of_it: Any = {"num_attempts": 0, "random_aspect_ratio": (0.1, 10.0)}
+    all_of_it["interp_type"] = op.InterpType.INTERP_NN
+    twice = [small.at(0).repeat(2, 0).repeat(2, 1)]
     return [
         op.case("default", images, size=(5, 6), seed=1).no_oracle(),
-        op.case(
-            "whole image, nearest", op.samples((8, 6, 3)), size=(16, 12), **whole, **nearest
-        ).equals([image.repeat(2, 0).repeat(2, 1) for image in twice]),
+        op.case("whole image, nearest", small, size=(16, 12), **all_of_it).equals(twice),
         op.case("planes", planes, size=4, seed=2, antialias=False).no_oracle(),
         op.case(
             "float", images, size=(7, 9), seed=3, dtype=op.float32, interp_type=[1, 2, 3]
         ).no_oracle(),
         op.case("sequence", frames, size=(3, 4), seed=4).no_oracle(),
         op.case("of torchvision", images, size=(5, 6), seed=1, compat="torchvision").no_oracle(),
-        op.case(
-            "window of all, of Pillow",
-            op.samples((8, 6, 3)),
-            size=(16, 12),
-            **whole,
-            **nearest,
-            compat="pil",
-        )
-        .equals([image.repeat(2, 0).repeat(2, 1) for image in twice])
+        op.case("window of all, of Pillow", small, size=(16, 12), **all_of_it, compat="pil")
+        .equals(twice)
         .no_oracle(),
         op.case("unknown library", images, size=4, compat="zork").value_error("torchvision"),
         op.case("empty", op.samples(), size=(4, 4)).equals([]),

@@ -10,6 +10,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.cuda.launch import NoGpuKernelError
 from gradiva.eager.gpu.copies import table_launch
 from gradiva.eager.operators.fusion_roles import Resample
+from gradiva.eager.operators.type_rules import own_or_float32
 from gradiva.ops.image.resample.gpu import resample_call, resample_launches
 from gradiva.ops.image.resample.run import (
     Tables,
@@ -17,6 +18,7 @@ from gradiva.ops.image.resample.run import (
     resample_samples,
     rounding,
     run_resample,
+    whole_tables,
 )
 
 from .arguments import (
@@ -39,7 +41,7 @@ LAYOUTS = (
 ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC", 5: "FDHWC"}
 
 
-@op.operator("resize", schema="Resize")
+@op.operator("resize", schema="Resize", old_arguments={"image_type": None})
 @op.takes(ResizeSize, ResizeRegion, ResizeFilters, ..., ResizeBuffers)
 def resize(
     input: op.SampleType,
@@ -82,23 +84,12 @@ def resize(
     """
     op.require_dtype(input, DTYPES)
     layout = op.require_layout(input, LAYOUTS, ASSUMED)
-    check_dtype(input, dtype)
     if compat is not None:
         check_compat(compat, input, layout, dtype, options)
-    result = op.with_layout(input, layout)
-    if dtype is not None:
-        result = result.with_(dtype=dtype)
+    result = own_or_float32(op.with_layout(input, layout), dtype)
     if not save_attrs:
         return result
     return result, op.SampleType(op.int32, 1, "", input.device)
-
-
-def check_dtype(input: op.SampleType, dtype: Any) -> None:
-    """Refuse a dtype of the output that resampling does not make."""
-    if dtype is not None and dtype is not op.float32 and input.dtype not in (None, dtype):
-        raise op.OperatorTypeError(
-            argument="dtype", expected=f"the input's, {input.dtype}, or float32", got=str(dtype)
-        )
 
 
 @resize.shapes
@@ -127,19 +118,10 @@ def resample_tables(call: op.Call, source: op.BatchShape, layout: str) -> Tables
     assert isinstance(plan, ResizePlan)
     count = plan.inputs.shape[1]
     first = layout.index("D" if count == 3 else "H")
-    sizes = np.ones((call.size, 11), np.int64)
-    sizes[:, 0] = source.shapes[:, :first].prod(axis=1)
-    sizes[:, 1] = source.shapes[:, first + count :].prod(axis=1)
-    sizes[:, 5 - count : 5] = plan.inputs
-    sizes[:, 8 - count : 8] = plan.outputs
-    sizes[:, 8] = sizes[:, 4] * sizes[:, 1]
-    sizes[:, 9] = sizes[:, 8] * sizes[:, 3]
-    sizes[:, 10] = sizes[:, 9] * sizes[:, 2]
-    window = np.zeros((call.size, 6), np.int64)
-    window[:, 1::2] = sizes[:, 5:8]
-    roi = np.tile(np.array([0.0, 1.0]), (call.size, 3))
-    roi[:, 6 - 2 * count :: 2], roi[:, 7 - 2 * count :: 2] = plan.low, plan.high
-    return Tables(source.offsets, sizes, window, roi, plan.filters)
+    planes = source.shapes[:, :first].prod(axis=1)
+    channels = source.shapes[:, first + count :].prod(axis=1)
+    ends = (plan.low, plan.high)
+    return whole_tables(source, planes, channels, plan.inputs, plan.outputs, ends, plan.filters)
 
 
 resize.fusion_role = Resample(
@@ -184,6 +166,7 @@ def _cases() -> list[op.Case]:
     frames = op.samples((2, 6, 8, 3), layout="FHWC", dtype=op.int16)
     volume = op.samples((5, 6, 7, 2), layout="DHWC", dtype=op.uint16)
     nearest = {"interp_type": op.InterpType.INTERP_NN}
+    region: Any = {"roi_start": (0.9, 0.1), "roi_end": (0.2, 0.8), "roi_relative": True}
     return [
         op.case("same size", images, size=0, **nearest).equals([images.at(i) for i in range(3)]),
         op.case("twice, nearest", planes, resize_shorter=[12, 10], **nearest).equals(
@@ -195,14 +178,7 @@ def _cases() -> list[op.Case]:
         op.case("width", images, resize_x=10, interp_type=op.InterpType.INTERP_CUBIC),
         op.case("lanczos, float", images, size=(7, 9), interp_type=3, dtype=op.float32),
         op.case("no antialiasing", images, size=(5, 5), antialias=False),
-        op.case(
-            "region, mirrored",
-            planes,
-            size=(6, 6),
-            roi_start=(0.9, 0.1),
-            roi_end=(0.2, 0.8),
-            roi_relative=True,
-        ),
+        op.case("region, mirrored", planes, size=(6, 6), **region),
         op.case("filter per sample", images, size=(8, 8), interp_type=[0, 1, 5]),
         op.case("sequence, attributes", frames, size=(3, 4), save_attrs=True),
         op.case("volume", volume, size=(3, 4, 5), interp_type=op.InterpType.INTERP_TRIANGULAR),

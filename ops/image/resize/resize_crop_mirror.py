@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.operators.type_rules import own_or_float32
 from gradiva.ops.image.crop.crop_window import CropWindow, window_of
 from gradiva.ops.image.resample.gpu import resample_call
 from gradiva.ops.image.resample.run import Tables, resample_samples
@@ -22,7 +23,7 @@ from .arguments import (
     sizes_of,
 )
 from .plan import ResizePlan
-from .resize import ASSUMED, DTYPES, LAYOUTS, check_dtype, resample_tables
+from .resize import ASSUMED, DTYPES, LAYOUTS, resample_tables
 
 _REACH = 65536
 
@@ -56,9 +57,7 @@ def resize_crop_mirror(
     """
     op.require_dtype(input, DTYPES)
     layout = op.require_layout(input, LAYOUTS, ASSUMED)
-    check_dtype(input, dtype)
-    result = op.with_layout(input, layout)
-    return result if dtype is None else result.with_(dtype=dtype)
+    return own_or_float32(op.with_layout(input, layout), dtype)
 
 
 @dataclass(frozen=True)
@@ -88,22 +87,11 @@ def _shapes(call: op.Call) -> _Plan:
         high = np.where(outside, low + (anchors + windows) * scale, high)
         low = np.where(outside, low + anchors * scale, low)
         far = (np.abs(low) > _REACH + inputs) | (np.abs(high) > _REACH + inputs)
-        if (far & outside).any():
-            raise op.OperatorValueError(
-                argument="crop",
-                expected=f"a window within {_REACH} pixels of the sample",
-                got=str(windows[(far & outside).any(axis=1)][0].tolist()),
-                sample=int(np.argmax((far & outside).any(axis=1))),
-            )
+        far, near = (far & outside).any(axis=1), f"a window within {_REACH} pixels of the sample"
+        op.refuse_samples(far, "crop", near, windows)
         sizes, anchors = np.where(outside, windows, sizes), np.where(outside, 0, anchors)
     lost = (inputs == 0).any(axis=1) & (windows > 0).all(axis=1)
-    if lost.any():
-        raise op.OperatorValueError(
-            argument="crop",
-            expected="a window without pixels, as the sample has none",
-            got=str(windows[lost][0].tolist()),
-            sample=int(np.argmax(lost)),
-        )
+    op.refuse_samples(lost, "crop", "a window without pixels, as the sample has none", windows)
     shapes = source.shapes.copy()
     shapes[:, axes] = windows
     return _Plan(shapes, inputs, sizes, low, high, filters, anchors, windows)

@@ -14,10 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Float32Array, Float64Array, Int64Array
 
-F32: TypeAlias = npt.NDArray[np.float32]
-F64: TypeAlias = npt.NDArray[np.float64]
-I64: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 MODES = ("default", "stretch", "not_larger", "not_smaller")
@@ -29,7 +27,7 @@ _FARTHEST = 2.0**31
 _REACH = 65536
 
 
-def _requested(shape: tuple[int, int], arguments: dict[str, F64 | None]) -> F32:
+def _requested(shape: tuple[int, int], arguments: dict[str, Float64Array | None]) -> Float32Array:
     """The size asked for on each axis; 0 where the caller left it open."""
     n, d = shape
     separate = ("resize_z", "resize_y", "resize_x")
@@ -52,37 +50,28 @@ def _requested(shape: tuple[int, int], arguments: dict[str, F64 | None]) -> F32:
     return wanted
 
 
-def _checked(name: str, value: F64 | None, shape: tuple[int, ...]) -> F32:
+def _checked(name: str, value: Float64Array | None, shape: tuple[int, ...]) -> Float32Array:
     """The argument as float32. The reference crashes on a NaN, so refuse what is not finite."""
     assert value is not None
     assert value.shape == shape
     bad = ~(np.abs(value) <= _FARTHEST)
-    if bad.any():
-        sample = int(np.argwhere(bad)[0][0])
-        raise op.OperatorValueError(
-            argument=name,
-            expected=f"finite numbers, of at most {_FARTHEST:.0f}",
-            got=str(value[bad][0]),
-            sample=sample,
-        )
+    op.refuse_samples(bad, name, f"finite numbers, of at most {_FARTHEST:.0f}", value)
     return value.astype(np.float32)
 
 
-def _check_reach(name: str, ends: F64, in_sizes: I64) -> None:
+def _check_reach(name: str, ends: Float64Array, in_sizes: Int64Array) -> None:
     """The taps of a pixel grow with the region: refuse one that is nearly all outside."""
     bad = (ends < -_REACH) | (ends > in_sizes + _REACH)
-    if bad.any():
-        raise op.OperatorValueError(
-            argument=name,
-            expected=f"a region that ends within {_REACH} pixels of the image",
-            got=f"{ends[bad][0]:g} pixels",
-            sample=int(np.argwhere(bad)[0][0]),
-        )
+    expected = f"a region that ends within {_REACH} pixels of the image"
+    op.refuse_samples(bad, name, expected, lambda _: f"{ends[bad][0]:g} pixels")
 
 
 def _region(
-    in_sizes: I64, roi_start: F64 | None, roi_end: F64 | None, relative: bool
-) -> tuple[F32, F32, Mask]:
+    in_sizes: Int64Array,
+    roi_start: Float64Array | None,
+    roi_end: Float64Array | None,
+    relative: bool,
+) -> tuple[Float32Array, Float32Array, Mask]:
     """The region with lo <= hi, and which axes it mirrors."""
     if (roi_start is None) != (roi_end is None):
         got = "roi_end" if roi_start is None else "roi_start"
@@ -104,7 +93,9 @@ def _region(
     return (lo - widen).astype(np.float32), (hi + widen).astype(np.float32), start > end
 
 
-def _exact_sizes(mode: str, wanted: F32, extent: F32, limit: F32 | None) -> F32:
+def _exact_sizes(
+    mode: str, wanted: Float32Array, extent: Float32Array, limit: Float32Array | None
+) -> Float32Array:
     """Output sizes before rounding, for requests that are not negative (0: left open)."""
     given = wanted != 0
     scale = np.where(given, wanted / extent, _ONE)
@@ -132,23 +123,23 @@ def _exact_sizes(mode: str, wanted: F32, extent: F32, limit: F32 | None) -> F32:
 
 
 def resize_geometry(
-    in_sizes: I64,
+    in_sizes: Int64Array,
     *,
-    size: F64 | None = None,
-    resize_x: F64 | None = None,
-    resize_y: F64 | None = None,
-    resize_z: F64 | None = None,
-    resize_shorter: F64 | None = None,
-    resize_longer: F64 | None = None,
+    size: Float64Array | None = None,
+    resize_x: Float64Array | None = None,
+    resize_y: Float64Array | None = None,
+    resize_z: Float64Array | None = None,
+    resize_shorter: Float64Array | None = None,
+    resize_longer: Float64Array | None = None,
     mode: str | None = None,
-    max_size: F64 | None = None,
+    max_size: Float64Array | None = None,
     subpixel_scale: bool = True,
-    roi_start: F64 | None = None,
-    roi_end: F64 | None = None,
+    roi_start: Float64Array | None = None,
+    roi_end: Float64Array | None = None,
     roi_relative: bool = False,
     size_rounding: str = "round",
-    alignment: F64 | None = None,
-) -> tuple[I64, F64, F64]:
+    alignment: Float64Array | None = None,
+) -> tuple[Int64Array, Float64Array, Float64Array]:
     """Output sizes `(N, D)` int64 and the source region's lo, hi `(N, D)` float64.
 
     `in_sizes` is `(N, D)`; `size`, `max_size`, `roi_start`, `roi_end` are `(N, D)` and the other
@@ -173,17 +164,13 @@ def resize_geometry(
     if resize_shorter is not None or resize_longer is not None:
         one = "resize_shorter" if resize_shorter is not None else "resize_longer"
         if mode is not None:
-            raise op.OperatorValueError(
-                argument="mode", expected=f"none beside `{one}`", got=repr(mode)
-            )
+            raise op.wrong_value("mode", f"none beside `{one}`", repr(mode))
         chosen = "not_smaller" if resize_shorter is not None else "not_larger"
     elif mode is None:
         chosen = "default"
     if chosen not in MODES:
-        raise op.OperatorValueError(
-            argument="mode", expected=f"one of {', '.join(MODES)}", got=repr(mode)
-        )
-    limit: F32 | None = None
+        raise op.wrong_value("mode", f"one of {', '.join(MODES)}", repr(mode))
+    limit: Float32Array | None = None
     if max_size is not None:
         limit = _checked("max_size", max_size, (n, d))
         limit = np.where((limit > 0) & (in_sizes > 0), limit, np.float32(np.inf))
@@ -204,11 +191,7 @@ def resize_geometry(
         "ceil": np.ceil(exact),
     }
     if size_rounding not in rounded:
-        raise op.OperatorValueError(
-            argument="size_rounding",
-            expected=f"one of {', '.join(rounded)}",
-            got=repr(size_rounding),
-        )
+        raise op.wrong_value("size_rounding", f"one of {', '.join(rounded)}", repr(size_rounding))
     out = np.maximum(rounded[size_rounding], least)
     out = np.where(empty, 0.0, out)
     lo, hi = lo32.astype(np.float64), hi32.astype(np.float64)
@@ -222,6 +205,6 @@ def resize_geometry(
             low = lo + (hi - lo) * alignment * (1.0 - change)
             high = low + (hi - lo) * change
         lo, hi = np.where(change == 1.0, lo, low), np.where(change == 1.0, hi, high)
-        # The kernels start from float32 ends; without this, nearest neighbour would differ.
+        # The kernels start from float32 ends; without this, nearest neighbor would differ.
         lo, hi = lo.astype(np.float32).astype(np.float64), hi.astype(np.float32).astype(np.float64)
     return out.astype(np.int64), np.where(flip, hi, lo), np.where(flip, lo, hi)

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.operators.type_rules import own_or_float32
+from gradiva.ops.image.crop.crop_window import named_axes
 from gradiva.ops.image.resample.gpu import resample_call
-from gradiva.ops.image.resample.run import Tables, resample_samples
+from gradiva.ops.image.resample.run import Tables, resample_samples, whole_tables
 
 from .arguments import (
     ResizeBuffers,
@@ -19,7 +21,7 @@ from .arguments import (
     filters_of,
     per_axis,
 )
-from .resize import DTYPES, check_dtype
+from .resize import DTYPES
 from .shapes import resize_geometry
 
 _MOST = 3
@@ -70,31 +72,19 @@ def tensor_resize(
         OperatorValueError: for axes that are not there, and for sizes that contradict each other.
     """
     op.require_dtype(input, DTYPES)
-    check_dtype(input, dtype)
+    result = own_or_float32(input, dtype)
     if axes is not None and axis_names is not None:
         raise op.OperatorValueError("`axes` and `axis_names` exclude each other")
     if input.ndim == 0:
         raise op.OperatorTypeError("the input", expected="at least 1-D samples", got="0-D samples")
-    return input if dtype is None else input.with_(dtype=dtype)
+    return result
 
 
 def _axes(call: op.Call, ndim: int) -> list[int]:
-    layout, names, axes = call.inputs[0].type.layout or "", call["axis_names"], call["axes"]
-    if names:
-        if len(set(names)) < len(names) or not set(names) <= set(layout):
-            there = f"axes of {layout!r}" if layout else "`axes`, for there is no layout"
-            raise op.OperatorValueError(argument="axis_names", expected=there, got=repr(names))
-        return [layout.index(letter) for letter in names]
-    if not axes:
+    names, axes = call["axis_names"] or None, call["axes"]
+    if names is None and not axes:
         return list(range(ndim))
-    wrapped = [axis + ndim if axis < 0 else axis for axis in axes]
-    if len(set(wrapped)) < len(wrapped) or not all(0 <= axis < ndim for axis in wrapped):
-        raise op.OperatorValueError(
-            argument="axes",
-            expected=f"numbers from {-ndim} to {ndim - 1}, each axis once",
-            got=str(list(axes)),
-        )
-    return wrapped
+    return named_axes(call.inputs[0].type.layout or "", ndim, names, axes)
 
 
 @dataclass(frozen=True)
@@ -176,18 +166,9 @@ def _tables(call: op.Call, shapes: op.Int64Array, sizes: op.Int64Array, regions:
     for number, group in enumerate(groups):
         if same[:, group[0]].all():
             filters[:, 3 - count + number] = int(op.InterpType.INTERP_NN)
-    table = np.ones((len(shapes), 11), np.int64)
-    table[:, 0] = shapes[:, :first].prod(axis=1)
-    table[:, 1] = shapes[:, last + 1 :].prod(axis=1)
-    table[:, 5 - count : 5], table[:, 8 - count : 8] = before, after
-    table[:, 8] = table[:, 4] * table[:, 1]
-    table[:, 9] = table[:, 8] * table[:, 3]
-    table[:, 10] = table[:, 9] * table[:, 2]
-    window = np.zeros((len(shapes), 6), np.int64)
-    window[:, 1::2] = table[:, 5:8]
-    roi = np.tile(np.array([0.0, 1.0]), (len(shapes), 3))
-    roi[:, 6 - 2 * count :: 2], roi[:, 7 - 2 * count :: 2] = low, high
-    return Tables(call.inputs[0].batch_shape.offsets, table, window, roi, filters)
+    planes, channels = shapes[:, :first].prod(axis=1), shapes[:, last + 1 :].prod(axis=1)
+    source = call.inputs[0].batch_shape
+    return whole_tables(source, planes, channels, before, after, (low, high), filters)
 
 
 @tensor_resize.cpu
@@ -207,6 +188,7 @@ def _cases() -> list[op.Case]:
     volume = op.samples((5, 6, 7, 2), layout="DHWC", dtype=op.int16)
     sounds = op.samples((9,), (4,), layout="", dtype=op.float32)
     nearest = {"interp_type": op.InterpType.INTERP_NN}
+    region: Any = {"roi_start": (0.9, 0.1), "roi_end": (0.2, 0.8), "roi_relative": True}
     return [
         op.case("nothing changes", images, scales=1).equals([images.at(i) for i in range(3)]),
         op.case("twice, nearest", planes, scales=2, axes=(1, 2), **nearest).equals(
@@ -219,15 +201,7 @@ def _cases() -> list[op.Case]:
             [volume.at(0).repeat(2, 3)]
         ),
         op.case("not adjacent", volume, sizes=(3, 4), axes=(0, 2), interp_type=4),
-        op.case(
-            "region, mirrored",
-            images,
-            sizes=(6, 6),
-            axes=(0, 1),
-            roi_start=(0.9, 0.1),
-            roi_end=(0.2, 0.8),
-            roi_relative=True,
-        ),
+        op.case("region, mirrored", images, sizes=(6, 6), axes=(0, 1), **region),
         op.case(
             "rounded up", images, scales=0.3, axes=(0, 1), size_rounding="ceil", dtype=op.float32
         ),

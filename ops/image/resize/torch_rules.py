@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Array
 
-Array = np.ndarray[Any, Any]
 _PLACES, _LIMIT = 22, 1 << 15
 """Binary places of a weight, at most; what a weight must stay below."""
 
@@ -60,11 +60,11 @@ def _table(n: int, m: int, cubic: bool, antialias: bool, integer: bool) -> _Tabl
     places, largest = np.arange(m, dtype=real), real(0.0)
     if antialias:
         stretch = max(scale, real(1.0))
-        centre = scale * (places + half)
-        starts = np.maximum((centre - reach * stretch + half).astype(np.int64), 0)
-        counts = np.minimum((centre + reach * stretch + half).astype(np.int64), n) - starts
+        center = scale * (places + half)
+        starts = np.maximum((center - reach * stretch + half).astype(np.int64), 0)
+        counts = np.minimum((center + reach * stretch + half).astype(np.int64), n) - starts
         taps = np.arange(counts.max())
-        at = (starts[:, None] + taps).astype(real) - centre[:, None] + half
+        at = (starts[:, None] + taps).astype(real) - center[:, None] + half
         weights = _kernel(at * (real(1.0) / stretch), cubic, True)
         weights[taps >= counts[:, None]] = 0
         # `accumulate` adds from left to right; `sum` would not.
@@ -98,25 +98,13 @@ def _table(n: int, m: int, cubic: bool, antialias: bool, integer: bool) -> _Tabl
 
 @op.jit
 def _resample_bytes(
-    source: Array,
-    top: int,
-    left: int,
-    rows: int,
-    channels: int,
-    starts: Array,
-    counts: Array,
-    weights: Array,
-    places: int,
-    down: Array,
-    below: Array,
-    scales: Array,
-    digits: int,
-    middle: Array,
-    sums: Array,
-    target: Array,
+    region: Any, across: Any, down: Any, middle: Array, sums: Array, target: Array
 ) -> None:
-    """source, target: (planes, H, W * channels), uint8; `middle`: rows that are as wide as the
-    target's; `sums`: int32, one such row."""
+    """region: source, top, left, rows and channels; source, target: (planes, H, W * channels),
+    uint8; across, down: tables of the axes; `middle`: rows that are as wide as the target's;
+    `sums`: int32, one such row."""
+    source, top, left, rows, channels = region
+    (starts, counts, weights, places), (first_rows, below, scales, digits) = across, down
     for plane in range(source.shape[0]):
         for y in range(rows):
             line, made = source[plane, top + y], middle[y]
@@ -127,10 +115,10 @@ def _resample_bytes(
                     for k in range(counts[x]):
                         total += weights[x, k] * np.int64(line[first + k * channels + c])
                     made[x * channels + c] = min(max(total >> places, 0), 255)
-        for y in range(len(down)):
+        for y in range(len(first_rows)):
             sums[:] = 1 << (digits - 1)
             for k in range(below[y]):
-                weight, made = scales[y, k], middle[down[y] + k]
+                weight, made = scales[y, k], middle[first_rows[y] + k]
                 for j in range(len(sums)):
                     sums[j] += weight * np.int32(made[j])
             row = target[plane, y]
@@ -139,22 +127,10 @@ def _resample_bytes(
 
 
 @op.jit
-def _resample_floats(
-    source: Array,
-    top: int,
-    left: int,
-    rows: int,
-    channels: int,
-    starts: Array,
-    counts: Array,
-    weights: Array,
-    down: Array,
-    below: Array,
-    scales: Array,
-    middle: Array,
-    target: Array,
-) -> None:
+def _resample_floats(region: Any, across: Any, down: Any, middle: Array, target: Array) -> None:
     """As `_resample_bytes`, in float32."""
+    source, top, left, rows, channels = region
+    (starts, counts, weights, _), (first_rows, below, scales, _) = across, down
     for plane in range(source.shape[0]):
         for y in range(rows):
             line, made = source[plane, top + y], middle[y]
@@ -165,11 +141,11 @@ def _resample_floats(
                     for k in range(counts[x]):
                         total += weights[x, k] * line[first + k * channels + c]
                     made[x * channels + c] = total
-        for y in range(len(down)):
+        for y in range(len(first_rows)):
             row = target[plane, y]
             row[:] = np.float32(0.0)
             for k in range(below[y]):
-                weight, made = scales[y, k], middle[down[y] + k]
+                weight, made = scales[y, k], middle[first_rows[y] + k]
                 for j in range(len(row)):
                     row[j] += weight * made[j]
 
@@ -193,7 +169,7 @@ def _nearest_places(n: int, m: int) -> Array:
 
 
 def nearest(source: Array, region: tuple[int, int, int, int], target: Array) -> None:
-    """Nearest neighbour of uint8 or float32; as `resize_torch`."""
+    """Nearest neighbor of uint8 or float32; as `resize_torch`."""
     top, left, bottom, right = region
     planes, height, width, channels = target.shape
     _pick(
@@ -222,9 +198,9 @@ def resize_torch(
     flat = source.reshape(planes, source.shape[1], -1)
     made = target.reshape(planes, height, -1)
     middle = np.empty((bottom - top, width * channels), source.dtype)
-    head = (flat, top, left, bottom - top, channels)
+    head, tables = (flat, top, left, bottom - top, channels), (tuple(across), tuple(down))
     if integer:
         sums = np.empty(width * channels, np.int32)
-        _resample_bytes(*head, *across, *down, middle, sums, made)
+        _resample_bytes(head, *tables, middle, sums, made)
     else:
-        _resample_floats(*head, *across[:3], *down[:3], middle, made)
+        _resample_floats(head, *tables, middle, made)

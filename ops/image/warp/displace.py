@@ -10,7 +10,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.ops.image.crop.crop_window import fill_array
 
-from .rows import linear_row, nearest_row
 from .warp import require_simple
 
 PIXELS: Final = (op.uint8, op.int8, op.uint16, op.int16, op.int32, op.float32)
@@ -46,27 +45,6 @@ def displaced_type(input: op.SampleType, options: Displacement) -> op.SampleType
 
 
 @op.jit
-def take_row(
-    src: Any,
-    base: int,
-    shape: Any,
-    xs: Any,
-    ys: Any,
-    count: int,
-    linear: bool,
-    fill: Any,
-    soft_fill: Any,
-    dst: Any,
-    to: int,
-) -> None:
-    """A row of pixels at (xs, ys), with a constant outside of the image."""
-    if linear:
-        linear_row(src, base, shape, xs, ys, count, True, soft_fill, dst, to)
-    else:
-        nearest_row(src, base, shape, xs, ys, count, True, fill, dst, to)
-
-
-@op.jit
 def longest_row(shapes: Any, masks: Any, begin: int, end: int) -> int:
     """The number of pixels in the longest row of the samples that are to be displaced."""
     longest = 0
@@ -77,17 +55,9 @@ def longest_row(shapes: Any, masks: Any, begin: int, end: int) -> int:
 
 
 @op.jit
-def copy_unmasked(
-    src: Any,
-    src_offsets: Any,
-    dst: Any,
-    dst_offsets: Any,
-    shapes: Any,
-    masks: Any,
-    begin: int,
-    end: int,
-) -> None:
+def copy_unmasked(slabs: Any, shapes: Any, masks: Any, begin: int, end: int) -> None:
     """Samples that stay as they are."""
+    src, src_offsets, dst, dst_offsets = slabs
     for i in range(begin, end):
         if not masks[i]:
             size = shapes[i, 0] * shapes[i, 1] * shapes[i, 2]
@@ -106,12 +76,10 @@ def outside_of(call: op.Call) -> tuple[Any, np.float32]:
 
 
 def displace(call: op.Call, kernel: Callable[..., Any], *parameters: Any) -> None:
-    """Run kernel(src, src_offsets, dst, dst_offsets, shapes, masks, linear, fill, soft_fill,
-    *parameters, begin, end) over the samples whose mask is not 0, and copy the others."""
-    source, target = call.inputs[0], call.outputs[0]
+    """Run kernel(slabs, shapes, masks, outside, *parameters, begin, end) over the samples whose
+    mask is not 0, and copy the others; outside: as `warp_row` takes it."""
     masks = np.asarray(call["mask"]) != 0
-    places = (source.data, source.batch_shape.offsets, target.data, target.batch_shape.offsets)
-    shapes = source.batch_shape.shapes
-    linear = call["interp_type"] == op.InterpType.INTERP_LINEAR
-    call.for_samples(copy_unmasked, *places, shapes, masks)
-    call.for_samples(kernel, *places, shapes, masks, linear, *outside_of(call), *parameters)
+    shapes = call.inputs[0].batch_shape.shapes
+    outside = (call["interp_type"] == op.InterpType.INTERP_LINEAR, True, *outside_of(call))
+    call.for_samples(copy_unmasked, call.slabs, shapes, masks)
+    call.for_samples(kernel, call.slabs, shapes, masks, outside, *parameters)

@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Int64Array
 
 from .warp import filling_of, framed
-
-Int64s = NDArray[np.int64]
 
 TAPS: Final = Path(__file__).with_name("taps.cuh")
 _WARP: Final = op.CudaKernel("warp", (None, TAPS, TAPS.with_name("warp.cuh")))
@@ -26,7 +24,7 @@ def pixel_types(source: op.Batch, target: op.Batch) -> dict[str, str]:
     return {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}
 
 
-def affine_launch(call: op.Call, matrices: Any, places: Int64s) -> op.Launch:
+def affine_launch(call: op.Call, matrices: Any, places: Int64Array) -> op.Launch:
     """The launch of `run_affine`; matrices: None for those of the second input."""
     source, target = call.inputs[0], call.outputs[0]
     shapes, sizes = framed(call)
@@ -42,32 +40,19 @@ def affine_launch(call: op.Call, matrices: Any, places: Int64s) -> op.Launch:
     lines = sizes[:, :-1].prod(axis=1)
     tiles = shapes[:, 0] * lines * across
     groups = np.minimum(_PLACES // width, _MOST_TILES)
-    wide = np.stack(
+    narrow = np.ones((6, call.size), np.int64)
+    narrow[3 - axes : 3], narrow[6 - axes :] = shapes[:, 1:-1].T, sizes.T
+    table = op.struct_rows(
         [source.batch_shape.offsets, target.batch_shape.offsets, firsts, places[:, 1] * size],
-        axis=1,
+        [*narrow, shapes[:, -1], across, width, groups, tiles, lines],
     )
-    narrow = np.ones((call.size, 12), np.int64)
-    narrow[:, 3 - axes : 3], narrow[:, 6 - axes : 6] = shapes[:, 1:-1], sizes
-    narrow[:, 6:] = np.stack([shapes[:, -1], across, width, groups, tiles, lines], axis=1)
-    table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
     blocks = op.blocks_of(np.where(target.batch_shape.volumes, tiles, 0), groups)
     linear = call["interp_type"] == op.InterpType.INTERP_LINEAR
     text = f"constexpr i32 AXES = {axes};\n{interpolation_text(linear)}"
-    filled, hard, soft = filling_of(call)
-    return op.Launch(
-        _WARP.unit(pixel_types(source, target), text),
-        len(blocks),
-        (
-            source.data,
-            op.OutputArg(target.data),
-            matrices,
-            table,
-            blocks,
-            np.bool_(filled),
-            hard,
-            soft,
-        ),
-    )
+    filled, *fills = filling_of(call)
+    data, result = source.data, op.OutputArg(target.data)
+    arguments = data, result, matrices, table, blocks, np.bool_(filled), *fills
+    return op.Launch(_WARP.unit(pixel_types(source, target), text), len(blocks), arguments)
 
 
 def interpolation_text(linear: bool) -> str:

@@ -9,15 +9,11 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
 
-from .displace import (
-    Displacement,
-    RandomlyDisplaced,
-    displace,
-    displaced_type,
-    longest_row,
-    take_row,
-)
+from .displace import Displacement, RandomlyDisplaced, displace, displaced_type, longest_row
 from .displace_gpu import displace_launch
+from .rows import warp_row
+
+_UNIT = np.float32(2.0**-24)
 
 
 @op.operator("jitter", schema="Jitter", random=True, same_shapes=True)
@@ -32,7 +28,7 @@ def jitter(
     """Take each pixel from a random place near it.
 
     Args:
-        nDegree: places are uniformly distributed in a square of this many pixels around the centre
+        nDegree: places are uniformly distributed in a square of this many pixels around the center
             of the pixel, from -nDegree / 2 to nDegree / 2 on both axes; from 0 to 65536.
         input: uint8, int8, uint16, int16, int32 or float32, HWC or no layout.
         rng, seed: see `gradiva.random`. The offsets are multiples of nDegree / 2**24, drawn for
@@ -46,39 +42,36 @@ def jitter(
         OperatorValueError: for other interpolations and degrees.
     """
     if not 0 <= nDegree <= 1 << 16:
-        raise op.OperatorValueError(argument="nDegree", expected="0 to 65536", got=str(nDegree))
+        raise op.wrong_value("nDegree", "0 to 65536", nDegree)
     return displaced_type(input, options)
 
 
 @op.jit
-def _within(place: Any, low: Any, offset: Any, high: Any) -> Any:
-    """place + (low + offset), below place + high: the sum may round up to that."""
-    most = np.nextafter(place + high, np.float32(0.0))
-    return min(place + (low + offset), max(most, place + low))
+def _near(place: Any, degree: Any, word: Any) -> Any:
+    """place + 0.5, moved by less than half of `degree` as a random word says; float32."""
+    half = np.float32(0.5)
+    low, high = half - half * degree, half + half * degree
+    offset = np.float32(word >> np.uint32(8)) * (_UNIT * degree)
+    # The sum may round up to the end, which does not belong to it.
+    most = max(np.nextafter(place + high, np.float32(0.0)), place + low)
+    return min(place + (low + offset), most)
 
 
 @op.jit
 def jitter_samples(
-    src: Any,
-    src_offsets: Any,
-    dst: Any,
-    dst_offsets: Any,
+    slabs: Any,
     shapes: Any,
     masks: Any,
-    linear: bool,
-    fill: Any,
-    soft_fill: Any,
+    outside: Any,
     degree: Any,
     positions: Any,
-    seed: Any,
-    number: Any,
+    key: Any,
     begin: int,
     end: int,
 ) -> None:
     """One draw of four words serves two pixels."""
-    half = np.float32(0.5)
-    unit = np.float32(2.0**-24) * degree
-    low, high = half - half * degree, half + half * degree
+    src, src_offsets, dst, dst_offsets = slabs
+    seed, number = key
     longest = longest_row(shapes, masks, begin, end) + 1
     xs, ys = np.empty(longest, np.float32), np.empty(longest, np.float32)
     for i in range(begin, end):
@@ -92,32 +85,17 @@ def jitter_samples(
                 words = philox(np.uint32(y * pairs + pair), number, position, seed)
                 for k in range(2):
                     x = 2 * pair + k
-                    right = np.float32(words[2 * k] >> np.uint32(8)) * unit
-                    down = np.float32(words[2 * k + 1] >> np.uint32(8)) * unit
-                    most = max(
-                        np.nextafter(np.float32(x) + high, np.float32(0.0)), np.float32(x) + low
-                    )
-                    xs[x] = min(np.float32(x) + (low + right), most)
-                    most = max(
-                        np.nextafter(np.float32(y) + high, np.float32(0.0)), np.float32(y) + low
-                    )
-                    ys[x] = min(np.float32(y) + (low + down), most)
+                    xs[x] = _near(np.float32(x), degree, words[2 * k])
+                    ys[x] = _near(np.float32(y), degree, words[2 * k + 1])
             to = dst_offsets[i] + y * width * channels
-            take_row(
-                src, src_offsets[i], shapes[i], xs, ys, width, linear, fill, soft_fill, dst, to
-            )
+            image, target = (src, src_offsets[i], shapes[i]), (dst, to)
+            warp_row(image, (xs, ys), width, outside, target)
 
 
 @jitter.cpu
 def _cpu(call: op.Call) -> None:
-    assert call.key is not None
     displace(
-        call,
-        jitter_samples,
-        np.float32(call["nDegree"]),
-        call.positions,
-        np.uint64(call.key.seed),
-        np.uint32(call.key.number),
+        call, jitter_samples, np.float32(call["nDegree"]), call.positions, call.seed_and_number
     )
 
 
@@ -127,7 +105,7 @@ def _gpu(call: op.Call) -> op.Launch:
     assert call.positions is not None
     terms = np.zeros(1, [("seed", "u8"), ("number", "u4"), ("degree", "f4")])
     terms[0] = call.key.seed, call.key.number, call["nDegree"]
-    return displace_launch(call, "jitter", terms.view(np.int64), call.positions)
+    return displace_launch(call, "jitter", terms.view(np.int64), call.positions, calls=(_near,))
 
 
 @jitter.cases

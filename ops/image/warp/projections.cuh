@@ -1,4 +1,5 @@
-// The matrices of `warp_perspective` in float64, from output to input, by centres of pixels.
+// The matrices of `warp_perspective` in float64, from output to input, by centers of pixels. Not
+// translated: on the CPU NumPy and OpenCV compute them.
 constexpr i32 SIZE = 9;
 
 // Products as `matrix_product` has them: float32, in the order of the axes.

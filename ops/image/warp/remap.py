@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Int64Array
 
-from .displace import PIXELS, take_row
+from .displace import PIXELS
 from .gpu import TAPS, interpolation_text, pixel_types
-from .warp import require_simple
+from .rows import warp_row
+from .warp import framed, require_simple
 from .warp_perspective import require_origin
 
 
@@ -61,7 +62,7 @@ def remap(
     return op.with_layout(input, op.require_layout(input, ("HWC", "FHWC"), {3: "HWC", 4: "FHWC"}))
 
 
-def _frames(map: op.Batch, sequence: bool, number: int) -> NDArray[np.int64]:
+def _frames(map: op.Batch, sequence: bool, number: int) -> Int64Array:
     """The shapes of maps as (frames, h, w). Raises OperatorValueError."""
     shapes, ndim = map.batch_shape.shapes, map.batch_shape.ndim
     many = ndim == 4 or (ndim == 3 and sequence and map.layout[:1] in ("", "F"))
@@ -81,7 +82,7 @@ def _frames(map: op.Batch, sequence: bool, number: int) -> NDArray[np.int64]:
 class _Plan(op.Plan):
     """steps: (2, N), whether each frame has its own map."""
 
-    steps: NDArray[np.int64]
+    steps: Int64Array
 
 
 @remap.shapes
@@ -110,24 +111,12 @@ def _shapes(call: op.Call) -> _Plan:
 
 @op.jit
 def remap_samples(
-    src: Any,
-    src_offsets: Any,
-    dst: Any,
-    dst_offsets: Any,
-    shapes: Any,
-    sizes: Any,
-    mapx: Any,
-    x_offsets: Any,
-    mapy: Any,
-    y_offsets: Any,
-    steps: Any,
-    shift: Any,
-    linear: bool,
-    fill: Any,
-    begin: int,
-    end: int,
+    slabs: Any, shapes: Any, sizes: Any, maps: Any, shift: Any, outside: Any, begin: int, end: int
 ) -> None:
-    """shapes: (N, 4) with frames; steps: (2, N), whether each frame has its own map."""
+    """shapes: (N, 4) with frames; maps: data and offsets of those of x, then of y, and (2, N),
+    whether each frame has its own map; outside: as `warp_row` takes it."""
+    src, src_offsets, dst, dst_offsets = slabs
+    mapx, x_offsets, mapy, y_offsets, steps = maps
     longest = 0
     for i in range(begin, end):
         longest = max(longest, sizes[i, 1])
@@ -145,27 +134,8 @@ def remap_samples(
                     xs[x] = mapx[first + x] + shift
                     ys[x] = mapy[second + x] + shift
                 to = dst_offsets[i] + (frame * area + row) * channels
-                take_row(
-                    src,
-                    base,
-                    shapes[i, 1:],
-                    xs,
-                    ys,
-                    sizes[i, 1],
-                    linear,
-                    fill,
-                    np.float32(0.0),
-                    dst,
-                    to,
-                )
-
-
-def _framed(call: op.Call) -> NDArray[np.int64]:
-    """(N, 4): the shapes of the inputs with frames."""
-    shapes = call.inputs[0].batch_shape.shapes
-    if shapes.shape[1] == 4:
-        return shapes
-    return np.concatenate([np.ones((call.size, 1), np.int64), shapes], axis=1)
+                image = (src, base, shapes[i, 1:])
+                warp_row(image, (xs, ys), sizes[i, 1], outside, (dst, to))
 
 
 def _shift(call: op.Call) -> np.float32:
@@ -174,25 +144,12 @@ def _shift(call: op.Call) -> np.float32:
 
 @remap.cpu
 def _cpu(call: op.Call, plan: _Plan) -> None:
-    source, mapx, mapy = call.inputs
     target = call.outputs[0]
-    call.for_samples(
-        remap_samples,
-        source.data,
-        source.batch_shape.offsets,
-        target.data,
-        target.batch_shape.offsets,
-        _framed(call),
-        np.ascontiguousarray(target.batch_shape.shapes[:, -3:-1]),
-        mapx.data,
-        mapx.batch_shape.offsets,
-        mapy.data,
-        mapy.batch_shape.offsets,
-        plan.steps,
-        _shift(call),
-        call["interp"] == op.InterpType.INTERP_LINEAR,
-        target.data.dtype.type(0),
-    )
+    maps = (one for given in call.inputs[1:] for one in (given.data, given.batch_shape.offsets))
+    zero = target.data.dtype.type(0)
+    outside = call["interp"] == op.InterpType.INTERP_LINEAR, True, zero, np.float32(0.0)
+    tables = (*framed(call), (*maps, plan.steps), _shift(call), outside)
+    call.for_samples(remap_samples, call.slabs, *tables)
 
 
 _KERNEL = op.CudaKernel("remap", (None, TAPS, TAPS.with_name("remap.cuh")))
@@ -203,13 +160,12 @@ def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     op.refuse_large(source.batch_shape.volumes)
     op.refuse_large(target.batch_shape.volumes)
-    shapes = _framed(call)
+    shapes, _ = framed(call)
     areas = target.batch_shape.shapes[:, -3:-1].prod(axis=1)
-    batches = (source, target, *call.inputs[1:])
-    wide = np.stack([*(one.batch_shape.offsets for one in batches), *(plan.steps * areas)], axis=1)
     pixels = np.where(target.batch_shape.volumes, shapes[:, 0] * areas, 0)
-    narrow = np.stack([*shapes[:, 1:].T, areas, pixels, pixels], axis=1)
-    table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
+    offsets = [one.batch_shape.offsets for one in (source, target, *call.inputs[1:])]
+    narrow = [*shapes[:, 1:].T, areas, pixels, pixels]
+    table = op.struct_rows([*offsets, *(plan.steps * areas)], narrow)
     blocks = op.blocks_of(pixels)
     text = interpolation_text(call["interp"] == op.InterpType.INTERP_LINEAR)
     maps = [one.data for one in call.inputs[1:]]
@@ -221,7 +177,7 @@ def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
 
 
 def _grids(*sizes: tuple[int, int]) -> tuple[op.Batch, op.Batch]:
-    """Maps that leave the pixels where they are, from their centres."""
+    """Maps that leave the pixels where they are, from their centers."""
     grids = [np.indices(size).astype(np.float32) for size in sizes]
     return op.batch([grid[1] for grid in grids]), op.batch([grid[0] for grid in grids])
 

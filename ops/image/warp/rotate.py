@@ -1,11 +1,11 @@
-"""`rotate`: turn images and volumes around their centres."""
+"""`rotate`: turn images and volumes around their centers."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Float32Array, Int64Array
 from gradiva.ops.transforms.affine import turned
 
 from .gpu import affine_launch
@@ -24,7 +24,9 @@ _SLACK = 0.01
 """Pixels by which a turned image may leave its canvas."""
 
 
-@op.operator("rotate", schema="Rotate", frames=("angle", "axis"))
+@op.operator(
+    "rotate", schema="Rotate", frames=("angle", "axis"), old_arguments={"output_dtype": "dtype"}
+)
 @op.takes(WarpOptions)
 def rotate(
     input: op.SampleType,
@@ -35,7 +37,7 @@ def rotate(
     keep_size: bool = False,
     **options: op.Unpack[Warp],
 ) -> op.SampleType:
-    """Turn each sample around its centre, which stays the centre of the output.
+    """Turn each sample around its center, which stays the center of the output.
 
     `angle`, `axis` and `size` may differ per sample.
 
@@ -60,46 +62,35 @@ def rotate(
     return warp_type(input, options)
 
 
-def _axis(call: op.Call, axes: int) -> NDArray[np.float32] | None:
+def _axis(call: op.Call, axes: int) -> Float32Array | None:
     """The axes to turn around, None for images. Raises OperatorValueError."""
     angle = call["angle"]
     op.refuse_samples(~np.isfinite(angle), "angle", "degrees", angle)
     if axes == 2:
         return None
-    axis: NDArray[np.float32] | None = call["axis"]
+    axis: Float32Array | None = call["axis"]
     if axis is None or axis.shape[1] != 3:
-        raise op.OperatorValueError(
-            argument="axis",
-            expected="(x, y, z), for volumes",
-            got="nothing" if axis is None else f"{axis.shape[1]} numbers",
-        )
+        got = "nothing" if axis is None else f"{axis.shape[1]} numbers"
+        raise op.wrong_value("axis", "(x, y, z), for volumes", got)
     bad = ~(np.isfinite(axis).all(axis=1) & (axis != 0).any(axis=1))
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            argument="axis",
-            expected="three finite numbers, not all 0",
-            got=str(axis[sample].tolist()),
-            sample=sample,
-        )
+    expected = "three finite numbers, not all 0"
+    op.refuse_samples(bad, "axis", expected, axis)
     return axis
 
 
-def _canvas(
-    extents: NDArray[np.int64], angle: NDArray[np.float32], axis: NDArray[np.float32] | None
-) -> NDArray[np.int64]:
+def _canvas(extents: Int64Array, angle: Float32Array, axis: Float32Array | None) -> Int64Array:
     """The sizes that hold the turned samples; extents and result in the order of the layout."""
     spread = np.abs(turned(angle, axis, np.float64))
     along = extents[:, ::-1]
     sizes = np.ceil((spread * along[:, None, :]).sum(axis=2) - _SLACK).astype(np.int64)
     most = spread.argmax(axis=2)
     odd = np.take_along_axis(along, most, axis=1)
-    canvas: NDArray[np.int64] = (sizes + (sizes + odd) % 2)[:, ::-1]
+    canvas: Int64Array = (sizes + (sizes + odd) % 2)[:, ::-1]
     return canvas
 
 
 @rotate.shapes
-def _shapes(call: op.Call) -> NDArray[np.int64]:
+def _shapes(call: op.Call) -> Int64Array:
     extents = extents_of(call)
     axis = _axis(call, extents.shape[1])
     sizes = out_sizes(call, extents, cut=True)
@@ -109,7 +100,7 @@ def _shapes(call: op.Call) -> NDArray[np.int64]:
     return out_shapes(call, sizes)
 
 
-def _maps(call: op.Call) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def _maps(call: op.Call) -> tuple[Float32Array, Int64Array]:
     """The matrix of each sample, and where it is: see `run_affine`."""
     extents = extents_of(call)
     axes = extents.shape[1]

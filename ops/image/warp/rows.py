@@ -1,7 +1,7 @@
 """Rows of pixels taken from given places of an image: what all warping operators share.
 
-A place (x, y) counts from the corner of the first pixel: pixel i covers i..i+1. Nearest neighbour
-takes the pixel that holds the place. Linear interpolation takes the two nearest centres on each
+A place (x, y) counts from the corner of the first pixel: pixel i covers i..i+1. Nearest neighbor
+takes the pixel that holds the place. Linear interpolation takes the two nearest centers on each
 axis, in float32, as a * (1 - q) + b * q along x, then a + (b - a) * q along y. Outside the image,
 `filled` says whether there is `fill`, tap by tap, or the nearest pixel. A place that is not a
 number is outside, or pixel 0.
@@ -45,20 +45,10 @@ def split(place: Any, size: int) -> Any:
 
 
 @op.jit
-def nearest_row(
-    src: Any,
-    base: int,
-    shape: Any,
-    xs: Any,
-    ys: Any,
-    count: int,
-    filled: bool,
-    fill: Any,
-    dst: Any,
-    to: int,
-) -> None:
-    """`count` pixels at (xs, ys) of the image at src[base:], of `shape` (H, W, C); `fill` is of the
-    dtype of `dst`."""
+def nearest_row(image: Any, places: Any, count: int, filled: bool, fill: Any, target: Any) -> None:
+    """A row of `count` pixels at places (xs, ys) of an image: the slab, where it begins there, and
+    its shape (H, W, C); to a slab and the place there. `fill` is of the dtype of that slab."""
+    (src, base, shape), (xs, ys), (dst, to) = image, places, target
     height, width, channels = shape
     zero, right, bottom = np.float32(0.0), np.float32(width), np.float32(height)
     for k in range(count):
@@ -94,19 +84,9 @@ def _tap(src: Any, at: int, inside: bool, fill: Any) -> Any:
 
 
 @op.jit
-def linear_row(
-    src: Any,
-    base: int,
-    shape: Any,
-    xs: Any,
-    ys: Any,
-    count: int,
-    filled: bool,
-    fill: Any,
-    dst: Any,
-    to: int,
-) -> None:
+def linear_row(image: Any, places: Any, count: int, filled: bool, fill: Any, target: Any) -> None:
     """As `nearest_row`, with linear interpolation; `fill` is float32."""
+    (src, base, shape), (xs, ys), (dst, to) = image, places, target
     height, width, channels = shape
     pitch = width * channels
     for k in range(count):
@@ -144,3 +124,14 @@ def linear_row(
             right_by, below_by = (x1 - x0) * channels, (y1 - y0) * pitch
             for c in range(channels):
                 dst[d + c] = convert_sat(_blend(src, p + c, right_by, below_by, qx, qy), dst)
+
+
+@op.jit
+def warp_row(image: Any, places: Any, count: int, outside: Any, target: Any) -> None:
+    """`linear_row` or `nearest_row`; outside: whether linear, whether filled, and what they fill
+    with: for nearest neighbor, for linear."""
+    linear, filled, fill, soft_fill = outside
+    if linear:
+        linear_row(image, places, count, filled, soft_fill, target)
+    else:
+        nearest_row(image, places, count, filled, fill, target)

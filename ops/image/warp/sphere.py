@@ -8,18 +8,19 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .displace import Displaced, Displacement, displace, displaced_type, longest_row, take_row
+from .displace import Displaced, Displacement, displace, displaced_type, longest_row
 from .displace_gpu import displace_launch
+from .rows import warp_row
 
 
 @op.operator("sphere", schema="Sphere", same_shapes=True)
 @op.takes(Displacement)
 def sphere(input: op.SampleType, /, **options: op.Unpack[Displaced]) -> op.SampleType:
-    """Draw pixels toward the centre c of the image: what is seen at p comes from
+    """Draw pixels toward the center c of the image: what is seen at p comes from
 
     c + (p - c) * |p - c| / r,  r = half of the longer side in whole pixels, at least 1,
 
-    with places of centres of pixels, in float32.
+    with places of centers of pixels, in float32.
 
     Args:
         input: uint8, int8, uint16, int16, int32 or float32, HWC or no layout.
@@ -35,19 +36,19 @@ def sphere(input: op.SampleType, /, **options: op.Unpack[Displaced]) -> op.Sampl
 
 
 @op.jit
-def sphere_samples(
-    src: Any,
-    src_offsets: Any,
-    dst: Any,
-    dst_offsets: Any,
-    shapes: Any,
-    masks: Any,
-    linear: bool,
-    fill: Any,
-    soft_fill: Any,
-    begin: int,
-    end: int,
-) -> None:
+def _radius(height: Any, width: Any) -> Any:
+    return np.float32(max(max(height, width) >> 1, 1))
+
+
+@op.jit
+def _stretch(dx: Any, dy: Any, radius: Any) -> Any:
+    """How much farther from the center than a pixel is the place that it is taken from."""
+    return np.sqrt(dx * dx + dy * dy) / radius
+
+
+@op.jit
+def sphere_samples(slabs: Any, shapes: Any, masks: Any, outside: Any, begin: int, end: int) -> None:
+    src, src_offsets, dst, dst_offsets = slabs
     half = np.float32(0.5)
     longest = longest_row(shapes, masks, begin, end)
     xs, ys = np.empty(longest, np.float32), np.empty(longest, np.float32)
@@ -56,18 +57,17 @@ def sphere_samples(
             continue
         height, width, channels = shapes[i, 0], shapes[i, 1], shapes[i, 2]
         middle_x, middle_y = np.float32(width) * half, np.float32(height) * half
-        radius = np.float32(max(height // 2, width // 2, 1))
+        radius = _radius(height, width)
         for y in range(height):
             dy = (np.float32(y) + half) - middle_y
             for x in range(width):
                 dx = (np.float32(x) + half) - middle_x
-                scale = np.sqrt(dx * dx + dy * dy) / radius
+                scale = _stretch(dx, dy, radius)
                 xs[x] = middle_x + scale * dx
                 ys[x] = middle_y + scale * dy
             to = dst_offsets[i] + y * width * channels
-            take_row(
-                src, src_offsets[i], shapes[i], xs, ys, width, linear, fill, soft_fill, dst, to
-            )
+            image, target = (src, src_offsets[i], shapes[i]), (dst, to)
+            warp_row(image, (xs, ys), width, outside, target)
 
 
 @sphere.cpu
@@ -77,7 +77,7 @@ def _cpu(call: op.Call) -> None:
 
 @sphere.gpu
 def _gpu(call: op.Call) -> op.Launch:
-    return displace_launch(call, "sphere", np.zeros(1, np.uint8))
+    return displace_launch(call, "sphere", np.zeros(1, np.uint8), calls=(_radius, _stretch))
 
 
 @sphere.cases

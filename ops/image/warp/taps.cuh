@@ -4,7 +4,7 @@ struct Image {
     const Source* data;
     i32 height, width, channels;
 };
-// Outside of the image: `hard` for nearest neighbour, `soft` to mix in, if `filled`; else the
+// Outside of the image: `hard` for nearest neighbor, `soft` to mix in, if `filled`; else the
 // nearest pixel.
 struct Outside {
     bool filled;

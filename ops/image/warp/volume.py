@@ -14,19 +14,10 @@ from .rows import bounded, split
 
 @op.jit
 def nearest_voxels(
-    src: Any,
-    base: int,
-    shape: Any,
-    xs: Any,
-    ys: Any,
-    zs: Any,
-    count: int,
-    filled: bool,
-    fill: Any,
-    dst: Any,
-    to: int,
+    image: Any, places: Any, count: int, filled: bool, fill: Any, target: Any
 ) -> None:
-    """`count` voxels at (xs, ys, zs) of the volume at src[base:], of `shape` (D, H, W, C)."""
+    """As `nearest_row`, for places (xs, ys, zs) of a volume of shape (D, H, W, C)."""
+    (src, base, shape), (xs, ys, zs), (dst, to) = image, places, target
     depth, height, width, channels = shape
     zero = np.float32(0.0)
     for k in range(count):
@@ -46,18 +37,10 @@ def nearest_voxels(
 
 @op.jit
 def _line(
-    src: Any,
-    row: int,
-    inside: bool,
-    x: int,
-    qx: Any,
-    width: int,
-    channels: int,
-    c: int,
-    filled: bool,
-    fill: Any,
+    image: Any, row: int, inside: bool, x: int, qx: Any, c: int, filled: bool, fill: Any
 ) -> Any:
     """One value on the row of voxels at src[row:]."""
+    src, _, (_, _, width, channels) = image
     if filled:
         a = np.float32(src[row + x * channels + c]) if inside and 0 <= x < width else fill
         right = inside and 0 <= x + 1 < width
@@ -70,19 +53,10 @@ def _line(
 
 @op.jit
 def linear_voxels(
-    src: Any,
-    base: int,
-    shape: Any,
-    xs: Any,
-    ys: Any,
-    zs: Any,
-    count: int,
-    filled: bool,
-    fill: Any,
-    dst: Any,
-    to: int,
+    image: Any, places: Any, count: int, filled: bool, fill: Any, target: Any
 ) -> None:
     """As `nearest_voxels`, with weights along x, then y, then a + (b - a) * q along z."""
+    (_, base, shape), (xs, ys, zs), (dst, to) = image, places, target
     depth, height, width, channels = shape
     pitch = width * channels
     for k in range(count):
@@ -100,10 +74,10 @@ def linear_voxels(
                 second = min(max(y + 1, 0), height - 1)
                 row = base + (layer * height + first) * pitch
                 inside = behind and 0 <= y < height
-                a = _line(src, row, inside, x, qx, width, channels, c, filled, fill)
+                a = _line(image, row, inside, x, qx, c, filled, fill)
                 row = base + (layer * height + second) * pitch
                 inside = behind and 0 <= y + 1 < height
-                b = _line(src, row, inside, x, qx, width, channels, c, filled, fill)
+                b = _line(image, row, inside, x, qx, c, filled, fill)
                 plane = a * (np.float32(1.0) - qy) + b * qy
                 value = plane if far == 0 else value + (plane - value) * qz
             dst[d + c] = convert_sat(value, dst)

@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.types.arrays import Float32Array, Int64Array
 
 from .warp_affine_cpu import warp_planes, warp_volumes
-
-F32 = NDArray[np.float32]
-Int64s = NDArray[np.int64]
 
 LAYOUTS: Final = ("HWC", "FHWC", "DHWC", "FDHWC")
 _ASSUMED: Final = {3: "HWC", 4: "FHWC", 5: "FDHWC"}
@@ -32,7 +29,7 @@ class WarpOptions(TypedDict, total=False):
         fill_value: what there is outside of the input, for all channels; without it, the nearest
             pixel. Converted to the output's dtype; for linear interpolation then to the input's,
             and mixed in.
-        interp_type: INTERP_LINEAR, between centres of pixels, or INTERP_NN, the pixel of that
+        interp_type: INTERP_LINEAR, between centers of pixels, or INTERP_NN, the pixel of that
             place.
         dtype: of the output, one of the input's dtypes; that of the input by default. Rounded half
             away from zero, saturated.
@@ -61,12 +58,10 @@ def warp_type(input: op.SampleType, options: Warp) -> op.SampleType:
 
 
 def require_simple(interpolation: int, argument: str) -> None:
-    """Refuse filters other than nearest neighbour and linear."""
+    """Refuse filters other than nearest neighbor and linear."""
     if interpolation not in (op.InterpType.INTERP_NN, op.InterpType.INTERP_LINEAR):
-        raise op.OperatorValueError(
-            argument=argument,
-            expected="INTERP_NN or INTERP_LINEAR",
-            got=op.InterpType(interpolation).name,
+        raise op.wrong_value(
+            argument, "INTERP_NN or INTERP_LINEAR", op.InterpType(interpolation).name
         )
 
 
@@ -76,8 +71,8 @@ def _first_axis(layout: str) -> int:
 
 
 def out_sizes(
-    call: op.Call, extents: Int64s, *, repeat: bool = False, cut: bool = False
-) -> Int64s | None:
+    call: op.Call, extents: Int64Array, *, repeat: bool = False, cut: bool = False
+) -> Int64Array | None:
     """`size` in whole pixels, (N, axes); None if it was not given.
 
     repeat: one number serves all axes. cut: fractions of sizes given per sample are cut off, as in
@@ -90,50 +85,36 @@ def out_sizes(
     if repeat and rows.shape[1] == 1:
         rows = np.broadcast_to(rows, (len(rows), axes))
     if rows.shape[1] != axes:
-        raise op.OperatorValueError(
-            argument="size",
-            expected=f"{axes} numbers, channels not counted",
-            got=str(rows.shape[1]),
-        )
+        raise op.wrong_value("size", f"{axes} numbers, channels not counted", rows.shape[1])
     cut = cut and "size" in call.edges
     bad = ~(((rows >= 0) if cut else (rows > 0)) & (rows <= _LARGEST)).all(axis=1)
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            argument="size",
-            expected=f"numbers of pixels from {0 if cut else 1} to {_LARGEST}",
-            got=str(rows[sample].tolist()),
-            sample=sample,
-        )
+    expected = f"numbers of pixels from {0 if cut else 1} to {_LARGEST}"
+    op.refuse_samples(bad, "size", expected, rows)
     wide = rows.astype(np.float64)
     if cut:
-        whole: Int64s = wide.astype(np.int64)
+        whole: Int64Array = wide.astype(np.int64)
         return whole
     # Less than half a pixel is one pixel, as in the reference.
-    rounded: Int64s = np.maximum(np.floor(wide + 0.5).astype(np.int64), 1)
+    rounded: Int64Array = np.maximum(np.floor(wide + 0.5).astype(np.int64), 1)
     return rounded
 
 
-def extents_of(call: op.Call) -> Int64s:
+def extents_of(call: op.Call) -> Int64Array:
     """The spatial extents of the samples, (N, 2) or (N, 3)."""
     first = _first_axis(call.types[0].layout or "")
     return call.inputs[0].batch_shape.shapes[:, first:-1]
 
 
-def require_pixels(call: op.Call, sizes: Int64s, filled: bool) -> None:
+def require_pixels(call: op.Call, sizes: Int64Array, filled: bool) -> None:
     """Refuse samples without pixels, where the nearest pixel is asked for."""
     source = call.inputs[0].batch_shape
     bad = (extents_of(call) == 0).any(axis=1) & (sizes > 0).all(axis=1)
-    if bad.any() and not filled:
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            "there is no pixel to repeat: give `fill_value`",
-            got=f"a sample of shape {source.shape(sample)}",
-            sample=sample,
-        )
+    if not filled:
+        problem = "there is no pixel to repeat: give `fill_value`"
+        op.refuse_samples(bad, "", "", lambda i: f"a sample of shape {source.shape(i)}", problem)
 
 
-def out_shapes(call: op.Call, sizes: Int64s) -> Int64s:
+def out_shapes(call: op.Call, sizes: Int64Array) -> Int64Array:
     """The shapes of the outputs: the inputs', with other spatial extents."""
     shapes = call.inputs[0].batch_shape.shapes.copy()
     first = _first_axis(call.types[0].layout or "")
@@ -145,11 +126,11 @@ def out_shapes(call: op.Call, sizes: Int64s) -> Int64s:
 class MatrixPlan(op.Plan):
     """matrices, places: as `warp_matrices` returns them; those of `matrix` as kernels take them."""
 
-    matrices: F32 | None
-    places: Int64s
+    matrices: Float32Array | None
+    places: Int64Array
 
 
-def warp_matrices(call: op.Call, rows: int, columns: int) -> tuple[F32 | None, Int64s]:
+def warp_matrices(call: op.Call, rows: int, columns: int) -> tuple[Float32Array | None, Int64Array]:
     """The matrices of a call, (M, rows, columns), from `matrix`; None if the second input has them,
     whose values shape rules do not read. And, (N, 2), the first one of each sample, and whether
     each frame has its own."""
@@ -167,10 +148,8 @@ def warp_matrices(call: op.Call, rows: int, columns: int) -> tuple[F32 | None, I
     if given is not None:
         fits = given.shape[1:] == (rows, columns) if given.ndim == 3 else given.shape[1] == size
         if not fits and call.size:
-            raise op.OperatorValueError(
-                argument="matrix",
-                expected=f"{size} numbers, {rows} rows of {columns}",
-                got=f"shape {given.shape[1:]}",
+            raise op.wrong_value(
+                "matrix", f"{size} numbers, {rows} rows of {columns}", f"shape {given.shape[1:]}"
             )
         return np.ascontiguousarray(given.reshape(-1, rows, columns)), places
     second, layout = call.inputs[1], call.types[0].layout or ""
@@ -181,18 +160,13 @@ def warp_matrices(call: op.Call, rows: int, columns: int) -> tuple[F32 | None, I
         wrong |= shapes[:, 0] != frames
         places[:, 1] = 1
         places[:, 0] = np.concatenate([[0], shapes[:-1, 0].cumsum()]) if call.size else 0
-    if wrong.any():
-        sample = int(np.flatnonzero(wrong)[0])
-        raise op.OperatorValueError(
-            "the second input holds the wrong matrices",
-            expected=f"shape ({rows}, {columns}), or with one for each frame before it",
-            got=str(second.batch_shape.shape(sample)),
-            sample=sample,
-        )
+    expected = f"shape ({rows}, {columns}), or with one for each frame before it"
+    problem = "the second input holds the wrong matrices"
+    op.refuse_samples(wrong, "", expected, second.batch_shape.shape, problem)
     return None, places
 
 
-def input_matrices(call: op.Call, rows: int, columns: int) -> F32:
+def input_matrices(call: op.Call, rows: int, columns: int) -> Float32Array:
     """The matrices of the second input, (M, rows, columns)."""
     parts = [call.inputs[1].array(i).reshape(-1, rows, columns) for i in range(call.size)]
     if not parts:
@@ -213,7 +187,7 @@ def require_matrices(type: Any) -> None:
         )
 
 
-def inverse(matrices: F32) -> F32:
+def inverse(matrices: Float32Array) -> Float32Array:
     """The inverse maps of [M T], in float64. Raises OperatorValueError for a singular one."""
     axes = matrices.shape[1]
     wide = np.zeros((len(matrices), axes + 1, axes + 1))
@@ -233,7 +207,7 @@ def inverse(matrices: F32) -> F32:
 
 
 class Filling(NamedTuple):
-    """What there is outside of the input, if `filled`: for nearest neighbour and for linear."""
+    """What there is outside of the input, if `filled`: for nearest neighbor and for linear."""
 
     filled: bool
     hard: Any
@@ -250,7 +224,7 @@ def filling_of(call: op.Call) -> Filling:
     return Filling(value is not None, hard[0], both.astype(np.float32)[0])
 
 
-def framed(call: op.Call) -> tuple[Int64s, Int64s]:
+def framed(call: op.Call) -> tuple[Int64Array, Int64Array]:
     """The shapes of the inputs with frames first, and the spatial extents of the outputs."""
     layout, shapes = call.outputs[0].layout, call.inputs[0].batch_shape.shapes
     if not layout.startswith("F"):
@@ -259,21 +233,8 @@ def framed(call: op.Call) -> tuple[Int64s, Int64s]:
     return np.ascontiguousarray(shapes), np.ascontiguousarray(sizes)
 
 
-def run_affine(call: op.Call, matrices: F32, places: Int64s) -> None:
+def run_affine(call: op.Call, matrices: Float32Array, places: Int64Array) -> None:
     """Fill the output: each pixel from where its sample's matrix takes it to."""
-    source, target = call.inputs[0], call.outputs[0]
-    shapes, sizes = framed(call)
-    filling = filling_of(call)
-    call.for_samples(
-        warp_volumes if "D" in target.layout else warp_planes,
-        source.data,
-        source.batch_shape.offsets,
-        target.data,
-        target.batch_shape.offsets,
-        shapes,
-        sizes,
-        matrices,
-        places,
-        call["interp_type"] == op.InterpType.INTERP_LINEAR,
-        *filling,
-    )
+    kernel = warp_volumes if "D" in call.outputs[0].layout else warp_planes
+    outside = (call["interp_type"] == op.InterpType.INTERP_LINEAR, *filling_of(call))
+    call.for_samples(kernel, call.slabs, *framed(call), matrices, places, outside)

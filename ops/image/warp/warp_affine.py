@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.operators.arguments import MatrixArg
+from gradiva.eager.operators.argument_types import MatrixArg
 
 from .gpu import affine_launch
 from .warp import (
@@ -25,7 +25,13 @@ from .warp import (
 )
 
 
-@op.operator("warp_affine", schema="WarpAffine", inputs=(1, 2), frames=("matrix", "1"))
+@op.operator(
+    "warp_affine",
+    schema="WarpAffine",
+    inputs=(1, 2),
+    frames=("matrix", "1"),
+    old_arguments={"output_dtype": "dtype"},
+)
 @op.takes(WarpOptions)
 def warp_affine(
     input: op.SampleType,

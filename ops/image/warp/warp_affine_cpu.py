@@ -1,7 +1,7 @@
 """Affine maps of images and volumes: where each output pixel comes from.
 
 The place of the first pixel of a row is ((t + a * 0.5) + b * y) + c * z, in float32 and in this
-order, with y and z at the centres of pixels. From there x takes steps of a, which are added up,
+order, with y and z at the centers of pixels. From there x takes steps of a, which are added up,
 again after each 256 pixels, from a start that grows by 256 * a. So does the reference: the place of
 a pixel is part of the result.
 """
@@ -14,7 +14,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .rows import linear_row, nearest_row
+from .rows import warp_row
 from .volume import linear_voxels, nearest_voxels
 
 TILE: Final = 256
@@ -34,26 +34,21 @@ def _places(start: Any, step: Any, count: int, out: Any) -> None:
 
 @op.jit
 def warp_planes(
-    src: Any,
-    src_offsets: Any,
-    dst: Any,
-    dst_offsets: Any,
+    slabs: Any,
     shapes: Any,
     sizes: Any,
     matrices: Any,
     rows: Any,
-    linear: bool,
-    filled: bool,
-    fill: Any,
-    soft_fill: Any,
+    outside: Any,
     begin: int,
     end: int,
 ) -> None:
     """Warp samples of shapes (F, H, W, C) to sizes (H, W).
 
     matrices: (M, 2, 3); rows: (N, 2), the first matrix of a sample, and 1 if each frame has its
-    own, else 0. fill: in the dtype of `dst`, for nearest neighbour; soft_fill: float32.
+    own, else 0; outside: as `warp_row` takes it.
     """
+    src, src_offsets, dst, dst_offsets = slabs
     half = np.float32(0.5)
     longest = 0
     for i in range(begin, end):
@@ -70,32 +65,24 @@ def warp_planes(
                 _places((m[0, 2] + half * m[0, 0]) + middle * m[0, 1], m[0, 0], out_width, xs)
                 _places((m[1, 2] + half * m[1, 0]) + middle * m[1, 1], m[1, 0], out_width, ys)
                 to = dst_offsets[i] + (frame * out_height + y) * out_width * channels
-                if linear:
-                    linear_row(
-                        src, base, shapes[i, 1:], xs, ys, out_width, filled, soft_fill, dst, to
-                    )
-                else:
-                    nearest_row(src, base, shapes[i, 1:], xs, ys, out_width, filled, fill, dst, to)
+                image = (src, base, shapes[i, 1:])
+                warp_row(image, (xs, ys), out_width, outside, (dst, to))
 
 
 @op.jit
 def warp_volumes(
-    src: Any,
-    src_offsets: Any,
-    dst: Any,
-    dst_offsets: Any,
+    slabs: Any,
     shapes: Any,
     sizes: Any,
     matrices: Any,
     rows: Any,
-    linear: bool,
-    filled: bool,
-    fill: Any,
-    soft_fill: Any,
+    outside: Any,
     begin: int,
     end: int,
 ) -> None:
     """As `warp_planes`, for samples (F, D, H, W, C), sizes (D, H, W) and matrices (M, 3, 4)."""
+    src, src_offsets, dst, dst_offsets = slabs
+    linear, filled, fill, soft_fill = outside
     half = np.float32(0.5)
     longest = 0
     for i in range(begin, end):
@@ -120,11 +107,8 @@ def warp_volumes(
                     _places(start, m[2, 0], count, zs)
                     line = (frame * sizes[i, 0] + z) * sizes[i, 1] + y
                     to = dst_offsets[i] + line * count * channels
+                    image, places = (src, base, shapes[i, 1:]), (xs, ys, zs)
                     if linear:
-                        linear_voxels(
-                            src, base, shapes[i, 1:], xs, ys, zs, count, filled, soft_fill, dst, to
-                        )
+                        linear_voxels(image, places, count, filled, soft_fill, (dst, to))
                     else:
-                        nearest_voxels(
-                            src, base, shapes[i, 1:], xs, ys, zs, count, filled, fill, dst, to
-                        )
+                        nearest_voxels(image, places, count, filled, fill, (dst, to))

@@ -1,5 +1,5 @@
 // `warp_perspective`: places in float64, in the order of OpenCV's sums, then TAPS by TAPS pixels: 1
-// for nearest neighbour, 2 linear, 4 cubic.
+// for nearest neighbor, 2 linear, 4 cubic.
 struct Perspective {
     i64 source, target;  // first elements
     i64 matrix;          // number of the first one

@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
-from gradiva.eager.operators.arguments import MatrixArg
-from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.operators.argument_types import MatrixArg
+from gradiva.eager.support.opencv import cv2
+from gradiva.eager.types.arrays import Float32Array, Float64Array
 from gradiva.ops.transforms.affine import matrix_product
 
 from .warp import MatrixPlan, input_matrices, out_sizes, require_matrices, warp_matrices
 from .warp_perspective_gpu import perspective_launches
-
-cv2 = lazy_module("cv2", "opencv-python-headless")
 
 _LAYOUTS: Final = ("HW", "HWC", "FHWC", "CHW", "FCHW")
 _ASSUMED: Final = {2: "HW", 3: "HWC", 4: "FHWC"}
@@ -33,9 +31,7 @@ _TO_CORNERS: Final = np.array([[1, 0, -0.5], [0, 1, -0.5], [0, 0, 1]], np.float3
 def require_origin(pixel_origin: str) -> None:
     """Refuse what is no pixel origin."""
     if pixel_origin not in ("corner", "center"):
-        raise op.OperatorValueError(
-            argument="pixel_origin", expected="'corner' or 'center'", got=repr(pixel_origin)
-        )
+        raise op.wrong_value("pixel_origin", "'corner' or 'center'", repr(pixel_origin))
 
 
 @op.operator(
@@ -89,20 +85,18 @@ def warp_perspective(
     require_matrices(matrix_input)
     require_origin(pixel_origin)
     if border_mode not in _BORDERS:
-        raise op.OperatorValueError(
-            argument="border_mode", expected=f"one of {', '.join(_BORDERS)}", got=repr(border_mode)
-        )
+        raise op.wrong_value("border_mode", f"one of {', '.join(_BORDERS)}", repr(border_mode))
     if interp_type not in _FILTERS:
-        raise op.OperatorValueError(
-            argument="interp_type",
-            expected="INTERP_NN, INTERP_LINEAR or INTERP_CUBIC",
-            got=op.InterpType(interp_type).name,
+        raise op.wrong_value(
+            "interp_type",
+            "INTERP_NN, INTERP_LINEAR or INTERP_CUBIC",
+            op.InterpType(interp_type).name,
         )
     return op.with_layout(input, op.require_layout(input, _LAYOUTS, _ASSUMED))
 
 
-def _centered(call: op.Call, matrices: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Matrices for places that count from centres of pixels. Raises OperatorValueError."""
+def _centered(call: op.Call, matrices: Float32Array) -> Float32Array:
+    """Matrices for places that count from centers of pixels. Raises OperatorValueError."""
     if not np.isfinite(matrices).all():
         raise op.OperatorValueError("the matrix holds a number that is not finite")
     if call["pixel_origin"] == "corner":
@@ -114,9 +108,9 @@ def _centered(call: op.Call, matrices: NDArray[np.float32]) -> NDArray[np.float3
 
 @dataclass(frozen=True)
 class _Plan(MatrixPlan):
-    """centered: the matrices that were given, for places that count from centres of pixels."""
+    """centered: the matrices that were given, for places that count from centers of pixels."""
 
-    centered: NDArray[np.float32] | None
+    centered: Float32Array | None
 
 
 @warp_perspective.shapes
@@ -125,9 +119,7 @@ def _shapes(call: op.Call) -> _Plan:
     shapes = call.inputs[0].batch_shape.shapes.copy()
     height = layout.index("H")
     extents = shapes[:, height : height + 2]
-    empty = (extents == 0).any(axis=1)
-    if empty.any():
-        raise op.OperatorValueError("the image has no pixels", sample=int(np.flatnonzero(empty)[0]))
+    op.refuse_samples((extents == 0).any(axis=1), "", "", extents, "the image has no pixels")
     given, places = warp_matrices(call, 3, 3)
     centered = None if given is None else _centered(call, given)
     sizes = out_sizes(call, extents, repeat=True)
@@ -136,19 +128,15 @@ def _shapes(call: op.Call) -> _Plan:
     return _Plan(shapes, given, places, centered)
 
 
-def _fill(call: op.Call) -> NDArray[np.float64]:
+def _fill(call: op.Call) -> Float64Array:
     """The fill value of each channel. Raises OperatorValueError."""
     layout, shapes = call.outputs[0].layout, call.outputs[0].batch_shape.shapes
     counts = shapes[:, layout.index("C")] if "C" in layout else np.ones(call.size, np.int64)
     given = call["fill_value"] or (0.0,)
-    if len(given) > 1 and (counts != len(given)).any():
-        sample = int(np.flatnonzero(counts != len(given))[0])
-        raise op.OperatorValueError(
-            argument="fill_value",
-            expected=f"1 number, or {counts[sample]}, one per channel",
-            got=str(len(given)),
-            sample=sample,
-        )
+    wrong = counts != len(given)
+    if len(given) > 1 and wrong.any():
+        expected = f"1 number, or {counts[wrong][0]}, one per channel"
+        op.refuse_samples(wrong, "fill_value", expected, lambda _: len(given))
     values = np.asarray(given, np.float64)
     return np.resize(values, int(counts.max(initial=1))) if len(given) == 1 else values
 
@@ -253,7 +241,7 @@ def _cases() -> list[op.Case]:
         op.case("per sample", images, matrix=each, size=2),
         op.case("planes", planes, matrix=some, border_mode="reflect"),
         op.case(
-            "centre", images, matrix=some, pixel_origin="center", interp_type=2, border_mode="wrap"
+            "center", images, matrix=some, pixel_origin="center", interp_type=2, border_mode="wrap"
         ),
         op.case("back", images, matrix=some, inverse_map=False, fill_value=9),
         op.case("gray", op.samples((5, 6), layout="HW"), matrix=some, fill_value=3),

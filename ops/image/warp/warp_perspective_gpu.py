@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.cuda.launch import THREADS
+from gradiva.eager.types.arrays import Array, Int64Array
 from gradiva.ops.image.filter.borders import BORDERS_SOURCE, border_text
-
-Int64s = NDArray[np.int64]
 
 _HERE: Final = Path(__file__).parent
 _MATRICES: Final = op.CudaKernel("projections", (_HERE / "projections.cuh",))
@@ -26,7 +24,7 @@ _BLOCK: Final = 1024
 
 
 def perspective_launches(
-    call: op.Call, matrices: Any, places: Int64s, fill: NDArray[Any]
+    call: op.Call, matrices: Any, places: Int64Array, fill: Array
 ) -> list[op.Launch]:
     """matrices, places: as `warp_matrices` returns them; fill: a value for each channel."""
     source, target = call.inputs[0], call.outputs[0]
@@ -58,11 +56,9 @@ def perspective_launches(
     rows = np.clip(sizes[:, 0], 1, 16)
     stretch = np.minimum(_BLOCK // rows, np.maximum(sizes[:, 1], 1))
     pixels = target.batch_shape.shapes[:, : height + 2].prod(axis=1)
-    wide = np.stack([source.batch_shape.offsets, target.batch_shape.offsets, *places.T], axis=1)
-    narrow = np.stack(
-        [*shapes[:, height : height + 2].T, *sizes.T, last, planes, pixels, stretch], axis=1
-    )
-    table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
+    offsets = [source.batch_shape.offsets, target.batch_shape.offsets]
+    narrow = [*shapes[:, height : height + 2].T, *sizes.T, last, planes, pixels, stretch]
+    table = op.struct_rows([*offsets, *places.T], narrow)
     blocks = op.blocks_of(np.where(target.batch_shape.volumes, pixels, 0))
     op.refuse_large(target.batch_shape.volumes)
     taps = {0: 1, 1: 2, 2: 4}[int(call["interp_type"])]

@@ -1,4 +1,5 @@
-// `water`: the host has computed the shift of each row, then, from `own` on, that of each column.
+// `water`: the host has computed the shift of each row, then, from `own` on, that of each column. What
+// is left is a sum.
 typedef f32 Terms;
 
 DEVICE Point origin_of(const Displaced& sample, const Terms* terms, u32 x, u32 y) {

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Float32Array
 
-from .displace import Displaced, Displacement, displace, displaced_type, longest_row, take_row
+from .displace import Displaced, Displacement, displace, displaced_type, longest_row
 from .displace_gpu import displace_launch
+from .rows import warp_row
 
 
 @op.operator("water", schema="Water", same_shapes=True)
@@ -73,20 +74,9 @@ def wave_shifts(waves: Any, shifts: Any, rises: Any) -> None:
 
 @op.jit
 def water_samples(
-    src: Any,
-    src_offsets: Any,
-    dst: Any,
-    dst_offsets: Any,
-    shapes: Any,
-    masks: Any,
-    linear: bool,
-    fill: Any,
-    soft_fill: Any,
-    shifts: Any,
-    rises: Any,
-    begin: int,
-    end: int,
+    slabs: Any, shapes: Any, masks: Any, outside: Any, shifts: Any, rises: Any, begin: int, end: int
 ) -> None:
+    src, src_offsets, dst, dst_offsets = slabs
     longest = longest_row(shapes, masks, begin, end)
     xs, ys = np.empty(longest, np.float32), np.empty(longest, np.float32)
     for i in range(begin, end):
@@ -99,12 +89,11 @@ def water_samples(
                 xs[x] = np.float32(x) + shift
                 ys[x] = np.float32(y) + rises[x]
             to = dst_offsets[i] + y * width * channels
-            take_row(
-                src, src_offsets[i], shapes[i], xs, ys, width, linear, fill, soft_fill, dst, to
-            )
+            image, target = (src, src_offsets[i], shapes[i]), (dst, to)
+            warp_row(image, (xs, ys), width, outside, target)
 
 
-def _shifts(call: op.Call) -> list[NDArray[np.float32]]:
+def _shifts(call: op.Call) -> list[Float32Array]:
     """Of rows, and of columns, for the largest sample."""
     names = ("ampl_x", "freq_x", "phase_x", "ampl_y", "freq_y", "phase_y")
     with np.errstate(over="ignore"):

@@ -6,10 +6,10 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 from gradiva.eager import extension as op
-from gradiva.eager.operators.argument_types import ARGUMENT_TYPES, ArgumentType
+from gradiva.eager.operators.argument_types import ArgumentType
 
 __all__ = [
     "Feature",
@@ -53,9 +53,6 @@ class Feature:
         return math.prod(self.partial)
 
 
-Features: TypeAlias = "Mapping[str, Feature]"
-
-
 def FixedLenFeature(shape: Sequence[int], dtype: int, default: Any = None) -> Feature:  # noqa: N802
     """A feature whose value has a fixed shape; [] for a scalar, and for a string."""
     return Feature(tuple(shape), dtype, default)
@@ -85,11 +82,15 @@ def _as_text(features: Any) -> tuple[str, ...]:
     return tuple(lines)
 
 
-ARGUMENT_TYPES["Features"] = ArgumentType(
-    "a dictionary of features by name, such as {'label': tfrecord.FixedLenFeature([], "
-    "tfrecord.int64, -1)}",
-    _as_text,
-)
+Features: TypeAlias = Annotated[
+    Mapping[str, Feature],
+    ArgumentType(
+        "Features",
+        "a dictionary of features by name, such as {'label': tfrecord.FixedLenFeature([], "
+        "tfrecord.int64, -1)}",
+        _as_text,
+    ),
+]
 
 
 def features_of(given: Any) -> dict[str, Feature]:

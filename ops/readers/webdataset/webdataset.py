@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.operators.argument_types import ARGUMENT_TYPES, ArgumentType
+from gradiva.eager.operators.argument_types import ArgumentType
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
 from gradiva.ops.readers.containers import Containers, Places, refuse_empty
@@ -20,15 +21,16 @@ from .archive import Component, indexed, scanned
 
 __all__ = ["Webdataset", "webdataset"]
 
-DTypes = Any
-
 
 def _dtypes(value: Any) -> tuple[op.DType, ...]:
     several = value if isinstance(value, list | tuple) else (value,)
     return tuple(op.DType.of(one) for one in several)
 
 
-ARGUMENT_TYPES["DTypes"] = ArgumentType("an element type or several", _dtypes)
+DTypes: TypeAlias = Annotated[
+    op.DTypeLike | Sequence[op.DTypeLike],
+    ArgumentType("DTypes", "an element type or several", _dtypes),
+]
 
 
 @source_operator("readers.webdataset", schema="readers__Webdataset")

@@ -122,7 +122,7 @@ def test_fold_changes_no_bit() -> None:
 # lower
 
 
-def normalised(**changes: Any) -> Callable[[], Any]:
+def normalized(**changes: Any) -> Callable[[], Any]:
     given: dict[str, Any] = {
         "crop": (6, 5),
         "mirror": True,
@@ -142,7 +142,7 @@ def normalised(**changes: Any) -> Callable[[], Any]:
 
 @pytest.mark.tiny
 def test_lower_fires() -> None:
-    graph = graph_of(normalised())
+    graph = graph_of(normalized())
     prints(graph, """
 %2 = crop_mirror_normalize(%1, mirror=%0, crop=(6.0, 5.0), mean=(9.0, 8.0, 7.0), std=(2.0,)) : float32 CHW cpu
 return %2
@@ -166,7 +166,7 @@ return %5
     ids=str,
 )
 def test_lower_refuses(changes: dict[str, Any]) -> None:
-    assert refuses(decompose, normalised(**changes))
+    assert refuses(decompose, normalized(**changes))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_lower_refuses(changes: dict[str, Any]) -> None:
     ids=str,
 )
 def test_lower_changes_no_bit(changes: dict[str, Any]) -> None:
-    same_bits(decompose, normalised(**changes))
+    same_bits(decompose, normalized(**changes))
 
 
 # move
@@ -246,7 +246,7 @@ def test_move_refuses() -> None:
     def past_a_resize() -> Any:
         return fn.crop(fn.resize(images(), size=(9, 9)), crop=(6, 5))
 
-    def past_other_neighbours() -> Any:
+    def past_other_neighbors() -> Any:
         return fn.flip(fn.gaussian_blur(images(), sigma=1.0))
 
     def past_other_channels() -> Any:
@@ -261,7 +261,7 @@ def test_move_refuses() -> None:
         converted,
         kept,
         past_a_resize,
-        past_other_neighbours,
+        past_other_neighbors,
         past_other_channels,
     ):
         assert refuses(hoist_views, function), function

@@ -198,11 +198,11 @@ def test_verifier() -> None:
         "twice": ((constant, good, good), good),
         "does not exist": ((constant, flip_node(Edge(constant, 1), type=constant.type)), constant),
         "unknown argument": (
-            (constant, flip_node(Edge(constant, 0), Edge(constant, 0, "colour"))),
+            (constant, flip_node(Edge(constant, 0), Edge(constant, 0, "color"))),
             constant,
         ),
         "unknown attribute": (
-            (constant, flip_node(Edge(constant, 0), attributes=(("colour", 1),))),
+            (constant, flip_node(Edge(constant, 0), attributes=(("color", 1),))),
             constant,
         ),
         "a random operator has a key": (
@@ -232,8 +232,11 @@ def test_a_graph_of_one_function_cannot_use_symbols_of_another() -> None:
     graph_of(one)
     with pytest.raises(TypeError, match="belongs to another graph"):
         graph_of(lambda: fn.decoders.image(stolen[0]))
+    later = gradiva.decoders.image(stolen[0])
+    with pytest.raises(TypeError, match="belongs to another graph"):
+        graph_of(lambda: later)
     with pytest.raises(TypeError, match="no data outside of the pipeline"):
-        gradiva.decoders.image(stolen[0])
+        gradiva.capture.compile(gradiva.decoders.image)(stolen[0])
 
 
 @pytest.mark.tiny

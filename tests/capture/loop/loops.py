@@ -22,7 +22,7 @@ from gradiva.capture.loop.report import Explanation
 
 __all__ = [
     "Found", "ahead_threads", "all_served", "bits", "make_folder", "no_thread_is_left", "noisy",
-    "normalised", "open_reader", "run", "same", "threads_end",
+    "normalized", "open_reader", "run", "same", "threads_end",
 ]  # fmt: skip
 
 Body = Callable[[Any, Any, int], Iterable[Any]]
@@ -61,8 +61,8 @@ def bits(value: Any) -> Any:
     return value
 
 
-def normalised(files: Any) -> Any:
-    """The recipe of validation: decode, resize, crop and normalise."""
+def normalized(files: Any) -> Any:
+    """The recipe of validation: decode, resize, crop and normalize."""
     images = gradiva.resize(gradiva.decoders.image(files), resize_shorter=32)
     return gradiva.crop_mirror_normalize(
         images, crop=(28, 28), mean=[120.0, 110.0, 100.0], std=[60.0, 59.0, 58.0]
@@ -75,7 +75,7 @@ def open_reader(folder: str, **options: Any) -> Any:
 
 
 def noisy(files: Any) -> Any:
-    x = normalised(files)
+    x = normalized(files)
     return x + random.normal(x, stddev=0.1), random.coin_flip(batch_size=x.batch_size)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import gradiva
 from gradiva import random
-from tests.capture.loop.loops import all_served, normalised, same
+from tests.capture.loop.loops import all_served, normalized, same
 
 pytestmark = pytest.mark.core
 
@@ -31,11 +31,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def validation(files: Any, labels: Any, step: int) -> Any:
-    return normalised(files), labels
+    return normalized(files), labels
 
 
 def arithmetic(files: Any, labels: Any, step: int) -> Any:
-    x = normalised(files)
+    x = normalized(files)
     return -x * 2 + 1 - x / 3, labels + 1, labels == 1, labels // 2 * labels
 
 
@@ -50,11 +50,11 @@ def mathematics(files: Any, labels: Any, step: int) -> Any:
 
 
 def constants(files: Any, labels: Any, step: int) -> Any:
-    return normalised(files) * GAIN + np.float32(2), labels + np.array([3], np.int32)
+    return normalized(files) * GAIN + np.float32(2), labels + np.array([3], np.int32)
 
 
 def large_constant(files: Any, labels: Any, step: int) -> Any:
-    return (normalised(files) * LARGE,)
+    return (normalized(files) * LARGE,)
 
 
 def attributes(files: Any, labels: Any, step: int) -> Any:
@@ -73,7 +73,7 @@ def helpers(files: Any, labels: Any, step: int) -> Any:
     def twice(value: Any) -> Any:
         return value * 2
 
-    chosen = {"images": twice(normalised(files)), "labels": twice(labels)}
+    chosen = {"images": twice(normalized(files)), "labels": twice(labels)}
     return chosen.values()
 
 
@@ -164,7 +164,7 @@ def skipped(files: Any, labels: Any, step: int) -> Any:
 
 def late(files: Any, labels: Any, step: int) -> Any:
     """A call that is first made in the third step."""
-    x = normalised(files)
+    x = normalized(files)
     return (x, x * 2) if step > 2 else (x,)
 
 

@@ -20,7 +20,7 @@ from tests.capture.loop.loops import (
     make_folder,
     no_thread_is_left,
     noisy,
-    normalised,
+    normalized,
     open_reader,
 )
 
@@ -52,7 +52,7 @@ def test_a_damaged_file(damaged: str, strict: bool, seed: int) -> None:
         found: list[Any] = []
         for files, _ in reader.next_epoch(2, capture=capture, strict=strict and capture):
             try:
-                found.append(bits(normalised(files)))
+                found.append(bits(normalized(files)))
             except gradiva.OperatorRuntimeError as error:
                 found.append(str(error))
         return found
@@ -83,7 +83,7 @@ def test_a_file_that_is_gone(folder: str, tmp_path: Path) -> None:
             except gradiva.OperatorRuntimeError as error:
                 found.append(str(error).replace(str(copy), ""))
                 continue
-            found.append(bits(normalised(files)))
+            found.append(bits(normalized(files)))
 
     eager = follow(False)
     (error,) = (entry for entry in eager if isinstance(entry, str))
@@ -133,7 +133,7 @@ def test_a_place_is_never_ahead(folder: str) -> None:
     loop = reader.next_epoch(1, capture=True)
     expected = open_reader(folder)
     for _ in expected.next_epoch(1):
-        normalised(next(loop)[0])
+        normalized(next(loop)[0])
         for _ in range(50):
             assert reader.get_state() == expected.get_state()
 
@@ -154,7 +154,7 @@ def test_arguments_that_are_new_at_each_step_do_not_pile_up(
 def test_a_loop_that_ended_in_another_thread(folder: str) -> None:
     """It must leave nothing in the context it was run in."""
     loops = [open_reader(folder).next_epoch(2, capture=True)]
-    normalised(next(loops[0])[0])
+    normalized(next(loops[0])[0])
     assert current_interpreter() is not None
     user = threading.Thread(target=loops.clear)
     user.start()
@@ -167,7 +167,7 @@ def test_imread_in_a_body(folder: str) -> None:
     path = f"{folder}/b/05.jpg"
     expected = bits(gradiva.imread(path))
     for files, _ in open_reader(folder).next_epoch(4, capture=True):
-        normalised(files)
+        normalized(files)
         assert bits(gradiva.imread(path)) == expected
     with gradiva.EvalMode.deferred:
         assert bits(gradiva.imread([path])) == bits(gradiva.imread([path]))

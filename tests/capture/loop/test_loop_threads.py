@@ -20,7 +20,7 @@ from tests.capture.loop.loops import (
     make_folder,
     no_thread_is_left,
     noisy,
-    normalised,
+    normalized,
     open_reader,
 )
 
@@ -57,7 +57,7 @@ def test_one_loop_in_several_threads(folder: str, turn: int) -> None:
         start.wait()
         try:
             for files, _ in loop:
-                np.asarray(normalised(files).at(0))
+                np.asarray(normalized(files).at(0))
                 seen.update(Path(sample.source_info()).name for sample in files.tensors)
         except gradiva.OperatorRuntimeError as error:
             refused.append(str(error))
@@ -72,7 +72,7 @@ def test_one_loop_in_several_threads(folder: str, turn: int) -> None:
 
 def test_a_loop_is_refused_while_another_thread_is_in_it(folder: str) -> None:
     loop = readers.File(file_root=folder).next_epoch(2, capture=True)
-    normalised(next(loop)[0])
+    normalized(next(loop)[0])
     found: list[BaseException] = []
 
     def work() -> None:
@@ -101,7 +101,7 @@ def test_loops_over_one_reader_in_several_threads(folder: str, turn: int) -> Non
         loop = reader.next_epoch(2, capture=True)
         begun.wait(60)
         for files, _ in loop:
-            np.asarray(normalised(files).at(0))
+            np.asarray(normalized(files).at(0))
             with lock:
                 seen.update(Path(sample.source_info()).name for sample in files.tensors)
 

@@ -19,7 +19,7 @@ from tests.capture.loop.loops import (
     make_folder,
     no_thread_is_left,
     noisy,
-    normalised,
+    normalized,
     open_reader,
     run,
     same,
@@ -48,7 +48,7 @@ def steps_with_breaks(folder: str, capture: bool, stop: int, sizes: list[int]) -
             if step == stop:
                 break
         found.append((reader.get_state(), bits(random.uniform(batch_size=2))))
-    found += [bits(normalised(files)) for files, _ in reader.next_epoch(batch_size=4)]
+    found += [bits(normalized(files)) for files, _ in reader.next_epoch(batch_size=4)]
     return found
 
 
@@ -87,7 +87,7 @@ def test_two_loops_at_once(folder: str) -> None:
         found = []
         loops = [one.next_epoch(2, capture=capture), two.next_epoch(2, capture=capture)]
         for (files, _), (others, _) in zip(*loops, strict=True):
-            x, y = normalised(files), normalised(others)
+            x, y = normalized(files), normalized(others)
             found.append([bits(v) for v in (x, y, x + y, *noisy(files), *noisy(others))])
         if capture:
             first, second = (loop.explain() for loop in loops)
@@ -107,7 +107,7 @@ def test_two_loops_over_one_reader(folder: str) -> None:
         reader = open_reader(folder)
         one, two = (reader.next_epoch(1, capture=capture) for _ in range(2))
         turns = [one, two, one, one, two, two, one, two, one]
-        return [bits(normalised(next(loop)[0])) for loop in turns] + [reader.get_state()]
+        return [bits(normalized(next(loop)[0])) for loop in turns] + [reader.get_state()]
 
     assert both(True) == both(False)
 
@@ -175,7 +175,7 @@ def test_a_dropped_loop_ends(folder: str) -> None:
     reader = open_reader(folder)
     loop = reader.next_epoch(2, capture=True)
     for _ in range(3):
-        normalised(next(loop)[0])
+        normalized(next(loop)[0])
     assert "gradiva-ahead" in ahead_threads()
     gone = weakref.ref(loop)
     del loop
@@ -183,8 +183,8 @@ def test_a_dropped_loop_ends(folder: str) -> None:
     assert len(list(reader.next_epoch(2))) == 3
     assert ahead_threads() == [], "who reads the source next has stopped the threads"
     loop = reader.next_epoch(2, capture=True)
-    normalised(next(loop)[0])
-    normalised(next(loop)[0])
+    normalized(next(loop)[0])
+    normalized(next(loop)[0])
     assert "gradiva-ahead" in ahead_threads()
     del loop
     assert threads_end()
@@ -192,7 +192,7 @@ def test_a_dropped_loop_ends(folder: str) -> None:
 
 def test_a_dropped_reader_ends(folder: str) -> None:
     for files, _ in open_reader(folder).next_epoch(2, capture=True):
-        normalised(files)
+        normalized(files)
 
 
 def test_kept_and_overwritten_values(folder: str) -> None:

@@ -20,7 +20,7 @@ import pytest
 
 import gradiva
 from gradiva import GradivaError, Pipeline, fn, pipeline_def
-from gradiva.capture.pipeline.iterator import LastBatchPolicy, PipelineIterator
+from gradiva.capture.iterators.iterator import LastBatchPolicy, PipelineIterator
 from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.workers import shared_memory
 from tests.garbage import settle

@@ -108,7 +108,7 @@ def test_tensors() -> None:
     assert sample.get_property("layout") == "BC"
     assert sample.get_property("source_info") is None
     with pytest.raises(ValueError, match="'layout' or 'source_info'"):
-        sample.get_property("colour")
+        sample.get_property("color")
     with pytest.raises(ValueError, match="layout"):
         TensorCPU(DATA, "AB")
     assert np.asarray(sample.__array_interface__["shape"]).tolist() == [3, 4]

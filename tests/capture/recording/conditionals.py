@@ -47,7 +47,7 @@ def outputs_of(function: Callable[[], Any], size: int = 4) -> list[list[np.ndarr
     the same."""
     graph = graph_of(function, size)
     outputs = run(graph, size)
-    optimised = optimize(graph, verify=True)
-    assert bits(run(optimised, size)) == bits(outputs)
-    assert bits(run(optimised, size, threads=3)) == bits(outputs)
+    optimized = optimize(graph, verify=True)
+    assert bits(run(optimized, size)) == bits(outputs)
+    assert bits(run(optimized, size, threads=3)) == bits(outputs)
     return [batch.arrays() for batch in outputs]

@@ -98,7 +98,7 @@ def test_svg_shows_everything() -> None:
 
 
 @pytest.mark.tiny
-def test_kinds_differ_in_colour() -> None:
+def test_kinds_differ_in_color() -> None:
     root = parsed(svg(graph_of(train)))
     fills = {rect.get("fill") for rect in root.iter(f"{SVG}rect")}
     assert len(fills) >= 7  # the background, and six kinds

@@ -13,7 +13,7 @@ import PIL.Image
 import pytest
 
 import gradiva
-from gradiva.eager.display.colors import PAINT, colour
+from gradiva.eager.display.colors import PAINT, color
 from gradiva.eager.display.thumbnails import Drawing, draw
 
 Array = np.ndarray[Any, Any]
@@ -31,7 +31,7 @@ def drawn(array: Any, layout: str = "", size: int = 16) -> tuple[Array, str]:
     return drawing.pixels, drawing.note
 
 
-def grey(values: Any, dtype: Any) -> Array:
+def gray(values: Any, dtype: Any) -> Array:
     return np.array(values, dtype)[..., None]
 
 
@@ -58,7 +58,7 @@ def levels(pixels: Array) -> list[int]:
     ],
 )
 def test_ranges(values: Any, dtype: Any, expected: list[int], note: str) -> None:
-    pixels, said = drawn(grey(values, dtype), "HWC")
+    pixels, said = drawn(gray(values, dtype), "HWC")
     assert pixels.shape == (16, 16, 3)
     assert levels(pixels) == expected
     assert (pixels[..., 0] == pixels[..., 2]).all()
@@ -73,7 +73,7 @@ def test_sixteen_bits() -> None:
 
 
 def test_not_finite() -> None:
-    pixels, note = drawn(grey([[np.nan, 0.2], [np.inf, 1]], np.float32), "HWC")
+    pixels, note = drawn(gray([[np.nan, 0.2], [np.inf, 1]], np.float32), "HWC")
     assert pixels[0, 0].tolist() == pixels[-1, 0].tolist() == list(PAINT)
     assert pixels[0, -1].tolist() == [51] * 3
     assert note == "2 NaN or infinite"
@@ -112,20 +112,20 @@ def test_masks() -> None:
     assert note == "mask: 0, 3, 7, 255"
     assert [tuple(p) for p in pixels[[0, 0, -1, -1], [0, -1, 0, -1]].tolist()] == [
         (0, 0, 0),
-        colour(3),
-        colour(7),
+        color(3),
+        color(7),
         (200, 200, 200),
     ]
     assert drawn(mask.astype(np.int64)[..., None], "HWC")[0].tolist() == pixels.tolist()
-    assert len({colour(label) for label in range(64)}) == 64
+    assert len({color(label) for label in range(64)}) == 64
     noise = np.arange(256, dtype=np.uint8).reshape(16, 16)
     assert drawn(noise, "HW")[1] == ""
-    # A large mask keeps its classes: no colours in between.
+    # A large mask keeps its classes: no colors in between.
     large = np.zeros((90, 90), np.int32)
     large[:, 41:] = 5
     assert {tuple(p) for p in drawn(large, "HW")[0].reshape(-1, 3).tolist()} == {
         (0, 0, 0),
-        colour(5),
+        color(5),
     }
 
 
@@ -239,7 +239,7 @@ def test_huge_images_are_thinned_first() -> None:
 
 
 class Page(html.parser.HTMLParser):
-    """Tags are closed, nothing is loaded from elsewhere, nothing has a colour of its own."""
+    """Tags are closed, nothing is loaded from elsewhere, nothing has a color of its own."""
 
     def __init__(self) -> None:
         super().__init__()

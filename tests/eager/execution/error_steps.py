@@ -24,7 +24,7 @@ __all__ = ["FINE", "STEPS", "Files", "Stateless", "Step", "make_files", "mine"]
 SIZE = 4
 POLICIES = ("raise", "skip", "replace")
 WRONG: dict[str, Any] = {"sizes": (80, 80)}
-"""An argument that is misspelt."""
+"""An argument that is misspelled."""
 
 
 class Files(NamedTuple):
@@ -126,7 +126,7 @@ def shape_rule(files: Files, watch: Watch) -> None:
     fails(gradiva.OperatorValueError, gradiva.crop, images(files, watch), crop=(900, 900))
 
 
-def misspelt(files: Files, watch: Watch) -> None:
+def misspelled(files: Files, watch: Watch) -> None:
     fails(gradiva.OperatorTypeError, gradiva.resize, images(files, watch), **WRONG)
 
 
@@ -337,7 +337,7 @@ STEPS: dict[str, Step] = {
         no_arrays,
         listed,
         shape_rule,
-        misspelt,
+        misspelled,
         wrong_type,
         wrong_number,
         unlike_samples,

@@ -33,6 +33,7 @@ from tests.eager.execution.error_steps import (
     named,
 )
 from tests.garbage import Watch, cyclic_garbage, leased, no_collector
+from tests.tiers import is_quick
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore")  # of samples that were left out
@@ -54,7 +55,7 @@ def test_nothing_stays(name: str, files: Files) -> None:
     watch = Watch()
     with no_collector() as wait:
         before = leased()
-        for _ in range(30 if name in CALLS else 5):
+        for _ in range((8 if is_quick() else 30) if name in CALLS else 5):
             step(files, watch)
         wait()
         assert watch.alive() == []

@@ -37,6 +37,7 @@ from tests.eager.jit.package_copy import (
     edit_text,
     run_script,
 )
+from tests.tiers import few
 
 
 def own_kernels() -> list[Kernel]:
@@ -114,7 +115,7 @@ def require_changed(copy: Path, before: dict[str, Any], file: str) -> None:
     assert {name for name in before if before[name][0] != after[name][0]} == expected
 
 
-@pytest.mark.parametrize("file", extension_files())
+@pytest.mark.parametrize("file", few(extension_files(), count=1))
 def test_an_edited_extension_changes_the_kernels_that_use_it(
     copy: Path, before: dict[str, Any], file: str
 ) -> None:

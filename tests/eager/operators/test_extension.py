@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Optional
 
 import numpy as np
 import pytest
 
 import gradiva
 from gradiva import extension, fn
+from gradiva.eager.operators.argument_types import ArgumentType
 from gradiva.eager.operators.operator import operators
-from gradiva.extension import Call, Case, FloatArg, IntArg, IntsArg, SampleType
+from gradiva.extension import Call, Case, FloatArg, IntArg, SampleType
 from gradiva.extension.checks import CHECKS
 
 
@@ -73,7 +76,7 @@ def widen(**changes: Any) -> Any:
 
 def test_an_operator_passes() -> None:
     # Five of the six checks for each good case; none for expectations that were not given, and no
-    # pipeline for the empty batch; one error; a misspelt argument, and a GPU.
+    # pipeline for the empty batch; one error; a misspelled argument, and a GPU.
     assert extension.check_operator(widen()) == 4 * (len(CHECKS) - 1) - 1 + 1 + 2
 
 
@@ -121,25 +124,83 @@ def test_names_of_gradiva_are_taken() -> None:
     assert operators["flip"] is gradiva.flip
 
 
-def without_names() -> Callable[..., Any]:
-    def declared(input: Any, /, *, times: Any = 1) -> Any:
-        return input
+Count = IntArg
+"""An alias, as users write them; `Pixels` says more to type checkers, and is of a kind of its own.
+"""
+Pixels = Annotated[
+    IntArg, "in pixels", ArgumentType("Pixels", "pixels, or some per sample", int, np.int64)
+]
 
-    declared.__annotations__["times"] = IntArg  # as without the import from __future__
-    return declared
 
-
-def test_annotations_are_names() -> None:
-    with pytest.raises(gradiva.OperatorTypeError, match="from __future__ import annotations"):
-        extension.operator("test.values")(without_names())
-
-    @extension.operator("test.qualified")
-    def qualified(
-        input: SampleType, /, *, a: extension.IntsArg = 1, b: IntsArg | None = None
+def test_an_alias_is_of_the_kind_that_it_stands_for() -> None:
+    @extension.operator("test.aliases")
+    def aliases(
+        input: SampleType,
+        /,
+        *,
+        a: Count = 1,
+        b: Count | None = None,
+        c: extension.IntArg = 1,
+        d: Optional[IntArg] = None,  # noqa: UP045
+        e: Annotated[IntArg, "in pixels"] = 1,
     ) -> SampleType:
         return input
 
-    assert qualified.arguments["a"].kind is qualified.arguments["b"].kind
+    assert {one.kind.name for one in aliases.arguments.values()} == {"IntArg"}
+    assert {one.per_sample for one in aliases.arguments.values()} == {True}
+    shown = str(inspect.signature(aliases))
+    assert shown.startswith("(input: Batch, /, *, a: IntArg = 1, b: IntArg | None = None, c: ")
+
+
+def test_the_outermost_kind_counts() -> None:
+    @extension.operator("test.pixels", same_shapes=True)
+    def moved(input: SampleType, /, *, by: Pixels = 2) -> SampleType:
+        return input
+
+    @moved.cpu
+    def kernel(call: Call) -> None:
+        def one(index: int) -> None:
+            call.outputs[0].at(index)[...] = call["by"][index]
+
+        call.each_sample(one)
+
+    wrong: Any = "many"
+    assert moved.arguments["by"].kind.expected == "pixels, or some per sample"
+    batch = moved(extension.samples((2,), (1,), layout="W"), by=[3, 4])
+    assert [list(sample) for sample in batch] == [[3, 3], [4]]
+    with pytest.raises(gradiva.OperatorValueError, match="expected pixels, or some per sample"):
+        moved(batch, by=wrong)
+
+
+def test_annotations_may_be_objects() -> None:
+    """As without the import from `__future__`."""
+
+    def declared(input: Any, /, *, times: Any = 1, layout: Any = None) -> Any:
+        return input
+
+    declared.__annotations__ |= {"times": IntArg, "layout": extension.Layout | None}
+    objects = extension.operator("test.objects")(declared)
+    assert [one.kind.name for one in objects.arguments.values()] == ["IntArg", "Layout"]
+    shown = str(inspect.signature(objects))
+    assert "times: IntArg = 1, layout: Layout | None = None" in shown
+
+
+@pytest.mark.parametrize("annotation", ["Unknown", "extension.Unknown", "list[int]", "no text", 7])
+def test_an_annotation_without_a_kind_is_refused(annotation: Any) -> None:
+    def declared(input: Any, /, *, times: Any = 1) -> Any:
+        return input
+
+    declared.__annotations__["times"] = annotation
+    with pytest.raises(gradiva.OperatorTypeError, match=re.escape(f"got {annotation!r}")):
+        extension.operator("test.unknown")(declared)
+
+
+def test_an_argument_without_an_annotation_is_refused() -> None:
+    def declared(input: Any, /, *, times=1) -> Any:  # type: ignore[no-untyped-def]
+        return input
+
+    with pytest.raises(gradiva.OperatorTypeError, match=r"`times`: .*got no annotation"):
+        extension.operator("test.bare")(declared)
 
 
 @extension.row_kernel()

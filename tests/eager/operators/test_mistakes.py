@@ -59,6 +59,8 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
         | (MATH - BINARY)
         | {
             "full",
+            "gaussian_blur",
+            "laplacian",
             "lookup_table",
             "normalize_pixels",
             "numba_function",

@@ -87,7 +87,7 @@ def test_errors(operator: OperatorBase, case: Case) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(operators))
-def test_misspelt_argument(name: str) -> None:
+def test_misspelled_argument(name: str) -> None:
     operator: Any = operators[name]
     if (
         operator.__module__ == "gradiva.capture.graph.builtin_ops"

@@ -155,12 +155,12 @@ def workers() -> Any:
     stand_in()
     set_seed(7)
 
-    def of(number: int, seed: int, initialise: bool = False) -> Any:
+    def of(number: int, seed: int, initialize: bool = False) -> Any:
         def child() -> Any:
-            if initialise:
+            if initialize:
                 draws(1)
             worker(number, seed)
-            if initialise:
+            if initialize:
                 set_seed(3)
             first = draws()
             grandchild = in_child(draws)
@@ -170,9 +170,9 @@ def workers() -> Any:
 
     epochs = [[of(number, base + number) for number in range(2)] for base in (1000, 2000)]
     again = of(1, 2001)
-    initialised = of(1, 2001, True)
+    initialized = of(1, 2001, True)
     set_seed(2001)
-    return {"epochs": epochs, "again": again, "initialised": initialised, "by seed": draws()}
+    return {"epochs": epochs, "again": again, "initialized": initialized, "by seed": draws()}
 
 
 def threads() -> Any:
@@ -270,7 +270,7 @@ def loaders(method: str) -> Any:
         "plain": epochs(Samples()),
         "seeded": epochs(Samples(4)),
         "persistent": epochs(Samples(), persistent_workers=True),
-        "initialised": epochs(Samples(), worker_init_fn=_seed_five),
+        "initialized": epochs(Samples(), worker_init_fn=_seed_five),
     }
 
 

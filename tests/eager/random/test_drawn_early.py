@@ -60,8 +60,9 @@ def run(body: Callable[[Any], Any]) -> Any:
 
 
 SCRIPT = """\
+import gradiva
 from gradiva import fn, pipeline_def
-flip = fn.random.coin_flip()
+flip = gradiva.random.coin_flip()
 turned = ~flip + 2
 @pipeline_def(batch_size=4, num_threads=1)
 def training(pixels):
@@ -78,15 +79,14 @@ def test_the_error_names_both_lines_and_what_to_do() -> None:
         exec(compile(SCRIPT, name, "exec"), {"__name__": "script", "pixels": PIXELS})
     text = str(caught.value)
     assert "flip: argument `horizontal`: " in text
-    assert f"{name}:2, in <module>: flip = fn.random.coin_flip()" in text, "where it was drawn"
+    assert f"{name}:3, in <module>: flip = gradiva.random.coin_flip()" in text, "where it was drawn"
     last = text.splitlines()[-1]
-    assert last == f"  at {name}:7, in training: return fn.flip(images, horizontal=turned)"
+    assert last == f"  at {name}:8, in training: return fn.flip(images, horizontal=turned)"
     assert "inside of the pipeline definition" in text
     assert "types.Constant(value)" in text
 
 
 DRAWS: dict[str, Callable[[], Any]] = {
-    "fn, tensor": fn.random.coin_flip,
     "dynamic, tensor": lambda: gradiva.random.uniform(range=(0.0, 1.0)),
     "batch": lambda: gradiva.random.coin_flip(batch_size=4),
     "explicit seed": lambda: gradiva.random.normal(seed=3),
@@ -100,7 +100,7 @@ DRAWS: dict[str, Callable[[], Any]] = {
         gradiva.as_tensor(np.ones((5, 5), np.int32))
     )[0],
     "window": lambda: gradiva.random_resized_crop(image(), size=(4, 4)),
-    "class": gradiva.ops.random.CoinFlip(),
+    "class": lambda: gradiva.ops.random.CoinFlip()(batch_size=4),
     "inside of a step": lambda: _in_a_step(4),
     "deferred": lambda: _deferred(lambda: gradiva.random.uniform() + 1.0),
     "deferred batch": lambda: _deferred(lambda: gradiva.random.uniform(batch_size=4)),
@@ -310,9 +310,9 @@ ENTRIES: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("name", ENTRIES)
 def test_entries(name: str) -> None:
     """Every way into a graph."""
-    flip = fn.random.coin_flip()
+    flip = gradiva.random.coin_flip()
     text = refused(lambda batch: ENTRIES[name](batch, flip))
-    assert "flip = fn.random.coin_flip()" in text
+    assert "flip = gradiva.random.coin_flip()" in text
 
 
 def _if(batch: Any, flip: Any) -> Any:
@@ -341,8 +341,8 @@ def _merged(batch: Any, flip: Any) -> Any:
 def test_conditionals(body: Callable[[Any, Any], Any]) -> None:
     """With conditionals `if` would be about each sample: a branch that is taken once and for all
     is the same silent constant."""
-    flip = fn.random.coin_flip()
-    assert "flip = fn.random.coin_flip()" in refused(lambda batch: body(batch, flip), True)
+    flip = gradiva.random.coin_flip()
+    assert "flip = gradiva.random.coin_flip()" in refused(lambda batch: body(batch, flip), True)
 
 
 def test_conditionals_in_callbacks_are_plain_python() -> None:
@@ -360,7 +360,7 @@ def test_conditionals_in_callbacks_are_plain_python() -> None:
 
 
 def test_with_pipe_and_a_module() -> None:
-    flip = fn.random.coin_flip()
+    flip = gradiva.random.coin_flip()
     pipe = gradiva.Pipeline(batch_size=4, num_threads=1)
     with pipe:
         batch = fn.external_source(source=[PIXELS], layout="HWC")

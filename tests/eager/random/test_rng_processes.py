@@ -78,6 +78,7 @@ def test_what_a_child_keeps() -> None:
     assert all_differ([drawn, following, reset])
 
 
+@pytest.mark.full
 def test_workers_of_a_data_loader() -> None:
     found = result_of("workers")
     epochs = found["epochs"]
@@ -87,8 +88,8 @@ def test_workers_of_a_data_loader() -> None:
     assert found["again"] == epochs[1][1], "a function of the seed that torch gives the worker"
     assert found["by seed"] == epochs[1][1][0], "as after set_seed(torch.initial_seed())"
     assert [worker[3] for worker in everybody] == [1000, 1001, 2000, 2001]
-    assert found["initialised"][3] == 3, "a seed that is set in `worker_init_fn` wins"
-    assert found["initialised"][0] not in drawn
+    assert found["initialized"][3] == 3, "a seed that is set in `worker_init_fn` wins"
+    assert found["initialized"][0] not in drawn
 
 
 @pytest.mark.full
@@ -212,6 +213,6 @@ def test_the_data_loader_of_torch() -> None:
             assert [[sample[1] for sample in epoch] for epoch in epochs] == plain
     first, second = (
         {number: [sample[1] for sample in epoch if sample[0] == number] for number in (0, 1)}
-        for epoch in forked["initialised"]
+        for epoch in forked["initialized"]
     )
     assert first[0] == first[1] == second[0] == second[1], "what `worker_init_fn` sets wins"

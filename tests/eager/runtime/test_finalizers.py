@@ -22,7 +22,7 @@ from gradiva import capture, fn, pipeline_def, random, readers
 from gradiva.eager.runtime.closer import Closer
 from gradiva.eager.runtime.host_memory import MemoryPool
 from gradiva.eager.runtime.worker_pool import WorkerPool
-from tests.capture.loop.loops import make_folder, normalised, open_reader, threads_end
+from tests.capture.loop.loops import make_folder, normalized, open_reader, threads_end
 from tests.tiers import few
 
 pytestmark = pytest.mark.core
@@ -207,7 +207,7 @@ def _loop(folder: str) -> list[Any]:
     reader = open_reader(folder)
     loop = reader.next_epoch(2, capture=True)
     for _ in range(3):
-        made = normalised(next(loop)[0])
+        made = normalized(next(loop)[0])
     made.evaluate()
     return [loop, reader]
 
@@ -215,20 +215,20 @@ def _loop(folder: str) -> list[Any]:
 def _ended_loop(folder: str) -> list[Any]:
     loop = open_reader(folder).next_epoch(4, capture=True)
     for files, _ in loop:
-        normalised(files).evaluate()
+        normalized(files).evaluate()
     return [loop]
 
 
 def _epoch(folder: str) -> list[Any]:
     epoch = open_reader(folder).next_epoch(2)
-    normalised(next(epoch)[0])
+    normalized(next(epoch)[0])
     return [epoch]
 
 
 @pipeline_def(batch_size=3, num_threads=2)
 def recorded(folder: str) -> Any:
     files, labels = fn.readers.file(file_root=folder)
-    return normalised(files), labels
+    return normalized(files), labels
 
 
 def _pipeline(folder: str) -> list[Any]:
@@ -247,7 +247,7 @@ def _pipeline_at_its_end(folder: str) -> list[Any]:
 
 
 def _compiled(folder: str) -> list[Any]:
-    function = capture.compile(normalised)
+    function = capture.compile(normalized)
     files, _ = next(open_reader(folder).next_epoch(4))
     function(files).evaluate()
     return [function]
@@ -262,7 +262,7 @@ def _pool(folder: str) -> list[Any]:
 def _deferred(folder: str) -> list[Any]:
     files, _ = next(open_reader(folder).next_epoch(4))
     with gradiva.EvalMode.deferred:
-        made = normalised(files)
+        made = normalized(files)
     made.evaluate()
     return [made, files]
 
@@ -289,7 +289,7 @@ def test_the_batches_of_a_loop_that_was_left_go_at_once(folder: str, no_collecto
     loop = open_reader(folder).next_epoch(2, capture=True)
     for _ in range(3):
         files, _ = next(loop)
-        made = normalised(files)
+        made = normalized(files)
         made.evaluate()
     gone = [weakref.ref(one.pending) for one in (files, made)]
     del files, made, loop, _
@@ -304,7 +304,7 @@ def test_the_end_of_a_loop_keeps_no_frame_of_the_user(folder: str, no_collector:
     def train(capture: bool) -> weakref.ref[Local]:
         model = Local()
         for files, _ in open_reader(folder).next_epoch(4, capture=capture):
-            normalised(files).evaluate()
+            normalized(files).evaluate()
         return weakref.ref(model)
 
     for captured in (False, True):
@@ -325,7 +325,7 @@ def test_an_error_of_a_loop_keeps_no_frame_of_the_user(
         failures = 0
         for _ in range(5):
             try:
-                normalised(next(loop)[0]).evaluate()
+                normalized(next(loop)[0]).evaluate()
             except gradiva.GradivaError:
                 failures += 1
         assert failures == 1

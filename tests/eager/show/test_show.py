@@ -13,7 +13,7 @@ import PIL.Image
 import pytest
 
 import gradiva
-from gradiva.eager.display.colors import colour
+from gradiva.eager.display.colors import color
 from gradiva.eager.display.grid import Figure
 from gradiva.eager.support.errors import GradivaError
 
@@ -52,7 +52,7 @@ def test_boxes(boxes: Any) -> None:
     pixels = first(gradiva.show(black(), boxes=boxes, size=80))
     assert pixels.shape == (40, 80, 3)
     assert frame(pixels) == (20, 10, 60, 30)
-    assert tuple(pixels[10, 20].tolist()) == colour(1)
+    assert tuple(pixels[10, 20].tolist()) == color(1)
     assert not pixels[20, 40].any()
 
 
@@ -71,18 +71,18 @@ def test_masks() -> None:
     images = gradiva.as_batch(np.full((1, 20, 40, 3), 100, np.uint8), layout="HWC")
     mask = np.zeros((20, 40), np.int32)
     mask[:, 20:] = 2
-    half = (100 + np.array(colour(2))) / 2
+    half = (100 + np.array(color(2))) / 2
     for given in ([mask], mask[None], mask[None, ..., None], gradiva.batch([mask])):
         pixels = first(gradiva.show(images, masks=given, size=80))
         assert (pixels[:, :40] == 100).all()
         assert (np.abs(pixels[:, 40:] - half) <= 0.5).all()
     several = np.stack([mask == 0, mask == 2])
     pixels = first(gradiva.show(images, masks=[several], size=80))
-    assert (np.abs(pixels[:, :40] - (100 + np.array(colour(1))) / 2) <= 0.5).all()
+    assert (np.abs(pixels[:, :40] - (100 + np.array(color(1))) / 2) <= 0.5).all()
     assert (np.abs(pixels[:, 40:] - half) <= 0.5).all()
     soft = np.where(mask, np.nan, 0.5).astype(np.float32)
     pixels = first(gradiva.show(images, masks=[soft], size=80))
-    assert (np.abs(pixels[:, :40] - (75 + np.array(colour(1)) / 4)) <= 0.5).all()
+    assert (np.abs(pixels[:, :40] - (75 + np.array(color(1)) / 4)) <= 0.5).all()
     assert (pixels[:, 40:] == 100).all()
 
 
@@ -110,7 +110,7 @@ def test_labels_of_boxes_stand_at_the_boxes() -> None:
     figure = gradiva.show(black(), boxes=boxes, labels=[["one", "two"], "both"])
     assert [cell.caption[0] for cell in figure.cells] == ["", "both"]
     assert (first(figure) != first(plain)).any()
-    assert tuple(first(figure)[18, 18].tolist()) == colour(1)
+    assert tuple(first(figure)[18, 18].tolist()) == color(1)
     assert (figure.cells[1].pixels == plain.cells[1].pixels).all()  # type: ignore[union-attr]
     single = gradiva.show(black().tensors[0], boxes=boxes[0], labels=["one", "two"])
     assert (first(single) == first(figure)).all()
@@ -244,7 +244,10 @@ def test_symbols_are_refused() -> None:
         gradiva.show(images)
         return images
 
-    with pytest.raises(gradiva.OperatorTypeError, match=r"show: there are no samples yet.*run\(\)"):
+    with pytest.raises(
+        gradiva.OperatorTypeError,
+        match=r"show: there are no samples before a pipeline runs.*run\(\)",
+    ):
         pipe()
 
 

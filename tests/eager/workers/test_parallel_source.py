@@ -340,8 +340,9 @@ def test_a_batch_with_another_dtype() -> None:
 
 @pytest.mark.full
 def test_what_cannot_be_pickled_is_named() -> None:
+    lock = threading.Lock()
     for method in ("spawn", "forkserver"):
-        pipe = pipeline(lambda info: 1, py_start_method=method, batch=False)
+        pipe = pipeline(lambda info: lock.locked(), py_start_method=method, batch=False)
         with pytest.raises(TypeError, match=r"the source test_what_.*<lambda> cannot be sent"):
             pipe.build()
     pipe = pipeline(sources.Unloadable(), py_start_method="spawn", batch=False)

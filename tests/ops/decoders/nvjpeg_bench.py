@@ -18,11 +18,11 @@ from gradiva.ops.decoders.nvjpeg.plan import plan
 from gradiva.ops.decoders.nvjpeg.route import Options
 from tests.ops.decoders.nvjpeg_clock import FakeGpu
 from tests.ops.decoders.nvjpeg_fake import FakeNvjpeg, as_asked
-from tests.oracle import flavours
+from tests.oracle import flavors
 
-FLAVOURS = {name: make() for name, make in flavours.jpegs().items()}
-FILES = list(FLAVOURS.values())
-PLAIN = [flavours.pil(flavours.ASTRONAUT[i:, i:], "JPEG") for i in range(12)]
+FLAVORS = {name: make() for name, make in flavors.jpegs().items()}
+FILES = list(FLAVORS.values())
+PLAIN = [flavors.pil(flavors.ASTRONAUT[i:, i:], "JPEG") for i in range(12)]
 TRANSFER, DEVICE = "nvjpegDecodeJpegTransferToDevice", "nvjpegDecodeJpegDevice"
 HYBRID_CALLS = ("nvjpegJpegStreamParse", "nvjpegDecodeJpegHost", TRANSFER, DEVICE)
 

@@ -23,7 +23,7 @@ def merge(into: Clock, other: Clock) -> None:
 
 
 class FakeGpu:
-    """Fulfils the protocol `Runtime`."""
+    """Fulfills the protocol `Runtime`."""
 
     def __init__(self) -> None:
         self.violations: list[str] = []

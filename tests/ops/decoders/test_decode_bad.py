@@ -12,12 +12,12 @@ import pytest
 
 from gradiva.ops.decoders.formats.decode import decode_into, output_shape
 from gradiva.ops.decoders.formats.probe import probe
-from tests.oracle import flavours
+from tests.oracle import flavors
 from tests.tiers import few
 
-FILES = {**flavours.jpegs(), **flavours.others()}
+FILES = {**flavors.jpegs(), **flavors.others()}
 KNOWN = [name for name in FILES if name not in ("gif", "avif", "tif_u32", "tif_i16")]
-JPEG = flavours.pil(flavours.ASTRONAUT, "JPEG", quality=90)
+JPEG = flavors.pil(flavors.ASTRONAUT, "JPEG", quality=90)
 SCAN = JPEG.index(b"\xff\xda")
 
 

@@ -26,7 +26,7 @@ KINDS = ("RGB", "BGR", "GRAY", "YCbCr")
 
 
 def picture(height: int, width: int) -> Array:
-    """Noise on a ramp: every block differs from its neighbours."""
+    """Noise on a ramp: every block differs from its neighbors."""
     noise = np.random.default_rng(height * width).integers(0, 90, (height, width, 3))
     y, x = np.mgrid[0:height, 0:width]
     values: Array = noise + np.stack([2 * y, 3 * x, y + x], -1)
@@ -116,7 +116,7 @@ def test_oriented_jpeg(file: Any, data: st.DataObject, orientation: int) -> None
     st.sampled_from(("PNG", "BMP", "TIFF", "PPM", "WEBP", "JPEG", "CMYK")),
 )
 def test_formats(data: st.DataObject, dtype: str, kind: str, format: str) -> None:
-    """Value ranges and colours are those of the whole image."""
+    """Value ranges and colors are those of the whole image."""
     pixels = picture(37, 53)
     if format == "CMYK":
         stream = io.BytesIO()

@@ -14,23 +14,23 @@ from gradiva.ops.decoders.nvjpeg.plan import plan
 from gradiva.ops.decoders.nvjpeg.route import Options, Path, Reason
 from tests.ops.decoders.nvjpeg_bench import (
     FILES,
-    FLAVOURS,
+    FLAVORS,
     HYBRID_CALLS,
     PLAIN,
     bench,
     counted,
     right,
 )
-from tests.oracle import flavours
+from tests.oracle import flavors
 
 
 @pytest.mark.parametrize("load", [0.0, 0.65, 1.0])
-def test_every_flavour_arrives_where_it_should(load: float) -> None:
+def test_every_flavor_arrives_where_it_should(load: float) -> None:
     with bench() as b:
         engine, hybrid, _ = b.jobs(FILES, Options(hw_decoder_load=load))
         assert b.decode(engine, hybrid) == []
         assert all(right(job) for job in [*hybrid, *(job for batch in engine for job in batch)])
-        # 2 files of the flavours stay on the host: arithmetic, and mixed sampling.
+        # 2 files of the flavors stay on the host: arithmetic, and mixed sampling.
         assert len(hybrid) + sum(map(len, engine)) == len(FILES) - 2
         assert bool(engine) == (load > 0)
         assert len(b.calls("nvjpegDecodeBatchedEx")) == sum(map(len, engine))
@@ -38,7 +38,7 @@ def test_every_flavour_arrives_where_it_should(load: float) -> None:
 
 def test_windows_are_decoded_alone() -> None:
     with bench() as b:
-        files = [FLAVOURS[name] for name in ("jpeg_420", "jpeg_444", "jpeg_gray", "jpeg_422")]
+        files = [FLAVORS[name] for name in ("jpeg_420", "jpeg_444", "jpeg_gray", "jpeg_422")]
         window = (7, 20, 33, 41)
         _, hybrid, _ = b.jobs(files, Options(hw_decoder_load=0), window)
         assert {job.region for job in hybrid} == {window}
@@ -143,9 +143,9 @@ def test_memory_comes_from_the_given_allocators() -> None:
 
 def test_a_plan_names_what_stays_on_the_host() -> None:
     files = [
-        FLAVOURS["jpeg_arithmetic"],
-        FLAVOURS["jpeg_420"],
-        flavours.pil(flavours.ASTRONAUT, "PNG"),
+        FLAVORS["jpeg_arithmetic"],
+        FLAVORS["jpeg_420"],
+        flavors.pil(flavors.ASTRONAUT, "PNG"),
         PLAIN[0][:-2],
     ]
     arrays = [np.frombuffer(data, np.uint8) for data in files]

@@ -1,4 +1,4 @@
-"""The reader of JPEG frames, on real files of every flavour and on damaged ones."""
+"""The reader of JPEG frames, on real files of every flavor and on damaged ones."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from PIL import Image
 from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.nvjpeg.declarations import Subsampling
 from gradiva.ops.decoders.nvjpeg.frame import JpegFrame, count_scans, read_frame
-from tests.oracle import flavours, odd_jpegs
+from tests.oracle import flavors, odd_jpegs
 from tests.tiers import examples
 
 pytestmark = pytest.mark.tiny
 
-JPEGS = flavours.jpegs()
-BASE = flavours.pil(flavours.ASTRONAUT, "JPEG", quality=90)
+JPEGS = flavors.jpegs()
+BASE = flavors.pil(flavors.ASTRONAUT, "JPEG", quality=90)
 PROGRESSIVE = JPEGS["jpeg_progressive"]()
 SCAN, FRAME = BASE.index(b"\xff\xda"), BASE.index(b"\xff\xc0")
 
@@ -101,7 +101,7 @@ def test_impossible_factors_are_damage(factors: tuple[int, ...]) -> None:
     assert "sampling factors" in frame(with_factors(*factors)).damage
 
 
-def test_colours_as_stored() -> None:
+def test_colors_as_stored() -> None:
     assert frame(JPEGS["jpeg_rgb"]()).stored_rgb
     assert not frame(BASE).stored_rgb
     start = BASE.index(b"JFIF") - 4
@@ -162,7 +162,7 @@ def test_shares_are_even() -> None:
     """Small changes of a picture move its share anywhere."""
     shares = np.array(
         [
-            frame(flavours.pil(flavours.ASTRONAUT[i:, j:], "JPEG")).share
+            frame(flavors.pil(flavors.ASTRONAUT[i:, j:], "JPEG")).share
             for i in range(20)
             for j in range(20)
         ]
@@ -172,14 +172,14 @@ def test_shares_are_even() -> None:
     assert frame(BASE).share == frame(bytes(bytearray(BASE))).share
     # Files padded to one length differ, too.
     padded = [
-        flavours.pil(flavours.ASTRONAUT[i:], "JPEG", quality=90).ljust(12000, b"\0")
+        flavors.pil(flavors.ASTRONAUT[i:], "JPEG", quality=90).ljust(12000, b"\0")
         for i in range(10)
     ]
     assert len({frame(data).share for data in padded}) == 10
 
 
 def test_other_formats_are_refused() -> None:
-    png = array(flavours.pil(flavours.ASTRONAUT, "PNG"))
+    png = array(flavors.pil(flavors.ASTRONAUT, "PNG"))
     with pytest.raises(ValueError, match="a png file has no JPEG frame"):
         read_frame(png, probe(png))
     with pytest.raises(ValueError, match="empty file"):
@@ -234,7 +234,7 @@ def test_any_bytes_behind_a_beginning_never_break_it(tail: bytes) -> None:
 
 
 def test_every_cut_of_a_file(photographs: Path) -> None:
-    small = flavours.pil(flavours.ASTRONAUT[:16, :16], "JPEG", exif=flavours.exif(6))
+    small = flavors.pil(flavors.ASTRONAUT[:16, :16], "JPEG", exif=flavors.exif(6))
     for end in range(3, len(small)):
         survives(small[:end])
     for path in photographs.rglob("*.jpg"):

@@ -1,4 +1,4 @@
-"""Which way each image takes, on real files of every flavour."""
+"""Which way each image takes, on real files of every flavor."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from gradiva.ops.decoders.nvjpeg.declarations import Output, Subsampling
 from gradiva.ops.decoders.nvjpeg.frame import JpegFrame, read_frame
 from gradiva.ops.decoders.nvjpeg.job import WHOLE, Job, stored_region
 from gradiva.ops.decoders.nvjpeg.route import TABLE, Options, Path, Reason, route, table
-from tests.oracle import flavours
+from tests.oracle import flavors
 
 pytestmark = pytest.mark.tiny
 
-JPEGS = flavours.jpegs()
+JPEGS = flavors.jpegs()
 
 
 def frame(data: bytes) -> JpegFrame:
@@ -33,7 +33,7 @@ def judged(name: str | bytes, **options: Any) -> tuple[Path, Reason, Output]:
 
 
 ENGINE = [
-    "jpeg_444", "jpeg_422", "jpeg_420", "jpeg_cv440", "jpeg_optimised", "jpeg_restart", "jpeg_gray",
+    "jpeg_444", "jpeg_422", "jpeg_420", "jpeg_cv440", "jpeg_optimized", "jpeg_restart", "jpeg_gray",
     "jpeg_exif6", "jpeg_1x1_2", "jpeg_7x9_1",
 ]  # fmt: skip
 REST = {
@@ -43,10 +43,10 @@ REST = {
     "jpeg_progressive": (Path.GPU_HYBRID, Reason.PROGRESSIVE, Output.RGBI),
     "jpeg_gray_progressive": (Path.GPU_HYBRID, Reason.PROGRESSIVE, Output.RGBI),
     "jpeg_arithmetic": (Path.HOST, Reason.CODING, Output.RGBI),
-    "jpeg_cmyk": (Path.HYBRID, Reason.COLOUR, Output.UNCHANGED),
-    "jpeg_ycck": (Path.HYBRID, Reason.COLOUR, Output.UNCHANGED),
-    "jpeg_cmyk_plain": (Path.HYBRID, Reason.COLOUR, Output.UNCHANGED),
-    "jpeg_rgb": (Path.HYBRID, Reason.COLOUR, Output.UNCHANGED),
+    "jpeg_cmyk": (Path.HYBRID, Reason.COLOR, Output.UNCHANGED),
+    "jpeg_ycck": (Path.HYBRID, Reason.COLOR, Output.UNCHANGED),
+    "jpeg_cmyk_plain": (Path.HYBRID, Reason.COLOR, Output.UNCHANGED),
+    "jpeg_rgb": (Path.HYBRID, Reason.COLOR, Output.UNCHANGED),
 }
 
 
@@ -60,7 +60,7 @@ def test_others_go_where_they_can(name: str, expected: tuple[Path, Reason, Outpu
     assert judged(name) == expected
 
 
-def test_every_flavour_is_judged() -> None:
+def test_every_flavor_is_judged() -> None:
     frames = [frame(make()) for make in JPEGS.values()]
     rows = table([*frames, None], Options())
     assert Path(rows[-1]["best"]) == Path.HOST
@@ -112,7 +112,7 @@ def test_output_formats(name: str, output_type: str, output: Output) -> None:
 
 
 def test_stored_rgb_as_gray_is_for_the_host() -> None:
-    assert judged("jpeg_rgb", output_type="GRAY")[:2] == (Path.HOST, Reason.COLOUR)
+    assert judged("jpeg_rgb", output_type="GRAY")[:2] == (Path.HOST, Reason.COLOR)
 
 
 def test_smooth_upsampling_is_not_for_the_engine() -> None:

@@ -388,16 +388,16 @@ def test_torch_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_dump_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    colour = np.arange(18, dtype=np.uint8).reshape(2, 3, 3)
-    result = gradiva.dump_image(gradiva.batch([colour, colour[:1] + 100], layout="HWC"))
-    np.testing.assert_array_equal(result.at(0), colour)
+    color = np.arange(18, dtype=np.uint8).reshape(2, 3, 3)
+    result = gradiva.dump_image(gradiva.batch([color, color[:1] + 100], layout="HWC"))
+    np.testing.assert_array_equal(result.at(0), color)
     text = (tmp_path / "0--0.ppm").read_text()
     assert text == "P3\n3 2\n255\n0 1 2 3 4 5 6 7 8 \n9 10 11 12 13 14 15 16 17 \n"
     assert (tmp_path / "1--0.ppm").read_text().startswith("P3\n3 1\n255\n100 ")
-    gradiva.dump_image(gradiva.tensor(colour[..., :1]), suffix="gray")
+    gradiva.dump_image(gradiva.tensor(color[..., :1]), suffix="gray")
     assert (tmp_path / "0-gray-0.ppm").read_text() == "P2\n3 2\n255\n0 3 6 \n9 12 15 \n"
     with pytest.raises(RuntimeError, match=r"cannot write 0-no/such-0\.ppm: No such file"):
-        gradiva.dump_image(gradiva.tensor(colour), suffix="no/such")
+        gradiva.dump_image(gradiva.tensor(color), suffix="no/such")
 
 
 def test_dump_image_of_a_pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

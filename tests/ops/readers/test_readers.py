@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva import fn, readers
+from gradiva.eager.operators.interpreter import eager_interpreter, interpreter
 from gradiva.ops.readers.cursor import Cursor
 from gradiva.ops.readers.plan import ShardedPlan
 from tests.tiers import examples
@@ -57,8 +58,8 @@ def test_folders_are_labels(tree: Path) -> None:
 def test_lists(tree: Path) -> None:
     root = str(tree)
     assert read(file_root=root, files=["b/2.jpg", "a/10.png"]) == [(b"b2", 0), (b"a10", 1)]
-    labelled = read(files=[f"{root}/b/2.jpg"] * 2, labels=[7, -3])
-    assert labelled == [(b"b2", 7), (b"b2", -3)]
+    labeled = read(files=[f"{root}/b/2.jpg"] * 2, labels=[7, -3])
+    assert labeled == [(b"b2", 7), (b"b2", -3)]
     (tree / "a b.jpg").write_bytes(b"spaced")
     (tree / "list.txt").write_text(
         "b/2.jpg 5\n\na b.jpg\t 6  \n a b.jpg 1\n".replace("\n a", "\na")
@@ -239,7 +240,13 @@ def test_samples_and_progress(photographs: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_in_dynamic_mode_the_operator_points_to_the_class() -> None:
-    with pytest.raises(TypeError, match=r"use its class \(readers.File"):
+    files, _ = fn.readers.file(file_root="x")  # symbols for a pipeline, without data
+    with pytest.raises(TypeError, match=r"outside of any pipeline at .*test_readers\.py"):
+        len(files)
+    with (
+        interpreter(eager_interpreter()),
+        pytest.raises(TypeError, match=r"use its class \(readers.File"),
+    ):
         fn.readers.file(file_root="x")
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from gradiva.capture.pipeline.epochs import Epochs, LastBatchPolicy, Shards, begin_of
+from gradiva.capture.pipeline.outputs import Outputs
+from gradiva.capture.pipeline.pipeline import Pipeline
+from gradiva.capture.pipeline.run_api import PipelineAPIType
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
@@ -16,17 +20,15 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.values.batch import Batch
 
-from .epochs import Epochs, LastBatchPolicy, Shards, begin_of
+from .iterator_facts import IteratorFacts
 from .iterator_options import (
+    IteratorValueError,
     check_auto_reset,
     check_names,
     check_pipelines,
     check_shards,
     reader_of,
 )
-from .outputs import Outputs
-from .pipeline import Pipeline
-from .run_api import PipelineAPIType
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["LastBatchPolicy", "PipelineIterator"]
 
 
-class PipelineIterator:
+class PipelineIterator(IteratorFacts):
     """Loops over one or several pipelines; each turn gives a dict of batches for each of them.
 
     pipelines: built or not; several are for several shards. output_map: a name for each output.
@@ -68,7 +70,7 @@ class PipelineIterator:
         with annotate_error(type(self).__name__):
             self._pipes = check_pipelines(pipelines)
             self._names = check_names(output_map, self._pipes)
-            self._auto_reset = check_auto_reset(auto_reset)
+            self._resets = check_auto_reset(auto_reset)
             if fill_last_batch is not None:
                 last_batch_policy = (
                     LastBatchPolicy.FILL if fill_last_batch else LastBatchPolicy.PARTIAL
@@ -80,14 +82,16 @@ class PipelineIterator:
                     got=describe(last_batch_policy),
                 )
             if size != -1 and reader_name is not None:
-                raise OperatorValueError("`size` and `reader_name` say the same: give one")
+                raise IteratorValueError("`size` and `reader_name` say the same: give one")
             if size != -1 and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-                raise OperatorValueError(
+                raise IteratorValueError(
                     argument="size", expected="a positive number, or -1", got=describe(size)
                 )
             self._policy = last_batch_policy
             self._shards: list[Shards] = []
-            self._size = size
+            self._given_size = size
+            self._reader_name = reader_name
+            self._prepare_first_batch = prepare_first_batch
             if reader_name is not None:
                 self._follow(reader_name)
             elif size > 0:
@@ -97,6 +101,8 @@ class PipelineIterator:
         self._waiting: list[Outputs | GradivaError] = []
         """What pipelines had for this turn before one was to be asked for again."""
         self._ended = False
+        self._counted = False
+        """Whether the epoch before this one ended by `size`."""
         self._go_on()
         if prepare_first_batch and not (self._shards and self._over()):
             try:
@@ -105,17 +111,6 @@ class PipelineIterator:
             except StopIteration:
                 with annotate_error(type(self).__name__):
                     raise OperatorRuntimeError("the pipeline has no data at all") from None
-
-    @property
-    def batch_size(self) -> int:
-        return self._pipes[0].max_batch_size
-
-    @property
-    def size(self) -> int:
-        """Samples in this epoch of all pipelines together, as far as it is known; else -1."""
-        if not self._shards:
-            return -1
-        return sum(shards.length(self._epoch) for shards in self._shards)
 
     def __len__(self) -> int:
         """Batches in this epoch. It is the same in all epochs, unless the policy is FILL and the
@@ -184,8 +179,16 @@ class PipelineIterator:
     def _make(self, number: int) -> Outputs | GradivaError:
         """The next batch of a pipeline, or why it is lost: the others go on all the same, so that
         they stay in step. Raises what is no fault of a batch."""
+        pipe = self._pipes[number]
         try:
-            return self._pipes[number]._run_as(PipelineAPIType.ITERATOR, self._most(number))
+            try:
+                return pipe._run_as(PipelineAPIType.ITERATOR, self._most(number))
+            except StopIteration:
+                if self._done or not self._counted:
+                    raise
+            # The data ended where the epoch did: that was the same end.
+            pipe.reset()
+            return pipe._run_as(PipelineAPIType.ITERATOR, self._most(number))
         except GradivaError as error:
             if getattr(error, "again", False):
                 raise
@@ -223,7 +226,7 @@ class PipelineIterator:
 
     def _end(self) -> None:
         self._ended = True
-        if self._auto_reset:
+        if self._resets:
             self.reset()
         raise StopIteration
 
@@ -231,6 +234,7 @@ class PipelineIterator:
         """Begin the next epoch. In the middle of an epoch it has no effect."""
         if not (self._ended or self._over()):
             return
+        self._counted = self._size > 0 and self._over()
         for pipe in self._pipes:
             pipe.reset()
         self._ended = False

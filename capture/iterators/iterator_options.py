@@ -5,13 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gradiva.capture.pipeline.epochs import Shards
+from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.readers.source import Source
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 
-from .epochs import Shards
-from .pipeline import Pipeline
+__all__ = [
+    "IteratorTypeError",
+    "IteratorValueError",
+    "check_auto_reset",
+    "check_names",
+    "check_pipelines",
+    "check_shards",
+    "reader_of",
+]
 
-__all__ = ["check_auto_reset", "check_names", "check_pipelines", "check_shards", "reader_of"]
+
+class IteratorTypeError(OperatorTypeError, AssertionError):
+    """What is no pipeline or no array. An AssertionError, as scripts expect."""
+
+
+class IteratorValueError(OperatorValueError, AssertionError):
+    """Arguments of an iterator that do not fit together. An AssertionError, as scripts expect."""
 
 
 def check_pipelines(given: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
@@ -19,12 +34,12 @@ def check_pipelines(given: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
     different batch sizes."""
     pipes = [given] if isinstance(given, Pipeline) else list(given)
     if not pipes or not all(isinstance(pipe, Pipeline) for pipe in pipes):
-        raise OperatorTypeError(
+        raise IteratorTypeError(
             argument="pipelines", expected="a Pipeline, or several", got=describe(given)
         )
     sizes = {pipe.max_batch_size for pipe in pipes}
     if len(sizes) > 1:
-        raise OperatorValueError(
+        raise IteratorValueError(
             argument="pipelines", expected="one batch size for all", got=str(sorted(sizes))
         )
     for pipe in pipes:
@@ -36,12 +51,12 @@ def check_names(given: Sequence[Any], pipes: list[Pipeline]) -> list[Any]:
     """The names of the outputs. Raises OperatorValueError where they are not one for each."""
     names = list(given)
     if len(set(names)) != len(names):
-        raise OperatorValueError(
+        raise IteratorValueError(
             argument="output_map", expected="names that differ", got=describe(given)
         )
     for pipe in pipes:
         if pipe.num_outputs != len(names):
-            raise OperatorValueError(
+            raise IteratorValueError(
                 argument="output_map",
                 expected=f"a name for each of {pipe.num_outputs} outputs",
                 got=describe(given),
@@ -63,7 +78,7 @@ def reader_of(pipe: Pipeline, name: str) -> Source:
     """The source of the reader with this name. Raises OperatorValueError."""
     found = pipe._built().readers()
     if name not in found:
-        raise OperatorValueError(
+        raise IteratorValueError(
             argument="reader_name",
             expected=f"the name of a reader ({', '.join(map(repr, found)) or 'there is none'})",
             got=repr(name),
@@ -81,7 +96,7 @@ def check_shards(given: Sequence[Shards]) -> None:
         ("pad_last_batch", {shards.padded for shards in given}),
     ):
         if len(found) > 1:
-            raise OperatorValueError(
+            raise IteratorValueError(
                 "the epochs of the pipelines differ",
                 argument="pipelines",
                 expected="readers with the same number of files, num_shards, stick_to_shard and "

@@ -1,4 +1,4 @@
-"""Encoded images of every flavour, made from photographs."""
+"""Encoded images of every flavor, made from photographs."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def alpha(image: Pixels) -> Pixels:
 
 
 def channels(image: Pixels) -> Pixels:
-    """Five channels: the colours and two more."""
+    """Five channels: the colors and two more."""
     out: Pixels = np.dstack([image, image[::-1, :, :2]])
     return out
 
 
-def palette(image: Pixels, colours: int = 200) -> Image.Image:
-    return Image.fromarray(image).quantize(colours)
+def palette(image: Pixels, colors: int = 200) -> Image.Image:
+    return Image.fromarray(image).quantize(colors)
 
 
 def exif(orientation: int) -> bytes:
@@ -153,7 +153,7 @@ def jpegs() -> dict[str, Callable[[], bytes]]:
     out["jpeg_progressive_444"] = lambda: pil(
         a, "JPEG", quality=85, progressive=True, subsampling=0
     )
-    out["jpeg_optimised"] = lambda: pil(a, "JPEG", quality=40, optimize=True)
+    out["jpeg_optimized"] = lambda: pil(a, "JPEG", quality=40, optimize=True)
     out["jpeg_restart"] = lambda: pil(a, "JPEG", quality=85, restart_marker_blocks=3)
     out["jpeg_gray"] = lambda: pil(CAMERA, "JPEG", quality=85)
     out["jpeg_gray_progressive"] = lambda: pil(CAMERA, "JPEG", quality=85, progressive=True)

@@ -1,4 +1,4 @@
-"""Colour operators and blur: properties that need no reference, and the same bits when fused."""
+"""Color operators and blur: properties that need no reference, and the same bits when fused."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def to_gray(images: Any) -> Any:
 
 
 def through_gray(images: Any) -> Any:
-    colours = gradiva.color_space_conversion(
+    colors = gradiva.color_space_conversion(
         to_gray(images), image_type=types.GRAY, output_type=types.YCbCr
     )
-    return gradiva.flip(gradiva.hsv(colours, hue=12.0, dtype=gradiva.float32))
+    return gradiva.flip(gradiva.hsv(colors, hue=12.0, dtype=gradiva.float32))
 
 
 def blurred(images: Any) -> Any:

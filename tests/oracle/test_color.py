@@ -1,4 +1,4 @@
-"""Colour operators against the reference."""
+"""Color operators against the reference."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_channels_first_is_ours_alone(name: str) -> None:
 @pytest.mark.parametrize("target", SPACES)
 @pytest.mark.parametrize("source", SPACES)
 def test_color_space_conversion(source: ImageType, target: ImageType) -> None:
-    """Exact on half a million colours; equal spaces are refused by both."""
+    """Exact on half a million colors; equal spaces are refused by both."""
     channels = 1 if source is ImageType.GRAY else 3
     image = np.random.default_rng(0).integers(0, 256, (700, 700, channels), np.uint8)
     check(

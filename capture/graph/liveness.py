@@ -1,0 +1,30 @@
+"""Which nodes of a graph are needed: by an output, by an effect, or because users keep them."""
+
+from __future__ import annotations
+
+from gradiva.eager.readers.source import SourceOperator
+
+from .graph import Graph, Node
+
+__all__ = ["without_dead_nodes"]
+
+
+def without_dead_nodes(graph: Graph) -> Graph:
+    """The nodes that an output, an effect or a kept node needs, in their old order.
+
+    A source counts as an effect only if something needs it: an unread file needs no reading.
+    """
+    pending: list[Node] = [edge.node for edge in graph.outputs]
+    pending += graph.kept
+    pending += [
+        node
+        for node in graph.nodes
+        if node.operator.effects and not isinstance(node.operator, SourceOperator)
+    ]
+    needed: set[Node] = set()
+    while pending:
+        node = pending.pop()
+        if node not in needed:
+            needed.add(node)
+            pending += [edge.node for edge in node.inputs]
+    return graph.with_(node for node in graph.nodes if node in needed)

@@ -1,0 +1,97 @@
+"""Free nodes: symbols of calls that were made outside of any pipeline.
+
+A free node is a note of a call. A pipeline that uses it makes the call again in its own graph, and
+first those that it needs, in the order in which they were made.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from gradiva.capture.graph.graph import Edge
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.readers.source import SourceOperator
+from gradiva.eager.support.errors import Location, OperatorTypeError, user_location
+
+from .data_node import DataNode, SymbolRecorder
+
+__all__ = ["FreeCall", "FreeNode", "calls_behind"]
+
+_numbers = itertools.count()
+
+
+class FreeCall:
+    """A call of an operator as it was written down. number: of the call in the process; location:
+    the user's line."""
+
+    __slots__ = ("inputs", "keywords", "location", "number", "operator")
+
+    def __init__(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> None:
+        source = isinstance(operator, SourceOperator)  # what it reads from is an object, no value
+        self.number = next(_numbers)
+        self.operator = operator
+        self.inputs = tuple(map(_kept, inputs))
+        self.keywords = {
+            name: value if source else _kept(value) for name, value in keywords.items()
+        }
+        self.location: Location | None = user_location()
+
+    def needs(self) -> Iterator[FreeCall]:
+        """The calls whose results it takes."""
+        for value in (*self.inputs, *self.keywords.values()):
+            if isinstance(value, FreeNode):
+                yield value.call
+
+
+class FreeNode(DataNode):
+    """A symbol of a call that belongs to no pipeline yet: one of its outputs."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, edge: Edge, recorder: SymbolRecorder, call: FreeCall) -> None:
+        super().__init__(edge, recorder)
+        self.call = call
+
+    def _refuse(self, what: str) -> NoReturn:
+        operator = self.edge.node.operator
+        at_once = f". gradiva.{operator.name} draws at once" if operator.random else ""
+        raise OperatorTypeError(
+            f"this is {self.described()}: it has no data before a pipeline runs it, so one cannot "
+            f"ask for {what}{at_once}",
+            location=user_location(),
+        )
+
+    def described(self) -> str:
+        """What errors call it."""
+        where = f" at {self.call.location}" if self.call.location else ""
+        return f"an output of `{self.name}` that was made outside of any pipeline{where}"
+
+    def __repr__(self) -> str:
+        where = f", made at {self.call.location}" if self.call.location else ""
+        return f"DataNode({self.name}: {self.type}, in no pipeline yet{where})"
+
+
+def _kept(value: Any) -> Any:
+    """An argument as it is now, though the user may write into theirs later."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    return list(map(_kept, value)) if type(value) is list else value
+
+
+def calls_behind(values: Iterable[Any], known: Any) -> list[FreeCall]:
+    """The calls behind the free nodes among `values`, with all that they need, in the order in
+    which they were made; without those in `known`, and what only they need."""
+    found: dict[int, FreeCall] = {}
+    waiting = [value.call for value in values if isinstance(value, FreeNode)]
+    while waiting:
+        call = waiting.pop()
+        if call not in known and call.number not in found:
+            found[call.number] = call
+            waiting += call.needs()
+    return [found[number] for number in sorted(found)]

@@ -1,0 +1,83 @@
+"""A trap that is named: one random value for a whole batch, where one per sample may be meant.
+
+`gradiva.random.coin_flip()` without `batch_size` draws one value, in dynamic mode as in a pipeline;
+`fn.random.coin_flip()` one per sample. A pipeline in which the first meets a batch flips all its
+samples or none: so there is a warning, once for each line that draws.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradiva.capture.graph.builtin_ops import constant
+from gradiva.capture.graph.graph import Edge, Node
+from gradiva.eager.readers.source import SourceOperator
+from gradiva.eager.support.errors import Location, OperatorValueError, describe
+
+from .data_node import BatchSize, WholeBatch
+
+__all__ = ["SharedValues", "is_shared"]
+
+_BESIDE = {"key", "scope", "source"}
+"""Edges that bring no values."""
+
+_warned: set[tuple[str, int]] = set()
+
+
+def is_shared(inputs: Sequence[Any], edges: Sequence[Edge], common: Mapping[str, Any]) -> bool:
+    """Whether a random call makes one value for all samples, as it would in dynamic mode without a
+    batch size. Raises OperatorValueError for a batch size that is a number."""
+    asked = common.get("batch_size")
+    if asked is None:
+        return not inputs and len(edges) == 1
+    if not isinstance(asked, BatchSize | WholeBatch):
+        raise OperatorValueError(
+            "the batch size of a graph is that of its sources",
+            argument="batch_size",
+            expected="the batch_size of another batch (such as images.batch_size)",
+            got=describe(asked),
+        )
+    return False
+
+
+class SharedValues:
+    """The nodes of a graph whose values are one for all samples and random: what draws them, and
+    what is computed of them alone, with the line that drew."""
+
+    def __init__(self) -> None:
+        self._drawn: dict[Node, tuple[str, Location]] = {}
+
+    def note(self, node: Node, where: Location | None) -> None:
+        """A node was recorded, by this line of the user's."""
+        if node.attribute("shared"):
+            if where is not None:
+                self._drawn[node] = node.operator.name, where
+            return
+        values = [
+            edge.node
+            for edge in node.inputs
+            if edge.argument not in _BESIDE and edge.node.operator is not constant
+        ]
+        shared = [one for one in values if one in self._drawn]
+        if not shared or isinstance(node.operator, SourceOperator):
+            return
+        if len(shared) == len(values) and not node.operator.random:
+            self._drawn[node] = self._drawn[shared[0]]
+        elif where is not None:
+            for one in shared:
+                _warn(*self._drawn[one], node.operator.name, where)
+
+
+def _warn(draws: str, drawn: Location, meets: str, where: Location) -> None:
+    place = drawn.code.co_filename, drawn.line
+    if place in _warned:
+        return
+    _warned.add(place)
+    text = (
+        f"gradiva.{draws} draws one value for the whole batch where it has no batch_size, {drawn}; "
+        f"`{meets}` uses it for each sample; fn.{draws} draws one for each, as does "
+        "batch_size=images.batch_size"
+    )
+    warnings.warn_explicit(text, UserWarning, where.code.co_filename, where.line)

@@ -1,0 +1,241 @@
+"""What became of the fused groups of a program: how often each ran fused, why not, how long."""
+
+from __future__ import annotations
+
+import enum
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+
+from gradiva.capture.graph.graph import Graph, Node
+from gradiva.eager.jit.jit import compiled_kernels
+from gradiva.eager.support.errors import Location
+
+__all__ = ["FusionExplanation", "FusionReport", "GroupReport", "Mark", "NotFusableError", "Reason"]
+
+NOTICED_S = 1.0
+"""A group that has run member by member for less time than this is not warned of."""
+COSTLY = 0.2
+"""The share of a program's time from which on it is."""
+GAIN = 0.5
+"""What fusing is taken to save of the time of a group that never ran fused."""
+
+
+class Reason(enum.Enum):
+    """Why a group ran member by member: a code, and what it means."""
+
+    EMPTY_BATCH = "the batch is empty"
+    BAD_SAMPLE = "a sample could not be read, and is left out or replaced"
+    MEMBER_ERROR = "a member raised an error"
+    DTYPE = "a dtype that the fused kernels do not compute with"
+    ROUNDING = "a half-precision value is rounded between two members"
+    PER_FRAME = "an argument per frame"
+    LAYOUT = "a layout without height and width beside each other"
+    VOLUME = "a resize of volumes"
+    CHANNELS = "samples of a batch with different numbers of channels"
+    PLANES = "arithmetic between channels that are planes"
+    PARAMETERS = "parameters for another number of channels"
+    ORDER = "a window or flip after a change of values"
+    FLIP_BEFORE_RESIZE = "a flip before a resize"
+    MEMBER = "a member whose effect on this batch the fused kernels do not have"
+    DECODER_ALONE = "a decoder and nothing else"
+    NO_RESIZE = "on a GPU a group begins with a resize"
+    MEMORY = "there is not enough memory"
+    OPERANDS = "operands that the fused arithmetic does not take"
+
+
+class NotFusableError(Exception):
+    """The data do not suit the fused kernels. reason: the code; detail: what of these data."""
+
+    def __init__(self, reason: Reason, detail: str = "") -> None:
+        super().__init__(f"{reason.value} ({detail})" if detail else reason.value)
+        self.reason = reason
+        self.detail = detail
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Runs that were timed, their samples and their seconds."""
+
+    runs: int = 0
+    samples: int = 0
+    seconds: float = 0.0
+
+    def plus(self, samples: int, seconds: float | None) -> Timing:
+        """With one run more; None: it was not timed."""
+        if seconds is None:
+            return self
+        return Timing(self.runs + 1, self.samples + samples, self.seconds + seconds)
+
+
+@dataclass(slots=True)
+class GroupReport:
+    """The runs of one group. location: the user's line of its first member.
+
+    batches: that were not empty; fused: of these, those that ran as one; reasons: how often it was
+    not, by code and detail. Runs in which a kernel was compiled are not timed.
+    """
+
+    members: tuple[str, ...]
+    location: Location | None
+    fused: int = 0
+    separate: int = 0
+    reasons: Counter[tuple[Reason, str]] = field(default_factory=Counter)
+    time_fused: Timing = Timing()
+    time_separate: Timing = Timing()
+    warned: bool = False
+
+    @property
+    def batches(self) -> int:
+        return self.fused + self.separate
+
+    @property
+    def cost(self) -> float:
+        """Seconds that running member by member has taken more than running fused, which is
+        estimated where the group never ran fused."""
+        fused, separate = self.time_fused, self.time_separate
+        if not fused.samples:
+            return separate.seconds * GAIN
+        return max(0.0, separate.seconds - separate.samples * fused.seconds / fused.samples)
+
+    @property
+    def title(self) -> str:
+        return " + ".join(self.members)
+
+    def __str__(self) -> str:
+        lines = [f"{self.title}: fused in {self.fused} of {self.batches} batches"]
+        lines[0] += "".join(f", {text}" for text in self.times())
+        lines.append(f"  {self.location or 'no line known'}")
+        lines += [f"  not fused: {text}" for text in self.whys()]
+        return "\n".join(lines)
+
+    def times(self) -> list[str]:
+        """The mean time of a batch, fused and member by member."""
+        timings = (self.time_fused, "ms fused"), (self.time_separate, "ms member by member")
+        return [f"{1e3 * it.seconds / it.runs:.2f} {how}" for it, how in timings if it.runs]
+
+    def whys(self) -> list[str]:
+        """Each reason with its code, the most frequent first."""
+        return [
+            f"{count} x {reason.name}: {reason.value}{f' ({detail})' if detail else ''}"
+            for (reason, detail), count in self.reasons.most_common()
+        ]
+
+
+class Mark:
+    """A moment from which on something is timed."""
+
+    __slots__ = ("_began", "_compiled")
+
+    def __init__(self) -> None:
+        self._began, self._compiled = time.perf_counter(), len(compiled_kernels)
+
+    def seconds(self) -> float | None:
+        """The seconds since then; None if a kernel was compiled or loaded meanwhile."""
+        same = len(compiled_kernels) == self._compiled
+        return time.perf_counter() - self._began if same else None
+
+
+class FusionReport:
+    """The reports of the groups of one program, which several threads may run."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._lock = threading.Lock()
+        self._seconds = 0.0
+        self._groups: dict[Node, GroupReport] = {}
+        for node in graph.nodes:
+            if node.members:
+                names = tuple(member.operator.name for member in node.members)
+                lines = graph.locations.get(node.members[0]) or graph.locations.get(node) or ()
+                self._groups[node] = GroupReport(names, next(iter(lines), None))
+
+    def ran(self, began: Mark) -> None:
+        """The program has run, from this mark on."""
+        seconds = began.seconds()
+        with self._lock:
+            self._seconds += seconds or 0.0
+
+    def fused(self, node: Node, samples: int, began: Mark) -> None:
+        """A group ran as one."""
+        seconds = began.seconds()
+        with self._lock:
+            group = self._groups[node]
+            group.fused += 1
+            group.time_fused = group.time_fused.plus(samples, seconds)
+
+    def separate(self, node: Node, samples: int, began: Mark, reason: Reason, detail: str) -> None:
+        """A group ran member by member. Warns, once, where that costs much of the time."""
+        if reason is Reason.EMPTY_BATCH:
+            return
+        seconds = began.seconds()
+        with self._lock:
+            group = self._groups[node]
+            group.separate += 1
+            group.time_separate = group.time_separate.plus(samples, seconds)
+            group.reasons[reason, detail] += 1
+            total = self._seconds + (seconds or 0.0)
+            costly = group.time_separate.seconds > NOTICED_S and group.cost > COSTLY * total
+            if not costly or group.warned:
+                return
+            group.warned = True
+        _warn(group, group.cost / total)
+
+    def groups(self) -> list[GroupReport]:
+        """The reports as they are now, in the order of the graph."""
+        with self._lock:
+            return [replace(it, reasons=it.reasons.copy()) for it in self._groups.values()]
+
+
+def _warn(group: GroupReport, share: float) -> None:
+    text = (
+        f"{group.title} runs member by member in {group.separate} of {group.batches} batches, "
+        f"at an estimated cost of {share:.0%} of the time: {group.whys()[0]} (explain() tells more)"
+    )
+    where = group.location
+    if where is None:
+        warnings.warn(text, stacklevel=2)
+    else:
+        warnings.warn_explicit(text, UserWarning, where.code.co_filename, where.line)
+
+
+class FusionExplanation(Sequence[GroupReport]):
+    """The groups of one or several programs. Prints as text, and as a table in a notebook."""
+
+    def __init__(self, title: str, groups: Iterable[GroupReport]) -> None:
+        self.title = title
+        self._groups = tuple(groups)
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def __getitem__(self, number):  # type: ignore[no-untyped-def]
+        return self._groups[number]
+
+    def __iter__(self) -> Iterator[GroupReport]:
+        return iter(self._groups)
+
+    def __str__(self) -> str:
+        count = len(self)
+        head = f"{self.title}: {count or 'no'} fused group{'' if count == 1 else 's'}"
+        texts = (f"{number}. {group}" for number, group in enumerate(self, start=1))
+        return "\n".join([head, *(text.replace("\n", "\n   ") for text in texts)])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        cell = "<td style='text-align:left;vertical-align:top'>"
+        rows = "".join(
+            f"<tr>{cell}{escape(group.title)}</td>{cell}{group.fused} of {group.batches}</td>"
+            f"{cell}{escape(', '.join(group.times()))}</td>"
+            f"{cell}{'<br>'.join(map(escape, group.whys()))}</td>"
+            f"{cell}<code>{escape(str(group.location or 'no line known'))}</code></td></tr>"
+            for group in self
+        )
+        names = ("group", "runs fused", "per batch", "why not", "line")
+        heads = "".join(f"<th style='text-align:left'>{name}</th>" for name in names)
+        table = f"<table><tr>{heads}</tr>{rows}</table>" if rows else ""
+        return f"<p>{escape(str(self).partition(chr(10))[0])}</p>{table}"

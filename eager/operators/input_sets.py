@@ -1,0 +1,57 @@
+"""Input sets: inputs that are lists, `a, b = slice([a, b], anchor, shape)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradiva.eager.random.default_generator import get_default_rng
+from gradiva.eager.random.generator import RNG
+from gradiva.eager.random.repeated import RepeatedRNG
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.values.value import Value
+
+__all__ = ["call_sets", "has_sets"]
+
+
+def has_sets(inputs: tuple[Any, ...]) -> bool:
+    """Whether an input of a call is a list of batches, tensors or symbols."""
+    return any(map(_is_set, inputs))
+
+
+def _is_set(value: Any) -> bool:
+    return type(value) is list and bool(value) and all(isinstance(item, Value) for item in value)
+
+
+def call_sets(
+    call: Callable[[tuple[Any, ...], dict[str, Any]], Any],
+    inputs: tuple[Any, ...],
+    keywords: dict[str, Any],
+    random: bool,
+) -> Any:
+    """Call an operator once for each place in the lists among its inputs; the others are shared.
+
+    Returns a list of the results; of several outputs, a list for each. Lists of one element give
+    what that element gives. A random operator draws the same values each time, so that what belongs
+    together stays together. Raises OperatorValueError for lists of different lengths.
+    """
+    lengths = [len(value) for value in inputs if _is_set(value)]
+    if len(set(lengths)) > 1:
+        raise OperatorValueError(
+            "inputs that are lists have one length",
+            expected=str(lengths[0]),
+            got=", ".join(map(str, lengths)),
+        )
+    if random:
+        rng = keywords.get("rng")
+        if rng is None or isinstance(rng, RNG):
+            keywords = {**keywords, "rng": RepeatedRNG(rng or get_default_rng(), rng is None)}
+    made = [
+        call(tuple(value[place] if _is_set(value) else value for value in inputs), keywords)
+        for place in range(lengths[0])
+    ]
+    if len(made) == 1:
+        return made[0]
+    if isinstance(made[0], tuple):
+        return [list(outputs) for outputs in zip(*made, strict=True)]
+    return made

@@ -1,0 +1,81 @@
+"""Write the README's table of operators: `python -m tests.gradiva.make_readme`.
+
+A field has the operators that the files of some folders declare; a few names that no declaration
+has stand here. `test_public_names` checks that the table is up to date.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .make_names import declared
+
+README = Path(__file__).parents[2] / "README.md"
+HEAD = "| field | operators |\n|---|---|\n"
+FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
+    "data": (
+        ("readers", "io", "python_function"),
+        "`external_source`, `numba_function`, `types.Constant`; as objects `readers.File`, "
+        "`ExternalSource`",
+    ),
+    "decoding": (
+        ("decoders", "decoders.image"),
+        "`imread`; JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000",
+    ),
+    "windows and sizes": (("image.resize", "image.crop", "image.masking", "image.paste"), ""),
+    "warps": (("image.warp", "transforms"), ""),
+    "color and intensity": (("image.color", "image.normalize", "image.debayer"), ""),
+    "filters and noise": (("image.filter", "noise", "image.jpeg"), ""),
+    "arrays": (
+        ("arrays", "arrays.fill", "arrays.shape", "indexing", "reductions"),
+        "`+ - * / // % ** & \\| ^ << >>`, comparisons, `math.*`, subscripts (`tensor[...]`, "
+        "`batch.slice[...]`)",
+    ),
+    "random values": (("random",), ""),
+    "boxes and masks": (("boxes", "segmentation"), ""),
+    "automatic augmentation": (
+        (),
+        "`auto_aug.auto_augment`, `auto_aug.rand_augment`, `auto_aug.trivial_augment`, and your "
+        "own with `auto_aug.core`",
+    ),
+    "your own operators": (
+        (),
+        "`gradiva.extension`: declared as gradiva's own are, and checked by the same tests",
+    ),
+}
+"""By title: folders of `ops`, and what else belongs there."""
+
+
+def by_folder() -> dict[str, list[str]]:
+    """The names of public operators, by the folder of `ops` that declares them."""
+    found: dict[str, list[str]] = {}
+    for package, operators in declared().items():
+        for name, module in operators.items():
+            folder = module.removeprefix("gradiva.ops.").rpartition(".")[0]
+            found.setdefault(folder, []).append(f"{package}.{name}" if package else name)
+    return found
+
+
+def table() -> str:
+    """The table, in Markdown."""
+    folders = by_folder()
+    lines = []
+    for title, (names, more) in FIELDS.items():
+        operators = sorted(one for name in names for one in folders.get(name, ()))
+        listed = ", ".join(f"`{name}`" for name in operators)
+        lines.append(f"| {title} | {'; '.join(filter(None, (listed, more)))} |\n")
+    return HEAD + "".join(lines)
+
+
+def written(text: str) -> str:
+    """The README with the table in place of the one that is there."""
+    before, _, rest = text.partition(HEAD)
+    return before + table() + "\n" + rest.partition("\n\n")[2]
+
+
+def main() -> None:
+    README.write_text(written(README.read_text("utf-8")), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
