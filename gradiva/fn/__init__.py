@@ -31,6 +31,7 @@ coin_flip = _old_names.old("coin_flip", random.coin_flip)
 fast_resize_crop_mirror = _old_names.old(
     "fast_resize_crop_mirror", _old_names.fast_resize_crop_mirror
 )
+coco_reader = _old_names.old("coco_reader", readers.coco)
 file_reader = _old_names.old("file_reader", readers.file)
 image_decoder = _old_names.old("image_decoder", decoders.image)
 image_decoder_crop = _old_names.old("image_decoder_crop", decoders.image_crop)

@@ -40,7 +40,6 @@ AWAITED = {
     "audio_decoder": "decoders.audio",
     "caffe2_reader": "readers.caffe2",
     "caffe_reader": "readers.caffe",
-    "coco_reader": "readers.coco",
     "experimental.audio_resample": "audio_resample",
     "experimental.decoders.video": "decoders.video",
     "experimental.inflate": "decoders.inflate",
@@ -65,7 +64,7 @@ _VIDEO = {
 }
 _GPU_ONLY = {"decoders.inflate", "optical_flow"}
 _READERS = {
-    "experimental.readers.fits", "readers.caffe", "readers.caffe2", "readers.coco",
+    "experimental.readers.fits", "readers.caffe", "readers.caffe2",
     "readers.nemo_asr", "readers.sequence",
 }  # fmt: skip
 LATER = {

@@ -1,6 +1,7 @@
 """Readers in pipeline mode."""
 
 from gradiva.fn._old_names import absent
+from gradiva.ops.readers.coco.coco import coco
 from gradiva.ops.readers.file import file
 from gradiva.ops.readers.mxnet import mxnet
 from gradiva.ops.readers.numpy import numpy
@@ -9,4 +10,4 @@ from gradiva.ops.readers.webdataset.webdataset import webdataset
 
 __getattr__ = absent("readers")
 
-__all__ = ["file", "mxnet", "numpy", "tfrecord", "webdataset"]
+__all__ = ["coco", "file", "mxnet", "numpy", "tfrecord", "webdataset"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import struct
 import tarfile
 from collections.abc import Callable
@@ -167,7 +168,7 @@ class Format(NamedTuple):
     """write: makes a data set in a folder, and returns the arguments; reader: of dynamic mode;
     function: of pipelines; indexed: the argument that may be left out, for a scan; files: those
     with samples; theirs: of the arguments, what both libraries take, the reference alone, and ours
-    alone."""
+    alone; checked: it is seen that a file was cut, for its size was known."""
 
     write: Callable[[Path, int], dict[str, Any]]
     reader: Callable[..., Any]
@@ -177,6 +178,7 @@ class Format(NamedTuple):
     theirs: Callable[[dict[str, Any]], tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = (
         lambda data: (data, {}, {})
     )
+    checked: bool = True
 
 
 def numpy(folder: Path, size: int) -> dict[str, Any]:
@@ -229,7 +231,53 @@ def webdataset(folder: Path, size: int) -> dict[str, Any]:
     }
 
 
+def coco(folder: Path, size: int) -> dict[str, Any]:
+    """Images and a JSON file; objects, polygons and runs differ in number."""
+    for path in folder.glob("*.jpg"):
+        path.unlink()
+    images: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
+    for number in range(size):
+        path = folder / f"data{number}.jpg"
+        path.write_bytes(payload(number))
+        height, width = 11 + number % 3, 12 + number % 5
+        images.append({"id": number, "file_name": str(path), "height": height, "width": width})
+        for place in range(number % 4):
+            left = 1 + 3 * place
+            outline = [
+                [left, 2, left + 2.3, 2.1, left + 1.5, 9.7],
+                [left, 9, left + 2, 9, left, 11],
+            ]
+            runs = {
+                "size": [height, width],
+                "counts": [height * left, 5, height * (width - left) - 5],
+            }
+            objects.append(
+                {
+                    "id": len(objects),
+                    "image_id": number,
+                    "category_id": 5 - place,
+                    "bbox": [left + 0.1, 2.3, 2.7 * place + 1, 7.9],
+                    "iscrowd": int(place == 2),
+                    "segmentation": runs if place == 2 else outline,
+                }
+            )
+    data = {
+        "images": images[::-1],
+        "categories": [{"id": key, "name": str(key)} for key in (3, 5, 4, 9)],
+        "annotations": objects,
+    }
+    (folder / "annotations.json").write_text(json.dumps(data))
+    return {
+        "file_root": str(folder),
+        "annotations_file": str(folder / "annotations.json"),
+        "image_ids": True,
+        "polygon_masks": True,
+    }
+
+
 FORMATS = {
+    "coco": Format(coco, gradiva.readers.COCO, fn.readers.coco, None, "*.jpg", checked=False),
     "mxnet": Format(mxnet, gradiva.readers.MXNet, fn.readers.mxnet, "index_path", "*.rec"),
     "numpy": Format(numpy, gradiva.readers.Numpy, fn.readers.numpy, None, "*.npy", numpy_of_theirs),
     "tfrecord": Format(
