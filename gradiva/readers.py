@@ -5,12 +5,14 @@ from typing import NoReturn as _NoReturn
 from gradiva.ops.class_names import waiting as _waiting
 from gradiva.ops.readers.coco.coco import COCO
 from gradiva.ops.readers.file import File
+from gradiva.ops.readers.lmdb.caffe import Caffe
+from gradiva.ops.readers.lmdb.caffe2 import Caffe2
 from gradiva.ops.readers.mxnet import MXNet
 from gradiva.ops.readers.numpy import Numpy
 from gradiva.ops.readers.tfrecord.tfrecord import TFRecord
 from gradiva.ops.readers.webdataset.webdataset import Webdataset
 
-__all__ = ["COCO", "File", "MXNet", "Numpy", "TFRecord", "Webdataset"]
+__all__ = ["COCO", "Caffe", "Caffe2", "File", "MXNet", "Numpy", "TFRecord", "Webdataset"]
 
 
 def __getattr__(name: str) -> _NoReturn:

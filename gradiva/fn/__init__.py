@@ -27,6 +27,8 @@ python_function = _node_without_inputs(_python_function)  # type: ignore[assignm
 roi_random_crop = _per_sample(_roi_random_crop)  # type: ignore[assignment]
 
 # Names of old scripts.
+caffe2_reader = _old_names.old("caffe2_reader", readers.caffe2)
+caffe_reader = _old_names.old("caffe_reader", readers.caffe)
 coin_flip = _old_names.old("coin_flip", random.coin_flip)
 fast_resize_crop_mirror = _old_names.old(
     "fast_resize_crop_mirror", _old_names.fast_resize_crop_mirror

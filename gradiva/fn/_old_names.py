@@ -38,8 +38,6 @@ _REPLACED = {
 
 AWAITED = {
     "audio_decoder": "decoders.audio",
-    "caffe2_reader": "readers.caffe2",
-    "caffe_reader": "readers.caffe",
     "experimental.audio_resample": "audio_resample",
     "experimental.decoders.video": "decoders.video",
     "experimental.inflate": "decoders.inflate",
@@ -64,7 +62,7 @@ _VIDEO = {
 }
 _GPU_ONLY = {"decoders.inflate", "optical_flow"}
 _READERS = {
-    "experimental.readers.fits", "readers.caffe", "readers.caffe2",
+    "experimental.readers.fits",
     "readers.nemo_asr", "readers.sequence",
 }  # fmt: skip
 LATER = {

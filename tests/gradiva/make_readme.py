@@ -17,6 +17,7 @@ FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
         (
             "readers",
             "readers.coco",
+            "readers.lmdb",
             "readers.tfrecord",
             "readers.webdataset",
             "io",

@@ -276,7 +276,109 @@ def coco(folder: Path, size: int) -> dict[str, Any]:
     }
 
 
+def write_lmdb(
+    path: Path, records: list[tuple[bytes, bytes]], page_size: int = 4096, name: str = "data.mdb"
+) -> str:
+    """A database in a folder: pages of records, and branches above them."""
+    pages = [b"", b""]
+
+    def node(key: bytes, head: tuple[int, int, int], value: bytes = b"") -> bytes:
+        made = struct.pack("<4H", *head, len(key)) + key + value
+        return made + bytes(len(made) % 2)
+
+    def add(kind: int, nodes: list[bytes]) -> int:
+        number, places, body = len(pages), b"", b""
+        for one in nodes:
+            body = one + body
+            places += struct.pack("<H", page_size - len(body))
+        lower = 16 + len(places)
+        head = struct.pack("<Q4H", number, 0, kind, lower, page_size - len(body))
+        pages.append(head + places + bytes(page_size - lower - len(body)) + body)
+        return number
+
+    def layer(kind: int, nodes: list[tuple[bytes, bytes]]) -> list[tuple[bytes, int]]:
+        """Keys and numbers of the pages of these nodes."""
+        parts: list[list[tuple[bytes, bytes]]] = [[]]
+        for one in nodes:
+            if sum(len(made) + 2 for _, made in [*parts[-1], one]) > page_size - 16:
+                parts.append([])
+            parts[-1].append(one)
+        return [(part[0][0], add(kind, [made for _, made in part])) for part in parts]
+
+    leaves = []
+    for key, value in sorted(records):
+        flags, kept = 0, value
+        if len(value) > page_size // 4:
+            flags, kept = 1, struct.pack("<Q", len(pages))
+            count = -(-(16 + len(value)) // page_size)
+            head = struct.pack("<QHHI", len(pages), 0, 4, count)
+            content = (head + value).ljust(count * page_size, b"\0")
+            pages += [content, *[b""] * (count - 1)]
+        head_of = (len(value) & 0xFFFF, len(value) >> 16, flags)
+        leaves.append((key, node(key, head_of, kept)))
+    level, depth = layer(2, leaves) if leaves else [(b"", (1 << 64) - 1)], 1
+    while len(level) > 1:
+        heads = [(page & 0xFFFF, page >> 16 & 0xFFFF, page >> 32) for _, page in level]
+        keys = [b"", *(key for key, _ in level[1:])]
+        above = zip((key for key, _ in level), map(node, keys, heads), strict=True)
+        level, depth = layer(1, [*above]), depth + 1
+    for number in range(2):
+        free = struct.pack("<IHH5Q", page_size, 8, 0, 0, 0, 0, 0, (1 << 64) - 1)
+        tree = struct.pack("<IHH5Q", 0, 0, depth, 0, 0, 0, len(records), level[0][1])
+        meta = struct.pack("<II2Q", 0xBEEFC0DE, 1, 0, 1 << 30) + free + tree
+        meta += struct.pack("<QQ", len(pages) - 1, number)
+        pages[number] = (struct.pack("<QHHHH", number, 0, 8, 0, 0) + meta).ljust(page_size, b"\0")
+    path.mkdir(exist_ok=True)
+    (path / name).write_bytes(b"".join(pages))
+    return str(path)
+
+
+def datum(image: bytes, label: int | None, *extents: int, encoded: int | None = None) -> bytes:
+    sizes = zip((1, 2, 3), extents, strict=False)
+    made = message(*sizes, (4, image)) + (b"" if label is None else message((5, label)))
+    return made + (b"" if encoded is None else message((7, encoded)))
+
+
+def caffe(folder: Path, size: int) -> dict[str, Any]:
+    records = [(b"%08d" % n, datum(payload(n) * (1 + n % 5 * 40), n)) for n in range(size)]
+    return {"path": write_lmdb(folder / "data", records) + "/data.mdb"}
+
+
+def tensor(kind: int, values: Any, dims: list[int] | None = None) -> bytes:
+    """A TensorProto: 1 float, 2 int32, 3 byte, 4 string, 10 int64."""
+    made = b"".join(message((1, one)) for one in ([len(values)] if dims is None else dims))
+    made += message((2, kind))
+    if kind == 1:
+        return made + message((3, struct.pack(f"<{len(values)}f", *values)))
+    if kind in (3, 4):
+        return made + message(({3: 5, 4: 6}[kind], values))
+    return made + message(({2: 4, 10: 10}[kind], b"".join(map(varint, values))))
+
+
+def tensors(*parts: bytes) -> bytes:
+    return message(*((1, part) for part in parts))
+
+
+def caffe2(folder: Path, size: int) -> dict[str, Any]:
+    records = [
+        (
+            b"%08d" % number,
+            tensors(
+                tensor(4, payload(number)),
+                tensor(2, [number]),
+                tensor(1, [number / 4, 2.5]),
+                tensor(2, [1, 2, number, 4]),
+            ),
+        )
+        for number in range(size)
+    ]
+    path = write_lmdb(folder / "data", records) + "/data.mdb"
+    return {"path": path, "additional_inputs": 1, "bbox": True}
+
+
 FORMATS = {
+    "caffe": Format(caffe, gradiva.readers.Caffe, fn.readers.caffe, files="*/*.mdb"),
+    "caffe2": Format(caffe2, gradiva.readers.Caffe2, fn.readers.caffe2, files="*/*.mdb"),
     "coco": Format(coco, gradiva.readers.COCO, fn.readers.coco, None, "*.jpg", checked=False),
     "mxnet": Format(mxnet, gradiva.readers.MXNet, fn.readers.mxnet, "index_path", "*.rec"),
     "numpy": Format(numpy, gradiva.readers.Numpy, fn.readers.numpy, None, "*.npy", numpy_of_theirs),
