@@ -344,6 +344,11 @@ def caffe(folder: Path, size: int) -> dict[str, Any]:
     return {"path": write_lmdb(folder / "data", records) + "/data.mdb"}
 
 
+def in_folders(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """The reference takes folders only."""
+    return {**data, "path": str(Path(data["path"]).parent)}, {}, {}
+
+
 def tensor(kind: int, values: Any, dims: list[int] | None = None) -> bytes:
     """A TensorProto: 1 float, 2 int32, 3 byte, 4 string, 10 int64."""
     made = b"".join(message((1, one)) for one in ([len(values)] if dims is None else dims))
@@ -377,8 +382,10 @@ def caffe2(folder: Path, size: int) -> dict[str, Any]:
 
 
 FORMATS = {
-    "caffe": Format(caffe, gradiva.readers.Caffe, fn.readers.caffe, files="*/*.mdb"),
-    "caffe2": Format(caffe2, gradiva.readers.Caffe2, fn.readers.caffe2, files="*/*.mdb"),
+    "caffe": Format(caffe, gradiva.readers.Caffe, fn.readers.caffe, None, "*/*.mdb", in_folders),
+    "caffe2": Format(
+        caffe2, gradiva.readers.Caffe2, fn.readers.caffe2, None, "*/*.mdb", in_folders
+    ),
     "coco": Format(coco, gradiva.readers.COCO, fn.readers.coco, None, "*.jpg", checked=False),
     "mxnet": Format(mxnet, gradiva.readers.MXNet, fn.readers.mxnet, "index_path", "*.rec"),
     "numpy": Format(numpy, gradiva.readers.Numpy, fn.readers.numpy, None, "*.npy", numpy_of_theirs),
