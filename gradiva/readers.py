@@ -9,10 +9,21 @@ from gradiva.ops.readers.lmdb.caffe import Caffe
 from gradiva.ops.readers.lmdb.caffe2 import Caffe2
 from gradiva.ops.readers.mxnet import MXNet
 from gradiva.ops.readers.numpy import Numpy
+from gradiva.ops.readers.sequence import Sequence
 from gradiva.ops.readers.tfrecord.tfrecord import TFRecord
 from gradiva.ops.readers.webdataset.webdataset import Webdataset
 
-__all__ = ["COCO", "Caffe", "Caffe2", "File", "MXNet", "Numpy", "TFRecord", "Webdataset"]
+__all__ = [
+    "COCO",
+    "Caffe",
+    "Caffe2",
+    "File",
+    "MXNet",
+    "Numpy",
+    "Sequence",
+    "TFRecord",
+    "Webdataset",
+]
 
 
 def __getattr__(name: str) -> _NoReturn:

@@ -42,7 +42,6 @@ AWAITED = {
     "experimental.decoders.video": "decoders.video",
     "experimental.inflate": "decoders.inflate",
     "nemo_asr_reader": "readers.nemo_asr",
-    "sequence_reader": "readers.sequence",
     "tfrecord_reader": "readers.tfrecord",
     "video_reader": "readers.video",
     "video_reader_resize": "readers.video_resize",
@@ -63,7 +62,7 @@ _VIDEO = {
 _GPU_ONLY = {"decoders.inflate", "optical_flow"}
 _READERS = {
     "experimental.readers.fits",
-    "readers.nemo_asr", "readers.sequence",
+    "readers.nemo_asr",
 }  # fmt: skip
 LATER = {
     **dict.fromkeys(_AUDIO, "audio"),

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeAlias, TypedDict
 
 from gradiva.eager import extension as op
+from gradiva.eager.operators.argument_types import ArgumentType
 
-__all__ = ["ReaderArguments", "ReaderOptions"]
+__all__ = ["DTypes", "ReaderArguments", "ReaderOptions", "dtypes_of"]
+
+
+def dtypes_of(value: Any) -> tuple[op.DType, ...]:
+    """Element types, from one or several. Raises what `DType.of` does."""
+    several = value if isinstance(value, list | tuple) else (value,)
+    return tuple(op.DType.of(one) for one in several)
+
+
+DTypes: TypeAlias = Annotated[
+    op.DTypeLike | Sequence[op.DTypeLike],
+    ArgumentType("DTypes", "an element type or several", dtypes_of),
+]
 
 
 @op.argument_group(

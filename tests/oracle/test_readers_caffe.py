@@ -47,7 +47,8 @@ def test_records(kind: str, tmp_path: Path) -> None:
     path = write_lmdb(tmp_path / "data", [(b"%d" % n, one) for n, one in enumerate(records)])
     function = getattr(fn.readers, name)
     expected = run(lambda: values(function(path=path, **arguments)), len(records))
-    reader = {"caffe": readers.Caffe, "caffe2": readers.Caffe2}[name](path=path, **arguments)
+    kinds: dict[str, Any] = {"caffe": readers.Caffe, "caffe2": readers.Caffe2}
+    reader = kinds[name](path=path, **arguments)
     found = values(next(reader.next_epoch(batch_size=len(records))))
     assert len(found) == len(expected)
     for ours, theirs in zip(found, expected, strict=True):

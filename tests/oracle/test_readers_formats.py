@@ -68,4 +68,8 @@ def test_shards(name: str, size: int, tmp_path: Path) -> None:
                 count = -(-size // (BATCH * shards)) * 2 + 1
                 expected = batches(dali, of_theirs(name), {**arguments, **data[1]}, count)
                 found = batches(gradiva, kind.function, {**arguments, **data[2]}, count)
+                if not kind.named:
+                    for sample in (one for batch in found for one in batch):
+                        assert sample[0]
+                        sample[0] = ""
                 assert found == expected, (shards, pad, stick)

@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.operators.argument_types import ArgumentType
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
 from gradiva.ops.readers.containers import Containers, Places, refuse_empty
-from gradiva.ops.readers.reader_arguments import ReaderArguments, ReaderOptions
+from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions, dtypes_of
 from gradiva.ops.readers.table import Failures, Records, Table
 from gradiva.ops.readers.table_source import opens_table
 
 from .archive import Component, indexed, scanned
 
 __all__ = ["Webdataset", "webdataset"]
-
-
-def _dtypes(value: Any) -> tuple[op.DType, ...]:
-    several = value if isinstance(value, list | tuple) else (value,)
-    return tuple(op.DType.of(one) for one in several)
-
-
-DTypes: TypeAlias = Annotated[
-    op.DTypeLike | Sequence[op.DTypeLike],
-    ArgumentType("DTypes", "an element type or several", _dtypes),
-]
 
 
 @source_operator("readers.webdataset", schema="readers__Webdataset")
@@ -76,7 +63,7 @@ def _types(ext: Any, dtypes: Any) -> tuple[op.DType, ...]:
     count = 1 if isinstance(ext, str) else len(ext)
     if not count:
         raise op.OperatorValueError(argument="ext", expected="at least one", got="none")
-    given = (op.uint8,) * count if dtypes is None else _dtypes(dtypes)
+    given = (op.uint8,) * count if dtypes is None else dtypes_of(dtypes)
     if len(given) != count:
         raise op.OperatorValueError(
             argument="dtypes", expected=f"one for each extension, {count}", got=str(len(given))

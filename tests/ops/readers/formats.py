@@ -168,7 +168,8 @@ class Format(NamedTuple):
     """write: makes a data set in a folder, and returns the arguments; reader: of dynamic mode;
     function: of pipelines; indexed: the argument that may be left out, for a scan; files: those
     with samples; theirs: of the arguments, what both libraries take, the reference alone, and ours
-    alone; checked: it is seen that a file was cut, for its size was known."""
+    alone; checked: it is seen that a file was cut, for its size was known; named: the reference
+    tells where a sample comes from."""
 
     write: Callable[[Path, int], dict[str, Any]]
     reader: Callable[..., Any]
@@ -179,6 +180,7 @@ class Format(NamedTuple):
         lambda data: (data, {}, {})
     )
     checked: bool = True
+    named: bool = True
 
 
 def numpy(folder: Path, size: int) -> dict[str, Any]:
@@ -381,7 +383,29 @@ def caffe2(folder: Path, size: int) -> dict[str, Any]:
     return {"path": path, "additional_inputs": 1, "bbox": True}
 
 
+def sequence(folder: Path, size: int) -> dict[str, Any]:
+    """Frames as PNM files without compression, in two folders; `size` sequences of two frames."""
+    for path in folder.glob("*/*.ppm"):
+        path.unlink()
+    for stream, frames in (("a", min(size, 3) + 1), ("b", size - 2)):
+        (folder / stream).mkdir(exist_ok=True)
+        for number in range(frames):
+            pixels = bytes(range(number, number + 3 * 4 * 5 - 1)) + stream.encode()
+            path = folder / stream / f"data{number:02}.ppm"
+            path.write_bytes(b"P6 4 5 255\n" + pixels)
+    return {"file_root": str(folder), "sequence_length": 2}
+
+
 FORMATS = {
+    "sequence": Format(
+        sequence,
+        gradiva.readers.Sequence,
+        fn.readers.sequence,
+        None,
+        "*/*.ppm",
+        checked=False,
+        named=False,
+    ),
     "caffe": Format(caffe, gradiva.readers.Caffe, fn.readers.caffe, None, "*/*.mdb", in_folders),
     "caffe2": Format(
         caffe2, gradiva.readers.Caffe2, fn.readers.caffe2, None, "*/*.mdb", in_folders
