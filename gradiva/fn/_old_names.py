@@ -42,7 +42,6 @@ AWAITED = {
     "experimental.decoders.video": "decoders.video",
     "experimental.inflate": "decoders.inflate",
     "nemo_asr_reader": "readers.nemo_asr",
-    "tfrecord_reader": "readers.tfrecord",
     "video_reader": "readers.video",
     "video_reader_resize": "readers.video_resize",
 }
@@ -60,10 +59,7 @@ _VIDEO = {
     "readers.video_resize",
 }
 _GPU_ONLY = {"decoders.inflate", "optical_flow"}
-_READERS = {
-    "experimental.readers.fits",
-    "readers.nemo_asr",
-}  # fmt: skip
+_READERS = {"readers.nemo_asr"}
 LATER = {
     **dict.fromkeys(_AUDIO, "audio"),
     **dict.fromkeys(_VIDEO, "video"),

@@ -169,7 +169,7 @@ class Format(NamedTuple):
     function: of pipelines; indexed: the argument that may be left out, for a scan; files: those
     with samples; theirs: of the arguments, what both libraries take, the reference alone, and ours
     alone; checked: it is seen that a file was cut, for its size was known; named: the reference
-    tells where a sample comes from."""
+    tells where a sample comes from; runs: it does so without a GPU."""
 
     write: Callable[[Path, int], dict[str, Any]]
     reader: Callable[..., Any]
@@ -181,6 +181,7 @@ class Format(NamedTuple):
     )
     checked: bool = True
     named: bool = True
+    runs: bool = True
 
 
 def numpy(folder: Path, size: int) -> dict[str, Any]:
@@ -396,7 +397,47 @@ def sequence(folder: Path, size: int) -> dict[str, Any]:
     return {"file_root": str(folder), "sequence_length": 2}
 
 
+def unit(array: Any, number: int = 2, kind: str = "IMAGE", **cards: Any) -> bytes:
+    """An HDU with an image; without an array, the first one, which has none."""
+    stored = None if array is None else np.asarray(array)
+    bits = {"u1": 8, "i2": 16, "i4": 32, "i8": 64, "f4": -32, "f8": -64}
+    values: dict[str, Any] = {"SIMPLE": "T"} if number == 1 else {"XTENSION": f"'{kind:8}'"}
+    values["BITPIX"] = 8 if stored is None else bits[stored.dtype.str[1:]]
+    values["NAXIS"] = 0 if stored is None else stored.ndim
+    for axis in range(values["NAXIS"]):
+        assert stored is not None
+        values[f"NAXIS{axis + 1}"] = stored.shape[::-1][axis]
+    values |= {} if number == 1 else {"PCOUNT": 0, "GCOUNT": 1}
+    head = "".join(
+        f"{key:8}= {value!s:>20} / text".ljust(80) for key, value in (values | cards).items()
+    )
+    data = b"" if stored is None else stored.astype(stored.dtype.newbyteorder(">")).tobytes()
+    blocks = [f"{head}{'END':80}".encode(), data]
+    return b"".join(
+        one + (b" " if one is blocks[0] else b"\0") * (-len(one) % 2880) for one in blocks
+    )
+
+
+def fits(folder: Path, size: int) -> dict[str, Any]:
+    for path in folder.glob("*.fits"):
+        path.unlink()
+    for number in range(size):
+        image = np.arange(number, number + 6 + number % 3 * 2, dtype=np.int16).reshape(2, -1)
+        whole = np.full(3, number, np.float32)
+        content = unit(None, 1) + unit(image) + unit(whole)
+        (folder / f"data{number:02}.fits").write_bytes(content[:-2868])  # without the filling
+    return {"file_root": str(folder), "hdu_indices": [2, 3]}
+
+
 FORMATS = {
+    "fits": Format(
+        fits,
+        gradiva.experimental.readers.Fits,
+        fn.experimental.readers.fits,
+        None,
+        "*.fits",
+        runs=False,
+    ),
     "sequence": Format(
         sequence,
         gradiva.readers.Sequence,
