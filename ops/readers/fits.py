@@ -15,7 +15,7 @@ from gradiva.eager.types.arrays import Array
 
 from .containers import FileFacts, read_fully
 from .contents import not_of_the_file, prefetch_files
-from .fits_header import Unit, units_of
+from .fits_header import HeaderUnit, units_of
 from .listing import digest_of, list_arrays
 from .reader_arguments import DTypes, ReaderArguments, ReaderOptions, dtypes_of
 from .table import Failures, Records, Table
@@ -79,7 +79,7 @@ class _Opened(NamedTuple):
     """A file, and the units that are wanted of it."""
 
     handle: int
-    units: list[Unit]
+    units: list[HeaderUnit]
 
 
 class FitsTable(Table):
@@ -180,7 +180,7 @@ class FitsTable(Table):
         prefetch_files(self.names(indices))
 
 
-def _load(handle: int, unit: Unit, target: Array) -> None:
+def _load(handle: int, unit: HeaderUnit, target: Array) -> None:
     """Read an image into the target, which lies in one piece. Raises OSError."""
     bits = target.reshape(-1).view(f"u{unit.stored.itemsize}")
     read_fully(handle, unit.begin, bits.view(np.uint8))

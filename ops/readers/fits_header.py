@@ -14,7 +14,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-__all__ = ["Unit", "units_of"]
+__all__ = ["HeaderUnit", "units_of"]
 
 _BLOCK, _CARD = 2880, 80
 _MOST_BLOCKS = 1 << 12
@@ -24,9 +24,9 @@ _SHIFTED = {(8, -128): "i1", (16, 1 << 15): "u2", (32, 1 << 31): "u4", (64, 1 <<
 """Types that are stored as others: by BITPIX and BZERO, with BSCALE 1."""
 
 
-class Unit(NamedTuple):
-    """An HDU. stored: the type of its values in the file; flip: the bit that differs there from
-    those of `dtype`, 0 for none; problem: why it is no image that can be read, "" if it is one."""
+class HeaderUnit(NamedTuple):
+    """An HDU. stored: the type of its values in the file; dtype: of what they mean; problem: why it
+    is no image that can be read, "" if it is one."""
 
     begin: int
     shape: tuple[int, ...]
@@ -40,9 +40,9 @@ class Unit(NamedTuple):
         return math.prod(self.shape) * self.stored.itemsize
 
 
-def units_of(handle: int, size: int, last: int) -> list[Unit]:
+def units_of(handle: int, size: int, last: int) -> list[HeaderUnit]:
     """The units of a file, up to number `last`, counted from 1. Raises SampleDataError."""
-    found: list[Unit] = []
+    found: list[HeaderUnit] = []
     place = 0
     while place < size and len(found) < last:
         cards, begin = _cards(handle, place, size, len(found) + 1)
@@ -96,7 +96,7 @@ def _number(cards: dict[str, str], name: str, number: int, default: float) -> fl
         raise _damaged(f"{name} of unit {number} is {value!r} and no number") from None
 
 
-def _unit(cards: dict[str, str], begin: int, number: int) -> tuple[Unit, int]:
+def _unit(cards: dict[str, str], begin: int, number: int) -> tuple[HeaderUnit, int]:
     """A unit, and how many bytes of data it has."""
     bits = _integer(cards, "BITPIX", number)
     axes = _integer(cards, "NAXIS", number)
@@ -128,4 +128,4 @@ def _unit(cards: dict[str, str], begin: int, number: int) -> tuple[Unit, int]:
     zero = _number(cards, "BZERO", number, 0.0)
     if _number(cards, "BSCALE", number, 1.0) == 1 and (bits, zero) in _SHIFTED:
         dtype = np.dtype(_SHIFTED[bits, int(zero)])
-    return Unit(begin, shape, stored, dtype, problem), data
+    return HeaderUnit(begin, shape, stored, dtype, problem), data

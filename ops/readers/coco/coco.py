@@ -57,7 +57,7 @@ def coco(
         annotations_file: the annotations: a JSON file with the lists `images`, `categories` and
             `annotations`.
         preprocessed_annotations: a folder with annotations as `save_preprocessed_annotations`
-            writes them, in its place. How boxes and masks are given was settled then.
+            writes them, in its place. How boxes and masks are given was chosen then.
         images: names of the images to read, in this order; all, by their ids, if none are given.
         size_threshold: leave out objects whose box is narrower or lower, in pixels.
         skip_empty: leave out images without objects.
@@ -252,7 +252,7 @@ def _refuse(given: dict[str, Any]) -> None:
     for name, default in plain.items():
         if given[name] != default:
             raise op.OperatorValueError(
-                f"`{name}` and `preprocessed_annotations` exclude each other: it was settled when "
+                f"`{name}` and `preprocessed_annotations` exclude each other: it was chosen when "
                 "these were written"
             )
 
