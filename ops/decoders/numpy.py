@@ -11,7 +11,8 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
 from gradiva.ops.arrays.copy import copy_pieces
-from gradiva.ops.readers.npy_header import Header, read_header
+
+from .npy_header import Header, read_header
 
 
 @op.operator("decoders.numpy", schema="decoders__Numpy")

@@ -11,13 +11,13 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
+from gradiva.ops.decoders.npy_header import Header, read_header
 from gradiva.ops.image.crop.crop_window import POLICIES, apply_policy
 from gradiva.ops.indexing.slice_region import check_region, region_along, wrapped_axes
 
 from .containers import FileFacts, read_fully
 from .contents import not_of_the_file, prefetch_files
 from .listing import digest_of, list_arrays
-from .npy_header import Header, read_header
 from .reader_arguments import ReaderArguments, ReaderOptions
 from .table import Failures, Records, Table
 from .table_source import opens_table

@@ -15,9 +15,9 @@ from gradiva.eager.operators.interpreter import current_interpreter, eager_inter
 from gradiva.eager.operators.signature import extended
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import annotate_error
-from gradiva.ops.readers.contents import read_files
+from gradiva.ops.decoders.image.image import image
 
-from .image import image
+from .contents import read_files
 
 
 def imread(
