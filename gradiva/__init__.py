@@ -98,9 +98,9 @@ from gradiva.eager.values.tensor import tensor as tensor
 from gradiva.fn._old_names import absent as _absent
 from gradiva.namespaces import op_classes as _op_classes  # noqa: F401
 from gradiva.operators import *  # noqa: F403
-from gradiva.ops.decoders.image.imread import imread as imread
 from gradiva.ops.external_source.external_source_object import ExternalSource as ExternalSource
 from gradiva.ops.python_function.prefetchable import prefetchable as prefetchable
+from gradiva.ops.readers.imread import imread as imread
 
 DataType = _DALIDataType
 """The types of elements and arguments, by their names and numbers."""

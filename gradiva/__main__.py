@@ -1,4 +1,5 @@
-"""The command line: `python -m gradiva demo | run | check | graph | ops | info | warmup`."""
+"""The command line: `python -m gradiva demo | run | check | graph | ops | info | warmup | rec2idx |
+tfrecord2idx | wds2idx`."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 import gradiva
-from gradiva.commands import demo, graph, listing, warmup
+from gradiva.commands import demo, graph, index_files, listing, warmup
 from gradiva.compat import check_scripts, run_script
 from gradiva.eager.cuda.cupy_runtime import count_gpus
 from gradiva.eager.cuda.requirements import missing
@@ -35,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     listing.add_arguments(commands.add_parser("ops", help="list the operators, or show one"))
     commands.add_parser("info", help="versions, threads and folders")
     commands.add_parser("warmup", help="compile the kernels ahead of time")
+    for name, (help_text, _) in index_files.COMMANDS.items():
+        index_files.add_arguments(commands.add_parser(name, help=help_text))
     whole = list(sys.argv[1:] if arguments is None else arguments)
     if whole[:1] == ["run"]:  # what follows the script belongs to the script
         return run_script.main(whole[1:])
@@ -48,6 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return graph.run(given)
         if given.command == "ops":
             return listing.run(given)
+        if given.command in index_files.COMMANDS:
+            return index_files.run(given)
         if given.command == "warmup":
             return warmup.run()
         return show_info()

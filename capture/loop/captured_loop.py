@@ -46,6 +46,7 @@ from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.step import Step as Running
 from gradiva.eager.random.step import close_step, current_step, enter_step, leave_step
 from gradiva.eager.readers.reader import make_loop
+from gradiva.eager.readers.source import arranged
 from gradiva.eager.runtime.closer import Closer, closer
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import (
@@ -160,8 +161,7 @@ class CapturedLoop(Iterator[Any]):
             self._token,
         )
         self._interpreter.enter()
-        batches = self._step.source.make_outputs()
-        return batches[0] if len(batches) == 1 else batches
+        return arranged(self._step.source.make_outputs(), self._source.names)
 
     def _raise(self, item: Item) -> NoReturn:
         """Raise what reading has raised. Nothing but the error may refer to the error: it refers to

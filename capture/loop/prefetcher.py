@@ -32,6 +32,8 @@ class LoopSource(Protocol):
     """What the loops over this source leave for the next one."""
     ahead: ReadAhead
     """What is read ahead, by whichever loop."""
+    names: Sequence[str] | None
+    """Of the outputs, if users get them by name."""
 
     def read(self) -> tuple[Batch, ...]:
         """The next batches. Raises StopIteration at the end."""

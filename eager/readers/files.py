@@ -14,14 +14,19 @@ from gradiva.eager.jit.c_calls import addresses, call_c
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.jit.later import Later
 from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
+from gradiva.eager.support.errors import (
+    GradivaError,
+    OperatorRuntimeError,
+    SampleDataError,
+    without_frames,
+)
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import uint8
 from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 
-__all__ = ["Pace", "read_files"]
+__all__ = ["Pace", "not_of_the_file", "prefetch_files", "read_files", "without_bytes"]
 
 _MOST = 1 << 40
 """Larger is no file but a folder, for one whose end is asked for."""
@@ -57,7 +62,7 @@ class Pace:
 
 def read_files(
     paths: list[str],
-    where: Provenance,
+    where: Provenance | None,
     pool: WorkerPool,
     failures: dict[int, GradivaError] | None = None,
     pace: Pace | None = None,
@@ -99,7 +104,7 @@ def read_files(
     finally:
         for handle in handles[handles >= 0].tolist():
             os.close(handle)
-    return _without_bytes(batch, list(failures)) if failures else batch
+    return without_bytes(batch, list(failures)) if failures else batch
 
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
@@ -159,7 +164,7 @@ def _read(
             call_c(calls[1], handle, 0, 0, 0)
 
 
-def _without_bytes(batch: Batch, samples: list[int]) -> Batch:
+def without_bytes(batch: Batch, samples: list[int]) -> Batch:
     """The batch, in which these samples are empty."""
     laid = batch.batch_shape
     shapes = laid.shapes.copy()
@@ -183,16 +188,19 @@ class _failing:  # noqa: N801  used like a function; a generator and what it swa
             return False
         facts: dict[str, Any] = {"sample": self._sample, "file": self._path}
         reason = f"the file cannot be read: {error.strerror or error}"
-        if error.errno in _NOT_OF_THE_FILE:
+        if not_of_the_file(error):
             raise OperatorRuntimeError(reason, **facts) from error
         if self._failures is None:
             raise SampleDataError(reason, **facts) from error
-        self._failures[self._sample] = SampleDataError(reason, **facts)
+        failed = SampleDataError(reason, **facts)
+        failed.__cause__ = without_frames(error)
+        self._failures[self._sample] = failed
         return True
 
 
-_NOT_OF_THE_FILE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-"""What the process or the machine has run out of is no fault of a file."""
+def not_of_the_file(error: OSError) -> bool:
+    """What the process or the machine has run out of is no fault of a file."""
+    return error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 def _fill(handle: int, target: np.ndarray[Any, Any]) -> None:
@@ -203,3 +211,16 @@ def _fill(handle: int, target: np.ndarray[Any, Any]) -> None:
         if count == 0:
             raise OSError(f"it shrank to {done} bytes while it was being read")
         done += count
+
+
+def prefetch_files(paths: list[str]) -> None:
+    """Ask the system to fetch files, where it can be asked."""
+    for path in paths if hasattr(os, "posix_fadvise") else ():
+        try:
+            handle = os.open(path, os.O_RDONLY)
+        except OSError:
+            continue  # the read that follows will say so
+        try:
+            os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_WILLNEED)
+        finally:
+            os.close(handle)

@@ -20,7 +20,7 @@ from gradiva.eager.support.validation import integer
 
 from .progress import watched
 from .read_ahead import ReadAhead
-from .source import Source, SourceOperator
+from .source import Source, SourceOperator, arranged
 
 __all__ = ["Epoch", "Loop", "Reader", "make_loop", "reader_class", "size_of_batches"]
 
@@ -88,9 +88,9 @@ class Epoch(Iterator[Any]):
         positions = batches[0].positions
         known = np.empty(0, np.int64) if positions is None else positions
         enter_step(self._reader._ahead, known, self._owner)
-        if self._batch_size is None:
-            return _unpack([batch.select(0) for batch in batches])
-        return _unpack(batches)
+        single = self._batch_size is None
+        values = [batch.select(0) for batch in batches] if single else batches
+        return arranged(values, self._reader._names)
 
     def close(self) -> None:
         """End the loop and its step here; the reader keeps its place."""
@@ -108,6 +108,7 @@ class _Ahead:
         self.name = reader.operator.name
         self.memory = reader._learned
         self.ahead = reader._ahead
+        self.names = reader._names
         self._reader = reader
         self._source = source
         self._batch_size = batch_size
@@ -131,10 +132,6 @@ def _read(source: Source, batch_size: int | None, pool: WorkerPool | None) -> tu
         batches = source.read_epoch(batch_size or 1, pool or default_pool())
         if batch_size is not None or len(batches[0]):
             return batches
-
-
-def _unpack(values: Any) -> Any:
-    return values[0] if len(values) == 1 else tuple(values)
 
 
 def size_of_batches(batch_size: Any, operator: str) -> int:
@@ -179,7 +176,9 @@ class Reader:
             self._ahead = ReadAhead()
             self._learned: dict[str, Any] = {}
             self._moved = False
-            self._source = self.operator.open(self.operator.attributes(arguments), seed)
+            given = self.operator.attributes(arguments)
+            self._names = self.operator.names(given)
+            self._source = self.operator.open(given, seed)
 
     @overload
     def next_epoch(

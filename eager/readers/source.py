@@ -17,7 +17,7 @@ from gradiva.eager.values.batch import Batch
 if TYPE_CHECKING:
     from gradiva.eager.workers.pool import ProcessPool
 
-__all__ = ["Source", "SourceOperator", "source_operator"]
+__all__ = ["Source", "SourceOperator", "arranged", "source_operator"]
 
 P = ParamSpec("P")
 S = TypeVar("S", bound=Callable[[dict[str, Any], int], "Source"])
@@ -91,13 +91,23 @@ class Source(ABC):
 
 
 class SourceOperator(OperatorBase, Generic[P]):
-    """An operator that stands for a source in a graph. `open` makes the state behind it."""
+    """An operator that stands for a source in a graph. `open` makes the state behind it.
+
+    output_names: from the arguments, the names of the outputs, if users get them by name.
+    """
 
     open: Callable[[dict[str, Any], int], Source]
+    output_names: Callable[[dict[str, Any]], Sequence[str] | None] | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         named: dict[str, Any] = dict(zip(self.arguments, args, strict=False))
-        return self.bind((), {**named, **kwargs})
+        given = {**named, **kwargs}
+        outputs = self.bind((), given)
+        return arranged(outputs, self.names(given)) if self.output_names else outputs
+
+    def names(self, given: dict[str, Any]) -> Sequence[str] | None:
+        """The names of the outputs of a call, if users get them by name."""
+        return None if self.output_names is None else self.output_names(self.attributes(given))
 
     def opens(self, kind: S) -> S:
         """Decorator: what makes the Source, from all arguments (converted) and a seed."""
@@ -111,6 +121,14 @@ class SourceOperator(OperatorBase, Generic[P]):
             if name in self.arguments and value is not None:
                 values[name] = self.arguments[name].static(value)
         return values
+
+
+def arranged(values: Any, names: Sequence[str] | None) -> Any:
+    """The outputs of a source as users get them: by name, one alone, or in a tuple."""
+    several = tuple(values) if isinstance(values, tuple | list) else (values,)
+    if names is not None:
+        return dict(zip(names, several, strict=True))
+    return several[0] if len(several) == 1 else several
 
 
 def source_operator(

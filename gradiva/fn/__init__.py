@@ -29,18 +29,25 @@ python_function = _node_without_inputs(_python_function)  # type: ignore[assignm
 roi_random_crop = _per_sample(_roi_random_crop)  # type: ignore[assignment]
 
 # Names of old scripts.
+caffe2_reader = _old_names.old("caffe2_reader", readers.caffe2)
+caffe_reader = _old_names.old("caffe_reader", readers.caffe)
 coin_flip = _old_names.old("coin_flip", random.coin_flip)
 fast_resize_crop_mirror = _old_names.old(
     "fast_resize_crop_mirror", _old_names.fast_resize_crop_mirror
 )
+coco_reader = _old_names.old("coco_reader", readers.coco)
 file_reader = _old_names.old("file_reader", readers.file)
 image_decoder = _old_names.old("image_decoder", decoders.image)
 image_decoder_crop = _old_names.old("image_decoder_crop", decoders.image_crop)
 image_decoder_random_crop = _old_names.old("image_decoder_random_crop", decoders.image_random_crop)
 image_decoder_slice = _old_names.old("image_decoder_slice", decoders.image_slice)
+mxnet_reader = _old_names.old("mxnet_reader", readers.mxnet)
 normal_distribution = _old_names.old("normal_distribution", random.normal)
+numpy_reader = _old_names.old("numpy_reader", readers.numpy)
 shapes = _old_names.old("shapes", _shapes)
 ssd_random_crop = _old_names.old("ssd_random_crop", _old_names.ssd_random_crop)
+sequence_reader = _old_names.old("sequence_reader", readers.sequence)
+tfrecord_reader = _old_names.old("tfrecord_reader", readers.tfrecord)
 transform_translation = _old_names.old("transform_translation", transforms.translation)
 uniform = _old_names.old("uniform", random.uniform)
 

@@ -38,17 +38,10 @@ _REPLACED = {
 
 AWAITED = {
     "audio_decoder": "decoders.audio",
-    "caffe2_reader": "readers.caffe2",
-    "caffe_reader": "readers.caffe",
-    "coco_reader": "readers.coco",
     "experimental.audio_resample": "audio_resample",
     "experimental.decoders.video": "decoders.video",
     "experimental.inflate": "decoders.inflate",
-    "mxnet_reader": "readers.mxnet",
     "nemo_asr_reader": "readers.nemo_asr",
-    "numpy_reader": "readers.numpy",
-    "sequence_reader": "readers.sequence",
-    "tfrecord_reader": "readers.tfrecord",
     "video_reader": "readers.video",
     "video_reader_resize": "readers.video_resize",
 }
@@ -66,11 +59,7 @@ _VIDEO = {
     "readers.video_resize",
 }
 _GPU_ONLY = {"decoders.inflate", "optical_flow"}
-_READERS = {
-    "experimental.readers.fits", "readers.caffe", "readers.caffe2", "readers.coco", "readers.mxnet",
-    "readers.nemo_asr", "readers.numpy", "readers.sequence", "readers.tfrecord",
-    "readers.webdataset",
-}  # fmt: skip
+_READERS = {"readers.nemo_asr"}
 LATER = {
     **dict.fromkeys(_AUDIO, "audio"),
     **dict.fromkeys(_VIDEO, "video"),

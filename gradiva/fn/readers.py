@@ -1,8 +1,26 @@
 """Readers in pipeline mode."""
 
 from gradiva.fn._old_names import absent
+from gradiva.ops.readers.coco.coco import coco
 from gradiva.ops.readers.file import file
+from gradiva.ops.readers.lmdb.caffe import caffe
+from gradiva.ops.readers.lmdb.caffe2 import caffe2
+from gradiva.ops.readers.mxnet import mxnet
+from gradiva.ops.readers.numpy import numpy
+from gradiva.ops.readers.sequence import sequence
+from gradiva.ops.readers.tfrecord.tfrecord import tfrecord
+from gradiva.ops.readers.webdataset.webdataset import webdataset
 
 __getattr__ = absent("readers")
 
-__all__ = ["file"]
+__all__ = [
+    "caffe",
+    "caffe2",
+    "coco",
+    "file",
+    "mxnet",
+    "numpy",
+    "sequence",
+    "tfrecord",
+    "webdataset",
+]

@@ -3,15 +3,34 @@
 from typing import NoReturn as _NoReturn
 
 from gradiva.ops.class_names import waiting as _waiting
+from gradiva.ops.readers.coco.coco import COCO
 from gradiva.ops.readers.file import File
+from gradiva.ops.readers.lmdb.caffe import Caffe
+from gradiva.ops.readers.lmdb.caffe2 import Caffe2
+from gradiva.ops.readers.mxnet import MXNet
+from gradiva.ops.readers.numpy import Numpy
+from gradiva.ops.readers.sequence import Sequence
+from gradiva.ops.readers.tfrecord.tfrecord import TFRecord
+from gradiva.ops.readers.webdataset.webdataset import Webdataset
 
-__all__ = ["File"]
+__all__ = [
+    "COCO",
+    "Caffe",
+    "Caffe2",
+    "File",
+    "MXNet",
+    "Numpy",
+    "Sequence",
+    "TFRecord",
+    "Webdataset",
+]
 
 
 def __getattr__(name: str) -> _NoReturn:
     if f"readers.{name}" in _waiting:
         raise AttributeError(
             f"gradiva.readers.{name} is not there yet: this version of gradiva reads with "
-            "readers.File, or from a Python source with ExternalSource"
+            f"{', '.join(f'readers.{one}' for one in __all__)}, or from a Python source with "
+            "ExternalSource"
         )
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,16 +1,9 @@
-"""`decoders.numpy`: arrays from the bytes of npy files.
-
-The format: NumPy enhancement proposal 1, "A simple file format for NumPy arrays", versions 1 to 3.
-"""
+"""`decoders.numpy`: arrays from the bytes of npy files."""
 
 from __future__ import annotations
 
-import ast
 import io
-import math
-import struct
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,8 +12,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
 from gradiva.ops.arrays.copy import copy_pieces
 
-_MAGIC = b"\x93NUMPY"
-_LONGEST = 1 << 16
+from .npy_header import Header, read_header
 
 
 @op.operator("decoders.numpy", schema="decoders__Numpy")
@@ -48,61 +40,22 @@ def numpy(
     return op.SampleType(chosen, None, "", input.device)
 
 
-def _header(file: np.ndarray[Any, Any]) -> tuple[np.dtype[Any], bool, tuple[int, ...], int]:
-    """Dtype, whether axes are in Fortran's order, shape, and where the values begin."""
-    start = file[:12].tobytes()
-    if not start.startswith(_MAGIC):
-        raise op.SampleDataError("this is no npy file", expected="its magic string", got=start[:6])
-    version = start[6] if len(start) > 7 else 0
-    if version not in (1, 2, 3):
-        raise op.SampleDataError("the version of the npy file", expected="1 to 3", got=version)
-    size, form = (2, "<H") if version == 1 else (4, "<I")
-    begin = 8 + size
-    if len(start) < begin:
-        raise op.SampleDataError("the npy file ends early, in its header")
-    end = begin + struct.unpack(form, start[8:begin])[0]
-    if file.nbytes < end:
-        raise op.SampleDataError("the npy file ends early, in its header")
-    if end - begin > _LONGEST:
-        raise op.SampleDataError(
-            "the header of the npy file is too long",
-            got=end - begin,
-            expected=f"at most {_LONGEST} bytes",
-        )
-    found, fortran, shape = _fields(file[begin:end].tobytes(), version)
-    if end + math.prod(shape) * found.itemsize != file.nbytes:
+def _header(file: np.ndarray[Any, Any]) -> Header:
+    header = read_header(lambda count: file[:count].tobytes(), file.nbytes)
+    if header.end != file.nbytes:
         raise op.SampleDataError(
             "the npy file has another length than its header says",
-            expected=f"{end + math.prod(shape) * found.itemsize} bytes",
+            expected=f"{header.end} bytes",
             got=file.nbytes,
         )
-    return found, fortran, shape, end
-
-
-@lru_cache(maxsize=64)
-def _fields(header: bytes, version: int) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:
-    """Dtype, order and shape. The files of a data set often have one header."""
-    try:
-        fields = ast.literal_eval(header.decode("utf-8" if version == 3 else "latin1"))
-        text, fortran, shape = fields["descr"], fields["fortran_order"], fields["shape"]
-        sane = isinstance(text, str) and isinstance(fortran, bool) and isinstance(shape, tuple)
-        if not sane or not all(type(extent) is int and extent >= 0 for extent in shape):
-            raise ValueError(f"it says {fields}")
-        found = np.dtype(text)
-    except (ValueError, TypeError, KeyError, SyntaxError, MemoryError, RecursionError) as error:
-        raise op.SampleDataError(f"the header of the npy file cannot be read: {error}") from None
-    try:
-        op.DType.from_numpy(found)
-    except TypeError as error:
-        raise op.SampleDataError(f"an array of another type: {error}") from None
-    return found, fortran, shape
+    return header
 
 
 @dataclass(frozen=True)
 class _Plan(op.Plan):
-    """headers: of each file, as `_header` reads them."""
+    """headers: of each file."""
 
-    headers: list[Any]
+    headers: list[Header]
 
 
 @numpy.shapes

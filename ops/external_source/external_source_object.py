@@ -186,6 +186,7 @@ class _Ahead:
     """The items as a captured loop reads them."""
 
     name = "external_source"
+    names = None
 
     def __init__(self, source: ExternalSource, batch_size: int, ctx: object) -> None:
         self.pool = pool_of(ctx)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any, Protocol, TypedDict
 
 import numpy as np
 
@@ -11,6 +11,12 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import round_half_away
 from gradiva.eager.support.errors import OperatorIndexError
 from gradiva.eager.types.arrays import Array
+
+
+class SupportsGet(Protocol):
+    """Arguments by name: a row of numbers per sample, or None."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
 
 
 @op.argument_group(normalized_anchor=True, normalized_shape=True)
@@ -82,19 +88,33 @@ def slice_region(
     for an end before its start.
     """
     axes = named_axes(call, shapes.shape[1], layout, default)
+    if len(call.inputs) < 3:
+        return region_along(call, shapes, axes)
     along = np.take_along_axis(shapes, axes, axis=1)
-    if len(call.inputs) == 3:
-        low = _input(call, 1, along, call["normalized_anchor"])
-        high = low + _input(call, 2, along, call["normalized_shape"])
-    else:
-        start = _argument(call, "start", along)
-        low = np.zeros(along.shape) if start is None else start
-        end, shape = _argument(call, "end", along), _argument(call, "shape", along)
-        high = along.astype(np.float64)
-        if end is not None:
-            high = end
-        elif shape is not None:
-            high = low + shape
+    low = _input(call, 1, along, call["normalized_anchor"])
+    high = low + _input(call, 2, along, call["normalized_shape"])
+    return _region(shapes, axes, low, high)
+
+
+def region_along(
+    given: SupportsGet, shapes: op.Int64Array, axes: op.Int64Array
+) -> tuple[op.Int64Array, op.Int64Array]:
+    """The same from the rows of start, end, shape and their `rel_` forms, about these axes."""
+    along = np.take_along_axis(shapes, axes, axis=1)
+    start = _argument(given, "start", along)
+    low = np.zeros(along.shape) if start is None else start
+    end, shape = _argument(given, "end", along), _argument(given, "shape", along)
+    high = along.astype(np.float64)
+    if end is not None:
+        high = end
+    elif shape is not None:
+        high = low + shape
+    return _region(shapes, axes, low, high)
+
+
+def _region(
+    shapes: op.Int64Array, axes: op.Int64Array, low: Array, high: Array
+) -> tuple[op.Int64Array, op.Int64Array]:
     if (high < low).any():
         sample, axis = np.argwhere(high < low)[0].tolist()
         raise op.OperatorValueError(
@@ -133,12 +153,17 @@ def named_axes(call: op.Call, ndim: int, layout: str, default: str) -> op.Int64A
             raise op.OperatorValueError(argument="axis_names", expected=there, got=repr(names))
         found = [layout.index(letter) for letter in names] or list(range(ndim))
         return np.tile(np.array(found, np.int64), (call.size, 1))
+    return wrapped_axes(axes, ndim)
+
+
+def wrapped_axes(axes: op.Int64Array, ndim: int, argument: str = "axes") -> op.Int64Array:
+    """Axes counted from 0, all if there are none. Raises OperatorValueError."""
     if not axes.shape[1]:
-        return np.tile(np.arange(ndim), (call.size, 1))
-    return inside(axes, ndim)
+        return np.tile(np.arange(ndim), (len(axes), 1))
+    return inside(axes, ndim, argument=argument)
 
 
-def inside(axes: op.Int64Array, ndim: int, first: int = 0) -> op.Int64Array:
+def inside(axes: op.Int64Array, ndim: int, first: int = 0, argument: str = "axes") -> op.Int64Array:
     """(N, k): axes of the samples from `first` on, counted from 0.
 
     Raises OperatorIndexError for axes that are not there, or named twice.
@@ -149,7 +174,7 @@ def inside(axes: op.Int64Array, ndim: int, first: int = 0) -> op.Int64Array:
     bad |= (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     op.refuse_samples(
         bad,
-        "axes",
+        argument,
         f"numbers from {-ndim} to {ndim - 1}, each axis once",
         lambda row: axes[row].tolist(),
         first=first,
@@ -174,10 +199,10 @@ def _input(call: op.Call, number: int, along: op.Int64Array, normalized: bool) -
     return rows * along if normalized and given.data.dtype.kind == "f" else rows
 
 
-def _argument(call: op.Call, name: str, along: op.Int64Array) -> Array | None:
+def _argument(given: SupportsGet, name: str, along: op.Int64Array) -> Array | None:
     """`name` in elements, or `rel_<name>` made elements; None if neither was given."""
     for title, scale in ((name, None), (f"rel_{name}", along)):
-        rows = call[title]
+        rows = given[title]
         if rows is None:
             continue
         if rows.shape[1] not in (1, along.shape[1]):
@@ -186,7 +211,7 @@ def _argument(call: op.Call, name: str, along: op.Int64Array) -> Array | None:
         if scale is not None:
             # As in the reference: a start and a shape are multiplied in float64, like inputs; in
             # all other combinations the products are float32.
-            pair = call["rel_start"] is not None and call["rel_shape"] is not None
+            pair = given["rel_start"] is not None and given["rel_shape"] is not None
             precision = np.float64 if pair else np.float32
             wide = wide.astype(precision) * scale.astype(precision)
         return wide.astype(np.float64)

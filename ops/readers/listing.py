@@ -10,6 +10,8 @@ from typing import Any
 
 from gradiva.eager import extension as op
 
+from .containers import text_lines
+
 
 def list_files(given: Mapping[str, Any]) -> tuple[list[str], list[int]]:
     """Paths and labels, in the order of the data set, for the arguments of `readers.file`. Raises
@@ -129,3 +131,42 @@ def digest_of(paths: Sequence[str], labels: Sequence[int]) -> str:
     for path, label in zip(paths, labels, strict=True):
         digest.update(f"{path[start:]}\0{label}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
+
+
+def list_arrays(
+    root: str | None, pattern: str, listed: str | None, files: Sequence[str] | None
+) -> list[str]:
+    """The paths of files without labels, in their order. Raises OperatorValueError."""
+    if listed is not None and files is not None:
+        raise op.OperatorValueError("give either `file_list` or `files`, not both")
+    if files is not None:
+        found, argument = [os.path.join(root or "", file) for file in files], "files"
+    elif listed is not None:
+        folder = os.path.dirname(listed) if root is None else root
+        lines = [line.strip() for line in text_lines(listed, "file_list")]
+        found, argument = [os.path.join(folder, line) for line in lines if line], "file_list"
+    elif root is not None:
+        found, argument = _in_folders(root, pattern), "file_root"
+    else:
+        raise op.OperatorValueError("give one of `file_root`, `file_list` and `files`")
+    if not found:
+        raise op.OperatorValueError(
+            argument=argument, expected="at least one file", got="none", file=listed or root
+        )
+    return found
+
+
+def _in_folders(root: str, pattern: str) -> list[str]:
+    """Files in the folder, then those in the folders in it."""
+    try:
+        folders = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
+        return [
+            os.path.join(folder, name)
+            for folder in (root, *(os.path.join(root, name) for name in folders))
+            for name in sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
+            if fnmatch.fnmatchcase(name, pattern)
+        ]
+    except OSError as error:
+        raise op.OperatorValueError(
+            argument="file_root", expected="a folder that can be read", got=str(error)
+        ) from error

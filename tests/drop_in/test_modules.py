@@ -142,13 +142,13 @@ def test_functions_on_capsules() -> None:
 @pytest.mark.parametrize(
     ("where", "name"),
     [
-        ("fn", "tfrecord_reader"),
-        ("ops", "TFRecordReader"),
+        ("fn", "nemo_asr_reader"),
+        ("ops", "NemoAsrReader"),
         ("fn.experimental.readers", "video"),
         ("fn.experimental.inputs", "video"),
         ("ops.experimental.readers", "Video"),
         ("decoders", "audio"),
-        ("experimental.readers", "fits"),
+        ("experimental.readers", "video"),
         ("", "mel_filter_bank"),
     ],
 )

@@ -1,7 +1,8 @@
-"""Readers under trial: none of them is there yet."""
+"""Readers under trial."""
 
 from gradiva.fn._old_names import absent
+from gradiva.ops.readers.fits import fits
 
 __getattr__ = absent("experimental.readers")
 
-__all__: list[str] = []
+__all__ = ["fits"]

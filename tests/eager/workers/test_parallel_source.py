@@ -66,6 +66,17 @@ def error_at(pipe: Any, runs: int = 10) -> tuple[str, int, float]:
     raise AssertionError("no error")
 
 
+def idle(pool: Any, seconds: float = 20.0) -> bool:
+    """Whether no worker of a pool has anything to do any more, at the latest after some time."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        with pool._changed:
+            if not pool._waiting and not any(worker.tasks for worker in pool._workers):
+                return True
+        time.sleep(0.01)
+    return False
+
+
 def gone(pid: int, seconds: float = 2.0) -> bool:
     until = time.monotonic() + seconds
     while time.monotonic() < until:
@@ -243,7 +254,7 @@ def test_an_iterable_goes_on_in_a_new_worker() -> None:
 def test_an_idle_worker_that_dies_is_replaced() -> None:
     pipe = pipeline(sources.sample, 2, exec_async=False, batch=False)
     first = plain([pipe.run()])
-    time.sleep(0.1)
+    assert idle(pipe._built().processes)
     old = pipe._built().processes.pids
     os.kill(old[0], signal.SIGKILL)
     os.kill(old[1], signal.SIGKILL)

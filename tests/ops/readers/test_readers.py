@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import gradiva
 from gradiva import fn, readers
 from gradiva.eager.operators.interpreter import eager_interpreter, interpreter
-from gradiva.ops.readers.order import Order
+from gradiva.ops.readers.cursor import Cursor
+from gradiva.ops.readers.plan import ShardedPlan
 from tests.tiers import examples
 
 
@@ -126,23 +127,25 @@ def test_each_sample_once_per_epoch(
     batch is empty; no two samples share a position."""
     if shards > size:
         return
-    orders = [Order(size, 3, shuffle, shards, shard, stick, pad) for shard in range(shards)]
+    plans = [ShardedPlan(size, 3, shuffle, shards, shard, stick, pad) for shard in range(shards)]
+    cursors = [Cursor(plan) for plan in plans]
     positions: list[int] = []
     for epoch in range(3):
         seen: list[int] = []
-        for order in orders:
-            length, begin = order.length, order.bounds[0]
-            assert order.epoch == epoch
+        for plan, cursor in zip(plans, cursors, strict=True):
+            length = cursor.length
+            assert cursor.epoch == epoch
             got: list[int] = []
             while True:
                 try:
-                    samples, places = order.take_in_epoch(batch)
+                    samples, places = cursor.take_in_epoch(batch)
                 except StopIteration:
                     break
                 assert 0 < len(samples) <= batch
                 got += samples.tolist()
                 positions += places.tolist()
-            owned = order.size * (order_shard(order, epoch, stick) + 1) // shards - begin
+            shard = (plan.shard_id + (0 if stick else epoch)) % shards
+            owned = size * (shard + 1) // shards - size * shard // shards
             if pad:
                 assert len(got) % batch == 0
                 assert length == -(-size // shards)
@@ -152,10 +155,6 @@ def test_each_sample_once_per_epoch(
             seen += got[:owned]
         assert sorted(seen) == list(range(size))
     assert len(set(positions)) == len(positions)
-
-
-def order_shard(order: Order, epoch: int, stick: bool) -> int:
-    return (order.shard_id + (0 if stick else epoch)) % order.num_shards
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -173,10 +172,10 @@ def test_the_stream_does_not_depend_on_the_batch_size(
         return
 
     def stream(step: int) -> list[tuple[int, int]]:
-        order = Order(size, 8, shuffle, shards, shards - 1)
+        cursor = Cursor(ShardedPlan(size, 8, shuffle, shards, shards - 1))
         pairs: list[tuple[int, int]] = []
         while len(pairs) < 120:
-            samples, positions = order.take(step)
+            samples, positions = cursor.take(step)
             assert len(samples) == step
             pairs += list(zip(samples.tolist(), positions.tolist(), strict=True))
         return pairs[:120]
@@ -185,8 +184,8 @@ def test_the_stream_does_not_depend_on_the_batch_size(
 
 
 def test_epochs_are_shuffled_anew_and_repeatably() -> None:
-    order, again = Order(50, 1, True), Order(50, 1, True)
-    epochs = [order.take(50)[0].tolist() for _ in range(3)]
+    cursor, again = (Cursor(ShardedPlan(50, 1, True)) for _ in range(2))
+    epochs = [cursor.take(50)[0].tolist() for _ in range(3)]
     assert len({tuple(epoch) for epoch in epochs}) == 3
     assert epochs == [again.take(50)[0].tolist() for _ in range(3)]
     assert all(sorted(epoch) == list(range(50)) for epoch in epochs)

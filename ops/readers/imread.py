@@ -16,8 +16,7 @@ from gradiva.eager.operators.signature import extended
 from gradiva.eager.readers.files import read_files
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import annotate_error
-
-from .image import image
+from gradiva.ops.decoders.image.image import image
 
 
 def imread(

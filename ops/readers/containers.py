@@ -1,0 +1,217 @@
+"""Container files: many records in one file, read by their places in it.
+
+Files are opened for each batch and read, never mapped: a handle does not survive a fork, a mapped
+file that shrinks kills the process, and a data set may have more files than a process has handles.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.readers.files import not_of_the_file, without_bytes
+
+from .table import Failures
+
+__all__ = [
+    "Containers",
+    "FileFacts",
+    "Places",
+    "read_fully",
+    "refuse_empty",
+    "shares",
+    "text_lines",
+]
+
+
+_LITTLE = 1 << 20
+"""Bytes of a batch that one thread reads."""
+
+
+class FileFacts(NamedTuple):
+    """What shows that a file is another one than it was."""
+
+    size: int
+    changed: int
+
+    @staticmethod
+    def of(handle: int) -> FileFacts:
+        facts = os.fstat(handle)
+        return FileFacts(facts.st_size, facts.st_mtime_ns)
+
+
+class Places(NamedTuple):
+    """Where records lie: the number of the file, first byte and number of bytes of each."""
+
+    files: op.Int64Array
+    offsets: op.Int64Array
+    sizes: op.Int64Array
+
+    @staticmethod
+    def join(parts: Sequence[np.ndarray[Any, Any]]) -> Places:
+        """From an array (records, 2 or more) for each file, of offsets and sizes."""
+        numbers = [np.full(len(part), number, np.int64) for number, part in enumerate(parts)]
+        return Places(
+            np.concatenate(numbers),
+            np.concatenate([part[:, 0] for part in parts]),
+            np.concatenate([part[:, 1] for part in parts]),
+        )
+
+
+class Containers:
+    """The files of a data set, as they were when the table was made. Raises OperatorValueError."""
+
+    def __init__(self, paths: Sequence[str], argument: str) -> None:
+        if not paths:
+            raise op.OperatorValueError(argument=argument, expected="at least one file", got="none")
+        self.paths = list(paths)
+        self.facts: list[FileFacts] = []
+        for path in paths:
+            try:
+                handle = _open(path)
+                try:
+                    self.facts.append(FileFacts.of(handle))
+                finally:
+                    os.close(handle)
+            except OSError as error:
+                raise op.OperatorValueError(
+                    argument=argument, expected="a file that can be read", got=str(error)
+                ) from error
+
+    def read(
+        self, places: Places, pool: op.WorkerPool, failures: Failures, dtype: op.DType = op.uint8
+    ) -> op.Batch:
+        """These records as values of a type, 1-D; what failed, now or before, is empty. Records of
+        one file are read in its order."""
+        shape = op.BatchShape.of(places.sizes.reshape(-1, 1) // dtype.itemsize)
+        made = op.Batch.empty(shape, op.SampleType(dtype, 1, "", "cpu"))
+        targets = made.batch_shape.views(made.data)
+        order = np.lexsort((places.offsets, places.files))
+        files = places.files[order]
+        # Little is read faster than threads are woken.
+        parts = 4 * pool.num_threads if places.sizes.sum() > _LITTLE else 1
+        step = max(8, -(-len(order) // parts))
+        cuts = np.flatnonzero(np.diff(files)) + 1
+        bounds = [0, *cuts.tolist(), len(order)]
+        ranges = [
+            (begin, min(begin + step, last))
+            for first, last in itertools.pairwise(bounds)
+            for begin in range(first, last, step)
+        ]
+
+        def read(begin: int, end: int) -> None:
+            samples = order[begin:end].tolist()
+            number = int(files[begin])
+            try:
+                handle = _open(self.paths[number])
+            except OSError as error:
+                self._fail(samples, number, error, failures)
+                return
+            try:
+                if FileFacts.of(handle) != self.facts[number]:
+                    changed = OSError("it has changed since the reader was made")
+                    self._fail(samples, number, changed, failures)
+                    return
+                for sample in samples:
+                    try:
+                        target = targets[sample].view(np.uint8)
+                        read_fully(handle, int(places.offsets[sample]), target)
+                    except OSError as error:
+                        self._fail([sample], number, error, failures)
+            finally:
+                os.close(handle)
+
+        pool.run(read, ranges)
+        return without_bytes(made, list(failures)) if failures else made
+
+    def places(self, places: Places) -> list[str]:
+        """The names of these records."""
+        return [
+            f"{self.paths[file]} at index {offset}"
+            for file, offset in zip(places.files.tolist(), places.offsets.tolist(), strict=True)
+        ]
+
+    def _fail(self, samples: list[int], number: int, error: OSError, failures: Failures) -> None:
+        reason = f"the file cannot be read: {error.strerror or error}"
+        if not_of_the_file(error):
+            raise op.OperatorRuntimeError(reason, file=self.paths[number]) from error
+        for sample in samples:
+            failures[sample] = op.SampleDataError(reason)
+
+    def prefetch(self, places: Places) -> None:
+        """Ask the system to fetch these records, where it can be asked."""
+        if not hasattr(os, "posix_fadvise"):
+            return
+        for number in np.unique(places.files).tolist():
+            try:
+                handle = _open(self.paths[number])
+            except OSError:
+                continue  # the read that follows will say so
+            try:
+                for sample in np.flatnonzero(places.files == number).tolist():
+                    place = int(places.offsets[sample]), int(places.sizes[sample])
+                    os.posix_fadvise(handle, *place, os.POSIX_FADV_WILLNEED)
+            finally:
+                os.close(handle)
+
+    def digest(self, *arrays: np.ndarray[Any, Any]) -> str:
+        """A digest of the names below the folder that all files share, and of these arrays."""
+        shared = os.path.commonprefix([min(self.paths), max(self.paths)])  # noqa: RUF071  cut below
+        start = shared.rfind(os.sep) + 1
+        digest = blake2b(digest_size=16)
+        for path in self.paths:
+            digest.update(f"{path[start:]}\0".encode("utf-8", "surrogateescape"))
+        for array in arrays:
+            digest.update(f"{array.dtype.str} {array.shape}\n".encode())
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+
+def _open(path: str) -> int:
+    return os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+
+
+def read_fully(handle: int, offset: int, target: np.ndarray[Any, Any]) -> None:
+    """Fill an array with the bytes from there on. Raises OSError if the file ends before."""
+    view = memoryview(target.data).cast("B") if target.size else memoryview(b"")
+    done = 0
+    while done < len(view):
+        count = os.preadv(handle, [view[done:]], offset + done)
+        if count == 0:
+            raise OSError(f"it ends at byte {offset + done}")
+        done += count
+
+
+def text_lines(path: str, argument: str) -> list[str]:
+    """The lines of a text file, such as an index. Raises OperatorValueError."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return stream.read().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise op.OperatorValueError(
+            argument=argument, expected="a text file that can be read", got=str(error), file=path
+        ) from error
+
+
+def shares(shape: op.BatchShape, pool: op.WorkerPool) -> list[tuple[int, int]]:
+    """Ranges of samples for threads; one range, if there is little to do."""
+    if not len(shape):
+        return []
+    return shape.shares(pool.num_threads) if shape.size > _LITTLE else [(0, len(shape))]
+
+
+def refuse_empty(count: int, containers: Containers, argument: str) -> None:
+    """Raise OperatorValueError for files without a sample."""
+    if not count:
+        raise op.OperatorValueError(
+            argument=argument,
+            expected="files with samples",
+            got="none in them",
+            file=", ".join(containers.paths[:3]),
+        )

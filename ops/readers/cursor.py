@@ -1,0 +1,85 @@
+"""The place of a reader in the endless stream of samples that a plan makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager import extension as op
+
+from .plan import Plan
+
+__all__ = ["Cursor"]
+
+
+@dataclass
+class Cursor:
+    """Walks over the epochs of a plan. `index` is the place in `epoch`."""
+
+    plan: Plan
+    epoch: int = 0
+    index: int = 0
+
+    @property
+    def length(self) -> int:
+        """Samples in the current epoch."""
+        return self.plan.length(self.epoch)
+
+    def _take(self, count: int) -> tuple[op.Int64Array, op.Int64Array]:
+        place = self.epoch, self.index, self.index + count
+        self.index += count
+        return self.plan.indices(*place), self.plan.positions(*place)
+
+    def skip_epoch(self) -> None:
+        """Go to the start of the next epoch."""
+        self.epoch += 1
+        self.index = 0
+
+    def take(self, count: int) -> tuple[op.Int64Array, op.Int64Array]:
+        """Sample numbers and positions of the next `count` samples, across epochs."""
+        parts = []
+        while count:
+            left = self.length - self.index
+            if left <= 0:
+                self.skip_epoch()
+                continue
+            # A padded epoch ends with a full batch.
+            part = count if self.plan.fills and left < count else min(left, count)
+            parts.append(self._take(part))
+            count -= part
+        if not parts:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        samples, positions = zip(*parts, strict=True)
+        return np.concatenate(samples), np.concatenate(positions)
+
+    def take_in_epoch(self, count: int) -> tuple[op.Int64Array, op.Int64Array]:
+        """Like `take`, but not past the end of the epoch; StopIteration when it is reached."""
+        left = self.length - self.index
+        if left <= 0:
+            self.skip_epoch()
+            raise StopIteration
+        return self._take(count if self.plan.fills else min(left, count))
+
+    def coming(self, count: int) -> op.Int64Array:
+        """The next samples, without going on."""
+        return Cursor(self.plan, self.epoch, self.index).take(count)[0]
+
+    def get_state(self) -> dict[str, int]:
+        return {"epoch": self.epoch, "index": self.index, **self.plan.state()}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go to a place that `get_state` returned. Raises OperatorValueError."""
+        try:
+            epoch, index = int(state["epoch"]), int(state["index"])
+            if epoch < 0 or index < 0:
+                raise ValueError("negative")
+            plan = self.plan.restored(state)
+        except op.GradivaError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            raise op.OperatorValueError(
+                f"this is not the state of a reader: {state!r} ({error})"
+            ) from None
+        self.plan, self.epoch, self.index = plan, epoch, index

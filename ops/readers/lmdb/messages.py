@@ -1,0 +1,109 @@
+"""The fields of protobuf messages, and the tensors that are in those of Caffe and Caffe2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Array
+
+__all__ = ["damaged", "fields", "numbers_of", "shaped", "uniform"]
+
+
+def damaged(what: str) -> op.SampleDataError:
+    return op.SampleDataError(f"a damaged record: {what}")
+
+
+def _varint(data: bytes, place: int) -> tuple[int, int]:
+    """A number of at most ten bytes, and the place behind it. Raises SampleDataError."""
+    value = 0
+    for index, byte in enumerate(data[place : place + 10]):
+        value |= (byte & 127) << 7 * index
+        if byte < 128:
+            return value & (1 << 64) - 1, place + index + 1
+    raise damaged(f"its message, at byte {place}")
+
+
+def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Number and value of each field: an integer, or bytes. Raises SampleDataError."""
+    place = 0
+    while place < len(data):
+        key, begin = _varint(data, place)
+        number, wire = key >> 3, key & 7
+        if not 0 < number < 1 << 29:
+            raise damaged(f"its message, at byte {place}")
+        if wire == 0:
+            value, place = _varint(data, begin)
+            yield number, value
+            continue
+        if wire == 2:
+            size, begin = _varint(data, begin)
+        else:
+            size = {1: 8, 5: 4}.get(wire, len(data) + 1)
+        if size > len(data) - begin:
+            raise damaged(f"its message, at byte {place}")
+        place = begin + size
+        yield number, data[begin:place]
+
+
+def numbers_of(values: list[int | bytes], dtype: str) -> Array:
+    """The values of a repeated field, packed or not: "<f4", "<i4" or "<i8". Raises
+    SampleDataError."""
+    parts: list[Array] = []
+    single: list[int] = []
+    for value in values:
+        if isinstance(value, int):
+            single.append(value)
+        elif dtype == "<f4":
+            if len(value) % 4:
+                raise damaged("half a number in it")
+            parts.append(np.frombuffer(value, "<f4"))
+        else:
+            place = 0
+            while place < len(value):
+                number, place = _varint(value, place)
+                single.append(number)
+    if dtype == "<f4":
+        if single:
+            raise damaged("a number of another type in it")
+        return np.concatenate(parts).astype(np.float32) if parts else np.empty(0, np.float32)
+    integers = np.array(single, np.uint64).astype(np.int64)
+    return integers.astype(np.int32) if dtype == "<i4" else integers
+
+
+def shaped(values: Array, shape: tuple[int, ...], what: str) -> Array:
+    """The values in a shape. Raises SampleDataError for another number of them."""
+    count = 1
+    for extent in shape:
+        count *= extent
+    if min(shape, default=0) < 0 or count != values.size:
+        raise op.SampleDataError(
+            f"a damaged record: {what}", expected=f"{list(shape)}", got=f"{values.size} values"
+        )
+    return values.reshape(shape)
+
+
+def uniform(arrays: list[Array | None], dtype: op.DType, ndim: int, what: str) -> op.Batch:
+    """A batch of arrays of one type and number of axes, those of the first one, or these where
+    there is none; None is an empty sample. Raises OperatorRuntimeError."""
+    first = next(
+        (array for array in arrays if array is not None), np.empty((0,) * ndim, dtype.numpy)
+    )
+    for sample, array in enumerate(arrays):
+        if array is not None and (array.dtype, array.ndim) != (first.dtype, first.ndim):
+            raise op.OperatorRuntimeError(
+                f"{what}: samples of a batch have one type and one number of axes",
+                expected=f"{first.ndim}-D {first.dtype}",
+                got=f"{array.ndim}-D {array.dtype}",
+                sample=sample,
+            )
+    empty = np.zeros((0,) * first.ndim, first.dtype)
+    found = [empty if array is None else array for array in arrays]
+    shapes = np.array([array.shape for array in found], np.int64).reshape(len(found), first.ndim)
+    kind = op.SampleType(op.DType.from_numpy(first.dtype), first.ndim, "", "cpu")
+    made = op.Batch.empty(op.BatchShape.of(shapes), kind)
+    for target, array in zip(made.batch_shape.views(made.data), found, strict=True):
+        target[...] = array
+    return made

@@ -1,0 +1,292 @@
+"""`readers.numpy`: arrays from npy files, whole or a region of each."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.readers.files import not_of_the_file, prefetch_files
+from gradiva.eager.readers.reader import reader_class
+from gradiva.eager.readers.source import source_operator
+from gradiva.ops.decoders.npy_header import Header, read_header
+from gradiva.ops.image.crop.crop_window import POLICIES, apply_policy
+from gradiva.ops.indexing.slice_region import check_region, region_along, wrapped_axes
+
+from .containers import FileFacts, read_fully
+from .listing import digest_of, list_arrays
+from .reader_arguments import ReaderArguments, ReaderOptions
+from .table import Failures, Records, Table
+from .table_source import opens_table
+
+__all__ = ["Numpy", "numpy"]
+
+
+@source_operator("readers.numpy", schema="readers__Numpy", formerly=("numpy_reader",))
+@op.takes(ReaderArguments)
+def numpy(
+    *,
+    file_root: op.Path | None = None,
+    file_filter: str = "*.npy",
+    file_list: op.Path | None = None,
+    files: op.Paths | None = None,
+    roi_start: op.Ints | None = None,
+    roi_end: op.Ints | None = None,
+    roi_shape: op.Ints | None = None,
+    rel_roi_start: op.Floats | None = None,
+    rel_roi_end: op.Floats | None = None,
+    rel_roi_shape: op.Floats | None = None,
+    roi_axes: op.Ints = (),
+    out_of_bounds_policy: str = "error",
+    fill_value: float = 0.0,
+    cache_header_information: bool = False,
+    use_o_direct: bool = False,
+    register_buffers: bool = True,
+    **options: op.Unpack[ReaderOptions],
+) -> op.SampleType:
+    """Read arrays from npy files.
+
+    A region may be given, as to `slice`: only the part of a file that it needs is read. A region
+    that differs per sample is cut by `slice` from what is read.
+
+    Args:
+        file_root: a folder, whose files are read, and those in the folders in it, in alphabetical
+            order; or the folder that paths in `file_list` and `files` are relative to.
+        file_filter: a pattern for the names of the files in `file_root`.
+        file_list: a text file with a path in each line.
+        files: the same as a Python list.
+        roi_start, rel_roi_start: the low end of the region, in elements or as fractions; 0 if
+            neither is given.
+        roi_end, rel_roi_end: the high end, not included.
+        roi_shape, rel_roi_shape: the extent in its place. The end of the array if none is given.
+            One number stands for all axes.
+        roi_axes: which axes the numbers are about, all if none are given.
+        out_of_bounds_policy: what to do with a region that leaves the array: "error", "pad" (with
+            `fill_value`) or "trim_to_shape".
+        fill_value: with "pad".
+        cache_header_information: keep the headers of all files that were read.
+        use_o_direct: accepted: files are always read by the system's cache.
+        register_buffers: accepted.
+
+    Returns:
+        The arrays. Those of a batch have one type and one number of axes.
+
+    Raises:
+        OperatorValueError: for a missing folder or list, one that names no files, and a region that
+            leaves an array or ends before it starts.
+        OperatorRuntimeError: with the file, for one that cannot be read, is no npy file or is cut,
+            and for one of another type or number of axes.
+    """
+    return op.SampleType(None, None, "", "cpu")
+
+
+class Region(NamedTuple):
+    """The part of each array that is read. given: rows of the numbers, as `slice` takes them."""
+
+    given: dict[str, Any]
+    axes: tuple[int, ...]
+    policy: str
+
+    def of(self, header: Header) -> tuple[op.Int64Array, op.Int64Array]:
+        """First element and shape. Raises OperatorValueError."""
+        shapes = np.array([header.shape], np.int64)
+        if not any(rows is not None and rows.size for rows in self.given.values()):
+            return np.zeros_like(shapes[0]), shapes[0]
+        axes = wrapped_axes(np.array([self.axes], np.int64), len(header.shape), "roi_axes")
+        found = region_along(self.given, shapes, axes)
+        anchors, windows = apply_policy(shapes, *found, self.policy)
+        return anchors[0], windows[0]
+
+
+class _Opened(NamedTuple):
+    """A file, its header, and the region of it that is wanted."""
+
+    handle: int
+    header: Header
+    anchor: op.Int64Array
+    window: op.Int64Array
+
+
+class NumpyTable(Table):
+    """npy files."""
+
+    def __init__(self, paths: list[str], region: Region, fill: float, keep: bool) -> None:
+        self._paths, self._region, self._fill = paths, region, fill
+        self._headers: dict[str, tuple[FileFacts, Header]] | None = {} if keep else None
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def names(self, indices: op.Int64Array) -> list[str]:
+        return [self._paths[index] for index in indices.tolist()]
+
+    def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
+        paths = self.names(indices)
+        failures: Failures = {}
+        opened: dict[int, _Opened] = {}
+
+        def open_files(begin: int, end: int) -> None:
+            for sample in range(begin, end):
+                try:
+                    opened[sample] = self._open(paths[sample])
+                except OSError as error:
+                    failures[sample] = _unreadable(error, sample, paths[sample])
+                except op.SampleDataError as error:
+                    failures[sample] = error
+                except op.OperatorValueError as error:
+                    error.sample = sample
+                    raise error.complete(file=paths[sample]) from None
+
+        ranges = [(first, min(first + 8, len(paths))) for first in range(0, len(paths), 8)]
+        try:
+            pool.run(open_files, ranges)
+            made = self._empty(paths, opened)
+            targets = made.batch_shape.views(made.data)
+
+            def read(begin: int, end: int) -> None:
+                for sample in range(begin, end):
+                    if sample in opened:
+                        try:
+                            self._load(opened[sample], targets[sample])
+                        except OSError as error:
+                            failures[sample] = _unreadable(error, sample, paths[sample])
+
+            pool.run(read, ranges)
+        finally:
+            for one in opened.values():
+                os.close(one.handle)
+        return Records((made,), failures)
+
+    def _open(self, path: str) -> _Opened:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        try:
+            facts = FileFacts.of(handle)
+            kept = None if self._headers is None else self._headers.get(path)
+            if kept is None or kept[0] != facts:
+                kept = facts, read_header(lambda count: _head(handle, count), facts.size)
+                if self._headers is not None:
+                    self._headers[path] = kept
+            return _Opened(handle, kept[1], *self._region.of(kept[1]))
+        except BaseException:
+            os.close(handle)
+            raise
+
+    def _empty(self, paths: list[str], opened: dict[int, _Opened]) -> op.Batch:
+        """The batch, in the type of the first file. Raises OperatorRuntimeError."""
+        headers = {sample: opened[sample].header for sample in sorted(opened)}
+        first = next(iter(headers.values()), None) or self._any_header()
+        dtype, ndim = op.DType.from_numpy(first.dtype), len(first.shape)
+        for sample, header in headers.items():
+            facts: dict[str, Any] = {"sample": sample, "file": paths[sample]}
+            if len(header.shape) != ndim:
+                raise op.OperatorRuntimeError(
+                    "arrays of a batch have one number of axes",
+                    expected=f"{ndim}-D",
+                    got=f"{len(header.shape)}-D",
+                    **facts,
+                )
+            found = op.DType.from_numpy(header.dtype)
+            if found is not dtype:
+                raise op.OperatorRuntimeError(
+                    "arrays of a batch have one type", expected=dtype.name, got=found.name, **facts
+                )
+        shapes = np.zeros((len(paths), ndim), np.int64)
+        for sample in headers:
+            shapes[sample] = opened[sample].window
+        made = op.Batch.empty(op.BatchShape.of(shapes), op.SampleType(dtype, ndim, "", "cpu"))
+        if len(headers) < len(paths):
+            made.data[...] = 0  # a sample without axes has a value even if there is no file
+        return made
+
+    def _any_header(self) -> Header:
+        """Of the first file that can be read: for a batch in which none can."""
+        for path in self._paths:
+            try:
+                opened = self._open(path)
+            except (OSError, op.GradivaError):
+                continue
+            os.close(opened.handle)
+            return opened.header
+        return Header(np.dtype(np.float32), False, (0,), 0)
+
+    def _load(self, opened: _Opened, target: np.ndarray[Any, Any]) -> None:
+        """Read the region into the target. Raises OSError."""
+        handle, header, anchor, window = opened
+        shape = np.array(header.shape, np.int64)
+        low, high = np.clip(anchor, 0, shape), np.clip(anchor + window, 0, shape)
+        if ((high - low) != window).any():
+            target[...] = convert_array(np.array(self._fill), target.dtype)
+        if not (high > low).all():
+            return
+        # In the file the axes stand in C order, or the other way round.
+        step = -1 if header.fortran else 1
+        stored = header.shape[::step]
+        whole = (low == 0).all() and (high == shape).all() and (window == shape).all()
+        if whole and not header.fortran and header.dtype == target.dtype:
+            read_fully(handle, header.begin, target.reshape(-1).view(np.uint8))
+            return
+        first, last = (int(low[::step][0]), int(high[::step][0])) if stored else (0, 1)
+        rows = np.empty((last - first, *stored[1:]), header.dtype)
+        skipped = first * (rows.nbytes // max(len(rows), 1))
+        read_fully(handle, header.begin + skipped, rows.reshape(-1).view(np.uint8))
+        inner = zip(low[::step].tolist()[1:], high[::step].tolist()[1:], strict=True)
+        part = rows[(slice(None), *(slice(begin, end) for begin, end in inner))]
+        part = part if stored else part.reshape(())
+        place = tuple(
+            slice(begin, end)
+            for begin, end in zip((low - anchor).tolist(), (high - anchor).tolist(), strict=True)
+        )
+        target[place] = part.T if header.fortran else part
+
+    def digest(self) -> dict[str, Any]:
+        names = digest_of(self._paths, [0] * len(self._paths))
+        return {"files": len(self._paths), "names": names}
+
+    def prefetch(self, indices: op.Int64Array) -> None:
+        prefetch_files(self.names(indices))
+
+
+def _head(handle: int, count: int) -> bytes:
+    return os.pread(handle, count, 0)
+
+
+def _unreadable(error: OSError, sample: int, path: str) -> op.SampleDataError:
+    reason = f"the file cannot be read: {error.strerror or error}"
+    if not_of_the_file(error):
+        raise op.OperatorRuntimeError(reason, sample=sample, file=path) from error
+    return op.SampleDataError(reason)
+
+
+@opens_table(numpy)
+def _open(given: dict[str, Any]) -> NumpyTable:
+    numbers = {
+        name.replace("roi_", ""): given[name]
+        for name in (
+            "roi_start", "roi_end", "roi_shape", "rel_roi_start", "rel_roi_end", "rel_roi_shape"
+        )
+    }  # fmt: skip
+    if any(numbers.values()):
+        check_region(None, None, {**numbers, "axes": None, "axis_names": None})
+    if given["out_of_bounds_policy"] not in POLICIES:
+        raise op.OperatorValueError(
+            argument="out_of_bounds_policy",
+            expected=f"one of {', '.join(POLICIES)}",
+            got=repr(given["out_of_bounds_policy"]),
+        )
+    rows = {
+        name: np.array([value], np.float32 if name.startswith("rel") else np.int64)
+        if value
+        else None
+        for name, value in numbers.items()
+    }
+    region = Region(rows, given["roi_axes"], given["out_of_bounds_policy"])
+    paths = list_arrays(
+        given["file_root"], given["file_filter"], given["file_list"], given["files"]
+    )
+    return NumpyTable(paths, region, given["fill_value"], given["cache_header_information"])
+
+
+Numpy = reader_class("Numpy", numpy)

@@ -1,0 +1,173 @@
+"""`readers.sequence`: sequences of images, from folders with a file for each frame."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.readers.files import prefetch_files, read_files
+from gradiva.eager.readers.reader import reader_class
+from gradiva.eager.readers.source import source_operator
+from gradiva.eager.types.arrays import Array
+from gradiva.ops.decoders.formats.decode import decode_into, output_shape
+from gradiva.ops.decoders.formats.image_info import ImageInfo
+from gradiva.ops.decoders.formats.probe import probe
+
+from .listing import digest_of
+from .reader_arguments import ReaderArguments, ReaderOptions
+from .table import Failures, Records, Table
+from .table_source import opens_table
+
+__all__ = ["Sequence", "sequence"]
+
+
+@source_operator("readers.sequence", schema="readers__Sequence", formerly=("sequence_reader",))
+@op.takes(ReaderArguments)
+def sequence(
+    *,
+    file_root: op.Path,
+    sequence_length: int,
+    step: int = 1,
+    stride: int = 1,
+    image_type: op.ImageType = op.ImageType.RGB,
+    **options: op.Unpack[ReaderOptions],
+) -> op.SampleType:
+    """Read sequences of frames: images in folders, one folder for each stream.
+
+    Args:
+        file_root: the folder with the streams' folders. Streams and frames are read in alphabetical
+            order.
+        sequence_length: frames of a sequence. None goes from one stream to the next.
+        step: frames from the first one of a sequence to the first one of the next.
+        stride: frames from one of a sequence to the next.
+        image_type: the colors of the output.
+
+    Returns:
+        The decoded frames, uint8, FHWC.
+
+    Raises:
+        OperatorValueError: for a missing folder, and one without a whole sequence.
+        OperatorRuntimeError: with the first frame of the sequence, for a frame that cannot be read
+            or decoded, and for frames of several sizes in one sequence.
+    """
+    return op.SampleType(op.uint8, 4, "FHWC", "cpu")
+
+
+class SequenceTable(Table):
+    """Sequences of frames."""
+
+    def __init__(self, paths: list[str], firsts: list[int], given: dict[str, Any]) -> None:
+        self._paths = paths
+        self._firsts = np.array(firsts, np.int64)
+        self._frames = np.arange(given["sequence_length"]) * given["stride"]
+        self._color = op.ImageType(given["image_type"]).name
+
+    def __len__(self) -> int:
+        return len(self._firsts)
+
+    def _files(self, indices: op.Int64Array) -> list[str]:
+        """The frames of sequences, one after the other."""
+        frames = self._firsts[indices][:, None] + self._frames
+        return [self._paths[frame] for frame in frames.ravel().tolist()]
+
+    def names(self, indices: op.Int64Array) -> list[str]:
+        return [self._paths[first] for first in self._firsts[indices].tolist()]
+
+    def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
+        files, length = self._files(indices), len(self._frames)
+        unread: Failures = {}
+        raw = read_files(files, None, pool, unread)
+        failures: Failures = {}
+        for frame in sorted(unread):
+            failures.setdefault(frame // length, _of(files[frame], unread[frame].problem))
+        encoded = raw.batch_shape.views(raw.data)
+        infos, shapes = self._headers(files, encoded, failures)
+        made = op.Batch.empty(op.BatchShape.of(shapes), op.SampleType(op.uint8, 4, "FHWC", "cpu"))
+        targets = made.batch_shape.views(made.data)
+
+        def decode(begin: int, end: int) -> None:
+            for frame in range(begin, end):
+                sample = frame // length
+                info = infos[frame]
+                if sample in failures or info is None:
+                    continue
+                try:
+                    target = targets[sample][frame % length]
+                    decode_into(encoded[frame], info, target, output_type=self._color)
+                except ValueError as error:
+                    failures[sample] = _of(files[frame], str(error))
+
+        pool.run(decode, [(frame, frame + 1) for frame in range(len(files))])
+        for sample in failures:
+            targets[sample][...] = 0
+        return Records((made,), failures)
+
+    def _headers(
+        self, files: list[str], encoded: list[Array], failures: Failures
+    ) -> tuple[list[ImageInfo | None], op.Int64Array]:
+        """What the headers of all frames say, and the shapes of the sequences."""
+        length = len(self._frames)
+        shapes = np.zeros((len(files) // length, 4), np.int64)
+        infos: list[ImageInfo | None] = []
+        for frame, data in enumerate(encoded):
+            sample, info = frame // length, None
+            if sample not in failures:
+                try:
+                    info = probe(data)
+                    shape = output_shape(info, self._color)
+                    wanted = tuple(shapes[sample, 1:].tolist())
+                    if frame % length == 0:
+                        shapes[sample] = length, *shape
+                    elif shape != wanted:
+                        failures[sample] = op.SampleDataError(
+                            f"frames of a sequence have one shape; {files[frame]}",
+                            expected=str(wanted),
+                            got=str(shape),
+                        )
+                except ValueError as error:
+                    failures[sample] = _of(files[frame], str(error))
+            infos.append(info)
+        for sample in failures:
+            shapes[sample] = 0
+        return infos, shapes
+
+    def digest(self) -> dict[str, Any]:
+        names = digest_of(self._paths, [0] * len(self._paths))
+        layout = [*self._frames.tolist(), *self._firsts[:2].tolist()]
+        return {"sequences": len(self), "names": names, "frames": layout}
+
+    def prefetch(self, indices: op.Int64Array) -> None:
+        prefetch_files(self._files(indices))
+
+
+def _of(file: str, problem: str) -> op.SampleDataError:
+    return op.SampleDataError(f"frame {file}: {problem}")
+
+
+@opens_table(sequence)
+def _open(given: dict[str, Any]) -> SequenceTable:
+    for name in ("sequence_length", "step", "stride"):
+        if given[name] < 1:
+            raise op.wrong_value(name, "at least 1", given[name])
+    root = given["file_root"]
+    paths: list[str] = []
+    firsts: list[int] = []
+    reach = (given["sequence_length"] - 1) * given["stride"]
+    try:
+        for folder in sorted(entry.path for entry in os.scandir(root) if entry.is_dir()):
+            frames = sorted(entry.path for entry in os.scandir(folder) if entry.is_file())
+            whole = range(0, max(len(frames) - reach, 0), given["step"])
+            firsts += [len(paths) + first for first in whole]
+            paths += frames
+    except OSError as error:
+        raise op.wrong_value("file_root", "a folder that can be read", error) from error
+    if not firsts:
+        expected = f"folders with {reach + 1} frames and more"
+        raise op.wrong_value("file_root", expected, repr(root))
+    return SequenceTable(paths, firsts, given)
+
+
+Sequence = reader_class("Sequence", sequence)

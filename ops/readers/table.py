@@ -1,0 +1,69 @@
+"""Tables: what a reader reads, as numbered samples. A format of files is a table."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from gradiva.eager import extension as op
+
+__all__ = ["Failures", "Records", "Table", "column", "ragged"]
+
+Failures: TypeAlias = "dict[int, op.GradivaError]"
+"""What went wrong, by the place of the sample among those that were asked for."""
+
+
+class Records(NamedTuple):
+    """What a table has read: a batch for each output, and what could not be read, which is empty
+    there, or zeros or a default where the shape is fixed.
+
+    names: of the samples in each output, where they differ from those of the table.
+    """
+
+    columns: tuple[op.Batch, ...]
+    failures: Failures
+    names: tuple[list[str], ...] | None = None
+
+
+class Table(ABC):
+    """Numbered samples that never change. It knows no epochs, shards or error policy, and is read
+    in one thread at a time."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many samples there are."""
+
+    @abstractmethod
+    def names(self, indices: op.Int64Array) -> list[str]:
+        """Where each of these samples comes from: a file, or a file and a place in it."""
+
+    @abstractmethod
+    def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
+        """These samples. Raises OperatorRuntimeError for what is no sample's fault."""
+
+    @abstractmethod
+    def digest(self) -> dict[str, Any]:
+        """What the data are, as short JSON data: a checkpoint goes with no other."""
+
+    def prefetch(self, indices: op.Int64Array) -> None:
+        """Ask the system to fetch these samples; where it cannot be asked, nothing is lost."""
+
+
+def column(
+    values: np.ndarray[Any, Any], shape: tuple[int, ...], dtype: op.DType, layout: str = ""
+) -> op.Batch:
+    """A batch of samples of one shape, from one array of them."""
+    flat = np.ascontiguousarray(values, dtype.numpy).reshape(-1)
+    made = op.BatchShape.equal(len(values), shape)
+    return op.Batch.over(flat, made, op.SampleType(dtype, len(shape), layout, "cpu"))
+
+
+def ragged(arrays: list[np.ndarray[Any, Any]], dtype: op.DType, ndim: int) -> op.Batch:
+    """A batch of these samples, all of `ndim` axes."""
+    shapes = np.array([array.shape for array in arrays], np.int64).reshape(len(arrays), ndim)
+    made = op.Batch.empty(op.BatchShape.of(shapes), op.SampleType(dtype, ndim, "", "cpu"))
+    for target, array in zip(made.batch_shape.views(made.data), arrays, strict=True):
+        target[...] = array
+    return made

@@ -1,0 +1,1 @@
+"""TFRecord files: records, the features in them, the reader."""

@@ -1,0 +1,1 @@
+"""WebDataset archives: members, indices, the reader."""

@@ -1,0 +1,134 @@
+"""What holds for the readers of all formats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradiva
+from gradiva import pipeline_def
+from gradiva.eager.execution.quarantine import Quarantine
+
+from .formats import FORMATS, Format, read_epoch, values
+
+SIZE = 9
+
+
+@pytest.fixture(params=sorted(FORMATS))
+def kind(request: pytest.FixtureRequest) -> Format:
+    return FORMATS[request.param]
+
+
+@pytest.fixture
+def data(kind: Format, tmp_path: Path) -> dict[str, Any]:
+    return kind.write(tmp_path, SIZE)
+
+
+def piped(kind: Format, arguments: dict[str, Any], **options: Any) -> Any:
+    def pipe() -> Any:
+        return values(kind.function(name="reader", **arguments))
+
+    settings = {"batch_size": 4, "num_threads": 2, "seed": 7, "device_id": None, **options}
+    return pipeline_def(pipe)(**settings)
+
+
+def samples_of(outputs: Any) -> list[list[bytes]]:
+    return [[batch.at(sample).tobytes() for batch in outputs] for sample in range(len(outputs[0]))]
+
+
+def test_both_modes(kind: Format, data: dict[str, Any]) -> None:
+    """Each sample once, in its order; the same without an index."""
+    expected = read_epoch(kind.reader(**data), SIZE)
+    assert len(expected) == len({tuple(sample) for sample in expected}) == SIZE
+    assert read_epoch(kind.reader(**data), 2) == expected
+    with piped(kind, data) as pipe:
+        found = [sample for _ in range(3) for sample in samples_of(pipe.run())]
+        assert pipe.reader_meta("reader")["epoch_size"] == SIZE
+    assert found[:SIZE] == expected
+    assert found[SIZE:] == expected[: len(found) - SIZE]
+    if kind.indexed is not None:
+        scanned = {name: value for name, value in data.items() if name != kind.indexed}
+        assert read_epoch(kind.reader(**scanned), 4) == expected
+
+
+@pytest.mark.parametrize("stop", range(5))
+def test_resumed_at_each_batch(kind: Format, data: dict[str, Any], stop: int) -> None:
+    options = {"enable_checkpointing": True, "num_threads": 1}
+    arguments = {**data, "random_shuffle": True, "pad_last_batch": True}
+    with piped(kind, arguments, **options) as pipe:
+        for _ in range(stop):
+            pipe.run()
+        saved = pipe.checkpoint()
+        rest = [samples_of(pipe.run()) for _ in range(6)]
+    with piped(kind, arguments, **options, checkpoint=saved) as pipe:
+        assert [samples_of(pipe.run()) for _ in range(6)] == rest
+    reader, other = (kind.reader(**arguments, seed=3) for _ in range(2))
+    for _, _outputs in zip(range(stop), reader.next_epoch(batch_size=2), strict=False):
+        pass
+    other.set_state(reader.get_state())
+    assert read_epoch(other, 2) == read_epoch(reader, 2)
+
+
+def test_any_threads_batch_size_and_queue(kind: Format, data: dict[str, Any]) -> None:
+    streams = []
+    for batch_size, num_threads, depth in ((1, 1, 1), (3, 2, 2), (6, 3, 1)):
+        options = {"batch_size": batch_size, "num_threads": num_threads}
+        with piped(
+            kind, {**data, "random_shuffle": True}, **options, prefetch_queue_depth=depth
+        ) as p:
+            streams.append([s for _ in range(18 // batch_size) for s in samples_of(p.run())])
+    assert streams[0] == streams[1] == streams[2]
+    assert sorted(streams[0][:SIZE]) == sorted(streams[0][SIZE:])
+    assert streams[0][:SIZE] != streams[0][SIZE:]
+
+
+def test_shards_make_up_the_whole(kind: Format, data: dict[str, Any]) -> None:
+    shuffled = {**data, "random_shuffle": True, "seed": 5}
+    whole = read_epoch(kind.reader(**shuffled), 4)
+    shards = [kind.reader(**shuffled, num_shards=3, shard_id=shard) for shard in range(3)]
+    assert [sample for reader in shards for sample in read_epoch(reader, 2)] == whole
+
+
+def test_samples_know_where_they_come_from(kind: Format, data: dict[str, Any]) -> None:
+    (outputs,) = kind.reader(**data).next_epoch(batch_size=SIZE)
+    for batch in values(outputs):
+        names = batch.source_info()
+        assert len(set(names)) == SIZE
+        np.testing.assert_array_equal(batch.positions, np.arange(SIZE))
+
+
+def test_read_ahead(kind: Format, data: dict[str, Any]) -> None:
+    ahead = kind.reader(**data, read_ahead=True, prefetch_queue_depth=3)
+    assert read_epoch(ahead, 2) == read_epoch(kind.reader(**data), 2)
+
+
+def test_lazy_init(kind: Format, data: dict[str, Any], tmp_path: Path) -> None:
+    reader = kind.reader(**data, lazy_init=True)
+    kind.write(tmp_path, 5)
+    assert reader.get_metadata()["epoch_size"] == 5
+
+
+def test_a_file_that_changed(kind: Format, data: dict[str, Any], tmp_path: Path) -> None:
+    reader, skipping = kind.reader(**data), kind.reader(**data, on_error="skip")
+    for path in tmp_path.glob(kind.files):
+        if kind.checked:
+            path.write_bytes(path.read_bytes()[:-3])
+        else:
+            path.unlink()
+    with pytest.raises(gradiva.OperatorRuntimeError, match=r"sample \d, file .*data"):
+        list(reader.next_epoch(batch_size=SIZE))
+    with Quarantine(warns=False) as bad:
+        (outputs,) = skipping.next_epoch(batch_size=SIZE)
+    assert bad.total == SIZE
+    assert {len(batch) for batch in values(outputs)} == {0}
+
+
+@pytest.mark.parametrize("refused", [{"path": []}, {"stick_to_shard": True}, {"num_shards": 99}])
+def test_refusals(kind: Format, data: dict[str, Any], refused: dict[str, Any]) -> None:
+    if "path" in refused and "path" not in data:
+        return
+    with pytest.raises(gradiva.OperatorValueError):
+        kind.reader(**{**data, "shuffle_after_epoch": True, **refused})
