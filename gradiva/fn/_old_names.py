@@ -41,7 +41,6 @@ AWAITED = {
     "caffe2_reader": "readers.caffe2",
     "caffe_reader": "readers.caffe",
     "coco_reader": "readers.coco",
-    "experimental.audio_resample": "audio_resample",
     "experimental.decoders.video": "decoders.video",
     "experimental.inflate": "decoders.inflate",
     "mxnet_reader": "readers.mxnet",
@@ -54,10 +53,7 @@ AWAITED = {
 }
 """Old names of operators that are not there yet, and their names."""
 
-_AUDIO = {
-    "audio_resample", "decoders.audio", "mel_filter_bank", "mfcc", "nonsilent_region",
-    "power_spectrum", "preemphasis_filter", "spectrogram", "to_decibels",
-}  # fmt: skip
+_AUDIO = {"decoders.audio"}
 _VIDEO = {
     "decoders.video",
     "experimental.inputs.video",

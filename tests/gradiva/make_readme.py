@@ -26,6 +26,7 @@ FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
     "warps": (("image.warp", "transforms"), ""),
     "color and intensity": (("image.color", "image.normalize", "image.debayer"), ""),
     "filters and noise": (("image.filter", "noise", "image.jpeg"), ""),
+    "sounds": (("audio",), ""),
     "arrays": (
         ("arrays", "arrays.fill", "arrays.shape", "indexing", "reductions"),
         "`+ - * / // % ** & \\| ^ << >>`, comparisons, `math.*`, subscripts (`tensor[...]`, "

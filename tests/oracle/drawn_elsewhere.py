@@ -18,6 +18,10 @@ MATH = (
     "log2 max min rsqrt sin sinh sqrt tan tanh"
 )
 REDUCTIONS = "max mean mean_square min rms std_dev sum variance"
+SOUNDS = (
+    "audio_resample mel_filter_bank mfcc nonsilent_region power_spectrum preemphasis_filter "
+    "spectrogram to_decibels"
+)
 
 ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(ARITHMETIC.split(), "oracle/test_arithmetic.py::test_drawn"),
@@ -26,6 +30,7 @@ ELSEWHERE: dict[str, str] = {
         f"reductions.{name}": "oracle/test_reductions.py::test_random_axes"
         for name in REDUCTIONS.split()
     },
+    **{name: f"oracle/test_audio.py::test_{name}" for name in SOUNDS.split()},
     "batch_permutation": "oracle/test_drawn_random.py::test_permutations",
     "bb_flip": "oracle/test_boxes.py::test_bb_flip",
     "bbox_paste": "oracle/test_boxes.py::test_bbox_paste",

@@ -144,6 +144,8 @@ def _argument(declared: Argument | None, value: Any) -> Any:
         numbers = feed([np.int32(row) for row in rows])
         return fn.reinterpret(numbers, dtype=types.DALIDataType.INTERP_TYPE)
     element = np.float32 if declared.kind.element is np.float32 else np.int32
+    if declared.name == "out_length":
+        element = np.int64
     return feed([np.asarray(row, element) for row in rows])
 
 
