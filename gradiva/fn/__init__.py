@@ -27,6 +27,7 @@ python_function = _node_without_inputs(_python_function)  # type: ignore[assignm
 roi_random_crop = _per_sample(_roi_random_crop)  # type: ignore[assignment]
 
 # Names of old scripts.
+audio_decoder = _old_names.old("audio_decoder", decoders.audio)
 coin_flip = _old_names.old("coin_flip", random.coin_flip)
 fast_resize_crop_mirror = _old_names.old(
     "fast_resize_crop_mirror", _old_names.fast_resize_crop_mirror

@@ -37,7 +37,6 @@ _REPLACED = {
 """Names of what is more than another name, and what is used now."""
 
 AWAITED = {
-    "audio_decoder": "decoders.audio",
     "caffe2_reader": "readers.caffe2",
     "caffe_reader": "readers.caffe",
     "coco_reader": "readers.coco",
@@ -53,7 +52,6 @@ AWAITED = {
 }
 """Old names of operators that are not there yet, and their names."""
 
-_AUDIO = {"decoders.audio"}
 _VIDEO = {
     "decoders.video",
     "experimental.inputs.video",
@@ -68,7 +66,6 @@ _READERS = {
     "readers.webdataset",
 }  # fmt: skip
 LATER = {
-    **dict.fromkeys(_AUDIO, "audio"),
     **dict.fromkeys(_VIDEO, "video"),
     **dict.fromkeys(_GPU_ONLY, "a GPU to write them on"),
     **dict.fromkeys(_READERS, "readers beyond `file`"),

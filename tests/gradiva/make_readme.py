@@ -19,8 +19,9 @@ FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
         "`ExternalSource`",
     ),
     "decoding": (
-        ("decoders", "decoders.image"),
-        "`imread`; JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000",
+        ("decoders", "decoders.audio", "decoders.image"),
+        "`imread`; JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000; WAV, and through soundfile "
+        "FLAC, Ogg, AIFF, MP3",
     ),
     "windows and sizes": (("image.resize", "image.crop", "image.masking", "image.paste"), ""),
     "warps": (("image.warp", "transforms"), ""),

@@ -44,6 +44,7 @@ ELSEWHERE: dict[str, str] = {
     "coord_transform": "oracle/test_transforms.py::test_points",
     "crop": "oracle/test_crop.py::test_pictures",
     "crop_mirror_normalize": "oracle/test_crop_mirror_normalize.py::test_pictures",
+    "decoders.audio": "oracle/test_decoders_audio.py::test_drawn",
     "element_extract": "oracle/test_frames.py::test_any_order",
     "erase": "oracle/test_erase.py::test_pictures",
     "filter": "oracle/test_filter.py::test_pictures",

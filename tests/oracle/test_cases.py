@@ -19,6 +19,7 @@ CLOSE = (
     *RESAMPLED,
     "audio_resample",
     "bbox_rotate",
+    "decoders.audio",
     "filter",
     "gaussian_blur",
     "laplacian",

@@ -20,7 +20,6 @@ from gradiva.facts import Fact, facts, later, operator_of, reached
 from tests.gradiva.make_facts import facts as parsed
 
 EXCLUDED = {
-    "audio": {"decoders.audio"},
     "video": {
         "decoders.video", "experimental.inputs.video", "experimental.readers.video",
         "readers.video", "readers.video_resize",
@@ -31,7 +30,7 @@ EXCLUDED = {
     },
     "a GPU to write them on": {"decoders.inflate", "optical_flow"},
 }  # fmt: skip
-"""What comes later: audio, video, the readers beyond `file`; and what runs on no CPU."""
+"""What comes later: video, the readers beyond `file`; and what runs on no CPU."""
 
 HERE = [name for name in facts() if not any(name in names for names in EXCLUDED.values())]
 
