@@ -40,7 +40,7 @@ def _opened(data: Array) -> Iterator[Any]:
             "sound files other than plain WAV need soundfile: pip install 'gradiva[audio]'"
         ) from error
     try:
-        with soundfile.SoundFile(io.BytesIO(data)) as file:
+        with soundfile.SoundFile(io.BytesIO(data.data)) as file:
             yield file
     except failure as error:
         problem = getattr(error, "error_string", None) or str(error)

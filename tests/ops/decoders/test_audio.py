@@ -264,7 +264,7 @@ def test_too_long() -> None:
     file = batch([wav_file(np.zeros((4000, 1), np.int16), 1)])
     with pytest.raises(OperatorRuntimeError, match="give `duration`"):
         gradiva.decoders.audio(file, sample_rate=1e9)
-    file = wav_file(np.zeros((4, 1), np.int16)).copy()
-    file[24:28] = 0
+    silent = wav_file(np.zeros((4, 1), np.int16)).copy()
+    silent[24:28] = 0
     with pytest.raises(OperatorRuntimeError, match="0 Hz"):
-        gradiva.decoders.audio(batch([file]))
+        gradiva.decoders.audio(batch([silent]))
