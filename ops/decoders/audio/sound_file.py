@@ -27,6 +27,7 @@ else:
 _FLOATS: Final = ("FLOAT", "DOUBLE", "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II")
 """Kinds of samples that are no integers; all that begin so."""
 _MOST_PER_BYTE: Final = 1 << 16
+_SHORTEST: Final = 12
 
 
 @contextmanager
@@ -51,6 +52,8 @@ def sound_info(data: Array) -> SoundInfo:
     """What the header of a file says. Raises ValueError."""
     if data.size == 0:
         raise ValueError("empty file")
+    if data.size < _SHORTEST:
+        raise ValueError(f"{data.size} bytes are too few for a sound file")
     found = wav_info(data) if is_wav(data) else None
     if found is None:
         with _opened(data) as file:
