@@ -71,7 +71,9 @@ def _axis(ndim: int, layout: str) -> int:
     if ndim == 0:
         raise op.OperatorTypeError(expected="spectra of 1 axis or more", got="scalars")
     if layout and "f" not in layout:
-        raise op.OperatorTypeError("no axis of frequencies", expected="an axis f", got=repr(layout))
+        raise op.OperatorTypeError(
+            "the layout has no axis of frequencies", expected="an axis f", got=repr(layout)
+        )
     return layout.index("f") if layout else max(ndim - 2, 0)
 
 
