@@ -42,19 +42,20 @@ def window_table(lobes: int) -> Float32Array:
 
 
 @op.jit
-def _weights(table: Any, lobes: int, start: Any, out: Any) -> None:
-    """The window at `start`, `start + 1`, ...: as many as there are in `out`."""
+def _weights(table: Any, lobes: int, start: Any, numbers: Any, out: Any) -> None:
+    """The window at `start`, `start + 1`, ...: as many as there are in `out`. numbers: 0, 1, ...,
+    as float32, so that loops are wide."""
     center = np.float32(lobes * 32)
     place = start * np.float32(32) + center
-    first = np.int64(np.floor(place))
-    phase, column = first % 32, first // 32
-    low, high = table[phase], table[phase + 1]
+    first = np.floor(place)
+    phase, column = np.int64(first) % 32, np.int64(first) // 32
+    low = table[phase, column : column + out.size]
+    high = table[phase + 1, column : column + out.size]
     for k in range(out.size):
         # Each place is rounded by itself, as one that was not counted from the first.
-        exact = (start + np.float32(k)) * np.float32(32) + center
-        share = exact - np.float32(first + 32 * k)
-        one = low[column + k]
-        out[k] = one + share * (high[column + k] - one)
+        exact = (start + numbers[k]) * np.float32(32) + center
+        share = exact - (first + np.float32(32) * numbers[k])
+        out[k] = low[k] + share * (high[k] - low[k])
 
 
 @op.jit
@@ -70,11 +71,11 @@ def resample(
 ) -> None:
     """Outputs `first`, `first + 1`, ... of a sound, (n, channels) flat, at every `ratio`-th sample.
 
-    first: a multiple of 256; target: (outputs, channels), flat, float32; scratch: (2, 2 * lobes),
-    float32.
+    first: a multiple of 256; target: (outputs, channels), flat, float32; scratch: (3, 2 * lobes),
+    float32, memory and the numbers 0, 1, ...
     """
     size, count = sound.size // channels, target.size // channels
-    weights, products = scratch[0], scratch[1]
+    weights, products, numbers = scratch[0], scratch[1], scratch[2]
     step = np.float32(ratio)
     for block in range(0, count, 256):
         exact = np.float64(first + block) * ratio
@@ -85,7 +86,7 @@ def resample(
             begin = max(upper - lobes, -base)
             end = max(min(upper + lobes, size - base), begin)
             taps = end - begin
-            _weights(table, lobes, np.float32(begin) - place, weights[:taps])
+            _weights(table, lobes, np.float32(begin) - place, numbers, weights[:taps])
             for c in range(channels):
                 at = (base + begin) * channels + c
                 if channels == 1:
@@ -121,6 +122,7 @@ def resample_sound(
     if rate_in == rate_out and sound.size == target.size:
         target[:] = sound
         return
-    scratch = np.empty((2, 2 * lobes), np.float32)
+    scratch = np.empty((3, 2 * lobes), np.float32)
+    scratch[2] = np.arange(2 * lobes)
     ratio = float(rate_in) / float(rate_out)
     resample(sound, channels, ratio, window_table(lobes), lobes, 0, target, scratch)

@@ -102,6 +102,12 @@ def read_samples(data: Array, info: SoundInfo, begin: int, count: int, out: Arra
         convert_sound(target, out)
 
 
+@op.jit
+def _scale(source: Any, step: Any, target: Any) -> None:
+    for k in range(source.size):
+        target[k] = np.float32(source[k]) * step
+
+
 def convert_samples(source: Array, target: Array) -> None:
     """Samples of a file as others, both flat. Integers keep their upper bits, as floats from -1 to
     1; floats become integers as everywhere, rounded and saturated."""
@@ -114,9 +120,7 @@ def convert_samples(source: Array, target: Array) -> None:
         return
     bits, wanted = source.dtype.itemsize * 8, target.dtype.itemsize * 8
     if target.dtype.kind == "f":
-        np.multiply(
-            source, np.float32(2.0 ** (1 - bits)), out=target, dtype=np.float32, casting="unsafe"
-        )
+        _scale(np.require(source, requirements="A"), np.float32(2.0 ** (1 - bits)), target)
     elif wanted >= bits:
         np.left_shift(source, wanted - bits, out=target, dtype=target.dtype)
     else:
