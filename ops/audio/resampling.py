@@ -1,8 +1,8 @@
 """Sounds at another rate: sums over windowed sinc functions.
 
-Formula: J. O. Smith, "Digital Audio Resampling", 2002; the window is Hann's. The windows
-are read from a table, linearly between its entries. Positions are counted in blocks of outputs: the
-begin of each is exact, and float32 steps lead on. So a part of a sound is as the whole.
+Formula: J. O. Smith, "Digital Audio Resampling", 2002; the window is Hann's. Windows are read from
+a table, linearly between its entries. Positions are counted in blocks of outputs: the begin of each
+is exact, and float32 steps lead on. So a part of a sound is as the whole.
 
 There is no filter but that of the input: what lies above half of a lower output rate is mirrored.
 """
@@ -20,7 +20,7 @@ from gradiva.eager.types.arrays import Array, Float32Array
 _PER_SAMPLE: Final = 32
 """Entries of the table from one sample to the next."""
 _BLOCK: Final = 256
-_SUMS: Final = 4
+"""Outputs whose positions are counted by float32 steps."""
 
 
 def lobes_of(quality: float) -> int:
@@ -45,16 +45,16 @@ def window_table(lobes: int) -> Float32Array:
 def _weights(table: Any, lobes: int, start: Any, numbers: Any, out: Any) -> None:
     """The window at `start`, `start + 1`, ...: as many as there are in `out`. numbers: 0, 1, ...,
     as float32, so that loops are wide."""
-    center = np.float32(lobes * 32)
-    place = start * np.float32(32) + center
+    center = np.float32(lobes * _PER_SAMPLE)
+    place = start * np.float32(_PER_SAMPLE) + center
     first = np.floor(place)
-    phase, column = np.int64(first) % 32, np.int64(first) // 32
+    phase, column = np.int64(first) % _PER_SAMPLE, np.int64(first) // _PER_SAMPLE
     low = table[phase, column : column + out.size]
     high = table[phase + 1, column : column + out.size]
     for k in range(out.size):
         # Each place is rounded by itself, as one that was not counted from the first.
-        exact = (start + numbers[k]) * np.float32(32) + center
-        share = exact - (first + np.float32(32) * numbers[k])
+        exact = (start + numbers[k]) * np.float32(_PER_SAMPLE) + center
+        share = exact - (first + np.float32(_PER_SAMPLE) * numbers[k])
         out[k] = low[k] + share * (high[k] - low[k])
 
 
@@ -71,17 +71,17 @@ def resample(
 ) -> None:
     """Outputs `first`, `first + 1`, ... of a sound, (n, channels) flat, at every `ratio`-th sample.
 
-    first: a multiple of 256; target: (outputs, channels), flat, float32; scratch: (3, 2 * lobes),
-    float32, memory and the numbers 0, 1, ...
+    first: a multiple of `_BLOCK`; target: (outputs, channels), flat, float32; scratch: float32 (3,
+    2 * lobes), memory and the numbers 0, 1, ...
     """
     size, count = sound.size // channels, target.size // channels
     weights, products, numbers = scratch[0], scratch[1], scratch[2]
     step = np.float32(ratio)
-    for block in range(0, count, 256):
+    for block in range(0, count, _BLOCK):
         exact = np.float64(first + block) * ratio
         base = np.int64(np.floor(exact))
         place = np.float32(exact - np.float64(base))
-        for k in range(block, min(block + 256, count)):
+        for k in range(block, min(block + _BLOCK, count)):
             upper = np.int64(np.ceil(place))
             begin = max(upper - lobes, -base)
             end = max(min(upper + lobes, size - base), begin)
