@@ -1,6 +1,7 @@
 """Decoders."""
 
 from gradiva.fn._old_names import absent
+from gradiva.ops.decoders.audio.audio import audio
 from gradiva.ops.decoders.image.image import image
 from gradiva.ops.decoders.image.image_crop import image_crop
 from gradiva.ops.decoders.image.image_random_crop import image_random_crop
@@ -9,4 +10,4 @@ from gradiva.ops.decoders.numpy import numpy
 
 __getattr__ = absent("decoders", "gradiva")
 
-__all__ = ["image", "image_crop", "image_random_crop", "image_slice", "numpy"]
+__all__ = ["audio", "image", "image_crop", "image_random_crop", "image_slice", "numpy"]

@@ -22,6 +22,14 @@ from gradiva.ops.arrays.shape.reshape import reinterpret as reinterpret
 from gradiva.ops.arrays.shape.reshape import reshape as reshape
 from gradiva.ops.arrays.shape.unit_axes import expand_dims as expand_dims
 from gradiva.ops.arrays.shape.unit_axes import squeeze as squeeze
+from gradiva.ops.audio.audio_resample import audio_resample as audio_resample
+from gradiva.ops.audio.mel_filter_bank import mel_filter_bank as mel_filter_bank
+from gradiva.ops.audio.mfcc import mfcc as mfcc
+from gradiva.ops.audio.nonsilent_region import nonsilent_region as nonsilent_region
+from gradiva.ops.audio.power_spectrum import power_spectrum as power_spectrum
+from gradiva.ops.audio.preemphasis_filter import preemphasis_filter as preemphasis_filter
+from gradiva.ops.audio.spectrogram import spectrogram as spectrogram
+from gradiva.ops.audio.to_decibels import to_decibels as to_decibels
 from gradiva.ops.boxes.bb_flip import bb_flip as bb_flip
 from gradiva.ops.boxes.bb_flip import bbox_paste as bbox_paste
 from gradiva.ops.boxes.bbox_rotate import bbox_rotate as bbox_rotate

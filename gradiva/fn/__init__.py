@@ -29,6 +29,7 @@ python_function = _node_without_inputs(_python_function)  # type: ignore[assignm
 roi_random_crop = _per_sample(_roi_random_crop)  # type: ignore[assignment]
 
 # Names of old scripts.
+audio_decoder = _old_names.old("audio_decoder", decoders.audio)
 caffe2_reader = _old_names.old("caffe2_reader", readers.caffe2)
 caffe_reader = _old_names.old("caffe_reader", readers.caffe)
 coin_flip = _old_names.old("coin_flip", random.coin_flip)

@@ -37,8 +37,6 @@ _REPLACED = {
 """Names of what is more than another name, and what is used now."""
 
 AWAITED = {
-    "audio_decoder": "decoders.audio",
-    "experimental.audio_resample": "audio_resample",
     "experimental.decoders.video": "decoders.video",
     "experimental.inflate": "decoders.inflate",
     "nemo_asr_reader": "readers.nemo_asr",
@@ -47,10 +45,6 @@ AWAITED = {
 }
 """Old names of operators that are not there yet, and their names."""
 
-_AUDIO = {
-    "audio_resample", "decoders.audio", "mel_filter_bank", "mfcc", "nonsilent_region",
-    "power_spectrum", "preemphasis_filter", "spectrogram", "to_decibels",
-}  # fmt: skip
 _VIDEO = {
     "decoders.video",
     "experimental.inputs.video",
@@ -61,7 +55,6 @@ _VIDEO = {
 _GPU_ONLY = {"decoders.inflate", "optical_flow"}
 _READERS = {"readers.nemo_asr"}
 LATER = {
-    **dict.fromkeys(_AUDIO, "audio"),
     **dict.fromkeys(_VIDEO, "video"),
     **dict.fromkeys(_GPU_ONLY, "a GPU to write them on"),
     **dict.fromkeys(_READERS, "readers beyond `file`"),

@@ -147,9 +147,9 @@ def test_functions_on_capsules() -> None:
         ("fn.experimental.readers", "video"),
         ("fn.experimental.inputs", "video"),
         ("ops.experimental.readers", "Video"),
-        ("decoders", "audio"),
+        ("decoders", "video"),
         ("experimental.readers", "video"),
-        ("", "mel_filter_bank"),
+        ("", "optical_flow"),
     ],
 )
 def test_what_is_not_there_yet_says_so(where: str, name: str) -> None:

@@ -19,13 +19,15 @@ FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
         "`readers.File`, `ExternalSource`",
     ),
     "decoding": (
-        ("decoders", "decoders.image"),
-        "`imread`; JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000",
+        ("decoders", "decoders.audio", "decoders.image"),
+        "`imread`; JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000; WAV, and through soundfile "
+        "FLAC, Ogg, AIFF, MP3",
     ),
     "windows and sizes": (("image.resize", "image.crop", "image.masking", "image.paste"), ""),
     "warps": (("image.warp", "transforms"), ""),
     "color and intensity": (("image.color", "image.normalize", "image.debayer"), ""),
     "filters and noise": (("image.filter", "noise", "image.jpeg"), ""),
+    "sounds": (("audio",), ""),
     "arrays": (
         ("arrays", "arrays.fill", "arrays.shape", "indexing", "reductions"),
         "`+ - * / // % ** & \\| ^ << >>`, comparisons, `math.*`, subscripts (`tensor[...]`, "

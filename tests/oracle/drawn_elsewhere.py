@@ -18,6 +18,10 @@ MATH = (
     "log2 max min rsqrt sin sinh sqrt tan tanh"
 )
 REDUCTIONS = "max mean mean_square min rms std_dev sum variance"
+SOUNDS = (
+    "audio_resample mel_filter_bank mfcc nonsilent_region power_spectrum preemphasis_filter "
+    "spectrogram to_decibels"
+)
 
 ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(ARITHMETIC.split(), "oracle/test_arithmetic.py::test_drawn"),
@@ -26,6 +30,7 @@ ELSEWHERE: dict[str, str] = {
         f"reductions.{name}": "oracle/test_reductions.py::test_random_axes"
         for name in REDUCTIONS.split()
     },
+    **{name: f"oracle/test_audio.py::test_{name}" for name in SOUNDS.split()},
     "batch_permutation": "oracle/test_drawn_random.py::test_permutations",
     "bb_flip": "oracle/test_boxes.py::test_bb_flip",
     "bbox_paste": "oracle/test_boxes.py::test_bbox_paste",
@@ -39,6 +44,7 @@ ELSEWHERE: dict[str, str] = {
     "coord_transform": "oracle/test_transforms.py::test_points",
     "crop": "oracle/test_crop.py::test_pictures",
     "crop_mirror_normalize": "oracle/test_crop_mirror_normalize.py::test_pictures",
+    "decoders.audio": "oracle/test_decoders_audio.py::test_drawn",
     "element_extract": "oracle/test_frames.py::test_any_order",
     "erase": "oracle/test_erase.py::test_pictures",
     "filter": "oracle/test_filter.py::test_pictures",
@@ -73,6 +79,7 @@ ELSEWHERE: dict[str, str] = {
 """The operator's test with drawn arguments, by the reference."""
 
 ON_A_GPU_ONLY = "the reference has it on a GPU only"
+FILES_ARE_WRITTEN = "files of its format are written for every argument"
 A_PART = "a part of compiled graphs or of pipelines, no operator of users"
 WITHOUT: dict[str, tuple[str, str]] = {
     "experimental.dilate": (ON_A_GPU_ONLY, "ops/image/test_morphology.py::test_as_opencv"),
@@ -80,6 +87,17 @@ WITHOUT: dict[str, tuple[str, str]] = {
     "experimental.median_blur": (ON_A_GPU_ONLY, "ops/image/test_morphology.py::test_median"),
     "experimental.remap": (ON_A_GPU_ONLY, "ops/image/test_remap.py::test_like_opencv"),
     "jitter": (ON_A_GPU_ONLY, "ops/image/test_remap.py::test_jitter_stays_near"),
+    "experimental.readers.fits": (ON_A_GPU_ONLY, "ops/readers/test_fits.py::test_types"),
+    **dict.fromkeys(
+        ("readers.mxnet", "readers.sequence", "readers.tfrecord", "readers.webdataset"),
+        (FILES_ARE_WRITTEN, "oracle/test_readers_formats.py::test_shards"),
+    ),
+    **dict.fromkeys(
+        ("readers.caffe", "readers.caffe2"),
+        (FILES_ARE_WRITTEN, "oracle/test_readers_caffe.py::test_records"),
+    ),
+    "readers.coco": (FILES_ARE_WRITTEN, "oracle/test_readers_coco.py::test_arguments"),
+    "readers.numpy": (FILES_ARE_WRITTEN, "oracle/test_readers_numpy.py::test_regions"),
     "io.file.read": ("its input is a path", "oracle/test_segmentation.py::test_files"),
     "constant": ("no arguments but the values", "oracle/test_python_function.py::test_fn_constant"),
     "dump_image": ("writes files", "oracle/test_python_function.py::test_dump_image"),

@@ -143,7 +143,9 @@ def _argument(declared: Argument | None, value: Any) -> Any:
     if declared.name in ("interp_type", "min_filter", "mag_filter"):
         numbers = feed([np.int32(row) for row in rows])
         return fn.reinterpret(numbers, dtype=types.DALIDataType.INTERP_TYPE)
-    element = np.float32 if declared.kind.element is np.float32 else np.int32
+    wide = declared.name == "out_length"
+    element: Any = np.float32 if declared.kind.element is np.float32 else np.int32
+    element = np.int64 if wide else element
     return feed([np.asarray(row, element) for row in rows])
 
 

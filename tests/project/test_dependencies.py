@@ -3,6 +3,7 @@ environments of `.ci/other_pythons.py`, with the oldest versions and with the ne
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+import soundfile
 
 import gradiva
 from gradiva import fn
@@ -77,6 +79,19 @@ def short_floats() -> None:
     assert np.asarray(made).astype(np.float32).tolist() == [1.0, 2.5]
 
 
+def sounds() -> None:
+    wave = np.sin(np.arange(16000) / 20).astype(np.float32) / 2
+    for kind, tolerance in (("WAV", 1e-4), ("FLAC", 1e-4), ("OGG", 0.05), ("MP3", 0.05)):
+        file = io.BytesIO()
+        soundfile.write(file, wave, 16000, format=kind)
+        data = np.frombuffer(file.getvalue(), np.uint8)
+        found, rate = gradiva.decoders.audio(gradiva.batch([data]))
+        assert np.asarray(rate.at(0)) == 16000
+        # Codecs with loss take a while to swing in.
+        heard = np.asarray(found.at(0)).reshape(-1)[4000:12000]
+        assert np.abs(heard - wave[4000:12000]).max() < tolerance, kind
+
+
 USES: dict[str, Callable[[], Any]] = {
     "numpy": arrays,
     "numba": kernels,
@@ -86,6 +101,7 @@ USES: dict[str, Callable[[], Any]] = {
     "tqdm": bars,
     "protobuf": files,
     "ml_dtypes": short_floats,
+    "soundfile": sounds,
 }
 
 
@@ -101,4 +117,5 @@ def test_no_dependency_is_left_out() -> None:
     assert set(bounds) == set(USES)
     # What is optional has the same bound where it is tested.
     tested = text[text.index("\ntest = [") : text.index("\noracle = [")]
-    assert f'"ml_dtypes>={bounds["ml_dtypes"]}"' in tested
+    for package in ("ml_dtypes", "soundfile"):
+        assert f'"{package}>={bounds[package]}"' in tested

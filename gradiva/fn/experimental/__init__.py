@@ -9,6 +9,7 @@ from gradiva.ops.image.resize.resize import resize
 from gradiva.ops.image.warp.remap import remap
 from gradiva.ops.image.warp.warp_perspective import warp_perspective
 
+audio_resample = old("experimental.audio_resample", operators.audio_resample)
 debayer = old("experimental.debayer", operators.debayer)
 equalize = old("experimental.equalize", operators.equalize)
 filter = old("experimental.filter", operators.filter)
@@ -18,6 +19,7 @@ tensor_resize = old("experimental.tensor_resize", operators.tensor_resize)
 __getattr__ = absent("experimental")
 
 __all__ = [
+    "audio_resample",
     "debayer",
     "decoders",
     "dilate",

@@ -38,6 +38,7 @@ MOVERS = {
 REDUCTIONS = {name for name in NAMES if name.startswith("reductions.")}
 BOXES = {"bb_flip", "bbox_paste", "bbox_rotate", "box_encoder", "random_bbox_crop"}
 FILES = {name for name in NAMES if name.startswith(("decoders.", "io."))} | {"peek_image_shape"}
+SOUNDS = {"preemphasis_filter", "spectrogram", "to_decibels"}
 ANY = {"cast", "cast_like", "copy", "get_property", "permute_batch", "shapes"}
 WHOLE = {"cast_like", "copy", "equalize", "shapes", "subscript", *LIKE, *MATH}
 
@@ -48,6 +49,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
         | MATH
         | NOISES
         | SHAPED
+        | SOUNDS
         | {"full", "lookup_table", "normalize_pixels", "one_hot"},
         "its cases have no input": MAKERS | MATRICES,
     },
@@ -57,14 +59,19 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
         | NOISES
         | SHAPED
         | (MATH - BINARY)
+        | SOUNDS
         | {
+            "audio_resample",
             "full",
             "gaussian_blur",
             "laplacian",
             "lookup_table",
+            "mfcc",
+            "nonsilent_region",
             "normalize_pixels",
             "numba_function",
             "one_hot",
+            "power_spectrum",
             "python_function",
             "subscript",
             "transpose",

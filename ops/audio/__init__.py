@@ -1,0 +1,1 @@
+"""Operators on sounds and their spectra."""

@@ -1,0 +1,131 @@
+"""`mel_filter_bank`: spectra on the mel scale."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager import extension as op
+
+from .matrices import along_axis
+from .mel_filters import SCALES, mel_matrix, mel_weights
+from .spectra import require_floats
+
+
+@op.operator("mel_filter_bank", schema="MelFilterBank")
+def mel_filter_bank(
+    input: op.SampleType,
+    /,
+    *,
+    nfilter: int = 128,
+    sample_rate: float = 44100.0,
+    freq_low: float = 0.0,
+    freq_high: float = 0.0,
+    normalize: bool = True,
+    mel_formula: str = "slaney",
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
+    """Sum spectra over triangular filters, which are equally far apart on the mel scale.
+
+    Filters rise and fall linearly in Hz, from the center of the one before to that of the next.
+
+    Args:
+        input: float32 spectra, from 0 Hz to half of `sample_rate`, along the axis f; without a
+            layout along the last axis but one, or the only one.
+        nfilter: how many filters.
+        sample_rate: of the sounds, in Hz.
+        freq_low, freq_high: where the first filter begins and the last ends, in Hz; 0 as
+            `freq_high` is half of `sample_rate`.
+        normalize: divide filters by half of their width in Hz, so that each has an area of 1.
+        mel_formula: "slaney", linear below 1000 Hz and logarithmic above; "htk", 1127 ln(1 + f /
+            700).
+
+    Returns:
+        Float32 samples with `nfilter` values along the axis.
+
+    Raises:
+        OperatorTypeError: for other dtypes and ranks, and for a layout without f.
+        OperatorValueError: for arguments out of range.
+    """
+    require_floats(input)
+    if nfilter < 1:
+        raise op.wrong_value("nfilter", "an integer from 1 on", nfilter)
+    if not 0 < sample_rate < math.inf:
+        raise op.wrong_value("sample_rate", "a positive number", sample_rate)
+    if not 0 <= freq_low <= sample_rate:
+        raise op.wrong_value("freq_low", f"from 0 to {sample_rate:g} (`sample_rate`)", freq_low)
+    if not freq_low < (freq_high or sample_rate / 2) <= sample_rate:
+        expected = f"more than `freq_low`, at most {sample_rate:g} (`sample_rate`)"
+        raise op.wrong_value("freq_high", expected, freq_high)
+    if mel_formula not in SCALES:
+        raise op.wrong_value("mel_formula", "'slaney' or 'htk'", repr(mel_formula))
+    if input.ndim is not None and input.layout is not None:
+        _axis(input.ndim, input.layout)
+    return input
+
+
+def _axis(ndim: int, layout: str) -> int:
+    """That of frequencies. Raises OperatorTypeError."""
+    if ndim == 0:
+        raise op.OperatorTypeError(expected="spectra of 1 axis or more", got="scalars")
+    if layout and "f" not in layout:
+        raise op.OperatorTypeError(
+            "the layout has no axis of frequencies", expected="an axis f", got=repr(layout)
+        )
+    return layout.index("f") if layout else max(ndim - 2, 0)
+
+
+@mel_filter_bank.shapes
+def _shapes(call: op.Call) -> op.Int64Array:
+    shapes = call.inputs[0].batch_shape.shapes.copy()
+    shapes[:, _axis(shapes.shape[1], call.inputs[0].layout)] = call["nfilter"]
+    return shapes
+
+
+@mel_filter_bank.cpu
+def _cpu(call: op.Call) -> None:
+    source = call.inputs[0]
+    shapes = source.batch_shape.shapes
+    axis = _axis(shapes.shape[1], source.layout)
+    rate = call["sample_rate"]
+    high = call["freq_high"] or rate / 2
+    scale = call["freq_low"], high, call["mel_formula"], call["normalize"]
+    filters = [mel_matrix(bins, call["nfilter"], rate, *scale) for bins in shapes[:, axis].tolist()]
+    along_axis(call, axis, filters)
+
+
+@mel_filter_bank.cases
+def _cases() -> list[op.Case]:
+    spectra = op.samples((257, 5), (257, 300), (129, 1), dtype=op.float32, layout="ft")
+    turned = op.samples((7, 257), (3, 129), dtype=op.float32, layout="tf")
+    few = {"nfilter": 20, "sample_rate": 16000.0}
+
+    def expected(spectrum: Any) -> Any:
+        weights = mel_weights(len(spectrum), 20, 16000.0, 0.0, 8000.0, "slaney", True)
+        return weights.astype(np.float32).astype(np.float64) @ spectrum
+
+    return [
+        op.case("default", spectra),
+        op.case("few", spectra, **few).each(lambda one: expected(one).astype(np.float32)),
+        op.case("htk", spectra, mel_formula="htk", **few),
+        op.case("not normalized", spectra, normalize=False, **few),
+        op.case("a band", spectra, freq_low=300.0, freq_high=3400.0, **few),
+        op.case("beyond half of the rate", spectra, freq_high=12000.0, **few).no_oracle(),
+        op.case("frames first", turned, **few),
+        op.case("no layout", op.samples((2, 65, 3), dtype=op.float32, layout=""), **few),
+        op.case("one axis", op.samples((65,), (33,), dtype=op.float32, layout=""), **few),
+        op.case("one bin", op.samples((1, 3), (2, 3), dtype=op.float32, layout=""), **few),
+        op.case("no frame", op.samples((65, 0), dtype=op.float32, layout="ft"), **few),
+        op.case("empty", op.samples(dtype=op.float32, layout="ft")).equals([]),
+        op.case("layout", op.samples((5, 5), dtype=op.float32, layout="xt")).type_error("axis f"),
+        op.case("integers", op.samples((5, 5), layout="ft", dtype=op.int32)).type_error("cast"),
+        op.case("scalars", op.samples((), dtype=op.float32, layout="")).type_error("scalars"),
+        op.case("no filter", spectra, nfilter=0).value_error("`nfilter`"),
+        op.case("rate", spectra, sample_rate=0.0).value_error("`sample_rate`"),
+        op.case("negative", spectra, freq_low=-1.0).value_error("`freq_low`"),
+        op.case("too high", spectra, freq_high=44101.0).value_error("`freq_high`"),
+        op.case("no band", spectra, freq_low=5000.0, freq_high=4000.0).value_error("`freq_high`"),
+        op.case("formula", spectra, mel_formula="HTK").value_error("`mel_formula`"),
+    ]

@@ -1,0 +1,193 @@
+"""`nonsilent_region`: where a sound begins and how long it lasts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from gradiva.eager import extension as op
+
+_DTYPES: Final = (
+    op.uint8,
+    op.int8,
+    op.uint16,
+    op.int16,
+    op.uint32,
+    op.int32,
+    op.uint64,
+    op.int64,
+    op.float32,
+)
+_NARROW: Final = (op.uint8, op.int8, op.uint16, op.int16)
+
+
+@op.operator("nonsilent_region", schema="NonsilentRegion")
+def nonsilent_region(
+    input: op.SampleType,
+    /,
+    *,
+    cutoff_db: float = -60.0,
+    window_length: int = 2048,
+    reference_power: float | None = None,
+    reset_interval: int = 8192,
+    **common: op.Unpack[op.Common],
+) -> tuple[op.SampleType, op.SampleType]:
+    """Find the part of a sound between silence at its ends.
+
+    P[t] is the mean of the squares of the `window_length` samples that end at t, zeros before the
+    first. The region begins where the first of these windows begins whose P is at least
+    reference_power * 10 ** (cutoff_db / 10), and ends where the last one ends.
+
+    Args:
+        input: integers or float32, (n,), any layout.
+        cutoff_db: what is silent, in decibels below `reference_power`.
+        window_length: in samples; n, if that is less.
+        reference_power: the largest P of the sample by default. NaN is left out.
+        reset_interval: accepted; sums are exact, and need no renewal.
+
+    Returns:
+        Two int32 scalars: the first sample of the region, and its length. (0, 0) if all is silent;
+        the whole of a sound whose samples are all zero.
+
+    Raises:
+        OperatorTypeError: for other dtypes and ranks.
+        OperatorValueError: for arguments out of range.
+    """
+    op.require_dtype(input, _DTYPES)
+    op.require_ndim(input, (1,))
+    if window_length < 1:
+        raise op.wrong_value("window_length", "an integer from 1 on", window_length)
+    if reset_interval < 1 and reset_interval != -1:
+        raise op.wrong_value("reset_interval", "an integer from 1 on, or -1", reset_interval)
+    if reference_power is not None and not 0 < reference_power < math.inf:
+        raise op.wrong_value("reference_power", "a positive number", reference_power)
+    if not math.isfinite(cutoff_db):
+        raise op.wrong_value("cutoff_db", "a number", cutoff_db)
+    number = op.SampleType(op.int32, 0, "", input.device)
+    return number, number
+
+
+@nonsilent_region.shapes
+def _shapes(call: op.Call) -> tuple[op.BatchShape, op.BatchShape]:
+    sizes = call.inputs[0].batch_shape.volumes
+    op.refuse_samples(sizes >= 1 << 31, "", "fewer than 2**31 samples", sizes)
+    return op.BatchShape.equal(call.size, ()), op.BatchShape.equal(call.size, ())
+
+
+@op.jit
+def _powers(sound: Any, length: int, sums: Any, powers: Any) -> None:
+    """The mean square of the `length` samples that end at each one.
+
+    A window is the end of one block of `length` samples and the beginning of the next: nothing is
+    subtracted, so no error is left behind by what has been loud.
+    sums: memory, as long as a window; of integers up to 16 bits they are exact.
+    """
+    sums[:] = 0
+    kind = sums.dtype.type
+    divisor = np.float64(length)
+    for first in range(0, sound.size, length):
+        count = min(length, sound.size - first)
+        inside = kind(0)
+        for t in range(count):
+            value = kind(sound[first + t])
+            inside += value * value
+            rest = sums[t + 1] if t + 1 < length else kind(0)
+            powers[first + t] = np.float64(inside + rest) / divisor
+        # What is left of the block in windows that end in the next one.
+        total = kind(0)
+        for t in range(count - 1, -1, -1):
+            value = kind(sound[first + t])
+            total += value * value
+            sums[t] = total
+
+
+@op.jit
+def _find(sound: Any, length: int, given: float, ratio: float, sums: Any, powers: Any) -> Any:
+    """The begin and the length of the region."""
+    _powers(sound, length, sums, powers)
+    reference = given
+    if reference < 0.0:
+        for t in range(powers.size):
+            reference = powers[t] if powers[t] > reference else reference
+    least = reference * ratio
+    first, last = -1, -1
+    for t in range(powers.size):
+        if powers[t] >= least:
+            first = t
+            break
+    if first < 0:
+        return 0, 0
+    for t in range(powers.size - 1, -1, -1):
+        if powers[t] >= least:
+            last = t
+            break
+    begin = max(first - (length - 1), 0)
+    return begin, last - begin + 1
+
+
+@op.jit
+def _regions(
+    source: Any, rule: Any, like: Any, begins: Any, lengths: Any, begin: int, end: int
+) -> None:
+    data, offsets, sizes = source
+    window, given, ratio = rule
+    for i in range(begin, end):
+        size = sizes[i]
+        begins[i], lengths[i] = 0, 0
+        if size > 0:
+            sound = data[offsets[i] : offsets[i] + size]
+            length = min(window, size)
+            sums, powers = np.empty(length, like.dtype), np.empty(size, np.float64)
+            begins[i], lengths[i] = _find(sound, length, given, ratio, sums, powers)
+
+
+@nonsilent_region.cpu
+def _cpu(call: op.Call) -> None:
+    sounds = call.inputs[0]
+    given = call["reference_power"]
+    rule = call["window_length"], -1.0 if given is None else given, 10 ** (call["cutoff_db"] / 10)
+    like = np.empty(0, np.int64 if sounds.dtype in _NARROW else np.float64)
+    begins, lengths = (output.as_array() for output in call.outputs)
+    source = sounds.data, sounds.batch_shape.offsets, sounds.batch_shape.volumes
+    call.for_samples(_regions, source, rule, like, begins, lengths, work=sounds)
+
+
+def _region(sound: Any, window: int, cutoff: float) -> tuple[int, int]:
+    """The same in NumPy: a sum for each window."""
+    squares = np.concatenate([np.zeros(window - 1), sound.astype(np.float64) ** 2])
+    powers = np.array([squares[t : t + window].sum() for t in range(len(sound))])
+    loud = np.flatnonzero(powers >= powers.max() * 10 ** (cutoff / 10))
+    begin = max(int(loud[0]) - (window - 1), 0)
+    return begin, int(loud[-1]) - begin + 1
+
+
+@nonsilent_region.cases
+def _cases() -> list[op.Case]:
+    noise = op.samples((500,), (300,), (40,), dtype=op.float32, layout="t", low=-1.0)
+    quiet = [np.pad(one, (200 + 30 * k, 400)) for k, one in enumerate(noise.arrays())]
+    sounds = op.batch(quiet, layout="t")
+    whole = op.batch([(one * 30000).astype(np.int16) for one in quiet])
+    short = {"window_length": 64, "reset_interval": 128}
+    pulse = op.batch([np.array([0, 0, 1, 1, 0, 0], np.float32)])
+    begins = [np.array(_region(one, 64, -20.0)[0], np.int32) for one in quiet]
+    return [
+        op.case("default", sounds),
+        op.case("short windows", sounds, cutoff_db=-20.0, **short).equals(begins),
+        op.case("integers", whole, cutoff_db=-20.0, **short),
+        op.case("reference", sounds, reference_power=0.5, cutoff_db=-10.0, **short),
+        op.case("all is silent", sounds, reference_power=1e9),
+        op.case("zeros", op.batch([np.zeros(99, np.float32)])).equals([np.array(0, np.int32)]),
+        op.case("pulse", pulse, window_length=2, cutoff_db=-1.0)
+        .equals([np.array(2, np.int32)])
+        .no_oracle(),
+        op.case("no value", op.samples((0,), (3,), dtype=op.float32, layout="")).no_oracle(),
+        op.case("empty", op.samples(dtype=op.float32, layout="t")).equals([]),
+        op.case("columns", op.samples((9, 1), dtype=op.float32, layout="")).type_error("axes"),
+        op.case("doubles", op.samples((9,), dtype=op.float64, layout="")).type_error("dtype"),
+        op.case("no window", sounds, window_length=0).value_error("`window_length`"),
+        op.case("interval", sounds, reset_interval=0).value_error("`reset_interval`"),
+        op.case("power", sounds, reference_power=0.0).value_error("`reference_power`"),
+        op.case("cutoff", sounds, cutoff_db=float("nan")).value_error("`cutoff_db`"),
+    ]

@@ -1,0 +1,142 @@
+"""`preemphasis_filter`: high frequencies of a sound made louder."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.jit.convert import convert_sat
+
+from .spectra import one_axis
+
+_BORDERS: Final = ("clamp", "zero", "reflect")
+_DTYPES: Final = (
+    op.uint8,
+    op.int8,
+    op.uint16,
+    op.int16,
+    op.uint32,
+    op.int32,
+    op.uint64,
+    op.int64,
+    op.float32,
+    op.float64,
+)
+
+
+@op.operator("preemphasis_filter", schema="PreemphasisFilter")
+def preemphasis_filter(
+    input: op.SampleType,
+    /,
+    *,
+    preemph_coeff: op.FloatArg = 0.97,
+    border: str = "clamp",
+    dtype: op.DTypeLike = op.float32,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
+    """Compute y[t] = x[t] - preemph_coeff * x[t - 1], in float32 (of float64, in float64).
+
+    Where nothing is subtracted values are converted, and not computed with.
+
+    Args:
+        input: integers, float32 or float64, one channel: (n,), (n, 1) or (1, n); any layout.
+        preemph_coeff: may differ per sample.
+        border: x[-1]: "clamp", x[0]; "zero"; "reflect", x[1].
+        dtype: of the output, float32 by default. Values become integers by rounding half away from
+            zero and saturating.
+
+    Returns:
+        Samples of the same shapes and layout.
+
+    Raises:
+        OperatorTypeError: for other dtypes.
+        OperatorValueError: for several channels and other borders.
+    """
+    op.require_dtype(input, _DTYPES)
+    if dtype not in _DTYPES:
+        raise op.wrong_type("dtype", ", ".join(one.name for one in _DTYPES), dtype)
+    if border not in _BORDERS:
+        raise op.wrong_value("border", "'clamp', 'zero' or 'reflect'", repr(border))
+    return input.with_(dtype=dtype)
+
+
+@preemphasis_filter.shapes
+def _shapes(call: op.Call) -> op.BatchShape:
+    one_axis(call.inputs[0].batch_shape.shapes)
+    return call.inputs[0].batch_shape
+
+
+@op.jit
+def _filter(
+    slabs: Any, sizes: Any, coefficients: Any, border: int, real: Any, begin: int, end: int
+) -> None:
+    """border: the number of the sample before the first; -1 for none. real: an array of the type
+    that is computed in."""
+    src, src_offsets, dst, dst_offsets = slabs
+    for i in range(begin, end):
+        size = sizes[i]
+        if size == 0:
+            continue
+        sound = src[src_offsets[i] : src_offsets[i] + size]
+        out = dst[dst_offsets[i] : dst_offsets[i] + size]
+        share = coefficients[i]
+        if share == 0:  # integers keep all of their digits
+            for t in range(size):
+                out[t] = convert_sat(sound[t], dst)
+            continue
+        if border < 0:
+            out[0] = convert_sat(sound[0], dst)
+        else:
+            before = real.dtype.type(sound[min(border, size - 1)])
+            out[0] = convert_sat(real.dtype.type(sound[0]) - share * before, dst)
+        for t in range(1, size):
+            value = real.dtype.type(sound[t]) - share * real.dtype.type(sound[t - 1])
+            out[t] = convert_sat(value, dst)
+
+
+@preemphasis_filter.cpu
+def _cpu(call: op.Call) -> None:
+    source = call.inputs[0]
+    real = np.empty(0, np.float64 if source.dtype is op.float64 else np.float32)
+    border = {"zero": -1, "clamp": 0, "reflect": 1}[call["border"]]
+    coefficients = call["preemph_coeff"].astype(real.dtype)
+    call.for_samples(_filter, call.slabs, source.batch_shape.volumes, coefficients, border, real)
+
+
+@preemphasis_filter.cases
+def _cases() -> list[op.Case]:
+    sounds = op.samples((9,), (1000,), (2,), dtype=op.float32, layout="t", low=-1.0)
+    waves = op.samples((50,), (7,), dtype=op.int16, layout="")
+    columns = op.samples((5, 1), (1, 1), dtype=op.float32, layout="tC")
+
+    def filtered(sound: Any, before: Any) -> Any:
+        shifted = np.concatenate([before(sound), sound[:-1]])
+        return sound - np.float32(0.97) * shifted
+
+    return [
+        op.case("default", sounds).each(lambda one: filtered(one, lambda x: x[:1])),
+        op.case("zero", sounds, border="zero").each(lambda one: filtered(one, lambda x: 0 * x[:1])),
+        op.case("reflect", sounds, border="reflect").each(
+            lambda one: filtered(one, lambda x: x[1:2])
+        ),
+        op.case("per sample", sounds, preemph_coeff=[0.0, 0.5, 2.0]),
+        op.case("integers", waves),
+        op.case("to integers", waves, dtype=op.int16),
+        op.case("saturated", waves, dtype=op.uint8, preemph_coeff=-1.0),
+        op.case("float64", op.samples((9,), dtype=op.float64, layout="")),
+        op.case("a column", columns),
+        op.case("one value", op.samples((1,), dtype=op.float32, layout=""), border="reflect")
+        .each(lambda one: one - np.float32(0.97) * one)
+        .no_oracle(),
+        op.case("no value", op.samples((0,), (3,), dtype=op.float32, layout="")).no_oracle(),
+        op.case("empty", op.samples(dtype=op.float32, layout="t")).equals([]),
+        op.case("channels", op.samples((9, 2), dtype=op.float32, layout="")).value_error(
+            "one channel"
+        ),
+        op.case("border", sounds, border="wrap").value_error("`border`"),
+        op.case("half", op.samples((9,), dtype=op.float16, layout="")).type_error("dtype"),
+        op.case("to half", sounds, dtype=op.float16).type_error("`dtype`"),
+        op.case("wrong length", sounds, preemph_coeff=[1.0]).value_error("`preemph_coeff`"),
+    ]

@@ -1,0 +1,213 @@
+"""`spectrogram`: the power of a sound by frequency and time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Float32Array
+
+from .spectra import one_axis, power_spectra, require_fft, require_floats, require_power
+
+_LAYOUTS = ("ft", "tf")
+
+
+@op.operator("spectrogram", schema="Spectrogram")
+def spectrogram(
+    input: op.SampleType,
+    /,
+    *,
+    nfft: int | None = None,
+    window_length: int = 512,
+    window_step: int = 256,
+    window_fn: op.Floats | None = None,
+    power: int = 2,
+    center_windows: bool = True,
+    reflect_padding: bool = True,
+    layout: op.Layout = "ft",
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
+    """Cut a sound into overlapping frames, and return the power spectrum of each.
+
+    A frame x is multiplied by a window w, put in the middle of `nfft` values, zeros elsewhere, and
+    becomes |FFT(w * x)| ** power. The window is Hann's, taken in the middle of its samples: w[t] =
+    0.5 * (1 - cos(2 * pi * (t + 0.5) / window_length)).
+
+    Args:
+        input: float32, one channel: (n,), (n, 1) or (1, n).
+        nfft: length of the transform, from `window_length` on, which is the default.
+        window_length, window_step: length of a frame, and from one frame to the next, in samples.
+        window_fn: another window, of `window_length` values.
+        power: 2 for the power, 1 for the magnitude.
+        center_windows: frame k is centered at k * window_step, and there are n // window_step + 1
+            of them. Otherwise it begins there, and lies inside.
+        reflect_padding: what lies outside is mirrored, the outermost sample not repeated; otherwise
+            it is zero.
+        layout: "ft", a row per frequency, or "tf", a row per frame.
+
+    Returns:
+        Float32 (nfft // 2 + 1, frames) with layout "ft", or the other way around.
+
+    Raises:
+        OperatorTypeError: for other dtypes.
+        OperatorValueError: for several channels, for sounds without a sample or, if windows are not
+            centered, shorter than one, and for arguments out of range.
+    """
+    require_floats(input)
+    for name, value in (("window_length", window_length), ("window_step", window_step)):
+        if value < 1:
+            raise op.wrong_value(name, "an integer from 1 on", value)
+    require_fft(window_length if nfft is None else nfft, window_length)
+    require_power(power)
+    if layout not in _LAYOUTS:
+        raise op.wrong_value("layout", "'ft' or 'tf'", repr(layout))
+    if window_fn is not None:
+        count = np.size(np.asarray(window_fn))
+        if count != window_length:
+            raise op.wrong_value("window_fn", f"{window_length} values (`window_length`)", count)
+    return op.SampleType(op.float32, 2, layout, input.device)
+
+
+@lru_cache(maxsize=64)
+def _window(length: int, given: tuple[float, ...] | None) -> Float32Array:
+    if given is not None:
+        return np.asarray(given, np.float32)
+    places = (np.arange(length) + 0.5) / length
+    return np.asarray(0.5 * (1.0 - np.cos(2.0 * np.pi * places)), np.float32)
+
+
+@dataclass(frozen=True)
+class _Plan(op.Plan):
+    """nfft; lengths, frames: (N,), of the sounds, and how many frames each has."""
+
+    nfft: int
+    lengths: op.Int64Array
+    frames: op.Int64Array
+
+
+@spectrogram.shapes
+def _shapes(call: op.Call) -> _Plan:
+    lengths = one_axis(call.inputs[0].batch_shape.shapes)
+    window, step = call["window_length"], call["window_step"]
+    nfft = window if call["nfft"] is None else call["nfft"]
+    op.refuse_samples(lengths == 0, "", "one sample or more", lengths, "the sound is empty")
+    if call["center_windows"]:
+        frames = lengths // step + 1
+    else:
+        expected = f"{window} samples (`window_length`) or more"
+        op.refuse_samples(lengths < window, "", expected, lengths, "the sound is too short")
+        frames = (lengths - window) // step + 1
+    bins = np.full(call.size, nfft // 2 + 1, np.int64)
+    columns = [bins, frames] if call["layout"] == "ft" else [frames, bins]
+    return _Plan(np.stack(columns, axis=1), nfft, lengths, frames)
+
+
+@op.jit
+def _mirrored(at: int, size: int) -> int:
+    """The place of a sample outside, mirrored at both ends as often as it takes."""
+    if size == 1:
+        return 0
+    period = 2 * (size - 1)
+    at = at % period
+    return min(at, period - at)
+
+
+@op.jit
+def _fill_frames(
+    sound: Any, first: int, start: int, step: int, reflect: bool, window: Any, block: Any
+) -> None:
+    """Frames of a sound, from number `first` on, times the window; frame 0 begins at `start`."""
+    rows, nfft = block.shape
+    length, size = window.size, sound.size
+    margin = (nfft - length) // 2
+    for k in range(rows):
+        row = block[k]
+        begin = (first + k) * step + start
+        row[:margin] = np.float32(0)
+        row[margin + length :] = np.float32(0)
+        low = min(max(-begin, 0), length)
+        high = max(min(size - begin, length), low)
+        for t in range(low):
+            value = sound[_mirrored(begin + t, size)] if reflect else np.float32(0)
+            row[margin + t] = window[t] * value
+        inside = sound[begin + low : begin + high]
+        target = row[margin + low : margin + high]
+        weights = window[low:high]
+        for t in range(high - low):
+            target[t] = weights[t] * inside[t]
+        for t in range(high, length):
+            value = sound[_mirrored(begin + t, size)] if reflect else np.float32(0)
+            row[margin + t] = window[t] * value
+
+
+@spectrogram.cpu
+def _cpu(call: op.Call, plan: _Plan) -> None:
+    window = _window(call["window_length"], call["window_fn"])
+    start = -(window.size // 2) if call["center_windows"] else 0
+    step, reflect = call["window_step"], call["reflect_padding"]
+    source, target = call.inputs[0], call.outputs[0]
+    frames = plan.frames.tolist()
+
+    def compute(sample: int) -> None:
+        sound, count = source.array(sample).reshape(-1), frames[sample]
+
+        def fill(first: int, block: Float32Array) -> None:
+            _fill_frames(sound, first, start, step, reflect, window, block)
+
+        inner = count if call["layout"] == "ft" else 1
+        out = target.array(sample).reshape(-1)
+        power_spectra(fill, count, plan.nfft, call["power"], inner, out)
+
+    call.each_sample(compute, frames)
+
+
+def _expected(
+    sound: Any, length: int = 512, step: int = 256, nfft: int = 512, mode: str = "reflect"
+) -> Any:
+    """The power of centered frames, in float64."""
+    padded = np.pad(sound.ravel().astype(np.float64), length, mode=mode)  # type: ignore[call-overload]
+    window = 0.5 * (1 - np.cos(2 * np.pi * (np.arange(length) + 0.5) / length))
+    begins = length - length // 2 + step * np.arange(sound.size // step + 1)
+    frames = np.stack([padded[at : at + length] * window for at in begins])
+    margin = (nfft - length) // 2
+    frames = np.pad(frames, ((0, 0), (margin, nfft - length - margin)))
+    return (np.abs(np.fft.rfft(frames, axis=1)) ** 2).T.astype(np.float32)
+
+
+@spectrogram.cases
+def _cases() -> list[op.Case]:
+    sounds = op.samples((2000,), (1300,), (777,), dtype=op.float32, layout="", low=-1.0)
+    columns = op.samples((900, 1), (70, 1), dtype=op.float32, layout="", low=-1.0)
+    tiny = op.samples((1,), (2,), (5,), dtype=op.float32, layout="")
+    short = {"window_length": 25, "window_step": 10}
+    return [
+        op.case("default", sounds),
+        op.case("longer transform", sounds, nfft=64, **short),
+        op.case("odd", columns, nfft=33, **short),
+        op.case("frames first", columns, layout="tf", **short),
+        op.case("magnitude", sounds, power=1, **short),
+        op.case("zeros outside", sounds, reflect_padding=False, **short),
+        op.case("inside", sounds, center_windows=False, **short),
+        op.case("a window", sounds, window_fn=[1.0, 2.0, 3.0, 4.0], window_length=4, window_step=9),
+        op.case("tiny", tiny, window_length=16, window_step=4),
+        op.case("empty", op.samples(dtype=op.float32, layout="t")).equals([]),
+        op.case("no sample", op.samples((5,), (0,), dtype=op.float32, layout="")).value_error(
+            "sample 1"
+        ),
+        op.case(
+            "too short", op.samples((99,), dtype=op.float32, layout=""), center_windows=False
+        ).value_error("too short"),
+        op.case("channels", op.samples((9, 2), dtype=op.float32, layout="")).value_error(
+            "one channel"
+        ),
+        op.case("integers", op.samples((99,), dtype=op.int16, layout="")).type_error("cast"),
+        op.case("short transform", sounds, nfft=256).value_error("`nfft`"),
+        op.case("no step", sounds, window_step=0).value_error("`window_step`"),
+        op.case("cube", sounds, power=3).value_error("`power`"),
+        op.case("other layout", sounds, layout="xy").value_error("`layout`"),
+        op.case("window too short", sounds, window_fn=[1.0, 2.0]).value_error("`window_fn`"),
+    ]

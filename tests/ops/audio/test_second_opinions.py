@@ -1,0 +1,78 @@
+"""Formulas against SciPy, which has most of them too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradiva
+from gradiva import batch
+
+fft: Any = pytest.importorskip("scipy.fft")
+signal: Any = pytest.importorskip("scipy.signal")
+
+Array = np.ndarray[Any, Any]
+
+
+def noise(*shape: int) -> Array:
+    return np.random.default_rng(3).uniform(-1, 1, shape).astype(np.float32)
+
+
+def near(ours: Any, theirs: Any, bound: float = 1e-6) -> None:
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=bound * np.abs(theirs).max())
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3, 4])
+@pytest.mark.parametrize("size", [2, 7, 80, 300])
+def test_cosine_transforms(kind: int, size: int) -> None:
+    """Half of SciPy's; orthonormal ones are SciPy's."""
+    spectra = noise(size, 9)
+    made = gradiva.mfcc(batch([spectra]), dct_type=kind, n_mfcc=size).at(0)
+    near(made, fft.dct(spectra.astype(np.float64), kind, axis=0) / 2)
+    if kind > 1:
+        made = gradiva.mfcc(batch([spectra]), dct_type=kind, n_mfcc=size, normalize=True).at(0)
+        near(made, fft.dct(spectra.astype(np.float64), kind, axis=0, norm="ortho"))
+
+
+@pytest.mark.parametrize(("window", "step", "nfft"), [(400, 160, 512), (64, 64, 64), (33, 7, 50)])
+def test_spectrogram(window: int, step: int, nfft: int) -> None:
+    """The short-time transform of SciPy, with the same window, in the middle of the transform."""
+    sound = noise(3000)
+    weights = 0.5 * (1 - np.cos(2 * np.pi * (np.arange(window) + 0.5) / window))
+    made = gradiva.spectrogram(
+        batch([sound]), window_length=window, window_step=step, nfft=nfft, center_windows=False
+    ).at(0)
+    _, _, theirs = signal.stft(
+        sound.astype(np.float64), window=weights, nperseg=window, noverlap=window - step, nfft=nfft,
+        boundary=None, padded=False,
+    )  # fmt: skip
+    near(made, np.abs(theirs * weights.sum()) ** 2)
+
+
+def test_preemphasis_is_a_filter() -> None:
+    sound = noise(500)
+    made = gradiva.preemphasis_filter(batch([sound]), preemph_coeff=0.9, border="zero").at(0)
+    near(made, signal.lfilter([1.0, -np.float32(0.9)], [1.0], sound.astype(np.float64)))
+
+
+@pytest.mark.parametrize(("rate", "other"), [(16000, 22050), (8000, 48000), (44100, 48000)])
+def test_resampled_tones(rate: int, other: int) -> None:
+    """A tone is the tone at a higher rate, away from its ends, as SciPy's are."""
+    tone = np.sin(2 * np.pi * 440 * np.arange(rate) / rate).astype(np.float32)
+    made = np.asarray(
+        gradiva.audio_resample(batch([tone]), in_rate=rate, out_rate=other, quality=100).at(0)
+    )
+    exact = np.sin(2 * np.pi * 440 * np.arange(len(made)) / other)
+    theirs = signal.resample(tone.astype(np.float64), other)[: len(made)]
+    inside = slice(other // 10, -other // 10)
+    assert np.abs(made[inside] - exact[inside]).max() < 1e-4
+    assert np.abs(made[inside] - theirs[inside]).max() < 1e-4
+
+
+def test_power_spectrum() -> None:
+    planes = noise(6, 5, 40)
+    for axis in (0, 1, 2, -1, -2):
+        made = gradiva.power_spectrum(batch([planes]), axis=axis).at(0)
+        near(made, np.abs(fft.rfft(planes.astype(np.float64), axis=axis)) ** 2)
