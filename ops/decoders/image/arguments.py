@@ -97,6 +97,8 @@ class Replacement(TypedDict, total=False):
     fill_value: float
 
 
+OWN = "min_size", "max_pixels"
+"""Those that the reference does not have."""
 DECODING = (Pixels, OnGpu, Preallocated, Replacement)
 
 

@@ -16,7 +16,7 @@ from gradiva.ops.decoders.formats.decode_jpeg import straight_decoder
 from gradiva.ops.decoders.formats.image_info import MAX_PIXELS, ImageInfo, at_scale
 from gradiva.ops.decoders.formats.probe import check_data, plain_headers, probe
 
-from .arguments import Decoded, OnGpu, Pixels, Preallocated, Replacement
+from .arguments import OWN, Decoded, OnGpu, Pixels, Preallocated, Replacement
 from .gpu import decode_on_gpu
 from .plan import DecodePlan
 
@@ -179,6 +179,7 @@ def decode_options(call: op.Call) -> dict[str, Any]:
     }
 
 
+image.not_stored(*OWN)
 image.shapes(whole_images)
 
 
