@@ -14,7 +14,7 @@ from gradiva.eager.types.arrays import Array, Float32Array
 from . import numba_adapter
 from .jit import register_intrinsic
 
-__all__ = ["REVERSED", "blend_three", "reverse_pixels"]
+__all__ = ["REVERSED", "blend_three", "move_three", "reverse_pixels"]
 
 _LANES: Final = 4
 _CHANNELS: Final = 3
@@ -65,8 +65,7 @@ def _blend_three_in_kernels(numba: Any) -> Callable[..., Any]:
             """Four elements as float32."""
             pointer = builder.gep(base, [place])
             if isinstance(kind, numba.types.Float):
-                whole = builder.load(builder.bitcast(pointer, lanes.as_pointer()), align=4)
-                return whole
+                return builder.load(builder.bitcast(pointer, lanes.as_pointer()), align=4)
             width = kind.bitwidth
             vector = ir.VectorType(ir.IntType(width), _LANES)
             number = builder.load(builder.bitcast(pointer, vector.as_pointer()), align=width // 8)
@@ -122,6 +121,36 @@ def _reverse_pixels_in_kernels(numba: Any) -> Callable[..., Any]:
         chosen = ir.Constant(ir.VectorType(ir.IntType(32), count), order)
         turned = builder.shuffle_vector(found, ir.Constant(vector, ir.Undefined), chosen)
         builder.store(turned, vector_at(2, target, to), align=width // 8)
+        return numba_adapter.no_value(context)
+
+    def call(typing_context, source, at, target, to):  # type: ignore[no-untyped-def]
+        word = numba.types.int64
+        return numba.types.none(source, word, target, word), generate
+
+    return call
+
+
+def move_three(source: Array, at: int, target: Array, to: int) -> None:
+    """Copy a pixel of three channels and the element after it; for kernels only."""
+    raise NotImplementedError
+
+
+@register_intrinsic(move_three)
+def _move_three_in_kernels(numba: Any) -> Callable[..., Any]:
+    """What Numba compiles for `move_three`: one load and one store."""
+    ir, _ = numba_adapter.llvm()
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        source, at, target, to = values
+        width = signature.args[0].dtype.bitwidth
+        vector = ir.VectorType(ir.IntType(width), _LANES)
+
+        def vector_at(number: int, array: Any, place: Any) -> Any:
+            base = numba_adapter.first_element(context, builder, signature.args[number], array)
+            return builder.bitcast(builder.gep(base, [place]), vector.as_pointer())
+
+        found = builder.load(vector_at(0, source, at), align=width // 8)
+        builder.store(found, vector_at(2, target, to), align=width // 8)
         return numba_adapter.no_value(context)
 
     def call(typing_context, source, at, target, to):  # type: ignore[no-untyped-def]
