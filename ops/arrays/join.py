@@ -10,6 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import SLABS, in_eights, piece_launches
 from gradiva.eager.jit.pixel_vectors import move_three
+from gradiva.eager.jit.streaming import copy_past, finish_lines, goes_past
 
 _KERNEL: Final = op.CudaKernel("join", ("slabs.cuh", Path(__file__).with_name("join.cuh")))
 _NEAR_BYTES: Final = 1 << 18
@@ -42,6 +43,7 @@ def join_kernel(
     runs: op.Int64Array,
     pitches: op.Int64Array,
     starts: op.Int64Array,
+    past: bool,
     begin: int,
     end: int,
 ) -> None:
@@ -69,10 +71,15 @@ def join_kernel(
         for _ in range(outer[i]):
             part = source[here : here + run]
             place = target[there : there + run]
-            for k in range(run):
-                place[k] = part[k]
+            if past:
+                copy_past(source, here, target, there, run)
+            else:
+                for k in range(run):
+                    place[k] = part[k]
             here += run
             there += pitches[i]
+    if past:
+        finish_lines()
 
 
 def join(call: op.Call, axis: int) -> None:
@@ -85,10 +92,11 @@ def join(call: op.Call, axis: int) -> None:
     pitches = np.sum(runs, axis=0)
     starts = np.zeros(call.size, np.int64)
     places = target.data.view(unsigned), target.batch_shape.offsets
+    past = goes_past(target.data, *runs)
     tables = []
     for batch, run in zip(call.inputs, runs, strict=True):
         slabs = batch.data.view(unsigned), batch.batch_shape.offsets, *places
-        tables.append((slabs, outer, run, pitches, starts))
+        tables.append((slabs, outer, run, pitches, starts, past))
         starts = starts + run
 
     # What one input leaves in the cache, the next one finds there.

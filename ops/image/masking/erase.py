@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.jit.streaming import copy_past, finish_lines, goes_past
 from gradiva.eager.operators.argument_types import RaggedFloatsArg
 from gradiva.eager.types.arrays import Array, Int64Array
 from gradiva.ops.image.crop.crop_window import fill_array, named_axes
@@ -140,15 +141,19 @@ def _regions(call: op.Call, shapes: Int64Array) -> tuple[Int64Array, Int64Array]
 
 
 @op.jit
-def erase_kernel(slabs: Any, tables: Any, begin: int, end: int) -> None:
+def erase_kernel(slabs: Any, tables: Any, past: bool, begin: int, end: int) -> None:
     """Copy samples, then fill regions of them; tables: as `_tables` makes them."""
     (src, src_offsets, dst, dst_offsets), (shapes, starts, regions, fill, channel) = slabs, tables
     for i in range(begin, end):
         d, shape = dst_offsets[i], shapes[i]
         volume = shape[0] * shape[1] * shape[2] * shape[3] * shape[4]
         source, target = src[src_offsets[i] : src_offsets[i] + volume], dst[d : d + volume]
-        for k in range(volume):  # faster than assigning the slice, which may have to look back
-            target[k] = source[k]
+        if past:
+            copy_past(src, src_offsets[i], dst, d, volume)
+            finish_lines()
+        else:
+            for k in range(volume):  # faster than assigning the slice, which may have to look back
+                target[k] = source[k]
         for r in range(starts[i], starts[i + 1]):
             low, high = regions[r, 0], regions[r, 1]
             length = high[4] - low[4]
@@ -214,7 +219,9 @@ def _tables(call: op.Call, plan: _Plan) -> tuple[Int64Array, Int64Array, Int64Ar
 
 @erase.cpu
 def _cpu(call: op.Call, plan: _Plan) -> None:
-    call.for_samples(erase_kernel, call.words, _tables(call, plan))
+    target = call.outputs[0]
+    past = goes_past(target.data, target.batch_shape.volumes)
+    call.for_samples(erase_kernel, call.words, _tables(call, plan), past)
 
 
 _KERNEL: Final = op.CudaKernel("erase", ("coordinates.cuh", Path(__file__).with_name("erase.cuh")))
