@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,6 +31,8 @@ __all__ = ["Call"]
 
 _INLINE_BYTES = 1 << 17
 """Work on fewer bytes than this is not worth waking another thread for."""
+_INLINE_SECONDS = 250e-6
+"""Nor is work of less time."""
 
 
 class Call:
@@ -131,9 +134,22 @@ class Call:
         return data.view(unsigned), offsets, result.view(unsigned), places
 
     def for_costly_samples(self, kernel: Callable[..., Any], *arrays: Any) -> None:
-        """Run `kernel(*arrays, begin, end)` over ranges of few samples, whose costs differ."""
-        step = max(1, self.size // (4 * self.pool.num_threads))
-        ranges = [(k, min(k + step, self.size)) for k in range(0, self.size, step)]
+        """Run `kernel(*arrays, begin, end)` over ranges of few samples, whose costs differ.
+
+        They are not known either: a few samples tell whether the others are worth the way to other
+        threads.
+        """
+        threads, size = self.pool.num_threads, self.size
+        few = size if threads == 1 else min(max(1, size // (16 * threads)), size)
+        began = time.perf_counter()
+        kernel(*arrays, 0, few)
+        spent = time.perf_counter() - began
+        if spent * (size - few) < _INLINE_SECONDS * few:
+            if few < size:
+                kernel(*arrays, few, size)
+            return
+        step = max(1, size // (4 * threads))
+        ranges = [(k, min(k + step, size)) for k in range(few, size, step)]
         self.pool.run(lambda begin, end: kernel(*arrays, begin, end), ranges)
 
     def for_samples(

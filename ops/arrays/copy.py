@@ -10,15 +10,29 @@ from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import sample_launches
+from gradiva.eager.jit.streaming import copy_past, finish_lines, goes_past
 
 
 @op.jit
-def _copy(source: Any, target: Any, pieces: Any, firsts: Any, begin: int, end: int) -> None:
+def _copy(
+    source: Any, target: Any, pieces: Any, firsts: Any, past: bool, begin: int, end: int
+) -> None:
     for piece in range(firsts[begin], firsts[end]):
         here, there, size = pieces[piece]
+        if past:
+            copy_past(source, here, target, there, size)
+            continue
         part, room = source[here : here + size], target[there : there + size]
         for k in range(size):
             room[k] = part[k]
+    if past:
+        finish_lines()
+
+
+@op.jit
+def _copy_whole(source: Any, target: Any, here: int, there: int, size: int) -> None:
+    copy_past(source, here, target, there, size)
+    finish_lines()
 
 
 def copy_pieces(
@@ -43,6 +57,8 @@ def copy_pieces(
         sizes = (sizes // np.maximum(counts, 1))[owners]
         begins = begins[owners] + (np.arange(len(owners)) - firsts[owners]) * sizes
     assert not len(starts) or (starts.min() >= 0 and (starts + sizes).max() <= source.nbytes)
+    past = goes_past(target.data, sizes // size)
+    bytes_of = source.view(np.uint8), target.data.view(np.uint8)
     if (np.diff(starts) == sizes[:-1]).all() and (np.diff(begins) == sizes[:-1]).all():
         here, there = source.ctypes.data, target.data.ctypes.data
 
@@ -50,13 +66,15 @@ def copy_pieces(
             first, last = int(firsts[begin]), int(firsts[end])
             if first < last:
                 whole = int(sizes[first:last].sum())
-                ctypes.memmove(there + int(begins[first]), here + int(starts[first]), whole)
+                if past:
+                    _copy_whole(*bytes_of, int(starts[first]), int(begins[first]), whole)
+                else:
+                    ctypes.memmove(there + int(begins[first]), here + int(starts[first]), whole)
 
         call.for_samples(move, work=target)
         return
     pieces = np.stack([starts, begins, sizes], axis=1).astype(np.int64)
-    bytes_of = source.view(np.uint8), target.data.view(np.uint8)
-    call.for_samples(_copy, *bytes_of, pieces, firsts, work=target)
+    call.for_samples(_copy, *bytes_of, pieces, firsts, past, work=target)
 
 
 @op.operator("copy", schema="Copy", bfloat16=True, same_shapes=True)

@@ -9,8 +9,12 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import SLABS, in_eights, piece_launches
+from gradiva.eager.jit.pixel_vectors import move_three
+from gradiva.eager.jit.streaming import copy_past, finish_lines, goes_past
 
 _KERNEL: Final = op.CudaKernel("join", ("slabs.cuh", Path(__file__).with_name("join.cuh")))
+_NEAR_BYTES: Final = 1 << 18
+"""Of the output, what is filled from all inputs before the next samples are begun."""
 
 
 def same_shapes(call: op.Call, but: int | None = None) -> None:
@@ -39,6 +43,7 @@ def join_kernel(
     runs: op.Int64Array,
     pitches: op.Int64Array,
     starts: op.Int64Array,
+    past: bool,
     begin: int,
     end: int,
 ) -> None:
@@ -49,7 +54,14 @@ def join_kernel(
         here, there = source_offsets[i], target_offsets[i] + starts[i]
         if run <= 8:
             # Channels: a slice for each pixel would cost more than its elements.
-            pitch = pitches[i]
+            pitch, last = pitches[i], outer[i] - 1
+            if run == 3 and starts[i] + run < pitch and last > 0:
+                # An element more is copied of each pixel, whose place is that of a later input.
+                for pixel in range(last):
+                    move_three(source, here + pixel * run, target, there + pixel * pitch)
+                for k in range(run):
+                    target[there + last * pitch + k] = source[here + last * run + k]
+                continue
             for k in range(run):
                 part = source[here + k : here + run * outer[i]]
                 place = target[there + k : there + pitch * outer[i] - starts[i]]
@@ -59,10 +71,15 @@ def join_kernel(
         for _ in range(outer[i]):
             part = source[here : here + run]
             place = target[there : there + run]
-            for k in range(run):
-                place[k] = part[k]
+            if past:
+                copy_past(source, here, target, there, run)
+            else:
+                for k in range(run):
+                    place[k] = part[k]
             here += run
             there += pitches[i]
+    if past:
+        finish_lines()
 
 
 def join(call: op.Call, axis: int) -> None:
@@ -75,15 +92,20 @@ def join(call: op.Call, axis: int) -> None:
     pitches = np.sum(runs, axis=0)
     starts = np.zeros(call.size, np.int64)
     places = target.data.view(unsigned), target.batch_shape.offsets
+    past = goes_past(target.data, *runs)
     tables = []
     for batch, run in zip(call.inputs, runs, strict=True):
         slabs = batch.data.view(unsigned), batch.batch_shape.offsets, *places
-        tables.append((slabs, outer, run, pitches, starts))
+        tables.append((slabs, outer, run, pitches, starts, past))
         starts = starts + run
 
+    # What one input leaves in the cache, the next one finds there.
+    step = max(1, _NEAR_BYTES * call.size // max(target.data.nbytes, 1))
+
     def work(begin: int, end: int) -> None:
-        for table in tables:
-            join_kernel(*table, begin, end)
+        for first in range(begin, end, step):
+            for table in tables:
+                join_kernel(*table, first, min(first + step, end))
 
     call.for_samples(work)
 

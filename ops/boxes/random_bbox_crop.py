@@ -12,7 +12,7 @@ from gradiva.eager import extension as op
 
 from .box_rows import BoxRows, box_rows, keep_rows, require_boxes, require_labels
 from .crop_options import Limits, Options, check_options, columns_of, limits_of
-from .window_search import MOST_ATTEMPTS, search_all
+from .window_search import MOST_ATTEMPTS, place_kernel, search_all
 
 
 @op.operator("random_bbox_crop", schema="RandomBBoxCrop", inputs=(1, 2), random=True)
@@ -191,15 +191,11 @@ def _cpu(call: op.Call, plan: BoxCropPlan) -> None:
     else:
         call.outputs[0].as_array()[:] = starts
         call.outputs[1].as_array()[:] = sizes
-    whose = np.repeat(np.arange(call.size), rows.counts)[kept]
-    chosen = boxes[kept].reshape(-1, 2, ndim)
-    placed = (chosen - starts[whose, None]) / sizes[whose, None]
-    placed = np.clip(placed, 0.0, 1.0).reshape(-1, 2 * ndim)
-    if options.sized:
-        placed[:, ndim:] -= placed[:, :ndim]
-    found = np.zeros(boxes.shape, np.float32)
-    found[np.ix_(kept, np.asarray(options.columns))] = placed
-    keep_rows(call, 2, found.reshape(-1), rows.starts * 2 * ndim, kept, rows)
+    target = call.outputs[2]
+    table = boxes, (rows.starts, rows.counts), windows, kept
+    columns = np.array(options.columns)
+    result = target.data, target.batch_shape.offsets
+    call.for_samples(place_kernel, table, columns, options.sized, result, work=target)
     if len(call.inputs) > 1:
         labels = call.inputs[1]
         keep_rows(call, 3, labels.data, labels.batch_shape.offsets, kept, rows)

@@ -196,3 +196,31 @@ def search_all(
         own = slice(starts[i], starts[i] + counts[i])
         key = np.uint64(positions[i]), seed, number
         states[i] = _search(boxes[own], key, rules, inputs[i], crops[i], windows[i], kept[own])
+
+
+@op.jit
+def place_kernel(table: Any, columns: Any, sized: bool, result: Any, begin: int, end: int) -> None:
+    """Write the boxes that are kept, in fractions of the window of their sample, cut at its edges.
+
+    table: boxes, of which a sample has `counts` from `starts` on, windows, and which boxes are
+    kept. columns: where starts and ends (or sizes, if `sized`) stand in a row of the result.
+    """
+    boxes, (starts, counts), windows, kept = table
+    target, offsets = result
+    ndim = columns.size // 2
+    for i in range(begin, end):
+        there = offsets[i]
+        for row in range(starts[i], starts[i] + counts[i]):
+            if not kept[row]:
+                continue
+            for axis in range(ndim):
+                first, size = windows[i, axis], windows[i, ndim + axis]
+                low, high = (
+                    (boxes[row, axis] - first) / size,
+                    (boxes[row, ndim + axis] - first) / size,
+                )
+                low, high = low if low > 0.0 else 0.0, high if high > 0.0 else 0.0
+                low, high = low if low < 1.0 else 1.0, high if high < 1.0 else 1.0
+                target[there + columns[axis]] = np.float32(low)
+                target[there + columns[ndim + axis]] = np.float32(high - low if sized else high)
+            there += 2 * ndim

@@ -8,7 +8,7 @@ division (no floor), floating `%` is C's fmod, and an integer to a negative powe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -30,6 +30,8 @@ _PLAIN: Final[dict[str, np.ufunc]] = {
     "^": np.bitwise_xor,
     "atan2": np.arctan2,
 }
+_EXACT: Final = frozenset("+-*/&|^")
+"""Whose results do not depend on the length of what NumPy is given."""
 _COMPARE: Final[dict[str, np.ufunc]] = {
     "==": np.equal,
     "!=": np.not_equal,
@@ -73,9 +75,25 @@ def evaluate(op: str, a: Array, b: Array, out: Array | None = None) -> Array:
             _shift(op, a, b, out)
         elif op in ("min", "max"):
             _extremum(op, a, b, out)
+        elif op in _EXACT and out.ndim == 1 and _is_one_converted(a, b, dtype):
+            _with_number(_PLAIN[op], a, b, out)
         else:
             _PLAIN[op](a, b, out=out, dtype=dtype, casting="unsafe")
     return out
+
+
+def _is_one_converted(a: Array, b: Array, dtype: np.dtype[Any]) -> bool:
+    """Whether one operand is a number, and the other one is of another dtype than the result."""
+    return (b.ndim == 0 and a.dtype != dtype) or (a.ndim == 0 and b.dtype != dtype)
+
+
+def _with_number(function: np.ufunc, a: Array, b: Array, out: Array) -> None:
+    """What the ufunc does with `dtype=out.dtype`, which converts in shorter pieces than pay."""
+    number = (a if a.ndim == 0 else b).astype(out.dtype)
+    for values, result in _strips(b if a.ndim == 0 else a, out):
+        np.copyto(result, values, casting="unsafe")
+        operands = (number, result) if a.ndim == 0 else (result, number)
+        function(*operands, out=result)
 
 
 def evaluate_unary(op: str, a: Array, out: Array | None = None) -> Array:
@@ -106,6 +124,12 @@ def clamp(value: Array, low: Array, high: Array, out: Array | None = None) -> Ar
         return clamp(value, low, high, np.empty(shape, dtype))
     for x, lo, hi, result in _strips(value, low, high, out):
         if dtype.kind != "f":
+            if (
+                lo.ndim == hi.ndim == 0
+            ):  # NumPy has vectors for this, not for extremes of one number
+                np.copyto(result, x, casting="unsafe")
+                np.clip(result, lo.astype(dtype), hi.astype(dtype), out=result)
+                continue
             np.maximum(x, lo, out=result, dtype=dtype, casting="unsafe")
             np.minimum(result, hi, out=result, dtype=dtype, casting="unsafe")
             continue

@@ -42,7 +42,12 @@ def axes_of(call: op.Call, number: int = 0) -> int | None:
     """
     if len(call.inputs) <= number or not call.size:
         return None
-    shapes = call.inputs[number].batch_shape.shapes[:, -2:]
+    batch_shape = call.inputs[number].batch_shape
+    shapes = batch_shape.shapes[:, -2:]
+    if batch_shape.uniform:
+        rows, columns = shapes[0].tolist()
+        if columns == rows + 1 and 1 <= rows <= MOST_AXES:
+            return int(rows)
     bad = (shapes[:, 1] != shapes[:, 0] + 1) | (shapes != shapes[0]).any(axis=1)
     bad |= (shapes[:, 0] < 1) | (shapes[:, 0] > MOST_AXES)
     op.refuse_samples(
@@ -91,10 +96,29 @@ def vector(call: op.Call, name: str, axes: int, fewest: int = 1) -> Float32Array
     return given if given.shape[1] == axes else np.broadcast_to(given, (len(given), axes))
 
 
+@op.jit
+def _multiply(outer: Any, inner: Any, total: Any) -> None:
+    """`product` of as many transforms on both sides."""
+    axes = outer.shape[1]
+    for i in range(len(outer)):
+        for row in range(axes):
+            for column in range(axes + 1):
+                value = np.float32(0.0)
+                for k in range(axes):
+                    value += outer[i, row, k] * inner[i, k, column]
+                if column == axes:
+                    value += outer[i, row, axes]
+                total[i, row, column] = value
+
+
 def product(outer: Float32Array, inner: Float32Array) -> Float32Array:
     """The transform that applies `inner`, then `outer`, (..., n, n + 1); sums in float32 in the
     order of the axes, as the reference does."""
     axes = outer.shape[-2]
+    if outer.ndim == 3 and outer.shape == inner.shape:
+        whole = np.empty(outer.shape, np.float32)
+        _multiply(outer, inner, whole)
+        return whole
     total = np.zeros(np.broadcast_shapes(outer.shape, inner.shape), np.float32)
     with np.errstate(all="ignore"):
         for k in range(axes):

@@ -201,6 +201,8 @@ def _factors(call: op.Call) -> tuple[str, Float32Array]:
         raise op.OperatorValueError("give either `shear` or `angles`")
     name = "shear" if angles is None else "angles"
     given = factors if angles is None else angles
+    if given and len(set(map(id, given))) == 1:
+        given = given[:1]  # one for all samples
     lengths = {len(row) for row in given}
     if len(lengths) > 1 or not lengths <= {2, 6}:
         raise op.wrong_value(name, "2 numbers, or 6 in space", sorted(lengths))
@@ -210,7 +212,7 @@ def _factors(call: op.Call) -> tuple[str, Float32Array]:
         op.refuse_samples(bad, "angles", "degrees from -90 to 90", rows)
         # The radians are float32, so that the tangent of a right angle is finite.
         rows = np.tan(radians(rows)).astype(np.float32)
-    return name, rows
+    return name, np.broadcast_to(rows, (call.size, rows.shape[1]))
 
 
 @shear.shapes
@@ -224,7 +226,9 @@ def _shear_cpu(call: op.Call, plan: ShearPlan) -> None:
     rows = plan.factors
     axes = 2 if rows.shape[1] == 2 else 3
     linear = np.ones((call.size, axes, axes), np.float32)
-    linear[:, ~np.eye(axes, dtype=np.bool_)] = rows
+    others = [(one, other) for one in range(axes) for other in range(axes) if one != other]
+    for k, (one, other) in enumerate(others):
+        linear[:, one, other] = rows[:, k]
     apply(call, about(linear, vector(call, "center", axes)))
 
 

@@ -45,7 +45,8 @@ def _translation_cpu(call: op.Call) -> None:
     offset = call["offset"]
     axes = offset.shape[1]
     own = np.zeros((call.size, axes, axes + 1), np.float32)
-    own[:, :, :axes] = np.eye(axes, dtype=np.float32)
+    for k in range(axes):
+        own[:, k, k] = 1
     own[:, :, axes] = offset
     apply(call, own)
 
@@ -134,7 +135,8 @@ def _crop_cpu(call: op.Call, plan: CropPlan) -> None:
     with np.errstate(all="ignore"):
         scale = (to_high - to_low) / (high - low)
         own[:, :, axes] = to_low - low * scale
-    own[:, np.arange(axes), np.arange(axes)] = scale
+    for k in range(axes):
+        own[:, k, k] = scale[:, k]
     apply(call, own)
 
 

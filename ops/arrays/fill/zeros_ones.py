@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import fill_launch
+from gradiva.eager.jit.streaming import fill_past, goes_past
 
 from .filling import filled_shapes, filled_type
 
@@ -106,9 +108,20 @@ def ones_like(
     return like if chosen is None else like.with_(dtype=chosen)
 
 
+@op.jit
+def _fill_past(target: Any, volume: int, value: Any, begin: int, end: int) -> None:
+    fill_past(target, begin * volume, (end - begin) * volume, value)
+
+
 def _fill(call: op.Call, value: int) -> None:
     """Fill the output with one number."""
     target = call.outputs[0]
+    if target.batch_shape.dense and goes_past(target.data):
+        unsigned = f"u{target.dtype.itemsize}"
+        bits = np.array([value]).astype(target.data.dtype).view(unsigned)[0]
+        volume = target.batch_shape.size // call.size
+        call.for_samples(_fill_past, target.data.view(unsigned), volume, bits)
+        return
 
     def fill(begin: int, end: int) -> None:
         if target.batch_shape.dense:

@@ -167,9 +167,34 @@ def _without(layout: str | None, axes: list[int]) -> str | None:
     return "".join(letter for axis, letter in enumerate(layout) if axis not in axes)
 
 
+def _all_alike(call: op.Call) -> op.BatchShape | None:
+    """The shapes without the axes where samples have one shape and lose the same axes; None where
+    they do not, or where something is wrong."""
+    source, rows = call.inputs[0], call["axes"]
+    if not call.size or not source.batch_shape.uniform:
+        return None
+    if rows is None:
+        dropped = _named(source.layout, call["axis_names"])
+    elif (rows == rows[0]).all():
+        dropped = _resolved(tuple(rows[0].tolist()), source.ndim)
+    else:
+        return None
+    shape = source.batch_shape.shape(0)
+    if len(set(dropped)) < len(dropped) or any(shape[axis] != 1 for axis in dropped):
+        return None
+    left = tuple(extent for axis, extent in enumerate(shape) if axis not in dropped)
+    if call.types[0].layout is None:
+        layout = _without(source.layout, dropped)
+        call.types = (call.types[0].with_(ndim=len(left), layout=layout),)
+    return op.BatchShape.equal(call.size, left)
+
+
 @squeeze.shapes
-def _squeeze_shapes(call: op.Call) -> op.Int64Array:
+def _squeeze_shapes(call: op.Call) -> op.Int64Array | op.BatchShape:
     """The shapes without the axes; the layout, where it is not known before."""
+    alike = _all_alike(call)
+    if alike is not None:
+        return alike
     source = call.inputs[0]
     rows = call["axes"]
     if rows is None:

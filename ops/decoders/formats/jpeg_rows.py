@@ -87,7 +87,8 @@ def _memory(info: ImageInfo, channels: int) -> Array:
 
 def _decode_shortened(data: Array, position: int, color: str, out: Array, fast_idct: bool) -> bool:
     """Whether `out`, of fewer rows than the image, was filled."""
-    copy = data.copy()
+    copy = allocate(data.size, data.dtype)  # fresh memory costs page faults
+    copy[:] = data
     copy[position] = len(out) >> 8
     copy[position + 1] = len(out) & 0xFF
     try:

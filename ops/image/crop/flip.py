@@ -9,6 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import copy_launch, gather_table, steps_of
+from gradiva.eager.jit.pixel_vectors import REVERSED, reverse_pixels
 from gradiva.eager.operators.fusion_roles import SourceWindow, View
 from gradiva.eager.types.arrays import Array
 
@@ -85,7 +86,10 @@ def _flip_samples(slabs: Any, extents: Any, flips: Any, begin: int, end: int) ->
                         for x in range(row):
                             target[x] = source[last - x]
                     elif channels == 3:
-                        for x in range(width):
+                        whole = width - width % REVERSED
+                        for x in range(0, whole, REVERSED):
+                            reverse_pixels(source, row - 3 * (x + REVERSED), target, 3 * x)
+                        for x in range(whole, width):
                             a = x * 3
                             b = row - 3 - a
                             target[a] = source[b]

@@ -56,6 +56,24 @@ HALVES: Final = (op.float16, bfloat16)
 
 
 @op.jit
+def fill_pixels(dst: Array, at: int, first: int, last: int, fill: Array) -> None:
+    """Write the elements `first .. last - 1` of a row that begins at `at`: the channels of pixels.
+
+    The first ones are written one by one. The others are copies of those, in runs that get longer.
+    """
+    count = fill.size
+    done = min(first + count, last)
+    for k in range(first, done):
+        dst[at + k] = fill[k % count]
+    while done < last:
+        size = min((done - first) // count * count, last - done)
+        source, target = dst[at + first : at + first + size], dst[at + done : at + done + size]
+        for k in range(size):
+            target[k] = source[k]
+        done += size
+
+
+@op.jit
 def copy_kernel(
     src: Array,
     src_offsets: Int64Array,
@@ -93,17 +111,18 @@ def copy_kernel(
                         lo = low if inside else width
                         hi = high if inside else width
                         if many and channel_axis == 4:
-                            for k in range(lo):
-                                dst[d + k] = fill[i, k % fill.shape[1]]
-                            for k in range(hi, width):
-                                dst[d + k] = fill[i, k % fill.shape[1]]
+                            fill_pixels(dst, d, 0, lo, fill[i])
+                            fill_pixels(dst, d, hi, width, fill[i])
                         elif lo > 0 or hi < width:
                             value = fill[i, 0]
                             if many:
                                 at = (a, b, c, e)
                                 value = fill[i, at[channel_axis]]
-                            dst[d : d + lo] = value
-                            dst[d + hi : d + width] = value
+                            before, after = dst[d : d + lo], dst[d + hi : d + width]
+                            for k in range(lo):
+                                before[k] = value
+                            for k in range(width - hi):
+                                after[k] = value
                         if inside:
                             row = (ya * shapes[i, 1] + yb) * shapes[i, 2] + yc
                             row = (row * shapes[i, 3] + ye) * shapes[i, 4] + anchors[i, 4]

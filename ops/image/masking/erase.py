@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.jit.streaming import copy_past, finish_lines, goes_past
 from gradiva.eager.operators.argument_types import RaggedFloatsArg
 from gradiva.eager.types.arrays import Array, Int64Array
 from gradiva.ops.image.crop.crop_window import fill_array, named_axes
@@ -98,48 +99,61 @@ def _regions(call: op.Call, shapes: Int64Array) -> tuple[Int64Array, Int64Array]
     axes = _axes(call, ndim)
     count = len(axes)
     relative = [call["normalized"] or call[f"normalized_{name}"] for name in ("anchor", "shape")]
-    tables, starts = [], np.zeros(call.size + 1, np.int64)
-    given = call["shape"] or [np.empty(0, np.float32)] * call.size
-    for sample, sizes in enumerate(given):
-        low = np.zeros_like(sizes) if call["anchor"] is None else call["anchor"][sample]
-        if len(low) != len(sizes) or len(sizes) % max(count, 1) or (len(sizes) and not count):
-            raise op.OperatorValueError(
-                "`anchor` and `shape` have a number for each axis of each region",
-                expected=f"as many numbers in both, a multiple of {count}",
-                got=f"{len(low)} and {len(sizes)}",
-                sample=sample,
-            )
-        regions = len(sizes) // max(count, 1)
-        extents = shapes[sample, axes].astype(np.float32)
-        begin, size = low.reshape(regions, count), sizes.reshape(regions, count)
-        with np.errstate(all="ignore"):  # what is not finite is refused below
-            begin = begin * extents if relative[0] else begin
-            size = size * extents if relative[1] else size
-            if call["centered_anchor"]:
-                begin = begin - size * np.float32(0.5)
-            ends = np.stack([begin, begin + size], axis=1)
-        if not np.isfinite(ends).all():
-            raise op.OperatorValueError(
-                "a region has ends that are no numbers", got=str(ends.tolist()), sample=sample
-            )
-        table = np.zeros((regions, 2, ndim), np.int64)
-        table[:, 1] = shapes[sample]
-        table[:, :, axes] = np.clip(np.trunc(ends), 0, shapes[sample, axes])
-        tables.append(table)
-        starts[sample + 1] = starts[sample] + regions
-    return starts, np.concatenate([*tables, np.zeros((0, 2, ndim), np.int64)])
+    lows, sizes = call["anchor"], call["shape"] or [np.empty(0, np.float32)] * call.size
+    lows = [np.zeros_like(one) for one in sizes] if lows is None else lows
+    lengths = np.array([(len(low), len(size)) for low, size in zip(lows, sizes, strict=True)])
+    lengths = lengths.reshape(-1, 2)
+    many = lengths[:, 1]
+    bad = (lengths[:, 0] != many) | (many % max(count, 1) > 0) | ((many > 0) & (not count))
+    if bad.any():
+        sample = int(bad.argmax())
+        raise op.OperatorValueError(
+            "`anchor` and `shape` have a number for each axis of each region",
+            expected=f"as many numbers in both, a multiple of {count}",
+            got=f"{lengths[sample, 0]} and {lengths[sample, 1]}",
+            sample=sample,
+        )
+    regions = many // max(count, 1)
+    starts = np.concatenate([np.zeros(1, np.int64), regions.cumsum()])
+    whose = np.repeat(np.arange(call.size), regions)
+    table = np.zeros((len(whose), 2, ndim), np.int64)
+    if not len(whose):
+        return starts, table
+    extents = shapes[whose][:, axes]
+    wide = extents.astype(np.float32)
+    begin, size = (np.concatenate(rows).reshape(-1, count) for rows in (lows, sizes))
+    with np.errstate(all="ignore"):  # what is not finite is refused below
+        begin = begin * wide if relative[0] else begin
+        size = size * wide if relative[1] else size
+        if call["centered_anchor"]:
+            begin = begin - size * np.float32(0.5)
+        ends = np.stack([begin, begin + size], axis=1)
+    infinite = ~np.isfinite(ends).all(axis=(1, 2))
+    if infinite.any():
+        sample = int(whose[infinite.argmax()])
+        got = ends[whose == sample].tolist()
+        raise op.OperatorValueError(
+            "a region has ends that are no numbers", got=str(got), sample=sample
+        )
+    table[:, 1] = shapes[whose]
+    table[:, :, axes] = np.clip(np.trunc(ends), 0, extents[:, None])
+    return starts, table
 
 
 @op.jit
-def erase_kernel(slabs: Any, tables: Any, begin: int, end: int) -> None:
+def erase_kernel(slabs: Any, tables: Any, past: bool, begin: int, end: int) -> None:
     """Copy samples, then fill regions of them; tables: as `_tables` makes them."""
     (src, src_offsets, dst, dst_offsets), (shapes, starts, regions, fill, channel) = slabs, tables
     for i in range(begin, end):
         d, shape = dst_offsets[i], shapes[i]
         volume = shape[0] * shape[1] * shape[2] * shape[3] * shape[4]
         source, target = src[src_offsets[i] : src_offsets[i] + volume], dst[d : d + volume]
-        for k in range(volume):  # faster than assigning the slice, which may have to look back
-            target[k] = source[k]
+        if past:
+            copy_past(src, src_offsets[i], dst, d, volume)
+            finish_lines()
+        else:
+            for k in range(volume):  # faster than assigning the slice, which may have to look back
+                target[k] = source[k]
         for r in range(starts[i], starts[i + 1]):
             low, high = regions[r, 0], regions[r, 1]
             length = high[4] - low[4]
@@ -158,7 +172,9 @@ def erase_kernel(slabs: Any, tables: Any, begin: int, end: int) -> None:
                             at = (((a * shape[1] + b) * shape[2] + c) * shape[3] + e) * shape[4]
                             row = dst[d + at + low[4] : d + at + low[4] + length]
                             if fill.shape[1] == 1:
-                                row[:] = fill[i, 0]
+                                value = fill[i, 0]
+                                for k in range(length):
+                                    row[k] = value
                             elif channel == 4:
                                 pace = high[4] - low[4]
                                 for k in range(min(pace, length)):
@@ -203,7 +219,9 @@ def _tables(call: op.Call, plan: _Plan) -> tuple[Int64Array, Int64Array, Int64Ar
 
 @erase.cpu
 def _cpu(call: op.Call, plan: _Plan) -> None:
-    call.for_samples(erase_kernel, call.words, _tables(call, plan))
+    target = call.outputs[0]
+    past = goes_past(target.data, target.batch_shape.volumes)
+    call.for_samples(erase_kernel, call.words, _tables(call, plan), past)
 
 
 _KERNEL: Final = op.CudaKernel("erase", ("coordinates.cuh", Path(__file__).with_name("erase.cuh")))

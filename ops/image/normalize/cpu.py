@@ -21,6 +21,13 @@ def _strip(source: Any, means: Any, scales: Any, shift: Any, target: Any) -> Non
 
 
 @op.jit
+def _alike(source: Any, mean: Any, scale: Any, shift: Any, target: Any) -> None:
+    for j in range(source.size):
+        apart = np.float32(source[j]) - mean
+        target[j] = convert_sat(apart * scale + shift, target)
+
+
+@op.jit
 def _few_rows(source: Any, rows: int, means: Any, scales: Any, shift: Any, target: Any) -> None:
     for block in range(means.size):
         for k in range(block * rows, (block + 1) * rows):
@@ -52,9 +59,10 @@ def normalize_samples(
         m, m_step = mean_steps[i]
         k, k_step = scale_steps[i]
         if m_step == 0 and k_step == 0:
-            # One number for all: one block of one column.
             volume *= outer
-            outer, rows, columns = 1, volume, 1
+            s, d = src_offsets[i], dst_offsets[i]
+            _alike(src[s : s + volume], mean[m], scale[k], shift, dst[d : d + volume])
+            continue
         if pairs == 1 and columns == 1 and rows <= _FEW and m_step == 1 and k_step == 1:
             s, d = src_offsets[i], dst_offsets[i]
             source, target = src[s : s + outer * rows], dst[d : d + outer * rows]

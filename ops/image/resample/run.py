@@ -21,6 +21,7 @@ from gradiva.eager.jit.row_chain import (
 from gradiva.eager.types.arrays import Array, Float64Array, Int64Array
 
 from .cpu import resample_range, scratch_sizes
+from .nearest import pick_range
 from .rows import store_row
 
 
@@ -117,6 +118,11 @@ def resample_samples(
     mirror, upside_down: (N,), whether a sample is then mirrored along W, H; None for none is.
     """
     source, target = call.inputs[0], call.outputs[0]
+    turned = [one for one in (mirror, upside_down) if one is not None and one.any()]
+    if source.dtype is target.dtype and not turned and not tables.filters[:, :3].any():
+        data, _, result, places = call.words
+        call.for_samples(pick_range, data, result, places, tuple(tables))
+        return
     sizes, window, item = tables.sizes, tables.window, target.data.itemsize
     channels = sizes[:, 1]
     values = (window[:, 5] - window[:, 4]) * channels

@@ -15,33 +15,40 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.jit.pixel_vectors import blend_three
 
 
 @op.jit
-def bounded(place: Any, size: int) -> int:
-    """The index of the pixel that holds `place`, or of the nearest one; NaN: 0."""
-    if not place >= np.float32(0.0):
-        return 0
-    if place >= np.float32(size):
-        return size - 1
-    # A large size may round up in float32.
-    return min(int(place), size - 1)
+def _pixels_at(places: Any, size: int, count: int, filled: bool, out: Any) -> None:
+    """The index of the pixel that holds each place, or of the nearest one (of NaN: 0); -1 for
+    places outside if something fills there."""
+    zero, end = np.float32(0.0), np.float32(size)
+    for k in range(count):
+        place = places[k]
+        # In this order a NaN becomes 0; a large size may round up in float32.
+        low = place if place >= zero else zero
+        low = low if low < end else zero
+        index = min(np.int32(low), np.int32(size - 1))
+        index = np.int32(size - 1) if place >= end else index
+        outside = not (place >= zero and place < end)
+        out[k] = np.int32(-1) if filled and outside else index
 
 
 @op.jit
-def split(place: Any, size: int) -> Any:
+def _split(places: Any, size: int, count: int, indices: Any, weights: Any) -> None:
     """The index of the first of two taps, from -2 to `size`, and the weight of the second one."""
-    shifted = place - np.float32(0.5)
-    whole = np.floor(shifted)
-    # The weight counts outside too, where both taps are equal: a * (1 - q) + a * q may not be a.
-    weight = shifted - whole
-    if not (weight >= np.float32(0.0)):
-        weight = np.float32(0.0)
-    if not (whole >= np.float32(-2.0)):
-        return -2, weight
-    if whole >= np.float32(size):
-        return size, weight
-    return int(whole), weight
+    end = np.float32(size)
+    for k in range(count):
+        shifted = places[k] - np.float32(0.5)
+        whole = np.floor(shifted)
+        # The weight counts outside too, where both taps are equal: a * (1 - q) + a * q may not be
+        # a.
+        weight = shifted - whole
+        weights[k] = weight if weight >= np.float32(0.0) else np.float32(0.0)
+        inside = whole if whole >= np.float32(-2.0) else np.float32(-2.0)
+        inside = inside if inside < end else np.float32(-2.0)
+        index = np.int32(inside)
+        indices[k] = np.int32(size) if whole >= end else index
 
 
 @op.jit
@@ -50,15 +57,17 @@ def nearest_row(image: Any, places: Any, count: int, filled: bool, fill: Any, ta
     its shape (H, W, C); to a slab and the place there. `fill` is of the dtype of that slab."""
     (src, base, shape), (xs, ys), (dst, to) = image, places, target
     height, width, channels = shape
-    zero, right, bottom = np.float32(0.0), np.float32(width), np.float32(height)
+    indices = np.empty((2, count), np.int32)
+    _pixels_at(xs, width, count, filled, indices[0])
+    _pixels_at(ys, height, count, filled, indices[1])
     for k in range(count):
-        x, y = xs[k], ys[k]
+        x, y = np.int64(indices[0, k]), np.int64(indices[1, k])
         d = to + k * channels
-        if filled and not (x >= zero and x < right and y >= zero and y < bottom):
+        if x < 0 or y < 0:
             for c in range(channels):
                 dst[d + c] = fill
             continue
-        s = base + (bounded(y, height) * width + bounded(x, width)) * channels
+        s = base + (y * width + x) * channels
         if channels == 3:
             dst[d] = convert_sat(src[s], dst)
             dst[d + 1] = convert_sat(src[s + 1], dst)
@@ -89,25 +98,25 @@ def linear_row(image: Any, places: Any, count: int, filled: bool, fill: Any, tar
     (src, base, shape), (xs, ys), (dst, to) = image, places, target
     height, width, channels = shape
     pitch = width * channels
+    indices, weights = np.empty((2, count), np.int32), np.empty((2, count), np.float32)
+    _split(xs, width, count, indices[0], weights[0])
+    _split(ys, height, count, indices[1], weights[1])
+    # One element more: `blend_three` writes it. All are converted at once, which vectorizes.
+    row = np.empty(count * channels + 1, np.float32)
     for k in range(count):
-        x, qx = split(xs[k], width)
-        y, qy = split(ys[k], height)
-        d = to + k * channels
+        x, y = np.int64(indices[0, k]), np.int64(indices[1, k])
+        qx, qy = weights[0, k], weights[1, k]
+        d = k * channels
+        p = base + y * pitch + x * channels
         if 0 <= x < width - 1 and 0 <= y < height - 1:
-            p = base + y * pitch + x * channels
-            if channels == 3:
-                dst[d] = convert_sat(_blend(src, p, 3, pitch, qx, qy), dst)
-                dst[d + 1] = convert_sat(_blend(src, p + 1, 3, pitch, qx, qy), dst)
-                dst[d + 2] = convert_sat(_blend(src, p + 2, 3, pitch, qx, qy), dst)
-            elif channels == 1:
-                dst[d] = convert_sat(_blend(src, p, 1, pitch, qx, qy), dst)
+            if channels == 3 and p + pitch + 7 <= src.size:
+                blend_three(src, p, 3, pitch, qx, qy, row, d)
             else:
                 for c in range(channels):
-                    dst[d + c] = convert_sat(_blend(src, p + c, channels, pitch, qx, qy), dst)
+                    row[d + c] = _blend(src, p + c, channels, pitch, qx, qy)
         elif filled:
             left, right = 0 <= x < width, 0 <= x + 1 < width
             above, below = 0 <= y < height, 0 <= y + 1 < height
-            p = base + y * pitch + x * channels
             px = np.float32(1.0) - qx
             for c in range(channels):
                 a = _tap(src, p + c, above and left, fill)
@@ -115,15 +124,17 @@ def linear_row(image: Any, places: Any, count: int, filled: bool, fill: Any, tar
                 top = a * px + b * qx
                 a = _tap(src, p + c + pitch, below and left, fill)
                 b = _tap(src, p + c + pitch + channels, below and right, fill)
-                value = top + ((a * px + b * qx) - top) * qy
-                dst[d + c] = convert_sat(value, dst)
+                row[d + c] = top + ((a * px + b * qx) - top) * qy
         else:
             x0, x1 = min(max(x, 0), width - 1), min(max(x + 1, 0), width - 1)
             y0, y1 = min(max(y, 0), height - 1), min(max(y + 1, 0), height - 1)
             p = base + y0 * pitch + x0 * channels
             right_by, below_by = (x1 - x0) * channels, (y1 - y0) * pitch
             for c in range(channels):
-                dst[d + c] = convert_sat(_blend(src, p + c, right_by, below_by, qx, qy), dst)
+                row[d + c] = _blend(src, p + c, right_by, below_by, qx, qy)
+    result = dst[to : to + count * channels]
+    for k in range(count * channels):
+        result[k] = convert_sat(row[k], dst)
 
 
 @op.jit

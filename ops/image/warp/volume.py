@@ -9,7 +9,32 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 
-from .rows import bounded, split
+
+@op.jit
+def bounded(place: Any, size: int) -> int:
+    """The index of the pixel that holds `place`, or of the nearest one; NaN: 0."""
+    if not place >= np.float32(0.0):
+        return 0
+    if place >= np.float32(size):
+        return size - 1
+    # A large size may round up in float32.
+    return min(int(place), size - 1)
+
+
+@op.jit
+def split(place: Any, size: int) -> Any:
+    """The index of the first of two taps, from -2 to `size`, and the weight of the second one."""
+    shifted = place - np.float32(0.5)
+    whole = np.floor(shifted)
+    # The weight counts outside too, where both taps are equal: a * (1 - q) + a * q may not be a.
+    weight = shifted - whole
+    if not (weight >= np.float32(0.0)):
+        weight = np.float32(0.0)
+    if not (whole >= np.float32(-2.0)):
+        return -2, weight
+    if whole >= np.float32(size):
+        return size, weight
+    return int(whole), weight
 
 
 @op.jit
