@@ -205,7 +205,7 @@ class FusedLoop:
         (top, left), way = first_rows(view, self.rows.inputs[0].batch_shape.shapes[:, at])
         tables.sizes[:, 8] = pitch * way
         tables.sizes[:, 9] = tables.sizes[:, 10] = pitch * shapes[:, at]
-        window = composed(self.after, at)
+        window = composed([self.rows, *self.after] if role.window else self.after, at)
         if window is not None:
             ends = self._image_shapes()
             tables.window[:, 2], tables.window[:, 3] = window.top, window.top + ends[:, at]
