@@ -106,7 +106,8 @@ def read_plain(data: Any, offsets: Any, sizes: Any, most: int, found: Any) -> No
     """Height, width and channels of baseline JPEGs of 8 bits, 1 or 3 channels, at most so many
     pixels and without EXIF; of all else, and of what is damaged, 0: that is for `read_jpeg`."""
     for sample in range(len(offsets)):
-        found[sample, :] = 0
+        for column in range(found.shape[1]):  # not an assignment to a slice: 2 s to compile
+            found[sample, column] = 0
         view = data[offsets[sample] : offsets[sample] + sizes[sample]]
         position, size = 2, len(view)
         if size < 4 or view[0] != 0xFF or view[1] != 0xD8:
