@@ -2,9 +2,10 @@
 and the reference.
 
 The recipe is val: resize 256, crop 224, normalize. The photographs are the package's, enlarged,
-with fine detail and noise as a camera's, quality 90, 4:2:0: without that they hold little to
-decode. The last rows say what the JPEG library itself needs for a file, on one thread: all bits of
-a file must be read, whatever the scale, so that is the most that `min_size` can gain in decoding.
+quality 90, 4:2:0; "fine" ones have detail as fine as a pixel and noise, as those of a camera, and
+"smooth" ones have what enlarging leaves. The last rows of each say what the JPEG library itself
+needs for a file, on one thread: all bits of a file must be read, whatever the scale, so that is the
+most that `min_size` can gain in decoding.
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ WIDTH, HEIGHT = 4000, 3000
 SMALL = 256
 AHEAD = 1
 SCALES = (1, 2, 4, 8)
+KINDS = {"fine": 1.0, "smooth": 0.0}
 
 
-def large_photographs(count: int) -> Iterator[bytes]:
-    """`count` JPEG files; they differ in picture, place and noise."""
+def large_photographs(count: int, strength: float = 1.0) -> Iterator[bytes]:
+    """`count` JPEG files; they differ in picture, place and noise. strength: of the latter."""
     generator = np.random.default_rng(0)
     folder = Path(gradiva.__file__).parent / "photographs"
     sources = [PIL.Image.open(path).convert("RGB") for path in sorted(folder.rglob("*.jpg"))]
@@ -47,7 +49,7 @@ def large_photographs(count: int) -> Iterator[bytes]:
         large = picture.resize((WIDTH, HEIGHT), PIL.Image.Resampling.BICUBIC, box)
         pixels = np.asarray(large, np.float32)
         # Detail follows the light, and is as fine as a pixel; noise is in all channels alike.
-        detail = generator.normal(0.0, 1.0, (HEIGHT, WIDTH, 1)).astype(np.float32)
+        detail = strength * generator.standard_normal((HEIGHT, WIDTH, 1), np.float32)
         pixels = pixels * (1.0 + 0.02 * detail) + 2.0 * detail
         image = PIL.Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
         stream = io.BytesIO()
@@ -71,22 +73,22 @@ def pipelines(folder: str, options: Any) -> dict[str, Any]:
     }
 
     @gradiva.pipeline_def(**common)
-    def ours(**given: Any) -> Any:
+    def ours(least: Any = None) -> Any:
         files, labels = fn.readers.file(file_root=folder)
-        return val(fn, types, files, shorter=SMALL, **given), labels
+        return val(fn, types, files, shorter=SMALL, min_size=least), labels
 
     @dali_pipeline_def(device_id=None, **common)
     def theirs() -> Any:
         files, labels = dali_fn.readers.file(file_root=folder)
         return val(dali_fn, dali_types, files, shorter=SMALL), labels
 
-    made = {"without": ours(), "with": ours(min_size=SMALL), "theirs": theirs()}
+    made = {"without": ours(), "with": ours(SMALL), "theirs": theirs()}
     for pipe in made.values():
         pipe.build()
     return made
 
 
-def ceiling(files: list[bytes]) -> list[Row]:
+def ceiling(kind: str, files: list[bytes]) -> list[Row]:
     """Milliseconds a file that the JPEG library takes at each scale, alone and on one thread; with
     its slow and exact ways, which we use, and with its fast ones, which give other bits."""
     rows: list[Row] = []
@@ -97,7 +99,7 @@ def ceiling(files: list[bytes]) -> list[Row]:
             decode = functools.partial(_decode_all, files, least if scale > 1 else {}, fast)
             decode()
             taken.append(1e3 * min(per_call(decode, 1) for _ in range(3)) / len(files))
-        name = f"the JPEG library alone, {'fast' if fast else 'exact'}"
+        name = f"{kind}: the JPEG library alone, {'fast' if fast else 'exact'}"
         figures = ", ".join(f"1/{s}: {t:.1f}" for s, t in zip(SCALES, taken, strict=True))
         print(f"{name:44} ms a file at {figures}; at most {taken[0] / taken[-1]:.2f} times")
         by_scale = {f"1/{s}": round(t, 3) for s, t in zip(SCALES, taken, strict=True)}
@@ -117,31 +119,40 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
+    rows: list[Row] = []
+    for kind, strength in KINDS.items():
+        with tempfile.TemporaryDirectory() as place:
+            files = list(large_photographs(options.images, strength))
+            for number, data in enumerate(files):
+                target = Path(place, "photographs", f"{number:03}.jpg")
+                target.parent.mkdir(exist_ok=True)
+                target.write_bytes(data)
+            mean = sum(map(len, files)) / len(files)
+            print(f"{kind}: {mean / 1e6:.2f} MB a file")
+            rows.append({"name": f"{kind}: bytes of a file", "bytes": round(mean)})
+            rows += sides(kind, place, options)
+            rows += ceiling(kind, files[:8])
+    save("large_photographs", rows)
+
+
+def sides(kind: str, folder: str, options: Any) -> list[Row]:
+    """The sides against each other, in turns."""
     batches = max(1, options.images // options.batch_size)
-    with tempfile.TemporaryDirectory() as place:
-        files = list(large_photographs(options.images))
-        for number, data in enumerate(files):
-            target = Path(place, "photographs", f"{number:03}.jpg")
-            target.parent.mkdir(exist_ok=True)
-            target.write_bytes(data)
-        print(f"{sum(map(len, files)) / len(files) / 1e6:.2f} MB a file")
-        pipes = pipelines(place, options)
-        runs: dict[str, Callable[[], float]] = {
-            name: functools.partial(rate, pipe, batches, options.batch_size)
-            for name, pipe in pipes.items()
-        }
-        for run in runs.values():
-            run()
-        rows = []
-        for name, one, other in (
-            ("min_size=256, against ours without", "with", "without"),
-            ("without, against the reference", "without", "theirs"),
-            ("min_size=256, against the reference", "with", "theirs"),
-        ):
-            rates = in_turns(runs[one], runs[other], options.rounds)
-            rows.append(row(name, *rates, "images/s", bigger=True))
-        rows += ceiling(files[:8])
-        save("large_photographs", rows, bytes_per_file=round(sum(map(len, files)) / len(files)))
+    runs: dict[str, Callable[[], float]] = {
+        name: functools.partial(rate, pipe, batches, options.batch_size)
+        for name, pipe in pipelines(folder, options).items()
+    }
+    for run in runs.values():
+        run()
+    found = []
+    for name, one, other in (
+        ("min_size=256, against ours without", "with", "without"),
+        ("without, against the reference", "without", "theirs"),
+        ("min_size=256, against the reference", "with", "theirs"),
+    ):
+        rates = in_turns(runs[one], runs[other], options.rounds)
+        found.append(row(f"{kind}: {name}", *rates, "images/s", bigger=True))
+    return found
 
 
 if __name__ == "__main__":
