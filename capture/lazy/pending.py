@@ -63,16 +63,17 @@ class Pending:
     calls read each output; shared: whether its values lie in memory of others; own_key: whether its
     random values belong to the captured loop that it is in; droppers: the calls, it and those
     before it, by their `serial`, that may leave out samples and had not run when it was made: until
-    then its size is what it would be if none does; context: the current EvalContext, in deferred
-    mode; device: where it runs and its outputs are; drawn_at: the mark of its values (see
+    then its size is what it would be if none does; left: the positions of its samples, where others
+    have left the step of a captured loop; context: the current EvalContext, in deferred mode;
+    device: where it runs and its outputs are; drawn_at: the mark of its values (see
     `gradiva.eager.values.drawn`).
     """
 
     __slots__ = (
         "__weakref__", "arrays", "attributes", "context", "device", "drawn_at", "droppers",
-        "evaluator", "exposed", "handles", "inputs", "key", "location", "materialized", "name",
-        "operator", "own_key", "positions", "readers", "serial", "shared", "signature", "single",
-        "size", "types", "values",
+        "evaluator", "exposed", "handles", "inputs", "key", "left", "location", "materialized",
+        "name", "operator", "own_key", "positions", "readers", "serial", "shared", "signature",
+        "single", "size", "types", "values",
     )  # fmt: skip
 
     def __init__(
@@ -107,6 +108,7 @@ class Pending:
         self.shared = False
         self.serial = 0
         self.droppers: frozenset[int] = frozenset()
+        self.left: Positions | None = None
         self.handles: list[weakref.ref[Any]] = []
         self.context: object = None
         self.device = CPU
@@ -264,6 +266,8 @@ class LazyBatch(LazyValue, Batch):  # type: ignore[override]
             pending.value(self.output)
         if pending.values is not None:
             return pending.values[self.output].positions
+        if pending.left is not None:
+            return pending.left
         for ref in pending.inputs:
             batch = ref.source.batch if isinstance(ref.source, ConcreteInput) else None
             if ref.argument is not None:

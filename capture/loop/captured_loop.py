@@ -268,7 +268,7 @@ class CapturedLoop(Iterator[Any]):
         step = self._step
         assert step is not None
         pending = defer_call(step, operator, inputs, keywords)
-        pending.signature = self._signatures.of(pending, step.size)
+        pending.signature = self._signatures.of(pending, step.size_for(pending))
         item = step.item
         written = any(
             ref.output in ref.source.exposed
@@ -279,7 +279,8 @@ class CapturedLoop(Iterator[Any]):
             # What the user has written is in no signature: this call is like no other.
             pending.signature = self._signatures.fresh()
         step.calls.append(pending)
-        if pending.signature in item.known:
+        step.shorten(pending)
+        if pending.signature in item.known and step.has_its_samples(pending):
             step.serve(pending)
             self._explanation.served += 1
         else:
@@ -295,8 +296,10 @@ class CapturedLoop(Iterator[Any]):
         else:
             self._explanation.traced += 1
         run_now(pending)
+        step.narrow(pending)
         # Where computing ahead has failed, the call that fails raises its own error.
-        if step.number and self._strict and step.item.failure is None:
+        whole = step.item.failure is None and step.item.left is None
+        if step.number and self._strict and whole:
             raise OperatorRuntimeError(
                 f"this call was not computed ahead: {reason}", location=pending.location
             )
@@ -308,8 +311,11 @@ class CapturedLoop(Iterator[Any]):
             return
         known_inputs = self._concrete_inputs & step.concrete_inputs
         self._concrete_inputs = step.concrete_inputs
-        fresh = []
-        for call in step.calls:
+        fresh, calls = [], step.calls
+        if self._program is not None and step.item.left is not None:
+            # What is not known of such a step is about fewer samples.
+            calls = [call for call in calls if self._program.knows(call.signature)]
+        for call in calls:
             if call.signature in step.missed:
                 count = self._missed[call.signature] = self._missed.get(call.signature, 0) + 1
                 if count > 1 or not step.number:
@@ -317,7 +323,7 @@ class CapturedLoop(Iterator[Any]):
         if self._program is None:
             self._program = LoopProgram(self.operator)
         before = self._program.compilations
-        self._program.learn(step.calls, fresh, known_inputs, step.source, not step.number)
+        self._program.learn(calls, fresh, known_inputs, step.source, not step.number)
         if not step.number and self._program.compilations > before:
             # What was computed ahead by what an earlier loop had learned is not what this one does.
             self._pause()

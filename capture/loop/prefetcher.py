@@ -55,7 +55,8 @@ class Item:
     error: what reading raised, StopIteration at the end; known, results: the calls that were
     computed, by signature, and those of their values that were kept; read: the values, as signature
     and output, that one of these calls reads; shared: the calls whose values lie in memory of
-    others; failure: why there are none;
+    others; failure: why there are none; left, dropper: the numbers of the samples that are left
+    where the call with this signature has left out others: the results are without them, too;
     noted: samples that could not be read, for the quarantine of who takes the item.
     """
 
@@ -68,6 +69,8 @@ class Item:
         self.read: frozenset[tuple[int, int]] = frozenset()
         self.shared: set[int] = set()
         self.failure: str | None = None
+        self.left: Any = None
+        self.dropper = 0
         self.noted: list[Sequence[Quarantined]] = []
         self.computed = threading.Event()
 

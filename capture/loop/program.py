@@ -15,6 +15,7 @@ from gradiva.capture.lazy.pending import Pending, Ref
 from gradiva.capture.runtime.fusion_report import GroupReport
 from gradiva.capture.runtime.gpu_streams import DeviceStage, queued
 from gradiva.capture.runtime.program import Program, Values
+from gradiva.eager.execution.error_policy import skips
 from gradiva.eager.execution.quarantine import collecting
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.runtime.worker_pool import WorkerPool
@@ -121,7 +122,7 @@ class LoopProgram:
                     return False
             elif spec and spec not in self._calls:
                 return False
-        if not call.single and call.size != self._size:
+        if not call.single and call.size != self._size and call.left is None:
             return False
         if call.device is not CPU and {call.device} != self._gpus() | {call.device}:
             return False  # a program works on one GPU
@@ -176,6 +177,7 @@ class LoopProgram:
                 for key in sorted(self._kept)
             ],
             "known": frozenset(self._calls),
+            "dropper": self._dropper(),
             "read": frozenset(
                 (spec, output)
                 for call in self._calls.values()
@@ -190,6 +192,11 @@ class LoopProgram:
                 for output in range(len(self._calls[key].types))
             )
         )
+
+    def _dropper(self) -> int:
+        """The call that may leave out samples, if there is one, and it reads the source; else 0."""
+        found = [signature for signature, it in self._calls.items() if skips(it.attributes)]
+        return found[0] if len(found) == 1 and self._calls[found[0]].inputs[0][0] == 0 else 0
 
     def compute(self, item: Item, pool: WorkerPool) -> None:
         """Run the program on what was read. A failure leaves the item without results: the calls of
@@ -232,6 +239,7 @@ class _Compiled:
         self._concrete_inputs: dict[int, ConcreteInput] = facts["concrete_inputs"]
         self._kept: list[tuple[int, int, bool]] = facts["kept"]
         self._known: frozenset[int] = facts["known"]
+        self._dropper: int = facts["dropper"]
         self._read: frozenset[tuple[int, int]] = facts["read"]
 
     def compute(self, item: Item, pool: WorkerPool, stage: DeviceStage | None) -> None:
@@ -259,7 +267,7 @@ class _Compiled:
             with collecting() as noted, queued(stage) as mark:
                 gpu = CPU if stage is None else stage.device
                 places = {None: own, source: own}
-                made = self.program.run(values, size, places, 0, pool, gpu=gpu)
+                made, left = self.program.run_step(values, size, places, 0, pool, gpu=gpu)
                 mark(made)
         except (GradivaError, MemoryError) as error:
             item.failure = f"computing this step ahead failed: {error}"
@@ -267,10 +275,12 @@ class _Compiled:
         except StopIteration:
             item.failure = "the loop was stopped"
             return
-        if made and len(made[0]) < size:
-            # The body may see batches of several sizes: it runs as in dynamic mode.
-            item.failure = "a sample of this step was left out"
-            return
+        if left is not None:
+            if not self._dropper or not len(left):
+                # The body may see batches of many sizes: it runs as in dynamic mode.
+                item.failure = "a sample of this step was left out"
+                return
+            item.left, item.dropper = left, self._dropper
         item.noted.append(noted)
         outputs = iter(made)
         memory = memory_of(batch.data for batch in (*given, *made))

@@ -6,17 +6,24 @@ import threading
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from gradiva.capture.lazy.concrete_inputs import ConcreteInput
+from gradiva.capture.lazy.defer import run_now
 from gradiva.capture.lazy.pending import LazyBatch, LazyTensor, Pending, Ref
 from gradiva.capture.lazy.program_cache import ProgramCache, evaluate
+from gradiva.capture.runtime.program import Positions
+from gradiva.eager.execution.error_policy import skips
 from gradiva.eager.execution.quarantine import collecting
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.random.step import current_step
+from gradiva.eager.random.step import current_step, narrow_step
 
 from .prefetcher import Item
 
 __all__ = ["FinishedSteps", "Step"]
 
+_DRAWN = "random."
+"""What the operators are called that draw the value of each sample on its own."""
 _CONSTANT = 1 << 20
 """Arrays from outside of the loop of at most so many elements are compared by value."""
 
@@ -38,6 +45,7 @@ class Step:
         self.source.device = item.batches[0].device
         self.calls: list[Pending] = []
         self.missed: set[int] = set()
+        self._left: Positions | None = None
         self._served: dict[int, Pending] = {}
 
     def find(self, value: Any) -> Ref | None:
@@ -45,6 +53,51 @@ class Step:
         if isinstance(value, LazyBatch | LazyTensor) and value.pending.evaluator is self:
             return Ref(value.pending, value.output)
         return None
+
+    def shorten(self, call: Pending) -> None:
+        """Note whose samples a call is about, where some have left the step: what leaves them out
+        is met by its signature, and narrows the step as it does when it runs."""
+        item = self.item
+        if item.left is not None and call.signature == item.dropper and call.size == self.size:
+            positions = item.batches[0].positions
+            whole = np.arange(self.size) if positions is None else positions
+            self._left = call.left = whole[item.left]
+            call.size = len(call.left)
+            narrow_step(call.left)
+        elif self._is_short(call):
+            call.left = self._left
+
+    def _is_short(self, call: Pending) -> bool:
+        """Whether a call is about the samples that are left: it reads them, or draws their values,
+        each on its own."""
+        if self._left is None or call.single or call.size != len(self._left):
+            return False
+        if any(
+            isinstance(ref.source, Pending) and ref.source.left is not None for ref in call.inputs
+        ):
+            return True
+        running = current_step()
+        narrowed = None if running is None else running.narrowed.get(call.size)
+        drawn = call.operator.name.startswith(_DRAWN) and not call.inputs
+        return drawn and narrowed is not None and np.array_equal(narrowed, self._left)
+
+    def size_for(self, call: Pending) -> int:
+        """The size of a call that is about all samples."""
+        return call.size if self._is_short(call) else self.size
+
+    def has_its_samples(self, call: Pending) -> bool:
+        """Whether what was computed ahead for a call is about the samples that it is about."""
+        return call.single or (call.left is None) == (self.item.left is None)
+
+    def narrow(self, call: Pending) -> None:
+        """A call that reads the source has run, and may have left out samples: calls of what is
+        left are about all samples of a step, as where none is left out."""
+        if not skips(call.attributes) or [ref.source for ref in call.inputs] != [self.source]:
+            return
+        places = call.values[0].positions if call.values else None
+        whole = self.item.left is None and self._left is None
+        if whole and places is not None and 0 < len(places) < self.size:
+            self._left = call.left = places
 
     def serve(self, call: Pending) -> None:
         """Give a call the values that were computed ahead for it, if they were kept."""
@@ -66,6 +119,8 @@ class Step:
         concrete_inputs: batches from outside that the loop knows; owner: of the loop's steps."""
         if self.item.failure is not None:
             return self.item.failure
+        if self.item.left is not None:
+            return "a sample of this step was left out"
         if not self.number:
             return "it is the first step, which is traced"
         if written:
@@ -134,10 +189,22 @@ class FinishedSteps:
         with self.lock:
             if pending.values is None:
                 with collecting():  # what cannot be read was reported when it was computed ahead
-                    evaluate([pending], self._programs)
+                    if pending.left is None:
+                        evaluate([pending], self._programs)
+                    else:
+                        _run_short(pending)
 
     def is_constant(self, value: Any, count: int) -> bool:
         return False
 
     def may_write(self, pending: Pending, output: int, exported: bool) -> bool:
         return True
+
+
+def _run_short(call: Pending) -> None:
+    """Run a call of a step that samples have left, and those that it needs, one by one."""
+    if skips(call.attributes):  # it reads all samples
+        source = call.inputs[0].source
+        call.size = source.size if isinstance(source, Pending) else len(source.plain)
+    run_now(call)
+    call.drop_inputs()

@@ -169,12 +169,14 @@ class FusedLoop:
                 samples[sample, SOURCE] = (first + top * pitch + left * count) * here
                 samples[sample, SOURCE_ROW] = pitch * here
 
-            chain = Chain(steps, kind, count, longest, False, self.planes)
+            turned = bool(samples[:, MIRROR].any())
+            chain = Chain(steps, kind, count, longest, False, self.planes, turned)
             return Run(run_strips, bind_strips, place_strips, (samples, chain, target.data))
         tables, window = self.resampling(at, count)
         if window is not None:
             samples[:, MIRROR], samples[:, UPSIDE_DOWN] = window.mirror, window.upside_down
-        chain = Chain(steps, kind, count, int(width.max()) * count, False, self.planes)
+        longest, turned = int(width.max()) * count, bool(samples[:, MIRROR].any())
+        chain = Chain(steps, kind, count, longest, False, self.planes, turned)
         role, offsets = self.rows.operator.fusion_role, tables.offsets
         heights = self.rows.inputs[0].batch_shape.shapes[:, at]
         inside, way = first_rows(view, heights)
@@ -205,7 +207,7 @@ class FusedLoop:
         (top, left), way = first_rows(view, self.rows.inputs[0].batch_shape.shapes[:, at])
         tables.sizes[:, 8] = pitch * way
         tables.sizes[:, 9] = tables.sizes[:, 10] = pitch * shapes[:, at]
-        window = composed(self.after, at)
+        window = composed([self.rows, *self.after] if role.window else self.after, at)
         if window is not None:
             ends = self._image_shapes()
             tables.window[:, 2], tables.window[:, 3] = window.top, window.top + ends[:, at]

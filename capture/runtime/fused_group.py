@@ -21,6 +21,7 @@ from gradiva.eager.execution.execute import annotate_error, prepare
 from gradiva.eager.execution.per_frame import given_per_frame
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import ToPlanar
+from gradiva.eager.operators.pixelwise import Pixelwise
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.device import CPU, Device
@@ -92,7 +93,7 @@ def run_group(
                 raise NotFusableError(Reason.MEMBER_ERROR, first=len(calls)) from None
             raise _located(error, member, source, locate) from error.__cause__
         rounded = calls and call.inputs[0].dtype in (float16, bfloat16)
-        if rounded and not isinstance(member.operator.fusion_role, ToPlanar):
+        if rounded and not _keeps_values(member):
             raise NotFusableError(Reason.ROUNDING, first=len(calls))
         calls.append(call)
         image = Batch.over(_NOTHING, call.batch_shapes[0], call.types[0], source.provenance)
@@ -136,6 +137,12 @@ def _first(
         return _prepared(member, image, values, drawn, size, pool, collect_failures=True)
     except GradivaError as error:
         raise _located(error, member, image, locate) from error.__cause__
+
+
+def _keeps_values(member: Node) -> bool:
+    """Whether values leave it as they come in: it may stand before the last rounding or after."""
+    role = member.operator.fusion_role
+    return isinstance(role, ToPlanar) or (isinstance(role, Pixelwise) and role.keeps_values)
 
 
 def _located(error: GradivaError, member: Node, source: Batch, locate: Locate) -> GradivaError:

@@ -61,9 +61,11 @@ def _form(
     pixels: int,
     planes_in: bool,
     planes_out: bool,
+    mirrored: bool,
 ) -> tuple[int, Int64Array, Int64Array]:
     """What a chain is but for its parameters: bytes of scratch, `Chain.group`, `Chain.steps`.
 
+    mirrored: whether it takes strips with the last pixel first: else nothing is compiled for that;
     parts: row kernel, dtypes, shape of a sample's parameters and channels made, of each step.
     """
     alike = all(row.kind == "channelwise" and shape[0] == 1 for row, _, _, shape, _ in parts)
@@ -84,11 +86,12 @@ def _form(
     here, there = (np.dtype(f"u{kind.itemsize}") for kind in (dtype, last))
     if not parts:
         group[_COPY] = copy.address(here, here)
-    if flat or planes_in:
+    if mirrored and (flat or planes_in):
         group[_TURN] = reverse.address(here, here)
     if not flat and not planes_in:
         group[_SPLIT] = split.address(here, here)
-        group[_BACK] = split_reversed.address(here, here)
+        if mirrored:
+            group[_BACK] = split_reversed.address(here, here)
     if not flat and not planes_out:
         group[_JOIN] = join.address(there, there)
     steps = np.zeros((len(parts), 7), np.int64)
@@ -111,7 +114,7 @@ class Chain:
     """Steps in the form that kernels take. `channels`, `dtype`: of what the first step reads.
 
     planes_in, planes_out: whether channels are planes at the source and at the target, and not
-    interleaved; pixels: the most a strip has.
+    interleaved; pixels: the most a strip has; mirrored: whether samples may be.
     """
 
     def __init__(
@@ -122,13 +125,14 @@ class Chain:
         pixels: int,
         planes_in: bool = False,
         planes_out: bool = False,
+        mirrored: bool = False,
     ) -> None:
         parts = tuple(
             (step.row, step.source, step.target, step.parameters.shape[1:], step.made)
             for step in steps
         )
         self.bytes, self.group, self.steps = _form(
-            parts, dtype, channels, pixels, planes_in, planes_out
+            parts, dtype, channels, pixels, planes_in, planes_out, mirrored
         )
         if len(steps) == 1:
             joined = steps[0].parameters.reshape(len(steps[0].parameters), -1)

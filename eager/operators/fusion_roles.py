@@ -76,7 +76,8 @@ class Resample(NamedTuple):
     tables: what its kernel reads. run: the kernel, `(data, tables, samples, chain, target, begin,
     end)`. bind: from `(tables, samples, chain, target)` to a function `(data, begin, end)` for one
     thread. rounding: the first steps. unfusable_arguments: where one of them is given, a call joins
-    no group. launches: for a GPU, from `(data, tables, epilogue, flips)` to launches (`Epilogue` in
+    no group. window: what is kept of the resampled image, by operators that cut and mirror it; None
+    for all. launches: for a GPU, from `(data, tables, epilogue, flips)` to launches (`Epilogue` in
     eager/cuda/launch.py; flips: (N, 3), whether the window is mirrored along D, H, W).
     """
 
@@ -86,6 +87,7 @@ class Resample(NamedTuple):
     rounding: Callable[..., Any]
     unfusable_arguments: tuple[str, ...] = ()
     launches: Callable[..., Any] | None = None
+    window: Callable[[Call], SourceWindow] | None = None
 
 
 class ToPlanar(NamedTuple):

@@ -47,16 +47,20 @@ class Pixelwise(NamedTuple):
 
     parameters: from a call to float32 (N, 1, P), or (N, channels, P) for a "channelwise" kernel
     whose channels are treated differently. made: channels of the output, or how to tell them from
-    a call; 0: as many as came in.
+    a call; 0: as many as came in. keeps_values: whether the values that come in leave as they are.
     """
 
     row: RowKernel
     parameters: Callable[[Call], np.ndarray[Any, np.dtype[np.float32]]]
     made: int | Callable[[Call], int] = 0
+    keeps_values: bool = False
 
 
 def pixelwise(
-    operator: OperatorBase, row: RowKernel, made: int | Callable[[Call], int] = 0
+    operator: OperatorBase,
+    row: RowKernel,
+    made: int | Callable[[Call], int] = 0,
+    keeps_values: bool = False,
 ) -> Callable[[F], F]:
     """Decorator of the function that computes the parameters: declare a pixel-wise operator.
 
@@ -64,7 +68,7 @@ def pixelwise(
     """
 
     def declare(parameters: F) -> F:
-        spec = Pixelwise(row, parameters, made)
+        spec = Pixelwise(row, parameters, made, keeps_values)
         operator.fusion_role = spec
         operator.kernels["cpu"] = lambda call: run_pixelwise(call, spec)
         return parameters

@@ -117,6 +117,14 @@ WITHOUT: dict[str, tuple[str, str]] = {
         f"{A_PART}: crop_mirror_normalize is it",
         "oracle/test_crop_mirror_normalize.py::test_pictures",
     ),
+    "normalize_by_numbers": (
+        f"{A_PART}: normalize is it",
+        "random_programs/test_everyday_drawn.py::test_what_people_write_runs_fused",
+    ),
+    "pad_channels": (
+        f"{A_PART}: crop_mirror_normalize is it",
+        "random_programs/test_everyday_drawn.py::test_what_people_write_runs_fused",
+    ),
     "_conditional.boolean": (A_PART, "oracle/test_conditionals.py::test_forms"),
     "_conditional.merge": (A_PART, "oracle/test_conditionals.py::test_forms"),
     "_conditional.not_": (A_PART, "oracle/test_conditionals.py::test_forms"),

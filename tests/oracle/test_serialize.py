@@ -17,7 +17,9 @@ from gradiva.capture.serialization.files import load
 from gradiva.capture.serialization.reader import read_pipeline
 from gradiva.capture.serialization.writer import _ON_ERROR
 from gradiva.eager.operators.operator import operators
+from gradiva.ops.image.normalize.normalize_by_numbers import normalize_by_numbers
 from gradiva.ops.image.normalize.normalize_pixels import normalize_pixels
+from gradiva.ops.image.normalize.pad_channels import pad_channels
 from gradiva.ops.indexing.subscript import subscript
 from gradiva.ops.math.arithmetic import Arithmetic
 
@@ -405,7 +407,8 @@ def test_every_operator_takes_part() -> None:
     called |= {operators["dump_image"]}
     cases: list[Any] = [parameters.values[0] for parameters in CASES]
     called.update(cases)
-    internal = {constant, fused, parameter, random_key, normalize_pixels}
+    parts = {normalize_pixels, normalize_by_numbers, pad_channels}
+    internal = {constant, fused, parameter, random_key, *parts}
     declared = {one for one in operators.values() if one.__module__.startswith("gradiva.")}
     # Readers of formats of their own: test_serialize_readers.py.
     called |= {operators[f"readers.{name}"] for name in READERS}

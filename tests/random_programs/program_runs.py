@@ -16,7 +16,19 @@ from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError
 from tests.random_programs.programs import Program
 
-__all__ = ["WAYS", "comparable", "graph_of", "run_eager", "run_pipeline", "run_plan", "turns_of"]
+__all__ = [
+    "WAYS",
+    "comparable",
+    "graph_of",
+    "record",
+    "run_captured",
+    "run_compiled",
+    "run_eager",
+    "run_pipeline",
+    "run_plan",
+    "run_recorded",
+    "turns_of",
+]
 
 _LEFT = 0.15
 """The share of turns of a captured loop after which it is left."""
@@ -97,13 +109,13 @@ def run_deferred(program: Program) -> list[Turn]:
         return _in_turns(program, program)
 
 
-def run_compiled(program: Program) -> list[Turn]:
-    return _in_turns(program, capture.compile(program))
+def run_compiled(program: Program, compiled: Any = None) -> list[Turn]:
+    return _in_turns(program, compiled or capture.compile(program))
 
 
-def run_captured(program: Program) -> list[Turn]:
+def run_captured(program: Program, ended: Callable[[Any], None] | None = None) -> list[Turn]:
     """As the body of a captured loop: all but the first turn are computed ahead. At some moments
-    the loop is left, and another one goes on."""
+    the loop is left, and another one goes on. ended: told of the loop at the end of the data."""
     source = _source(program)
     found = []
     loop: Any = source.captured(program.batch_size)
@@ -114,12 +126,14 @@ def run_captured(program: Program) -> list[Turn]:
         if program.moments.chance(_LEFT):
             program.moments.leave(loop)
             loop = source.captured(program.batch_size)
+    if ended is not None:
+        ended(loop)
     program.moments.leave(loop, source)
     del loop, source, given
     return [*found, *_outside(program, program)]
 
 
-def _record(program: Program) -> gradiva.Pipeline:
+def record(program: Program) -> gradiva.Pipeline:
     """The program in a pipeline, which is told the types of its inputs or is not."""
     types = [batch.type for batch in program.turns[0]]
     names: dict[str, Any] = {"layout": [type.layout for type in types]}
@@ -135,24 +149,30 @@ def _record(program: Program) -> gradiva.Pipeline:
 
 def graph_of(program: Program) -> Graph:
     """The graph as it was recorded. Raises GradivaError."""
-    return _record(program).graph
+    return record(program).graph
 
 
 def run_pipeline(program: Program) -> list[Turn]:
     try:
-        pipe = _record(program)
+        pipe = record(program)
     except GradivaError as error:
         return [_facts(error)] * len(program.turns)
     before = _state()
-    found = []
-    for batches in program.turns:
-        program.moments.happen(pipe)
-        found.append(_turn(pipe.run, len(batches[0])))
+    found = run_recorded(program, pipe)
     if program.moments.chance(0.5):
         pipe.close()
     program.moments.leave(pipe)
     del pipe
     assert _state() == before, "a pipeline has changed the state of the default generator"
+    return found
+
+
+def run_recorded(program: Program, pipe: gradiva.Pipeline) -> list[Turn]:
+    """The turns of a pipeline that `record` has made."""
+    found = []
+    for batches in program.turns:
+        program.moments.happen(pipe)
+        found.append(_turn(pipe.run, len(batches[0])))
     return found
 
 

@@ -25,6 +25,7 @@ from gradiva.ops.image.crop.crop_window import (
 from .crop_mirror_normalize_cpu import normalize_kernel
 from .crop_mirror_normalize_plan import NormalizePlan, channel_rows, fold, plan
 from .normalize_pixels import normalize_pixels
+from .pad_channels import pad_channels
 
 _INPUTS = (op.uint8, op.uint16, op.int8, op.int16, op.int32, op.float16, op.float32)
 _OUTPUTS = (op.float32, op.float16, op.uint8, op.int8)
@@ -94,17 +95,22 @@ _PLACE = (
 
 @crop_mirror_normalize.decomposes
 def _parts(call: CompositeCall) -> list[Part] | None:
-    """crop, flip, normalize_pixels and transpose."""
+    """crop, flip, normalize_pixels, pad_channels and transpose."""
     if call.layout not in LAYOUTS[:7]:
         return None  # not known yet, or more axes than the parts take
-    if call.fixed.get("out_of_bounds_policy") == "pad" or call.fixed.get("pad_output"):
+    if call.fixed.get("out_of_bounds_policy") == "pad":
         return None  # what is filled in is not normalized
+    padded = call.fixed.get("pad_output")
+    if padded and call.layout[-1] != "C":
+        return None  # there channels are planes
     parts = []
     if any(name in call.given for name in _WINDOW):
         parts.append(call.part("crop", *_WINDOW, *_PLACE))
     if "mirror" in call.given and call.fixed.get("mirror", 1):
         parts.append(call.part("flip", horizontal="mirror"))
     parts.append(call.part(normalize_pixels.name, "mean", "std", "scale", "shift", "dtype"))
+    if padded:
+        parts.append(call.fixed_part(pad_channels.name))
     wanted = call.fixed.get("output_layout", "CHW") or call.layout
     if wanted != call.layout:
         order = tuple(call.layout.index(letter) for letter in wanted)

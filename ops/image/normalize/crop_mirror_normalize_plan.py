@@ -61,7 +61,7 @@ def plan(
 
     extents = windows.copy()
     if pad_output:
-        extents[:, channel] = [1 << max(int(c) - 1, 0).bit_length() for c in windows[:, channel]]
+        extents[:, channel] = padded_channels(windows[:, channel])
 
     shapes_out = extents[:, order]
     if (extents[:, channel] == 1).all():
@@ -83,6 +83,11 @@ def plan(
         wide(highs, 1),
         AXES - ndim + order.index(channel),
     )
+
+
+def padded_channels(channels: Int64Array) -> Int64Array:
+    """The next powers of two."""
+    return np.array([1 << max(int(count) - 1, 0).bit_length() for count in channels], np.int64)
 
 
 def fold(

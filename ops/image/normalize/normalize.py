@@ -8,10 +8,12 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import FloatArrayArg
+from gradiva.eager.operators.decomposition import CompositeCall, Part
 from gradiva.ops.reductions.reduce import exclusive, groups, reduced_type
 
 from .cpu import normalize_samples
 from .gpu import normalize_launches
+from .normalize_by_numbers import normalize_by_numbers
 from .statistics import Numbers, given, measured_mean, measured_variance, normalized_axes
 
 
@@ -75,6 +77,18 @@ def normalize(
                     "with `batch` there is one number for all", argument=name
                 )
     return input.with_(dtype=dtype)
+
+
+@normalize.decomposes
+def _parts(call: CompositeCall) -> list[Part] | None:
+    """One number for all values is what a fused group takes."""
+    numbers = (call.fixed.get(name) for name in ("mean", "stddev"))
+    if any(number is None or np.ndim(number) for number in numbers):
+        return None
+    if call.fixed.get("batch") or "axes" in call.given or "axis_names" in call.given:
+        return None
+    names = ("mean", "stddev", "shift", "scale", "epsilon", "dtype")
+    return [call.part(normalize_by_numbers.name, *names)]
 
 
 def _scales(call: op.Call, taken: tuple[int, ...], mean: Numbers) -> Numbers:

@@ -38,7 +38,7 @@ from gradiva.eager.jit.row_chain import (
 )
 from gradiva.eager.types.arrays import Array, Float32Array, Float64Array, Int64Array
 
-from .rows import blend_rows, find_heads, pick_row, resample_rows
+from .rows import blend_rows, find_heads, forget, pick_row, resample_rows
 from .taps import axis_of, axis_origin, axis_taps, fill_axis, first_axis, is_new
 
 
@@ -64,12 +64,24 @@ def padded(elements: int) -> int:
     return elements // 16 * 16 + 16
 
 
+PICKED, ROWS_FIRST, COLUMNS_FIRST, DEEP = 1, 2, 4, 4
+"""The ways of samples, as bits: whole pixels are picked, or rows are blended first, or filtered;
+the latter two times `DEEP` for volumes."""
+
+
+@op.jit
+def is_deep(size: Int64Array) -> bool:
+    """Whether slices are blended, too."""
+    return bool(size[2] != 1 or size[5] != 1)
+
+
 @op.jit
 def scratch_sizes(
     sizes: Int64Array, window: Int64Array, roi: Float64Array, filters: Int64Array
-) -> tuple[int, int, int, int]:
-    """Lengths that serve any sample: `starts` (4, a), `weights` (3, b), `lines` c, `marks` d."""
-    a, b, c, d = 1, 1, 1, 1
+) -> tuple[int, int, int, int, int]:
+    """Lengths that serve any sample: `starts` (4, a), `weights` (3, b), `lines` c, `marks` d. Last,
+    the ways that there are."""
+    a, b, c, d, ways = 1, 1, 1, 1, 0
     taps = np.empty(3, np.int64)
     for i in range(len(sizes)):
         size = sizes[i]
@@ -81,11 +93,17 @@ def scratch_sizes(
         row = padded((window[i, 5] - window[i, 4]) * size[1])
         # Four rows, and four blended lines or a ring of filtered rows, and a ring of slices.
         need = 4 * row + max(4 * padded(size[4] * size[1]), (taps[1] + 3) * row)
-        if size[2] != 1 or size[5] != 1:
+        deep = is_deep(size)
+        if deep:
             need += taps[0] * (window[i, 3] - window[i, 2]) * row
         c = max(c, need)
         d = max(d, taps[0] + taps[1])
-    return a, b, c, 2 * d + 17
+        if filters[i, 0] == 0 and filters[i, 1] == 0 and filters[i, 2] == 0:
+            ways |= PICKED
+        else:
+            way = ROWS_FIRST if blend_rows_first(size, roi[i], taps) else COLUMNS_FIRST
+            ways |= way * DEEP if deep else way
+    return a, b, c, 2 * d + 17, ways
 
 
 @op.jit
@@ -133,11 +151,14 @@ def _filtered_sample(
     size: Int64Array,
     win: Int64Array,
     taps: Int64Array,
-    rows_first: bool,
+    columns_first: bool | None,
+    deep: bool | None,
     room: Any,
     sample: Int64Array,
     chain: Any,
 ) -> None:
+    """columns_first: None where rows are blended before they are filtered; deep: None for one that
+    is no volume."""
     starts, weights = without_refcount(room[0]), without_refcount(room[1])
     lines, marks = without_refcount(room[2]), without_refcount(room[3])
     channels, kz, ky, kx = size[1], taps[0], taps[1], taps[2]
@@ -145,7 +166,6 @@ def _filtered_sample(
     pitch, n = size[8], nx * channels
     zs, ys, xs, heads = starts[0], starts[1], starts[2], starts[3]
     wz, wy, wx = weights[0], weights[1], weights[2]
-    deep = size[2] != 1 or size[5] != 1
     length = padded(n)
     rows, lines = span(lines, 0, 4 * length), span(lines, 4 * length, len(lines) - 4 * length)
     # `to`, then the elements that are safe, then what `resample_rows` marks.
@@ -154,46 +174,55 @@ def _filtered_sample(
     slice_tags = span(marks, 17 + 2 * ky + kz, kz)
     skip, width, between = 0, size[4] * channels, length
     room = width
-    if rows_first:
+    if columns_first is None:
         skip = min(xs[0], xs[nx - 1])
         width = (max(xs[0], xs[nx - 1]) + kx - skip) * channels
         between = room = padded(width)
     find_heads(xs, nx, skip, channels, kx, room, heads, safe)
-    used = 4 * between if rows_first else (ky + 3) * length
+    used = 4 * between if columns_first is None else (ky + 3) * length
     work = (span(lines, 0, used), between, skip, width)
     slices = span(lines, used, len(lines) - used)
     down, across = (ys, wy, ky, ny), (heads, wx, kx, nx, safe, channels)
     # Of a volume, a slice is made whole before slices are blended; an image goes four rows at once.
-    made, block, deepest = slices, ny, kz
-    if not deep:
-        made, block, deepest = rows, 4, 1
+    made, block, deepest = rows, 4, 1
+    if deep is not None:
+        made, block, deepest = slices, ny, kz
     for plane in range(size[0]):
         head = src_at + plane * size[10]
-        slice_tags[:] = -1
-        tags[:] = -1
+        if deep is not None:
+            forget(slice_tags)
+        forget(tags)
         for z in range(nz):
             for top in range(0, ny, block):
                 bottom = min(top + block, ny)
                 for k in range(deepest):
                     depth = zs[z] + k
                     slot = depth % deepest
-                    if deep:
+                    if deep is not None:
                         if slice_tags[slot] == depth:
                             continue
                         slice_tags[slot] = depth
-                        tags[:] = -1
+                        forget(tags)
                     for y in range(top, bottom, 4):
                         for i in range(4):
                             to[i] = (slot * block + y - top + i) * length
                         rows_of = (src, head + depth * size[9], pitch)
                         count = min(4, bottom - y)
                         resample_rows(
-                            rows_of, y, count, rows_first, down, across, work, (at, tags), made, to
+                            rows_of,
+                            y,
+                            count,
+                            columns_first,
+                            down,
+                            across,
+                            work,
+                            (at, tags),
+                            made,
+                            to,
                         )
                 for y in range(top, bottom):
-                    first = 0 if deep else (y - top) * length
-                    row = span(rows, first, n)
-                    if deep:
+                    row = span(rows, 0 if deep is not None else (y - top) * length, n)
+                    if deep is not None:
                         for k in range(kz):
                             slice_at[k] = (((zs[z] + k) % kz) * ny + y) * length
                         blend_rows(slices, slice_at, wz, z * kz, kz, n, row)
@@ -211,9 +240,13 @@ def resample_range(
     begin: int,
     end: int,
     pick: bool | None,
+    columns_first: bool | None,
+    deep: bool | None,
 ) -> None:
-    """Resize those of the samples `begin .. end - 1` that are filtered, or, where `pick` is not
-    None, those that are picked: two kernels, for few batches need both.
+    """Resize those of the samples `begin .. end - 1` that go one way: where `pick` is not None,
+    those that are picked; else, where `columns_first` is None, those whose rows are blended before
+    they are filtered, and else the others; and of these, where `deep` is not None, the volumes.
+    What is None leaves out what is compiled for the other: few batches need more than one.
 
     tables: offsets of the samples, then as at the top of this file; room: arrays for starts,
     weights, lines and marks; chain: its group, steps, parameters and scratch, the address of the
@@ -240,6 +273,12 @@ def resample_range(
                 nothing = True
         if nothing:
             continue
+        for axis in range(3):
+            taps[axis] = axis_taps(axis_of(axis, size, region, filt))
+        if pick is None:
+            other = blend_rows_first(size, region, taps) == (columns_first is not None)
+            if other or is_deep(size) == (deep is None):
+                continue
         leader = first_axis(size, region, filt)
         for axis in range(3):
             facts = axis_of(axis, size, region, filt)
@@ -251,10 +290,10 @@ def resample_range(
             held[5], held[6], held[7], held[8] = b, kind, antialias, origin
             if is_new(last[axis], held):
                 place = (starts[axis], weights[axis])
-                taps[axis] = fill_axis(facts, axis < 2, origin, a, b, *place)
+                fill_axis(facts, axis < 2, origin, a, b, *place)
         own = (group, steps, first + i * pace, scratch, dst, item)
         if pick is not None:
             _nearest_sample(src, offsets[i], size, win, own_room, samples[i], own)
         else:
-            above = blend_rows_first(size, region, taps)
-            _filtered_sample(src, offsets[i], size, win, taps, above, own_room, samples[i], own)
+            way = (taps, columns_first, deep)
+            _filtered_sample(src, offsets[i], size, win, *way, own_room, samples[i], own)

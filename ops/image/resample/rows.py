@@ -113,7 +113,8 @@ def _filter_row(source: Array, at: int, across: Any, out: Float32Array, to: int)
         return
     for x in range(n):
         pixel = out[to + x * channels : to + (x + 1) * channels]
-        pixel[:] = _ZERO
+        for c in range(channels):
+            pixel[c] = _ZERO
         for j in range(taps):
             w = weights[x * taps + j]
             place = at + heads[x] + j * channels
@@ -189,7 +190,7 @@ def resample_rows(
     plane: Any,
     y: int,
     count: int,
-    rows_first: bool,
+    columns_first: bool | None,
     down: Any,
     across: Any,
     work: Any,
@@ -200,16 +201,16 @@ def resample_rows(
     """Output rows `y .. y + count - 1` of a plane, row i to `out[to[i]]`.
 
     plane: the slab, where the plane begins, and the elements from one row to the next; down:
-    starts, weights, taps and number of the output rows; across: as in `filter_lines`. With
-    `rows_first` input rows are blended to `lines`, then these are filtered; they hold `width`
-    elements from pixel `skip`. Otherwise `lines` is a ring of filtered input rows and `tags` says
-    which row each slot holds (-1: none). work: `lines`, the elements from one of these to the next,
-    `skip`, `width`; scratch: marks and `tags`.
+    starts, weights, taps and number of the output rows; across: as in `filter_lines`. Where
+    `columns_first` is None, input rows are blended to `lines`, then these are filtered; they hold
+    `width` elements from pixel `skip`. Otherwise `lines` is a ring of filtered input rows and
+    `tags` says which row each slot holds (-1: none). work: `lines`, the elements from one of these
+    to the next, `skip`, `width`; scratch: marks and `tags`.
     """
     (src, base, pitch), (ys, wy, ky, ny), (marks, tags) = plane, down, scratch
     (lines, length, skip, width), (_, _, _, nx, _, channels) = work, across
     at, lead, place = span(marks, 0, ky), span(marks, ky, 4), span(marks, ky + 4, 4)
-    if rows_first:
+    if columns_first is None:
         for i in range(count):
             for k in range(ky):
                 at[k] = base + (ys[y + i] + k) * pitch + skip * channels
@@ -230,6 +231,14 @@ def resample_rows(
                 _fill_ring(plane, row, 1 if rising else -1, end, across, ring)
             at[k] = (row % size) * length
         blend_rows(lines, at, wy, (y + i) * ky, ky, n, span(out, to[i], n))
+
+
+@op.jit
+def forget(tags: Int64Array) -> None:
+    """None of them is in its slot any more. A loop: Numba takes a second for the error of an
+    assignment to a slice."""
+    for k in range(len(tags)):
+        tags[k] = -1
 
 
 @op.jit

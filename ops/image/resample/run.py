@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from gradiva.eager.jit.row_chain import (
 )
 from gradiva.eager.types.arrays import Array, Float64Array, Int64Array
 
-from .cpu import resample_range, scratch_sizes
+from .cpu import COLUMNS_FIRST, DEEP, PICKED, ROWS_FIRST, resample_range, scratch_sizes
 from .nearest import pick_range
 from .rows import store_row
 
@@ -69,12 +69,22 @@ def rounding(dtype: np.dtype[Any], count: int) -> list[Step]:
     return [Step(store_row, np.dtype(np.float32), dtype, limits, 1)]
 
 
+_WAYS: Final = (
+    (ROWS_FIRST, (None, None, None)),
+    (COLUMNS_FIRST, (None, True, None)),
+    (ROWS_FIRST * DEEP, (None, None, True)),
+    (COLUMNS_FIRST * DEEP, (None, True, True)),
+    (PICKED, (True, None, None)),
+)
+"""The last arguments of `resample_range` for each way."""
+
+
 def bind_resample(
     tables: Tables, samples: Int64Array, chain: Chain, target: Array, part: slice = slice(None)
 ) -> Callable[[Array, int, int], None]:
     """A function of a slab, `begin` and `end`, that takes samples of `part` through a chain into
     another slab. It has scratch of its own, for one thread."""
-    a, b, c, d = scratch_sizes(
+    a, b, c, d, some = scratch_sizes(
         tables.sizes[part], tables.window[part], tables.roi[part], tables.filters[part]
     )
     room = (
@@ -86,13 +96,11 @@ def bind_resample(
     address, item = target.ctypes.data, target.itemsize
     steps = (chain.group, chain.steps, chain.parameters, chain.scratch(), address, item)
     arguments = tuple(tables), room, samples, steps
-    filtered = tables.filters[part, :3].any(axis=1)
-    used = (None, filtered.any()), (True, not filtered.all())
-    ways = [pick for pick, some in used if some]
+    ways = [kernel for way, kernel in _WAYS if some & way]
 
     def run(data: Array, begin: int, end: int) -> None:
-        for pick in ways:
-            resample_range(data, *arguments, begin, end, pick)
+        for kernel in ways:
+            resample_range(data, *arguments, begin, end, *kernel)
 
     return run
 
@@ -147,7 +155,7 @@ def resample_samples(
     for part in parts:
         count = int(channels[part.start])
         own = [step._replace(made=count) for step in steps]
-        chain = Chain(own, single, count, longest)
+        chain = Chain(own, single, count, longest, mirrored=True)
         if len(parts) == 1:
             call.for_samples(run_resample, source.data, tables, samples, chain, target.data)
         else:

@@ -181,7 +181,8 @@ def fill_axis(
     scale = (np.float32(hi) - np.float32(lo)) / np.float32(max(m, 1))
     if filt == 0:
         _nearest(facts, scale, stepped, origin, first, last, starts)
-        weights[: last - first] = np.float32(1.0)
+        for i in range(last - first):
+            weights[i] = np.float32(1.0)
         return 1
     spread = _spread(m, lo, hi, antialias)
     wide = _wide(filt, spread)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.operators.fusion_roles import SourceWindow
 from gradiva.eager.operators.type_rules import own_or_float32
 from gradiva.ops.image.crop.crop_window import CropWindow, window_of
 from gradiva.ops.image.resample.gpu import resample_call
@@ -23,7 +24,7 @@ from .arguments import (
     sizes_of,
 )
 from .plan import ResizePlan
-from .resize import ASSUMED, DTYPES, LAYOUTS, resample_tables
+from .resize import ASSUMED, DTYPES, LAYOUTS, resample_tables, resize
 
 _REACH = 65536
 
@@ -95,6 +96,17 @@ def _shapes(call: op.Call) -> _Plan:
     shapes = source.shapes.copy()
     shapes[:, axes] = windows
     return _Plan(shapes, inputs, sizes, low, high, filters, anchors, windows)
+
+
+def _window(call: op.Call) -> SourceWindow:
+    """What is kept of the resampled images."""
+    plan, mirror = call.plan, call["mirror"]
+    assert isinstance(plan, _Plan)
+    top, left = plan.anchors[:, -2:].T
+    return SourceWindow(top, left, mirror & 1, mirror >> 1 & 1)
+
+
+resize_crop_mirror.fusion_role = resize.fusion_role._replace(window=_window)
 
 
 def _tables(call: op.Call, plan: _Plan) -> Tables:

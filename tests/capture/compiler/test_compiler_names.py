@@ -51,7 +51,7 @@ def test_what_the_compiler_reads_is_declared() -> None:
     assert identities == {"cast"}
     assert cast.identity_on_same_type
     composites = {name for name, it in operators.items() if it.decomposition is not None}
-    assert composites == {"crop", "crop_mirror_normalize"}
+    assert composites == {"crop", "crop_mirror_normalize", "normalize"}
     assert crop_mirror_normalize.decomposition is not None
 
 
@@ -75,7 +75,10 @@ def test_the_parts_of_a_composite_are_operators() -> None:
     ]
     assert dict(parts[-1].fixed) == {"perm": (2, 0, 1)}
     assert rule(CompositeCall(None, {}, set())) is None
-    assert rule(CompositeCall("HWC", {"pad_output": True}, {"pad_output"})) is None
+    parts = rule(CompositeCall("HWC", {"pad_output": True}, {"pad_output"}))
+    assert parts is not None
+    assert [part.operator for part in parts] == ["normalize_pixels", "pad_channels", "transpose"]
+    assert rule(CompositeCall("CHW", {"pad_output": True}, {"pad_output"})) is None
 
 
 def test_both_spellings_are_public() -> None:

@@ -161,9 +161,7 @@ return %5
 
 @pytest.mark.tiny
 @pytest.mark.parametrize(
-    "changes",
-    [{"out_of_bounds_policy": "pad", "crop": (30, 30)}, {"pad_output": True}, {"preserve": True}],
-    ids=str,
+    "changes", [{"out_of_bounds_policy": "pad", "crop": (30, 30)}, {"preserve": True}], ids=str
 )
 def test_lower_refuses(changes: dict[str, Any]) -> None:
     assert refuses(decompose, normalized(**changes))

@@ -118,7 +118,7 @@ def test_a_defect_of_the_compiler_stops_no_loop(
     def broken(*arguments: Any, **options: Any) -> None:
         raise ZeroDivisionError("defect")
 
-    monkeypatch.setattr(Program, "run", broken)
+    monkeypatch.setattr(Program, "run_step", broken)
     reader = readers.File(file_root=folder)
     loop: Any = reader.next_epoch(2, capture=True)
     assert sum(len(gradiva.decoders.image(files)) for files, _ in loop) == 11

@@ -7,54 +7,27 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
-from PIL import Image
 
 import gradiva
 from gradiva import capture, random, types
 from gradiva.capture.runtime import program
 from gradiva.capture.runtime.fusion_report import NotFusableError, Reason
 from tests.capture.loop.loops import bits
+from tests.capture.runtime.mixed_files import mixed_files
 from tests.eager.execution.damaged import as_pipeline, compiled, damage, eager, looped
 from tests.tiers import few
 
 pytestmark = [pytest.mark.core, pytest.mark.filterwarnings("ignore:samples that cannot be read")]
 
 Body = Callable[[Any, Any], Any]
-KINDS = ("rgb", "gray", "cmyk", "turned", "16 bits", "alpha", "palette", "gray, 16 bits")
 MEAN, STD = [124.0, 116.0, 104.0], [58.0, 57.0, 57.0]
 
 
 @pytest.fixture(scope="module", name="folder")
 def mixed_folder(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Twelve files: of each kind one or two, of different sizes."""
-    folder, noise = tmp_path_factory.mktemp("mixed"), np.random.default_rng(2)
-
-    def picture(height: int, width: int, channels: int) -> Any:
-        small = noise.integers(0, 255, (height // 8, width // 8, channels), np.uint8)
-        return np.asarray(cv2.resize(small, (width, height))).reshape(height, width, channels)
-
-    paths = []
-    for number in range(12):
-        kind, height, width = KINDS[number % len(KINDS)], 48 + 3 * number, 80 - 2 * number
-        path = folder / f"{number:02d}.{'jpg' if number % len(KINDS) < 4 else 'png'}"
-        pixels = picture(height, width, 4 if kind in ("cmyk", "alpha") else 3)
-        if kind.endswith("16 bits"):
-            wide = pixels.astype(np.uint16) * 257
-            assert cv2.imwrite(str(path), wide[..., 0] if "gray" in kind else wide)
-        elif kind == "turned":
-            exif = Image.Exif()
-            exif[274] = 6
-            Image.fromarray(pixels).save(path, exif=exif)
-        else:
-            mode = {"cmyk": "CMYK", "alpha": "RGBA"}.get(kind, "RGB")
-            image = Image.frombytes(mode, (width, height), pixels.tobytes())
-            image = image.convert({"gray": "L", "palette": "P"}.get(kind, mode))
-            image.save(path)
-        paths.append(str(path))
-    return paths
+    return mixed_files(tmp_path_factory.mktemp("mixed"))
 
 
 def decode(files: Any, policy: Any, **options: Any) -> Any:
@@ -264,6 +237,42 @@ PROGRAMS: dict[str, tuple[Body, str]] = {
             gradiva.crop(small(files, policy), crop=(30, 32), dtype=gradiva.float16)
         ),
         "decoders.image + resize + crop + flip + cast",
+    ),
+    "padded": (
+        lambda files, policy: normal(
+            small(files, policy), crop=(32, 32), mirror=1, pad_output=True
+        ),
+        "decoders.image + resize + crop + flip + normalize_pixels + pad_channels + transpose",
+    ),
+    "padded, half": (
+        lambda files, policy: normal(
+            small(files, policy), crop=(32, 32), pad_output=True, output_layout="HWC", **HALF
+        ),
+        "decoders.image + resize + crop + normalize_pixels + pad_channels",
+    ),
+    "resize_crop_mirror": (
+        lambda files, policy: gradiva.resize_crop_mirror(
+            decode(files, policy), resize_shorter=36, crop=(32, 40), mirror=3
+        ),
+        "decoders.image + resize_crop_mirror",
+    ),
+    "resize_crop_mirror, flip, crop": (
+        lambda files, policy: gradiva.crop(
+            flipped(
+                gradiva.resize_crop_mirror(
+                    flipped(decode(files, policy)), size=(36, 40), crop=(34, 32), mirror=1
+                )
+            ),
+            crop=(20, 30),
+            crop_pos_x=0.3,
+        ),
+        "decoders.image + flip + resize_crop_mirror + flip + crop",
+    ),
+    "normalize by numbers": (
+        lambda files, policy: gradiva.normalize(
+            small(files, policy), mean=120.0, stddev=50.0, shift=0.5, epsilon=2.0, **HALF
+        ),
+        "decoders.image + resize + normalize_by_numbers",
     ),
     "cast to half": (
         lambda files, policy: gradiva.cast(small(files, policy), dtype=gradiva.float16),

@@ -50,7 +50,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
         | NOISES
         | SHAPED
         | SOUNDS
-        | {"full", "lookup_table", "normalize_pixels", "one_hot"},
+        | {"full", "lookup_table", "normalize_by_numbers", "normalize_pixels", "one_hot"},
         "its cases have no input": MAKERS | MATRICES,
     },
     "layout": {
@@ -68,6 +68,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
             "lookup_table",
             "mfcc",
             "nonsilent_region",
+            "normalize_by_numbers",
             "normalize_pixels",
             "numba_function",
             "one_hot",
@@ -101,7 +102,15 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
         | MOVERS
         | REDUCTIONS
         | BINARY
-        | {"full", "normalize", "one_hot", "random.choice", "segmentation.random_mask_pixel"},
+        | {
+            "full",
+            "normalize",
+            "normalize_by_numbers",
+            "one_hot",
+            "pad_channels",
+            "random.choice",
+            "segmentation.random_mask_pixel",
+        },
         "its function decides": {"python_function"},
         "its cases have no input": MAKERS | MATRICES,
     },
@@ -120,6 +129,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
             "cast",
             "decoders.numpy",
             "io.file.read",
+            "pad_channels",
             "per_frame",
             "segmentation.select_masks",
             "transforms.combine",
