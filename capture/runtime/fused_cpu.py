@@ -181,10 +181,12 @@ class FusedLoop:
         inside, way = first_rows(view, heights)
         beginnings, ways = inside.T.tolist(), way.tolist()
 
+        pitches = tables.sizes[:, 8]
+
         def place_rows(sample: int, first: int, pitch: int) -> None:
             top, left = beginnings[sample]
             offsets[sample] = first + top * pitch + left * count
-            tables.sizes[sample, 8] = pitch * ways[sample]
+            pitches[sample] = pitch * ways[sample]
 
         return Run(role.run, role.bind, place_rows, (tables, samples, chain, target.data))
 

@@ -32,9 +32,10 @@ def place_windows(call: op.Call, plan: DecodePlan, windows: op.Int64Array) -> De
         windows[lost, :2] = 0
         windows[lost, 2:] = 1 if call["on_error"] == "skip" else np.maximum(windows[lost, 2:], 1)
     low, high = windows[:, :2], windows[:, :2] + windows[:, 2:]
-    bad = np.array(((low < 0) | (high > shapes[:, :2]) | (high <= low)).any(axis=1))
-    bad[lost] = False
-    if bad.any():
+    outside = (low < 0) | (high > shapes[:, :2]) | (high <= low)
+    outside[lost] = False
+    if outside.any():
+        bad = outside.any(axis=1)
         sample = int(np.flatnonzero(bad)[0])
         top, left, height, width = windows[sample].tolist()
         what = "is empty" if min(height, width) < 1 else "leaves the image"
@@ -46,7 +47,7 @@ def place_windows(call: op.Call, plan: DecodePlan, windows: op.Int64Array) -> De
         )
     result = shapes.copy()
     result[:, :2] = windows[:, 2:]
-    return replace(plan, shapes=result, windows=[tuple(window) for window in windows.tolist()])
+    return replace(plan, shapes=result, windows=list(map(tuple, windows.tolist())))
 
 
 def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:

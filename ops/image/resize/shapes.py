@@ -169,11 +169,12 @@ def resize_geometry(
     """
     n, d = in_sizes.shape
     numbers = (resize_x, resize_y, resize_z, resize_shorter, resize_longer, max_size, roi_start)
-    if mode in (None, "default", "stretch") and size_rounding in _ROUNDINGS:
-        if size is not None and roi_end is None and all(value is None for value in numbers):
-            plain = _whole_to(in_sizes, size)
-            if plain is not None:
-                return plain
+    alone = size is not None and roi_end is None and all(value is None for value in numbers)
+    if alone and mode in (None, "default", "stretch") and size_rounding in _ROUNDINGS:
+        assert size is not None
+        plain = _whole_to(in_sizes, size)
+        if plain is not None:
+            return plain
     wanted = _requested(
         (n, d),
         {
