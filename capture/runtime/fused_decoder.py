@@ -72,15 +72,16 @@ class FusedDecoder:
         decoder that decodes in place begins, and the elements from one of its rows to the next;
         unread: the samples that cannot be read, where the decoder goes on after them.
         """
-        own = threading.local()
+        own: dict[int, tuple[Any, Callable[[Any, int, int], None]]] = {}
         failed: Container[int] = () if self._call.failures is None else self._call.failures
         decode, loose = self._make, self._loose
         places, sizes, shapes = self._places, self._sizes, self._shapes
 
         def some(begin: int, end: int) -> None:
-            if not hasattr(own, "memory"):
-                own.memory, own.run = allocate(self._room, self._dtype), bind()
-            memory, first = own.memory, begin
+            thread, first = threading.get_ident(), begin
+            if thread not in own:
+                own[thread] = allocate(self._room, self._dtype), bind()
+            memory, run = own[thread]
             for sample in range(begin, end):
                 room = places[sample]
                 out = memory[room : room + sizes[sample]]
@@ -100,14 +101,14 @@ class FusedDecoder:
                         raise blame(error) from error.__cause__
                     if unread is not None and unread.skips:
                         if first < sample:
-                            own.run(memory, first, sample)
+                            run(memory, first, sample)
                         first = sample + 1
                         continue
                 except Exception as error:
                     raise OperatorRuntimeError(str(error), sample=sample) from error
                 self._stand_in(sample, out, place, unread)
             if first < end:
-                own.run(memory, first, end)
+                run(memory, first, end)
 
         self._call.pool.run(some, self._ranges)
 
