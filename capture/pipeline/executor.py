@@ -51,7 +51,11 @@ class Executor:
         self._early: dict[int, Outputs | BaseException] = {}
         self._begun = self._finished = 0
         self._maker: threading.Thread | None = None
-        self._changed = threading.Condition()
+        lock = threading.RLock()
+        self._changed = threading.Condition(lock)
+        """The scheduler waits for room: a batch was taken, or there is none to be made."""
+        self._filled = threading.Condition(lock)
+        """Who takes batches waits for one. Two conditions, so that none is woken in vain."""
         self._ended = False
         self._end_was_met = False
         self.closed = False
@@ -143,7 +147,7 @@ class Executor:
             raise OperatorRuntimeError(_ITSELF)
         while not self._ready:
             self.plan.demand(self._finished)
-            self._changed.wait(1.0)
+            self._filled.wait(1.0)
             threads = (scheduler, *self._runners.threads)
             alive = all(thread.is_alive() for thread in threads)
             if not self._ready and (self.closed or not alive):
@@ -229,8 +233,9 @@ class Executor:
         with self._changed:
             self._ended = self._ended or isinstance(item, StopIteration)
             self._early[number] = item
-            self._fill_queue()
-            self._changed.notify_all()
+            self._fill_queue()  # which makes no room: there is as much under way as before
+            if self._ready:
+                self._filled.notify_all()
 
     def _fill_queue(self) -> None:
         """Move what is made into the queue, as far as there is room. Called under the lock."""
@@ -285,6 +290,7 @@ class Executor:
         with self._changed:
             self.closed = True
             self._changed.notify_all()
+            self._filled.notify_all()
         self.plan.pool.cancelled = self._reading.cancelled = True
         self.plan.close()
         if self._scheduler not in (None, threading.current_thread()):

@@ -118,8 +118,9 @@ class FusedLoop:
             self._decode_in_chunks(self.decoder)
         view = composed(self.before, at)
         # Samples with another number of channels have a chain of their own.
-        runs = {count: self._run(at, count, view) for count in np.unique(channels).tolist()}
-        run = by_channels(runs, channels.tolist())
+        counts = channels.tolist()
+        runs = {count: self._run(at, count, view) for count in sorted(set(counts))}
+        run = by_channels(runs, counts)
         if self.rows is not None and view is not None and view.mirror.any():
             windows = self.rows.inputs[0].batch_shape.shapes[:, at : at + 2]
             run = mirrored(run, view, windows, channels, self.source, at, self.decoder is not None)
@@ -182,10 +183,12 @@ class FusedLoop:
         inside, way = first_rows(view, heights)
         beginnings, ways = inside.T.tolist(), way.tolist()
 
+        pitches = tables.sizes[:, 8]
+
         def place_rows(sample: int, first: int, pitch: int) -> None:
             top, left = beginnings[sample]
             offsets[sample] = first + top * pitch + left * count
-            tables.sizes[sample, 8] = pitch * ways[sample]
+            pitches[sample] = pitch * ways[sample]
 
         return Run(role.run, role.bind, place_rows, (tables, samples, chain, target.data))
 
@@ -234,7 +237,10 @@ class FusedLoop:
             steps += [step._replace(made=channels) for step in rounding]
         made = channels
         for call in self.pixels:
-            steps.append(step_of(call, call.operator.fusion_role, made))
+            known = {} if call.kept is None else call.kept
+            if ("step", made) not in known:
+                known["step", made] = step_of(call, call.operator.fusion_role, made)
+            steps.append(known["step", made])
             if steps[-1].parameters.shape[1] not in (1, made):
                 raise NotFusableError(Reason.PARAMETERS, "", call)
             if self.mixed and (steps[-1].parameters.shape[1] > 1 or steps[-1].row.kind == "mixing"):

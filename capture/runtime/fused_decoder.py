@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import numpy as np
@@ -72,52 +72,56 @@ class FusedDecoder:
         decoder that decodes in place begins, and the elements from one of its rows to the next;
         unread: the samples that cannot be read, where the decoder goes on after them.
         """
-        own = threading.local()
+        own: dict[int, tuple[Any, Callable[[Any, int, int], None]]] = {}
+        failed: Container[int] = () if self._call.failures is None else self._call.failures
+        decode, loose = self._make, self._loose
+        places, sizes, shapes = self._places, self._sizes, self._shapes
 
         def some(begin: int, end: int) -> None:
-            if not hasattr(own, "memory"):
-                own.memory, own.run = allocate(self._room, self._dtype), bind()
-            first = begin
+            thread, first = threading.get_ident(), begin
+            if thread not in own:
+                own[thread] = allocate(self._room, self._dtype), bind()
+            memory, run = own[thread]
             for sample in range(begin, end):
-                if self._decode(sample, own.memory, place, blame, unread):
-                    continue
-                if first < sample:
-                    own.run(own.memory, first, sample)
-                first = sample + 1
+                room = places[sample]
+                out = memory[room : room + sizes[sample]]
+                try:
+                    if sample not in failed:
+                        if loose:
+                            at, pitch = decode(sample, out)
+                            place(sample, room + at, pitch)
+                        else:
+                            decode(sample, out.reshape(shapes[sample]))
+                        continue
+                except GradivaError as error:
+                    error.complete(sample=sample)
+                    if not isinstance(error, SampleDataError) or not self._call.goes_on_after(
+                        error
+                    ):
+                        raise blame(error) from error.__cause__
+                    if unread is not None and unread.skips:
+                        if first < sample:
+                            run(memory, first, sample)
+                        first = sample + 1
+                        continue
+                except Exception as error:
+                    raise OperatorRuntimeError(str(error), sample=sample) from error
+                self._stand_in(sample, out, place, unread)
             if first < end:
-                own.run(own.memory, first, end)
+                run(memory, first, end)
 
         self._call.pool.run(some, self._ranges)
 
-    def _decode(
+    def _stand_in(
         self,
         sample: int,
-        memory: Any,
+        out: Any,
         place: Callable[[int, int, int], None],
-        blame: Callable[[GradivaError], GradivaError],
         unread: UnreadSamples | None,
-    ) -> bool:
-        """Put a sample, or what stands in for it, into its place; False if it is left out."""
-        first, shape = self._places[sample], self._shapes[sample]
-        out = memory[first : first + self._sizes[sample]]
-        try:
-            if self._call.failures is None or sample not in self._call.failures:
-                if self._loose:
-                    at, pitch = self._make(sample, out)
-                    place(sample, first + at, pitch)
-                else:
-                    self._make(sample, out.reshape(shape))
-                return True
-        except GradivaError as error:
-            error.complete(sample=sample)
-            if not isinstance(error, SampleDataError) or not self._call.goes_on_after(error):
-                raise blame(error) from error.__cause__
-            if unread is not None and unread.skips:
-                return False
-        except Exception as error:
-            raise OperatorRuntimeError(str(error), sample=sample) from error
+    ) -> None:
+        """Put what stands in for a sample that cannot be read into its place."""
         assert unread is not None
+        shape = self._shapes[sample]
         out[: math.prod(shape)] = replacement(unread.fill_value, self._dtype)
         if self._loose:
-            place(sample, first, math.prod(shape[1:]))
-        return True
+            place(sample, self._places[sample], math.prod(shape[1:]))

@@ -83,7 +83,8 @@ def run_group(
                 if plans is not None and calls and len(member.inputs) == 1:
                     # Neither the threads nor the files of this batch shall be kept.
                     like = Batch.over(_NOTHING, image.batch_shape, image.type)
-                    plans[member] = call.again((like,), _NOBODY)
+                    plans[member] = known = call.again((like,), _NOBODY)
+                    known.kept = {}
         except NotFusableError as error:
             error.first = len(calls)
             raise

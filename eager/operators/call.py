@@ -48,6 +48,7 @@ class Call:
         "edges",
         "failures",
         "inputs",
+        "kept",
         "key",
         "operator",
         "outputs",
@@ -82,13 +83,16 @@ class Call:
         """What went wrong, by sample, in a call that goes on after that (`on_error`)."""
         self.edges: frozenset[str] = frozenset()
         """The arguments that were given per sample, not as one value for all."""
+        self.kept: dict[Any, Any] | None = None
+        """What follows from its arguments, types and shapes alone, where `again` is called for many
+        batches."""
 
     def again(self, inputs: tuple[Batch, ...], pool: WorkerPool) -> Call:
         """A call with the same arguments, types, shapes and plan, for other inputs of the same
         types and shapes."""
         made = Call(self.operator, inputs, self._given, self.size, pool)
         made.types, made.batch_shapes, made.plan = self.types, self.batch_shapes, self.plan
-        made.edges = self.edges
+        made.edges, made.kept = self.edges, self.kept
         return made
 
     @property

@@ -144,10 +144,13 @@ class BatchShape:
         count = len(shapes)
         if count == 0:
             return BatchShape(shapes, np.empty(0, np.int64), 0, True, True)
-        if count == 1 or (shapes == shapes[0]).all():
-            return BatchShape.equal(count, tuple(shapes[0].tolist()))
+        first = shapes[0].tolist()
+        if first == shapes[-1].tolist() and (shapes == first).all():
+            return BatchShape.equal(count, tuple(first))
         _check_axes(shapes.shape[1])
-        _check_volumes(shapes)
+        least, most = int(shapes.min()), int(shapes.max())
+        if least < 1 or most ** shapes.shape[1] * count > _MOST:
+            _check_volumes(shapes)
         volumes = shapes.prod(axis=1)
         padded = -(-volumes // _STEP) * _STEP
         ends = padded.cumsum()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -159,7 +160,8 @@ def whole_images(call: op.Call) -> DecodePlan:
     infos = headers(call)
     color, turn = op.ImageType(call["output_type"]).name, call["adjust_orientation"]
     shapes = _of_each(infos, lambda info: output_shape(info, color, turn))
-    return DecodePlan(np.array(shapes, np.int64).reshape(call.size, 3), infos)
+    numbers = np.fromiter(itertools.chain.from_iterable(shapes), np.int64, 3 * call.size)
+    return DecodePlan(numbers.reshape(call.size, 3), infos)
 
 
 def _of_each(infos: list[ImageInfo], function: Callable[[ImageInfo], Any]) -> list[Any]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Decode
+from gradiva.eager.types.arrays import Array
 from gradiva.ops.decoders.formats.decode_jpeg import straight_decoder
 from gradiva.ops.decoders.formats.decode_region import decode_region_into, decode_region_somewhere
 from gradiva.ops.decoders.formats.jpeg_rows import decode_jpeg_rows, may_be_shortened
@@ -31,9 +32,10 @@ def place_windows(call: op.Call, plan: DecodePlan, windows: op.Int64Array) -> De
         windows[lost, :2] = 0
         windows[lost, 2:] = 1 if call["on_error"] == "skip" else np.maximum(windows[lost, 2:], 1)
     low, high = windows[:, :2], windows[:, :2] + windows[:, 2:]
-    bad = np.array(((low < 0) | (high > shapes[:, :2]) | (high <= low)).any(axis=1))
-    bad[lost] = False
-    if bad.any():
+    outside = (low < 0) | (high > shapes[:, :2]) | (high <= low)
+    outside[lost] = False
+    if outside.any():
+        bad = outside.any(axis=1)
         sample = int(np.flatnonzero(bad)[0])
         top, left, height, width = windows[sample].tolist()
         what = "is empty" if min(height, width) < 1 else "leaves the image"
@@ -45,28 +47,28 @@ def place_windows(call: op.Call, plan: DecodePlan, windows: op.Int64Array) -> De
         )
     result = shapes.copy()
     result[:, :2] = windows[:, 2:]
-    return replace(plan, shapes=result, windows=[tuple(window) for window in windows.tolist()])
+    return replace(plan, shapes=result, windows=list(map(tuple, windows.tolist())))
 
 
 def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
-    decode = _by_window(call, decode_region_into)
+    decode = _by_window(call, call.inputs[0].arrays(), decode_region_into)
     return decode, [info.height * info.width for info in DecodePlan.of(call).infos]
 
 
 def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int]], list[int]]:
     """The window stays where it is in the rows that were decoded: nothing is copied."""
-    by_window = _by_window(call, decode_region_somewhere)
     channels: int = int(call.batch_shapes[0].shapes[:, 2].max())
-    plan, options, encoded = DecodePlan.of(call), decode_options(call), call.inputs[0].arrays()
+    plan, encoded = DecodePlan.of(call), call.inputs[0].arrays()
     infos, windows, direct = plan.infos, plan.windows, direct_colors(call, plan.infos)
-    fast: bool = options["use_fast_idct"]
+    fast: bool = call["use_fast_idct"]
     straight: Any = straight_decoder() if any(direct) else None
+    by_window = None if all(direct) else _by_window(call, encoded, decode_region_somewhere)
     assert windows is not None
 
     def decode(sample: int, memory: Any) -> tuple[int, int]:
         color, info = direct[sample], infos[sample]
         if color is None:
-            return by_window(sample, memory)  # type: ignore[no-any-return]
+            return by_window(sample, memory)  # type: ignore[misc,no-any-return]
         top, left, height, _ = windows[sample]
         made = 1 if color == "GRAY" else 3
         pitch = info.width * made
@@ -83,9 +85,10 @@ def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int
     return decode, [info.height * info.width * channels for info in infos]
 
 
-def _by_window(call: op.Call, function: Callable[..., Any]) -> Callable[[int, Any], Any]:
+def _by_window(
+    call: op.Call, encoded: list[Array], function: Callable[..., Any]
+) -> Callable[[int, Any], Any]:
     """`function(data, info, window, memory, options)` of a sample of the call."""
-    encoded = call.inputs[0].arrays()
     plan = DecodePlan.of(call)
     infos, windows = plan.infos, plan.windows
     assert windows is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from gradiva.eager.jit.row_chain import (
     Step,
     table,
 )
-from gradiva.eager.types.arrays import Array, Float64Array, Int64Array
+from gradiva.eager.types.arrays import Array, Float32Array, Float64Array, Int64Array
 
 from .cpu import COLUMNS_FIRST, DEEP, PICKED, ROWS_FIRST, resample_range, scratch_sizes
 from .nearest import pick_range
@@ -55,7 +56,8 @@ def whole_tables(
     sizes[:, 10] = sizes[:, 9] * sizes[:, 2]
     window = np.zeros((size, 6), np.int64)
     window[:, 1::2] = sizes[:, 5:8]
-    roi = np.tile(np.array([0.0, 1.0]), (size, 3))
+    roi = np.zeros((size, 6))
+    roi[:, 1::2] = 1.0
     roi[:, 6 - 2 * count :: 2], roi[:, 7 - 2 * count :: 2] = region
     return Tables(source.offsets, sizes, window, roi, filters)
 
@@ -64,9 +66,15 @@ def rounding(dtype: np.dtype[Any], count: int) -> list[Step]:
     """The first steps of the chain of a resize to `dtype`: none for float32."""
     if dtype == np.float32:
         return []
+    return [Step(store_row, np.dtype(np.float32), dtype, _limits(dtype, count), 1)]
+
+
+@lru_cache(maxsize=16)
+def _limits(dtype: np.dtype[Any], count: int) -> Float32Array:
+    """The parameters of `store_row` for so many samples: the least and the greatest value."""
     limits = np.empty((count, 1, 2), np.float32)
     limits[:] = np.iinfo(dtype).min, np.iinfo(dtype).max
-    return [Step(store_row, np.dtype(np.float32), dtype, limits, 1)]
+    return limits
 
 
 _WAYS: Final = (

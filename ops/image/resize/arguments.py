@@ -125,12 +125,12 @@ def per_axis(call: op.Call, name: str, count: int) -> Any:
     rows = call[name]
     if rows is None:
         return None
-    rows = np.asarray(rows, np.float64)
-    if rows.ndim == 1:
-        rows = np.broadcast_to(rows, (call.size, len(rows)))
-    if rows.shape[1] not in (1, count):
-        raise op.wrong_value(name, f"1 or {count} numbers", rows.shape[1])
-    return np.broadcast_to(rows, (call.size, count)).copy()
+    rows = np.asarray(rows)
+    if rows.shape[-1] not in (1, count):
+        raise op.wrong_value(name, f"1 or {count} numbers", rows.shape[-1])
+    made = np.empty((call.size, count))
+    made[:] = rows
+    return made
 
 
 def filters_of(call: op.Call, sizes: op.Int64Array, low: Any, high: Any) -> op.Int64Array:
@@ -146,8 +146,10 @@ def filters_of(call: op.Call, sizes: op.Int64Array, low: Any, high: Any) -> op.I
     shrinking = plain if given["min_filter"] is None else given["min_filter"]
     growing = plain if given["mag_filter"] is None else given["mag_filter"]
     filters = np.zeros((call.size, 5), np.int64)
-    smaller = sizes < np.abs(high - low)
-    filters[:, 3 - sizes.shape[1] : 3] = np.where(smaller, shrinking[:, None], growing[:, None])
+    chosen = growing[:, None]
+    if shrinking is not growing:
+        chosen = np.where(sizes < np.abs(high - low), shrinking[:, None], chosen)
+    filters[:, 3 - sizes.shape[1] : 3] = chosen
     filters[:, 3] = call["antialias"]
     filters[:, 4] = sizes.shape[1]
     return filters

@@ -29,6 +29,9 @@ _THINNEST = 1e-3
 _ONE = np.float32(1.0)
 _FARTHEST = 2.0**31
 _REACH = 65536
+_LARGEST = 2.0**24
+"""All whole numbers up to it are float32 values."""
+_ROUNDINGS = ("round", "truncate", "ceil")
 
 
 def _requested(shape: tuple[int, int], arguments: dict[str, Float64Array | None]) -> Float32Array:
@@ -97,6 +100,18 @@ def _region(
     return (lo - widen).astype(np.float32), (hi + widen).astype(np.float32), start > end
 
 
+def _whole_to(
+    in_sizes: Int64Array, size: Float64Array
+) -> tuple[Int64Array, Float64Array, Float64Array] | None:
+    """What `resize_geometry` says where whole images become whole numbers of pixels, as nearly
+    always: nothing is rounded, adjusted or mirrored. None where they do not."""
+    whole = (np.floor(size) == size) & (size >= 1.0) & (size <= _LARGEST)
+    if not (whole & (in_sizes > 0)).all():
+        return None
+    high = in_sizes.astype(np.float32).astype(np.float64)
+    return size.astype(np.int64), np.zeros(size.shape), high
+
+
 def _exact_sizes(
     mode: str, wanted: Float32Array, extent: Float32Array, limit: Float32Array | None
 ) -> Float32Array:
@@ -153,6 +168,13 @@ def resize_geometry(
     region that does not move when it is adjusted; its middle by default.
     """
     n, d = in_sizes.shape
+    numbers = (resize_x, resize_y, resize_z, resize_shorter, resize_longer, max_size, roi_start)
+    alone = size is not None and roi_end is None and all(value is None for value in numbers)
+    if alone and mode in (None, "default", "stretch") and size_rounding in _ROUNDINGS:
+        assert size is not None
+        plain = _whole_to(in_sizes, size)
+        if plain is not None:
+            return plain
     wanted = _requested(
         (n, d),
         {

@@ -420,6 +420,44 @@ def test_the_quarantine_survives_a_worker_that_dies(folder: str) -> None:
     pipe.close()
 
 
+def test_a_batch_that_is_made_does_not_wake_who_waits_for_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pipe = piped(lambda: fn.external_source(number))
+    pipe.build()
+    executor, gate = pipe._built().executor, threading.Event()
+    compute = executor.plan.compute
+
+    def later(read: Any) -> Any:
+        gate.wait()
+        return compute(read)
+
+    monkeypatch.setattr(executor.plan, "compute", later)
+    executor.begin()
+    until(lambda: executor._begun == 3 and len(waiters(executor._changed)) == 1)
+    asleep = waiters(executor._changed)
+    gate.set()
+    executor.wait()
+    until(lambda: executor._finished == 2 and len(executor._early) == 1)
+    assert waiters(executor._changed) == asleep
+    assert [first(pipe.run()) for _ in range(4)] == [[0], [1], [2], [3]]
+    pipe.close()
+
+
+def until(reached: Callable[[], bool]) -> None:
+    """Wait for a state, for long."""
+    end = time.monotonic() + 60.0
+    while not reached():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+def waiters(condition: threading.Condition) -> list[Any]:
+    """The locks of who waits for it; who is woken is not among them any more."""
+    found: list[Any] = list(condition._waiters)  # type: ignore[attr-defined]
+    return found
+
+
 def test_a_forked_child_lets_go_of_a_pipeline_at_once() -> None:
     pipe = piped(lambda: fn.external_source(number))
     pipe.run()

@@ -9,7 +9,7 @@ import pytest
 
 import gradiva
 from gradiva import fn
-from gradiva.capture.runtime import fused_group
+from gradiva.capture.runtime import fused_cpu, fused_group
 
 SHAPES = [(30, 40, 3), (30, 40, 3), (24, 24, 3), None, (30, 40, 3), (30, 40, 1), (24, 24, 3)]
 
@@ -50,3 +50,29 @@ def test_batches_of_changing_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
             np.testing.assert_array_equal(np.asarray(left), np.asarray(right))
     assert any(kept)
     assert not all(kept)
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_parameters_that_are_fixed_are_computed_once(
+    fixed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step_of = fused_cpu.step_of
+    made: list[str] = []
+
+    def watched(call: Any, *arguments: Any) -> Any:
+        made.append(call.operator.name)
+        return step_of(call, *arguments)
+
+    monkeypatch.setattr(fused_cpu, "step_of", watched)
+    image = np.full((8, 8, 3), 50, np.uint8)
+    pipe = gradiva.Pipeline(batch_size=3, num_threads=1, exec_async=False, exec_pipelined=False)
+    with pipe:
+        images = fn.external_source(lambda: [image] * 3, layout="HWC")
+        factor = 1.5 if fixed else fn.external_source(lambda: [np.float32(1.5)] * 3)
+        images = fn.brightness(fn.resize(images, size=(6, 6)), brightness=factor)
+        pipe.set_outputs(images)
+    expected = gradiva.brightness(gradiva.as_batch([image[:6, :6]] * 3), brightness=1.5)
+    for _ in range(5):
+        np.testing.assert_array_equal(pipe.run()[0].as_array(), np.asarray(expected))
+    # The first batch prepares a call, the second keeps what follows from it.
+    assert made == ["brightness"] * (2 if fixed else 5)

@@ -159,6 +159,16 @@ def test_geometry(count: int) -> None:
     assert count == 0 or ends[-1] <= batch_shape.size
 
 
+def test_shapes_are_refused_by_their_volumes_not_by_their_extents() -> None:
+    """The product of the greatest extents is no sample's."""
+    wide = BatchShape.of(np.array([(1 << 30, 1), (1, 1 << 30)], np.int64))
+    assert (wide.size, wide.volumes.tolist()) == (1 << 31, [1 << 30] * 2)
+    assert BatchShape.of(np.array([(0, 5), (2, 5)], np.int64)).volumes.tolist() == [0, 10]
+    for bad in ([(1 << 30, 1 << 13), (1, 1)], [(1 << 40, 5), (1, 1)], [(-1, 3), (1, 1)]):
+        with pytest.raises(gradiva.OperatorValueError, match="too large"):
+            BatchShape.of(np.array(bad, np.int64))
+
+
 @pytest.mark.tiny
 @pytest.mark.parametrize("kind", ["batch", "tensor", "symbol"])
 def test_functions_of_python_that_take_no_values(kind: str) -> None:
