@@ -10,6 +10,7 @@ import pytest
 import gradiva
 from gradiva import fn
 from gradiva.capture.runtime import fused_cpu, fused_group
+from gradiva.eager.operators import pixelwise
 
 SHAPES = [(30, 40, 3), (30, 40, 3), (24, 24, 3), None, (30, 40, 3), (30, 40, 1), (24, 24, 3)]
 
@@ -56,7 +57,7 @@ def test_batches_of_changing_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_parameters_that_are_fixed_are_computed_once(
     fixed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    step_of = fused_cpu.step_of
+    step_of = pixelwise.step_of
     made: list[str] = []
 
     def watched(call: Any, *arguments: Any) -> Any:

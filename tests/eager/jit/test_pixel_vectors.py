@@ -28,7 +28,7 @@ def _reverse(source: Any, at: int, target: Any, to: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32])
-def test_a_pixel_is_mixed_in_the_order_that_is_told(dtype: type) -> None:
+def test_a_pixel_is_mixed_in_the_order_that_is_told(dtype: Any) -> None:
     rng = np.random.default_rng(0)
     source = rng.integers(0, 100, 40).astype(dtype)
     weights = rng.random(2).astype(np.float32)
@@ -43,7 +43,7 @@ def test_a_pixel_is_mixed_in_the_order_that_is_told(dtype: type) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint64])
-def test_pixels_are_moved(dtype: type) -> None:
+def test_pixels_are_moved(dtype: Any) -> None:
     source = np.arange(60).astype(dtype)
     target = np.zeros(60, dtype)
     _move(source, 5, target, 2)
