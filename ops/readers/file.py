@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -81,8 +82,22 @@ class FileTable(Table):
         names = digest_of(self._paths, self._labels.ravel().tolist())
         return {"files": len(self._paths), "names": names}
 
+    def labels(self) -> op.Int64Array:
+        return self._labels.reshape(-1).astype(np.int64)
+
+    def sizes(self) -> op.Int64Array:
+        """What cannot be looked at has none; reading it says why."""
+        return np.array([_size(path) for path in self._paths], np.int64)
+
     def prefetch(self, indices: op.Int64Array) -> None:
         prefetch_files(self.names(indices))
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 @opens_table(file)
