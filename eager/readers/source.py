@@ -49,11 +49,14 @@ class Source(ABC):
 
     lost: samples that the last read has left out of its batches (`on_error="skip"`), by their
     index among all that it was to deliver. turn: number of the batch that is read for, counted
-    from 0; set before each read. whole: it is asked for full batches only, also where less is
-    needed, because what the user hands over for a batch is one thing; the rest is cut off.
+    from 0; set before each read. epoch: the one that is read. uneven: epochs differ in length,
+    which `whole_length` knows. whole: it is asked for full batches only, also where less is needed,
+    because what the user hands over for a batch is one thing; the rest is cut off.
     """
 
     lost: Sequence[int] = ()
+    epoch = 0
+    uneven = False
     turn = 0
     whole = False
 
@@ -127,6 +130,10 @@ class Source(ABC):
     def shard_length(self) -> int | None:
         """Samples in the current epoch without the repeats that pad it, or None."""
         return self.epoch_length()
+
+    def whole_length(self, epoch: int) -> int:
+        """Samples in an epoch of all shards together."""
+        return self.epoch_length() or 0
 
     def batches(self, epoch: int, batch_size: int) -> int | None:
         """Batches in an epoch, where the source says by itself how large they are; else None."""

@@ -21,7 +21,8 @@ class Order(Protocol):
     """The samples of whole epochs, before they are dealt to shards.
 
     stride: how far the positions of two epochs lie apart; unit: shards are cut between groups of so
-    many samples; grouped: each group is a batch.
+    many samples; grouped: each group is a batch;
+    uneven: epochs differ in length.
     """
 
     @property
@@ -32,6 +33,9 @@ class Order(Protocol):
 
     @property
     def grouped(self) -> bool: ...
+
+    @property
+    def uneven(self) -> bool: ...
 
     def length(self, epoch: int) -> int:
         """Samples in an epoch."""
@@ -85,6 +89,10 @@ class Shuffled:
 
     @property
     def grouped(self) -> bool:
+        return False
+
+    @property
+    def uneven(self) -> bool:
         return False
 
     def length(self, epoch: int) -> int:

@@ -96,6 +96,19 @@ class TableSource(Source):
     def _cursor(self) -> Cursor:
         return self._open()[1]
 
+    @property
+    def epoch(self) -> int:  # type: ignore[override]
+        return self._cursor.epoch
+
+    @property
+    def uneven(self) -> bool:  # type: ignore[override]
+        plan = self._cursor.plan
+        return isinstance(plan, ShardedPlan) and plan.order.uneven
+
+    def whole_length(self, epoch: int) -> int:
+        plan = self._cursor.plan
+        return plan.order.length(epoch) if isinstance(plan, ShardedPlan) else 0
+
     def read(self, batch_size: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
         return self._load(*self._cursor.take(batch_size), pool)
 

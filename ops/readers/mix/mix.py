@@ -214,6 +214,7 @@ _NOT_TAKEN: dict[str, Any] = {
 
 def _open_tables(given: dict[str, Any]) -> MixedTable:
     readers: Readers = given["readers"]
+    readers.types()
     tables = [
         table_openers[operator.name](values)
         for operator, values in zip(readers.operators, readers.arguments, strict=True)

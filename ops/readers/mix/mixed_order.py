@@ -61,6 +61,10 @@ class MixedOrder:
     def grouped(self) -> bool:
         return self.per_batch
 
+    @property
+    def uneven(self) -> bool:
+        return not isinstance(self.stop, int)
+
     def length(self, epoch: int) -> int:
         return self.stop if isinstance(self.stop, int) else len(self._epoch(epoch))
 

@@ -47,7 +47,7 @@ class SampledOrder:
         self._kept: dict[int, op.Int64Array] = {}
         self._witness: tuple[int, str] | None = None
         self._text: tuple[dict[int, Floats], dict[str, str]] | None = None
-        self.unit = sampler.unit
+        self.unit, self.uneven = sampler.unit, sampler.varying
         sampler.check(self._draw(0))
         self.stride = _FAR if sampler.varying or sampler.weighted else self.length(0)
 
