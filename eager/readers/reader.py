@@ -155,6 +155,7 @@ class Reader:
         capture: Literal[True],
         progress: bool = False,
         strict: bool = False,
+        bucket: Any = None,
     ) -> Loop: ...
     @overload
     def next_epoch(
@@ -164,6 +165,7 @@ class Reader:
         capture: bool = False,
         progress: bool = False,
         strict: bool = False,
+        bucket: Any = None,
     ) -> Iterator[Any]: ...
     def next_epoch(
         self,
@@ -172,6 +174,7 @@ class Reader:
         capture: bool = False,
         progress: bool = False,
         strict: bool = False,
+        bucket: Any = None,
     ) -> Iterator[Any]:
         """Iterate over the rest of the epoch: batches of `batch_size`, or samples without it.
 
@@ -182,6 +185,9 @@ class Reader:
         by default. progress: show a progress bar. capture: record the calls made in the loop's
         body, and from the second turn on compute them ahead, fused; `explain()` of the iterator
         says what was not. strict: raise OperatorRuntimeError for a call not computed ahead.
+
+        bucket: a `gradiva.samplers.Bucket`, from this epoch on, as the argument of the reader; the
+        batch size, which may then be left out, is the most samples of a batch.
 
         Raises OperatorRuntimeError for a file that cannot be read.
         """
@@ -197,6 +203,10 @@ class Reader:
         with self._ahead.turn:
             self._ahead.pause()
             self._end_epoch()
+            with annotate_error(self.operator.name):
+                if bucket is not None:
+                    self._source.bucket(bucket)
+                batch_size = batch_size or self._source.most_at_once()
         epoch: Iterator[Any]
         if capture:
             ahead = LoopData(self, self._source, batch_size, pool)
@@ -205,9 +215,13 @@ class Reader:
             epoch = Epoch(self, self._source, batch_size, self.operator.name, pool)
         if not progress:
             return epoch
-        left = self._source.remaining()
-        total = None if left is None else -(-left // (batch_size or 1))
-        return watched(epoch, total, self.name)
+        return watched(epoch, self._batches_left(batch_size or 1), self.name)
+
+    def _batches_left(self, batch_size: int) -> int | None:
+        left, whole = self._source.remaining(), self._source.batches(self._source.epoch, batch_size)
+        if whole is None:
+            return None if left is None else -(-left // batch_size)
+        return whole if left == self._source.epoch_length() else None
 
     def get_metadata(self, batch_size: int | None = None) -> dict[str, int]:
         """epoch_size, epoch_size_padded, number_of_shards, shard_id, pad_last_batch,

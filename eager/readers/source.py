@@ -99,6 +99,10 @@ class Source(ABC):
         source that has none."""
         raise OperatorTypeError("this source has no buckets", argument="bucket")
 
+    def most_at_once(self) -> int | None:
+        """The most samples of a batch, where buckets make batches whose size nobody has said."""
+        return None
+
     def set_weights(self, mark: Any, weights: Any) -> None:
         """Weights of the samples, for the epoch that begins next at a place."""
         raise OperatorTypeError("this source has no weights")

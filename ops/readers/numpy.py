@@ -19,6 +19,7 @@ from gradiva.ops.indexing.slice_region import check_region, region_along, wrappe
 from .containers import FileFacts, read_fully
 from .listing import digest_of, list_arrays
 from .reader_arguments import ReaderArguments, ReaderOptions
+from .sampling.names import names_in, split_places
 from .table import Failures, Records, Table
 from .table_source import opens_table
 
@@ -33,6 +34,7 @@ def numpy(
     file_filter: str = "*.npy",
     file_list: op.Path | None = None,
     files: op.Paths | None = None,
+    split: op.Floats | None = None,
     roi_start: op.Ints | None = None,
     roi_end: op.Ints | None = None,
     roi_shape: op.Ints | None = None,
@@ -58,6 +60,8 @@ def numpy(
         file_filter: a pattern for the names of the files in `file_root`.
         file_list: a text file with a path in each line.
         files: the same as a Python list.
+        split: read a part of the files, such as (0, 0.9), by a hash of their paths below
+            `file_root`, as `readers.file` does.
         roi_start, rel_roi_start: the low end of the region, in elements or as fractions; 0 if
             neither is given.
         roi_end, rel_roi_end: the high end, not included.
@@ -286,6 +290,9 @@ def _open(given: dict[str, Any]) -> NumpyTable:
     paths = list_arrays(
         given["file_root"], given["file_filter"], given["file_list"], given["files"]
     )
+    if given["split"] is not None:
+        names = names_in(paths, given["file_root"] or os.path.dirname(given["file_list"] or ""))
+        paths = [paths[place] for place in split_places(names, given["split"])]
     return NumpyTable(paths, region, given["fill_value"], given["cache_header_information"])
 
 

@@ -187,6 +187,21 @@ class TableSource(Source):
         plain = sharded(self._arguments, len(table), plan.seed, plan.order)
         cursor.plan = buckets_of(bucket, plain, lambda key: sizes_of(table, key))
 
+    def most_at_once(self) -> int | None:
+        plan = self._cursor.plan
+        if not isinstance(plan, BucketPlan):
+            return None
+        bucket = plan.bucket
+        if bucket.max_batch is None and bucket.max_tokens is None:
+            raise op.OperatorValueError(
+                "nothing says how large a batch may be",
+                argument="batch_size",
+                expected="a positive integer, or a bucket with `max_tokens` or `max_batch`",
+                got="None",
+            )
+        begun = plan.count if self._cursor.index else None
+        return begun or bucket.max_batch or plan.size
+
     def mark(self) -> Cursor:
         return replace(self._cursor)
 
