@@ -16,9 +16,9 @@ from gradiva.eager import extension as op
 
 from .order import Order, Shuffled
 
-__all__ = ["Plan", "ShardedPlan"]
+__all__ = ["PADDING", "Plan", "ShardedPlan"]
 
-_PADDING = 1 << 62
+PADDING = 1 << 62
 """Repeats that fill a last batch get positions above this one, so no two samples share one."""
 
 
@@ -49,7 +49,7 @@ class Plan(Protocol):
 
     def indices_at(self, positions: op.Int64Array) -> op.Int64Array:
         """Which samples of the data set have these positions, in any shard. Raises
-        OperatorValueError for positions that no sample has."""
+        OperatorValueError for positions that no sample has, such as of repeats."""
 
     def stop(self, epoch: int, start: int, count: int) -> int:
         """Where the batch ends that begins at `start`; it has at most `count` samples."""
@@ -166,21 +166,21 @@ class ShardedPlan:
         places, repeats = self.places(epoch, start, stop)
         turn = epoch * self.num_shards + self.shard(epoch)
         return np.where(
-            repeats == 0, epoch * self.order.stride + places, _PADDING + (turn << 32) + repeats
+            repeats == 0, epoch * self.order.stride + places, PADDING + (turn << 32) + repeats
         )
 
     def indices_at(self, positions: op.Int64Array) -> op.Int64Array:
         stride = self.order.stride
         found = np.full(len(positions), -1, np.int64)
         epochs = positions // stride
-        for epoch in np.unique(epochs[(positions >= 0) & (positions < _PADDING)]).tolist():
+        for epoch in np.unique(epochs[positions >= 0]).tolist():
             places = positions - epoch * stride
             there = (epochs == epoch) & (places < self.order.length(epoch))
             found[there] = self.order.indices(epoch, places[there])
         if (found < 0).any():
             raise op.OperatorValueError(
-                "no sample has this position; repeats that pad an epoch have none that counts",
                 argument="positions",
+                expected="positions that samples have",
                 got=str(int(positions[int(np.flatnonzero(found < 0)[0])])),
             )
         return found

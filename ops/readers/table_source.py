@@ -18,7 +18,7 @@ from gradiva.eager.readers.source import Source, SourceOperator
 
 from .cursor import Cursor
 from .order import Order
-from .plan import ShardedPlan
+from .plan import PADDING, ShardedPlan
 from .sampling.bucket_plan import BucketPlan
 from .sampling.sampled_order import SampledOrder
 from .sampling.sampling_arguments import buckets_of, order_of, sharded
@@ -221,8 +221,16 @@ class TableSource(Source):
             raise op.OperatorTypeError(
                 argument="positions", expected="a batch, or positions", got=type(positions).__name__
             )
-        indices = mark.plan.indices_at(found.astype(np.int64))
-        order.score(mark.next_begin, indices, scores)
+        values = np.asarray(scores, np.float64).reshape(-1)
+        if len(values) != len(found):
+            raise op.OperatorValueError(
+                argument="scores",
+                expected=f"one for each position, {len(found)}",
+                got=str(len(values)),
+            )
+        own = found < PADDING
+        indices = mark.plan.indices_at(found[own].astype(np.int64))
+        order.score(mark.next_begin, indices, values[own])
 
     def _sampled(self, mark: Cursor) -> SampledOrder:
         plan = mark.plan

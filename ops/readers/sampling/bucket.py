@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from gradiva.eager.readers.source import Described
 
 from .checks import Floats, checked_count, checked_numbers, digest
 
-__all__ = ["KEYS", "Bucket"]
+__all__ = ["KEYS", "Bucket", "steps_of"]
 
 KEYS = ("bytes", "pixels", "height", "width")
 """What a reader knows of its samples by itself."""
@@ -84,24 +85,17 @@ class Bucket(Described):
             )
         return np.asarray(found, np.float64)
 
-    def cut(self, sizes: Floats, most: int, shards: int) -> tuple[list[tuple[int, int]], list[int]]:
-        """Cut samples, sorted by size, into steps of a batch for each shard, of equally many
-        samples up to one: the ranges of the steps, and the samples that are left."""
-        steps: list[tuple[int, int]] = []
-        left: list[int] = []
-        place, end = 0, len(sizes)
-        while place < end:
-            last = self._run_end(sizes, place)
-            count = min(most, -(-(last - place) // shards))
+    def cut(self, sizes: Floats, most: int) -> list[tuple[int, int]]:
+        """Cut samples, sorted by size, into batches of at most so many: their ranges."""
+        found: list[tuple[int, int]] = []
+        place = 0
+        while place < len(sizes):
+            last = min(self._run_end(sizes, place), place + most)
             if self.max_tokens is not None:
-                count = _within(sizes, place, last, count, shards, self.max_tokens)
-            stop = min(place + max(count, 1) * shards, last)
-            if stop - place < shards:
-                left += range(place, stop)
-            else:
-                steps.append((place, stop))
-            place = stop
-        return steps, left
+                last = _within(sizes, place, last, self.max_tokens)
+            found.append((place, last))
+            place = last
+        return found
 
     def _run_end(self, sizes: Floats, place: int) -> int:
         """Up to where samples may be in a batch with the one at this place."""
@@ -115,17 +109,42 @@ class Bucket(Described):
         return len(sizes)
 
 
-def _within(sizes: Floats, place: int, last: int, most: int, shards: int, max_tokens: float) -> int:
-    """How many samples the batches of a step may have within the budget."""
-    low, high = 0, most
+def _within(sizes: Floats, place: int, last: int, max_tokens: float) -> int:
+    """Where a batch ends that holds as much as the budget lets it, one sample at least."""
+    low, high = place + 1, last
     while low < high:
-        count = (low + high + 1) // 2
-        largest = sizes[min(place + count * shards, last) - 1]
-        if count * largest <= max_tokens:
-            low = count
+        end = (low + high + 1) // 2
+        if (end - place) * sizes[end - 1] <= max_tokens:
+            low = end
         else:
-            high = count - 1
+            high = end - 1
     return low
+
+
+def steps_of(
+    batches: list[tuple[int, int]], sizes: Floats, shards: int
+) -> tuple[list[list[tuple[int, int]]], list[int]]:
+    """Batches dealt to steps, in each of which every shard has one that costs about as much as
+    those of the others; and the samples that do not suffice for a step. Where batches are missing,
+    those that cost most are cut in two."""
+    heap = [(-(stop - start) * sizes[stop - 1], start, stop) for start, stop in batches]
+    heapq.heapify(heap)
+    single: list[tuple[float, int, int]] = []
+    while (len(heap) + len(single)) % shards and heap:
+        cost, start, stop = heapq.heappop(heap)
+        if stop - start == 1:
+            single.append((cost, start, stop))
+            continue
+        middle = (start + stop) // 2
+        for part in ((start, middle), (middle, stop)):
+            heapq.heappush(heap, (-(part[1] - part[0]) * sizes[part[1] - 1], *part))
+    ordered = sorted([*heap, *single])
+    whole = len(ordered) // shards * shards
+    steps = [
+        [(start, stop) for _, start, stop in ordered[place : place + shards]]
+        for place in range(0, whole, shards)
+    ]
+    return steps, [start for _, start, _ in ordered[whole:]]
 
 
 def _checked_key(value: Any) -> str | Floats:

@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.ops.readers.plan import ShardedPlan
 
-from .bucket import Bucket
+from .bucket import Bucket, steps_of
 from .checks import Floats
 from .draws import BATCHES, keys
 
@@ -29,8 +29,8 @@ class _Layout(NamedTuple):
 class BucketPlan(ShardedPlan):
     """One shard of an order, in batches of samples of about one size.
 
-    All shards take a batch in each step, of samples that are neighbors by size. Shards have equally
-    many batches up to one, and with `pad` equally many. Positions are those without buckets.
+    All shards take a batch in each step, which cost about as much. Shards have equally many batches
+    up to one, and with `pad` equally many. Positions are those without buckets.
     sizes: of each sample of the data set; mixed: the order of the batches is random.
     """
 
@@ -68,16 +68,16 @@ class BucketPlan(ShardedPlan):
         for window in range(windows):
             begin, end = length * window // windows, length * (window + 1) // windows
             order = begin + np.argsort(sizes[begin:end], kind="stable")
-            steps, rest = self.bucket.cut(sizes[order], most, shards)
+            batches = self.bucket.cut(sizes[order], most)
+            steps, rest = steps_of(batches, sizes[order], shards)
             if self.mixed:
                 chosen = keys(self.seed, epoch, BATCHES, first, len(steps))
                 steps = [steps[place] for place in np.argsort(chosen, kind="stable").tolist()]
             first += len(steps)
-            for start, stop in steps:
+            for step in steps:
                 # Shards take turns at the larger samples of a step.
-                part, count = (own + turn) % shards, stop - start
-                a, b = start + count * part // shards, start + count * (part + 1) // shards
-                parts.append(order[a:b])
+                start, stop = step[(own + turn) % shards]
+                parts.append(order[start:stop])
                 turn += 1
             left.append(order[rest])
         # What did not suffice for all shards: batches of one sample, at the end of the epoch.

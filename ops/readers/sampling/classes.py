@@ -85,14 +85,18 @@ class _ByClass(Sampler):
             places = order[bounds[number] : bounds[number + 1]]
             if not len(places):
                 continue
-            # Groups do not go over the end of a permutation, in which a sample might come again.
-            used = len(samples) // group * group or len(samples)
-            rounds = -(-len(places) * group // used)
+            # Groups do not go over the end of a permutation, after which a sample may come again;
+            # a group of more samples than there are begins with one.
+            groups = max(1, len(samples) // group)
+            rounds = -(-len(places) // groups) * -(-group // len(samples))
             chosen = keys(draw.seed, draw.epoch, MEMBERS, first, rounds * len(samples))
             first += len(chosen)
             turns = np.argsort(chosen.reshape(rounds, len(samples)), axis=1, kind="stable")
-            stream = samples[turns[:, :used].reshape(-1)[: len(places) * group]]
-            made[places] = stream.reshape(len(places), group)
+            if group <= len(samples):
+                turns = turns[:, : groups * group].reshape(-1, group)
+            else:
+                turns = turns.reshape(-(-len(places) // groups), -1)[:, :group]
+            made[places] = samples[turns[: len(places)]]
         return made
 
 

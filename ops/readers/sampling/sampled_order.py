@@ -97,16 +97,9 @@ class SampledOrder:
         self._weights = {**now, epoch: held}
         self._kept = {key: value for key, value in self._kept.items() if key < epoch}
 
-    def score(self, epoch: int, indices: op.Int64Array, scores: Any) -> None:
+    def score(self, epoch: int, indices: op.Int64Array, values: Floats) -> None:
         """Let the weights of some samples be these from an epoch on. Raises OperatorValueError."""
         weights = self.weights_from(epoch).copy()
-        values = np.asarray(scores, np.float64).reshape(-1)
-        if len(values) != len(indices):
-            raise op.OperatorValueError(
-                argument="scores",
-                expected=f"one for each position, {len(indices)}",
-                got=str(len(values)),
-            )
         bad = ~(np.isfinite(values) & (values >= 0))
         if bad.any():
             place = int(np.flatnonzero(bad)[0])

@@ -132,3 +132,39 @@ def test_refusals(kind: Format, data: dict[str, Any], refused: dict[str, Any]) -
         return
     with pytest.raises(gradiva.OperatorValueError):
         kind.reader(**{**data, "shuffle_after_epoch": True, **refused})
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "container", ["caffe", "caffe2", "mxnet", "tfrecord", "webdataset", "file"]
+)
+def test_a_sorted_data_set_is_well_mixed(container: str, tmp_path: Path) -> None:
+    """Twenty classes, one after the other, of 20,000 samples: each batch has nearly all."""
+    if container == "file":
+        for label in range(20):
+            (tmp_path / f"{label:02}").mkdir()
+            for number in range(1000):
+                (tmp_path / f"{label:02}" / f"{number:04}.jpg").touch()
+        reader: Any = gradiva.readers.File(file_root=tmp_path, random_shuffle=True)
+    else:
+        made = FORMATS[container]
+        reader = made.reader(**made.write(tmp_path, 20_000), random_shuffle=True)
+    for outputs in reader.next_epoch(batch_size=256):
+        batch = values(outputs)[0]
+        if len(batch) == 256:
+            assert len(np.unique(batch.indices // 1000)) >= 18
+
+
+def test_numbers_of_samples(kind: Format, data: dict[str, Any]) -> None:
+    """As an output, and known of each batch."""
+    plain = read_epoch(kind.reader(**data), SIZE)
+    reader = kind.reader(**data, random_shuffle=True, with_index=True)
+    for outputs in reader.next_epoch(batch_size=4):
+        *columns, index = values(outputs)
+        assert not isinstance(outputs, dict) or list(outputs)[-1] == "@index"
+        numbers = index.as_array().ravel().tolist()
+        assert numbers == columns[0].indices.tolist()
+        for place, number in enumerate(numbers):
+            assert [batch.array(place).tobytes() for batch in columns] == plain[number]
+    with piped(kind, {**data, "with_index": True}) as pipe:
+        assert pipe.run()[-1].as_array().ravel().tolist() == [0, 1, 2, 3]
