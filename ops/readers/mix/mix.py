@@ -9,6 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import ArgumentType
+from gradiva.eager.operators.signature import extended
 from gradiva.eager.readers.reader import Reader, reader_class
 from gradiva.eager.readers.source import Described, Source, SourceOperator, source_operator
 from gradiva.ops.readers.order import Order
@@ -264,3 +265,6 @@ Mix = reader_class("Mix", mix)
 def mixed(readers: Sequence[Any], weights: Any = None, **arguments: Any) -> Reader:
     """A reader of dynamic mode over several data sets: `gradiva.readers.Mix` of these readers."""
     return Mix(readers=readers, weights=weights, **arguments)
+
+
+mixed.__signature__ = extended(mixed, mix.__signature__)  # type: ignore[attr-defined]

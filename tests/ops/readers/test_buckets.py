@@ -97,7 +97,6 @@ def test_little_padding_and_equal_steps() -> None:
     ratios = costs.max(axis=1) / costs.min(axis=1)
     # In each window that whose batches were cut in two, and that with the last, smaller one.
     assert (ratios > 1.3).sum() <= 4
-    assert ratios.max() < 2.5
     means = [sizes[batch].mean() for batch in parts[0][:50]]
     assert np.abs(np.diff(means)).mean() > 100  # their order is random
 
