@@ -55,15 +55,16 @@ class Bucket(Described):
         self.max_tokens = _number(max_tokens, "max_tokens", np.nextafter(0.0, 1.0))
         self.max_batch = checked_count(max_batch, "max_batch")
         self.window = checked_count(window, "window") or 10000
+        held = self.key if isinstance(self.key, str) else digest(self.key)
+        between = None if self.edges is None else self.edges.tolist()
+        self._description = (
+            f"Bucket({held}, edges={between}, tolerance={self.tolerance}, "
+            f"max_tokens={self.max_tokens}, max_batch={self.max_batch}, window={self.window})"
+        )
 
     @property
     def description(self) -> str:
-        key = self.key if isinstance(self.key, str) else digest(self.key)
-        edges = None if self.edges is None else self.edges.tolist()
-        return (
-            f"Bucket({key}, edges={edges}, tolerance={self.tolerance}, "
-            f"max_tokens={self.max_tokens}, max_batch={self.max_batch}, window={self.window})"
-        )
+        return self._description
 
     def sizes(self, size: int, known: Callable[[str], Floats | None]) -> Floats:
         """The size of each of so many samples. known: asks the table. Raises OperatorValueError."""

@@ -31,12 +31,14 @@ class BucketPlan(ShardedPlan):
 
     All shards take a batch in each step, which cost about as much. Shards have equally many batches
     up to one, and with `pad` equally many. Positions are those without buckets.
-    sizes: of each sample of the data set; mixed: the order of the batches is random.
+    sizes: of each sample of the data set, and a digest, `held`; mixed: the order of the batches is
+    random.
     """
 
     bucket: Bucket = field(default_factory=Bucket)
     sizes: Floats = field(default_factory=lambda: np.zeros(0))
     mixed: bool = False
+    held: str = ""
     _kept: dict[int, _Layout] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -120,7 +122,8 @@ class BucketPlan(ShardedPlan):
         return {"_kept": {}}
 
     def state(self, epoch: int) -> dict[str, Any]:
-        return {**super().state(epoch), "bucket": self.bucket.description}
+        said = {"bucket": self.bucket.description, "sizes": self.held}
+        return {**super().state(epoch), **said}
 
     def restored(self, state: dict[str, Any]) -> BucketPlan:
         said = state.get("bucket")
@@ -130,6 +133,10 @@ class BucketPlan(ShardedPlan):
                 argument="bucket",
                 expected=str(said),
                 got=self.bucket.description,
+            )
+        if said is not None and state["sizes"] != self.held and int(state["index"]):
+            raise op.OperatorValueError(
+                "the state belongs to data whose samples had other sizes", argument="bucket"
             )
         found = super().restored(state)
         assert isinstance(found, BucketPlan)

@@ -25,10 +25,7 @@ class _ByClass(Sampler):
             None if classes is None else np.unique(checked_labels(classes, len(classes), "classes"))
         )
         self._found: tuple[Any, list[op.Int64Array]] | None = None
-
-    @property
-    def _held(self) -> str:
-        return ", ".join(
+        self._held = ", ".join(
             f"{name}={'None' if values is None else digest(values)}"
             for name, values in (("labels", self._labels), ("classes", self._classes))
         )

@@ -80,11 +80,12 @@ class Weighted(Sampler):
         self.weights = None if weights is None else checked_weights(weights, "weights")
         self.replacement = bool(replacement)
         self.epoch_size = checked_count(epoch_size, "epoch_size")
+        self._held = "equal weights" if self.weights is None else digest(self.weights)
 
     @property
     def description(self) -> str:
-        held = "equal weights" if self.weights is None else digest(self.weights)
-        return f"Weighted({held}, replacement={self.replacement}, epoch_size={self.epoch_size})"
+        options = f"replacement={self.replacement}, epoch_size={self.epoch_size}"
+        return f"Weighted({self._held}, {options})"
 
     def _weights(self, draw: Draw) -> Floats:
         chosen = self.weights if draw.weights is None else draw.weights
@@ -135,10 +136,11 @@ class Subset(Sampler):
 
     def __init__(self, indices: Any) -> None:
         self.indices = checked_indices(indices, "indices")
+        self._held = digest(self.indices)
 
     @property
     def description(self) -> str:
-        return f"Subset({digest(self.indices)})"
+        return f"Subset({self._held})"
 
     def check(self, draw: Draw) -> None:
         refuse_outside(self.indices, draw.size, "indices")

@@ -14,7 +14,7 @@ from gradiva.ops.readers.plan import ShardedPlan
 
 from .bucket import Bucket
 from .bucket_plan import BucketPlan
-from .checks import Floats, checked_weights
+from .checks import Floats, checked_weights, digest
 from .classes import Balanced
 from .sampled_order import SampledOrder
 from .samplers import Function, Sampler, ShuffleBlocks, Weighted
@@ -135,7 +135,7 @@ def buckets_of(
             expected="none",
             got=bucket.description,
         )
-    sizes = bucket.sizes(plan.size, known)
+    sizes = np.asarray(bucket.sizes(plan.size, known), np.float64)
     sampled = isinstance(plan.order, Shuffled) and not plan.order.shuffle
     return BucketPlan(
         plan.size,
@@ -147,6 +147,7 @@ def buckets_of(
         plan.pad,
         plan.order,
         bucket=bucket,
-        sizes=np.asarray(sizes, np.float64),
+        sizes=sizes,
         mixed=not sampled,
+        held=digest(sizes),
     )

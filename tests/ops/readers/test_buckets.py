@@ -180,7 +180,10 @@ def test_pipelines(folder: Path) -> None:
         found = [made.run() for _ in range(3)]
         saved = made.checkpoint()
         found += [made.run() for _ in range(12)]
-    batches = [batch.indices.tolist() for (batch,) in found]
+    batches: list[list[int]] = []
+    for (batch,) in found:
+        assert batch.indices is not None
+        batches.append(batch.indices.tolist())
     assert len({len(batch) for batch in batches}) > 2
     with pipe(checkpoint=saved, num_threads=1) as made:
         for (expected,) in found[3:]:
@@ -211,6 +214,10 @@ def test_other_batches_in_the_middle(folder: Path) -> None:
         next(reader.next_epoch(batch_size=4))
     with pytest.raises(gradiva.OperatorValueError, match=r"`bucket`: an epoch goes on"):
         reader.next_epoch(batch_size=8, bucket=Bucket(max_tokens=50))
+    (folder / "one" / "000.jpg").write_bytes(bytes(30))
+    with pytest.raises(gradiva.OperatorValueError, match=r"`bucket`: .*other sizes"):
+        gradiva.readers.File(file_root=folder, bucket=bucket).set_state(reader.get_state())
+    (folder / "one" / "000.jpg").write_bytes(bytes(1))
     with pytest.raises(gradiva.OperatorValueError, match=r"`bucket`: .*other buckets"):
         gradiva.readers.File(file_root=folder, bucket=Bucket()).set_state(reader.get_state())
     with pytest.raises(gradiva.OperatorValueError, match=r"`bucket`: .*with buckets"):

@@ -112,7 +112,7 @@ def test_any_batch_size_and_any_place(kind: str) -> None:
     stream = cursor.take(100)
     for batch_size in (1, 3, 7, 40):
         cursor = Cursor(plan_of(SAMPLERS[kind]()))
-        taken = []
+        taken: list[Any] = []
         while len(taken) * batch_size < 100:
             other = Cursor(plan_of(SAMPLERS[kind](), seed=99))
             other.set_state(cursor.get_state())
@@ -204,8 +204,8 @@ def test_a_function_that_changes(folder: Path) -> None:
 
 def test_another_sampler(folder: Path) -> None:
     state = gradiva.readers.File(file_root=folder, sampler=PK(2, 2)).get_state()
-    for other in ({"sampler": PK(2, 3)}, {}):
-        reader = gradiva.readers.File(file_root=folder, **other)
+    for other in (PK(2, 3), None):
+        reader = gradiva.readers.File(file_root=folder, sampler=other)
         with pytest.raises(gradiva.OperatorValueError, match=r"PK\(2, 2"):
             reader.set_state(state)
 
@@ -361,8 +361,8 @@ class TestFeedback:
             self.reader(folder).feedback(positions, scores)
 
     def test_no_weights(self, folder: Path) -> None:
-        for arguments in ({}, {"sampler": "balanced"}):
-            reader = gradiva.readers.File(file_root=folder, **arguments)
+        for sampler in (None, "balanced"):
+            reader = gradiva.readers.File(file_root=folder, sampler=sampler)
             with pytest.raises(gradiva.OperatorValueError, match="no weights"):
                 reader.set_weights(np.ones(SIZE))
         with pytest.raises(gradiva.OperatorValueError, match=r"`scores`: .*60 zeros"):
