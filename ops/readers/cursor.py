@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,22 @@ class Cursor:
 
     def coming(self, count: int) -> op.Int64Array:
         """The next samples, without going on."""
-        return Cursor(self.plan, self.epoch, self.index).take(count)[0]
+        return replace(self).walk(count)
+
+    def walk(self, count: int) -> op.Int64Array:
+        """The next `count` samples, whatever batches they are in."""
+        if not self.plan.bucketed:
+            return self.take(count)[0]
+        parts = [np.empty(0, np.int64)]
+        while count:
+            if self.index >= self.length:
+                self.skip_epoch()
+                continue
+            part = min(count, self.length - self.index)
+            parts.append(self.plan.indices(self.epoch, self.index, self.index + part))
+            self.index += part
+            count -= part
+        return np.concatenate(parts)
 
     def get_state(self) -> dict[str, int]:
         return {"epoch": self.epoch, "index": self.index, **self.plan.state(self.epoch)}

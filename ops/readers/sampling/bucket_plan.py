@@ -36,7 +36,7 @@ class BucketPlan(ShardedPlan):
     """
 
     bucket: Bucket = field(default_factory=Bucket)
-    sizes: Floats = field(default_factory=lambda: np.zeros(0))
+    sizes: Floats = field(default_factory=lambda: np.zeros(0), compare=False, repr=False)
     mixed: bool = False
     held: str = ""
     _kept: dict[int, _Layout] = field(default_factory=dict, compare=False, repr=False)
