@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from gradiva.eager.readers.source import source_operator
 from .listing import digest_of, list_files
 from .reader_arguments import ReaderArguments, ReaderOptions
 from .sampling.names import LabelRule, chosen_files
+from .sampling.sizes import file_sizes
 from .table import Failures, Records, Table, column
 from .table_source import opens_table
 
@@ -99,18 +99,10 @@ class FileTable(Table):
         return self._labels.reshape(-1).astype(np.int64)
 
     def sizes(self) -> op.Int64Array:
-        """What cannot be looked at has none; reading it says why."""
-        return np.array([_size(path) for path in self._paths], np.int64)
+        return file_sizes(self._paths)
 
     def prefetch(self, indices: op.Int64Array) -> None:
         prefetch_files(self.names(indices))
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
 
 
 @opens_table(file)

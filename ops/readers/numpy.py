@@ -19,7 +19,8 @@ from gradiva.ops.indexing.slice_region import check_region, region_along, wrappe
 from .containers import FileFacts, read_fully
 from .listing import digest_of, list_arrays
 from .reader_arguments import ReaderArguments, ReaderOptions
-from .sampling.names import names_in, split_places
+from .sampling.names import part_of
+from .sampling.sizes import file_sizes
 from .table import Failures, Records, Table
 from .table_source import opens_table
 
@@ -245,6 +246,9 @@ class NumpyTable(Table):
         )
         target[place] = part.T if header.fortran else part
 
+    def sizes(self) -> op.Int64Array:
+        return file_sizes(self._paths)
+
     def digest(self) -> dict[str, Any]:
         names = digest_of(self._paths, [0] * len(self._paths))
         return {"files": len(self._paths), "names": names}
@@ -287,12 +291,9 @@ def _open(given: dict[str, Any]) -> NumpyTable:
         for name, value in numbers.items()
     }
     region = Region(rows, given["roi_axes"], given["out_of_bounds_policy"])
-    paths = list_arrays(
-        given["file_root"], given["file_filter"], given["file_list"], given["files"]
-    )
-    if given["split"] is not None:
-        names = names_in(paths, given["file_root"] or os.path.dirname(given["file_list"] or ""))
-        paths = [paths[place] for place in split_places(names, given["split"])]
+    root, listed = given["file_root"], given["file_list"]
+    paths = list_arrays(root, given["file_filter"], listed, given["files"])
+    paths = part_of(paths, root or os.path.dirname(listed or ""), given["split"])
     return NumpyTable(paths, region, given["fill_value"], given["cache_header_information"])
 
 

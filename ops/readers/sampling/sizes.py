@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,22 @@ from gradiva.ops.readers.table import Table
 
 from .checks import Floats
 
-__all__ = ["sizes_of"]
+__all__ = ["file_sizes", "sizes_of"]
 
 _AT_ONCE = 64
 """Files whose headers are read together."""
+
+
+def file_sizes(paths: Sequence[str]) -> op.Int64Array:
+    """Bytes of files. What cannot be looked at has none; reading it says why."""
+    return np.array([_size(path) for path in paths], np.int64)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def sizes_of(table: Table, key: str) -> Floats | None:
