@@ -36,6 +36,7 @@ from gradiva import pytorch as pytorch
 from gradiva import random as random
 from gradiva import readers as readers
 from gradiva import reductions as reductions
+from gradiva import samplers as samplers
 from gradiva import segmentation as segmentation
 from gradiva import sysconfig as sysconfig
 from gradiva import tensors as tensors

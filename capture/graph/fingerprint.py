@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.readers.source import SourceOperator
+from gradiva.eager.readers.source import Described, SourceOperator
 from gradiva.eager.types.dtypes import DType
 
 from .builtin_ops import constant, random_key
@@ -155,6 +155,8 @@ def _canonical(value: Any) -> Any:
         return f"<{type(value.value).__name__}>"
     if isinstance(value, Opaque):
         return _canonical(value.value)
+    if isinstance(value, Described):
+        return value.description
     if isinstance(value, tuple | list):
         return [_canonical(item) for item in value]
     if isinstance(value, dict):

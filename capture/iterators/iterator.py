@@ -22,6 +22,7 @@ from gradiva.eager.values.batch import Batch
 
 from .iterator_facts import IteratorFacts
 from .iterator_options import (
+    FACTS,
     IteratorValueError,
     check_auto_reset,
     check_names,
@@ -39,7 +40,9 @@ __all__ = ["LastBatchPolicy", "PipelineIterator"]
 class PipelineIterator(IteratorFacts):
     """Loops over one or several pipelines; each turn gives a dict of batches for each of them.
 
-    pipelines: built or not; several are for several shards. output_map: a name for each output.
+    pipelines: built or not; several are for several shards. output_map: a name for each output; and
+        "@path", "@index", "@position" for what is known of the samples: the file or key, the number
+        in the data set, the position in the stream of all epochs.
     size: samples of an epoch of one pipeline; -1: until the pipeline raises StopIteration.
     reader_name: the reader whose epochs count, instead of `size`. All shards of a data set have
         equally many batches, `len`. With PARTIAL these are exactly the samples of the shard, each
@@ -129,7 +132,7 @@ class PipelineIterator(IteratorFacts):
     def _follow(self, reader_name: str) -> None:
         """Let batches end with the epochs of this reader."""
         sources = [reader_of(pipe, reader_name) for pipe in self._pipes]
-        self._shards = [Shards.of(source) for source in sources]
+        self._shards = [Shards.of(source, self.batch_size) for source in sources]
         check_shards(self._shards)
         if self._shards[0].end_by_themselves(self.batch_size, self._policy):
             return
@@ -137,7 +140,7 @@ class PipelineIterator(IteratorFacts):
         for pipe, source in zip(self._pipes, sources, strict=True):
             runtime = pipe._built()
             others = [reader for reader in runtime.readers().values() if reader is not source]
-            epochs = Epochs(source, others, self.batch_size, self._until(1), drop, padded)
+            epochs = Epochs(source, others, self.batch_size, self._until, drop, padded)
             runtime.follow(epochs)
 
     def __iter__(self) -> Self:
@@ -168,13 +171,19 @@ class PipelineIterator(IteratorFacts):
             if isinstance(batches, GradivaError):
                 raise batches
             outputs.append(batches)
-        return [
-            {
-                name: self._convert(name, batch)
-                for name, batch in zip(self._names, batches, strict=True)
-            }
-            for batches in outputs
-        ]
+        return [self._named(batches) for batches in outputs]
+
+    def _named(self, batches: Outputs) -> dict[Any, Any]:
+        waiting = iter(batches)
+        made: dict[Any, Any] = {}
+        for name in self._names:
+            fact = FACTS.get(name) if isinstance(name, str) else None
+            if fact is None:
+                made[name] = self._convert(name, next(waiting))
+            else:
+                found = fact(batches)
+                made[name] = self._convert_numbers(found) if isinstance(found, Batch) else found
+        return made
 
     def _make(self, number: int) -> Outputs | GradivaError:
         """The next batch of a pipeline, or why it is lost: the others go on all the same, so that
@@ -219,6 +228,8 @@ class PipelineIterator(IteratorFacts):
         if self._policy is not LastBatchPolicy.PARTIAL or not self._shards:
             return None
         shards, batches = self._shards[number], len(self)
+        if shards.counted is not None:
+            return None
         if not shards.padded or self._done + 1 < batches:
             return None
         length = shards.length(self._epoch)
@@ -246,6 +257,10 @@ class PipelineIterator(IteratorFacts):
         filled = bool(self._shards) and self._policy is LastBatchPolicy.FILL
         while filled and not len(self):
             self._epoch += 1  # all of it was read already
+
+    def _convert_numbers(self, batch: Batch) -> Any:
+        """What a turn gives for "@index" and "@position": int64, one for each sample."""
+        return batch.as_array()
 
     def _convert(self, name: Any, batch: Batch) -> Any:
         """What a turn gives for a batch of the output `name`: one array with a leading axis."""

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradiva.capture.pipeline.epochs import Shards
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.readers.source import Source
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
+from gradiva.eager.values.batch import Batch, as_batch
 
 __all__ = [
+    "FACTS",
     "IteratorTypeError",
     "IteratorValueError",
     "check_auto_reset",
     "check_names",
     "check_pipelines",
     "check_shards",
+    "is_fact",
     "reader_of",
 ]
 
@@ -55,13 +58,57 @@ def check_names(given: Sequence[Any], pipes: list[Pipeline]) -> list[Any]:
             argument="output_map", expected="names that differ", got=describe(given)
         )
     for pipe in pipes:
-        if pipe.num_outputs != len(names):
+        if pipe.num_outputs != sum(not is_fact(name) for name in names):
             raise IteratorValueError(
                 argument="output_map",
                 expected=f"a name for each of {pipe.num_outputs} outputs",
                 got=describe(given),
             )
     return names
+
+
+def is_fact(name: Any) -> bool:
+    """Whether this name of an `output_map` is no output, but something known of the samples."""
+    return isinstance(name, str) and name in FACTS
+
+
+def _paths(batches: Sequence[Batch]) -> list[str]:
+    return _known(batches, "@path").source_info()
+
+
+def _indices(batches: Sequence[Batch]) -> Batch:
+    found = _known(batches, "@index").indices
+    if found is None:
+        raise IteratorValueError(
+            "the samples have no numbers: they come from no reader of files",
+            argument="output_map",
+            got="'@index'",
+        )
+    return as_batch(found.copy())
+
+
+def _positions(batches: Sequence[Batch]) -> Batch:
+    found = _known(batches, "@position").positions
+    assert found is not None
+    return as_batch(found.copy())
+
+
+def _known(batches: Sequence[Batch], name: str) -> Batch:
+    """The first output that knows where its samples come from. Raises OperatorValueError."""
+    for batch in batches:
+        if batch.provenance is not None:
+            return batch
+    raise IteratorValueError(
+        "no output knows where its samples come from", argument="output_map", got=repr(name)
+    )
+
+
+FACTS: dict[str, Callable[[Sequence[Batch]], Any]] = {
+    "@path": _paths,
+    "@index": _indices,
+    "@position": _positions,
+}
+"""What is known of samples, by its name in an `output_map`."""
 
 
 def check_auto_reset(given: bool | str) -> bool:

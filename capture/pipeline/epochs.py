@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gradiva.eager.readers.source import Source
@@ -28,8 +29,9 @@ class LastBatchPolicy(enum.Enum):
 class Shards:
     """The shards of a data set, of which one is read.
 
-    size: samples of the data set; number, first: how many shards, and which is read in epoch 0;
-    moving: the next shard is read in each epoch; padded: repeats make all shards equally long.
+    size: samples of an epoch, and `sizes` of each, where epochs differ; number, first: how many
+    shards, and which is read in epoch 0; moving: the next shard is read in each epoch; padded:
+    repeats make all shards equally long.
     """
 
     size: int
@@ -37,23 +39,32 @@ class Shards:
     first: int
     moving: bool
     padded: bool
+    sizes: Callable[[int], int] | None = None
+    counted: Callable[[int], int] | None = None
+    """How many batches an epoch has, where the reader decides how large they are."""
 
     @staticmethod
-    def of(reader: Source) -> Shards:
+    def of(reader: Source, batch_size: int) -> Shards:
         """Those of a reader, as it describes itself."""
         meta = reader.meta() or {}
+        own = reader.batches(0, batch_size) is not None
         return Shards(
             meta["epoch_size"],
             meta["number_of_shards"],
             meta["shard_id"],
             not meta["stick_to_shard"],
             bool(meta["pad_last_batch"]),
+            functools.cache(reader.whole_length) if reader.uneven else None,
+            functools.cache(lambda epoch: reader.batches(epoch, batch_size) or 0) if own else None,
         )
+
+    def _size(self, epoch: int) -> int:
+        return self.size if self.sizes is None else self.sizes(epoch)
 
     def length(self, epoch: int) -> int:
         """Samples in an epoch, without repeats."""
-        shard = (self.first + (epoch if self.moving else 0)) % self.number
-        return self.size * (shard + 1) // self.number - self.size * shard // self.number
+        shard, size = (self.first + (epoch if self.moving else 0)) % self.number, self._size(epoch)
+        return size * (shard + 1) // self.number - size * shard // self.number
 
     def batches(self, epochs: int, batch_size: int, policy: LastBatchPolicy) -> int:
         """How many batches so many epochs have together.
@@ -61,19 +72,29 @@ class Shards:
         It depends on the data set and not on the shard: processes that read a shard each, and wait
         for each other after each batch, come to the end together.
         """
-        longest = -(-self.size // self.number)
+        if self.counted is not None:
+            return sum(map(self.counted, range(epochs)))
+        # (samples of an epoch, epochs of so many)
+        sizes = [(self.size, epochs)]
+        if self.sizes is not None:
+            sizes = [(self.sizes(epoch), 1) for epoch in range(epochs)]
         if policy is LastBatchPolicy.DROP:
-            return epochs * (self.size // self.number // batch_size)
+            return sum(many * (size // self.number // batch_size) for size, many in sizes)
         if policy is LastBatchPolicy.PARTIAL or self.padded:
-            return epochs * -(-longest // batch_size)
+            longest = [(-(-size // self.number), many) for size, many in sizes]
+            return sum(many * -(-size // batch_size) for size, many in longest)
         # What the last batch of an epoch has read of the next one is not read there again.
-        read = -(-epochs * self.size // self.number) if self.moving else epochs * longest
+        read = sum(many * -(-size // self.number) for size, many in sizes)
+        if self.moving:
+            read = -(-sum(many * size for size, many in sizes) // self.number)
         return -(-read // batch_size)
 
     def end_by_themselves(self, batch_size: int, policy: LastBatchPolicy) -> bool:
         """Whether the batches of an epoch are read without regard to its end."""
-        if policy is LastBatchPolicy.FILL:
+        if policy is LastBatchPolicy.FILL or self.counted is not None:
             return True
+        if self.sizes is not None:
+            return False
         # The last of the padded batches is cut. Of a short shard it may be nothing but padding.
         longest = -(-self.size // self.number)
         empty = batch_size > 1 and longest % batch_size == 1 and self.size % self.number > 0
@@ -93,7 +114,7 @@ def begin_of(batch: int, batches: int, length: int, batch_size: int) -> int:
 
 @dataclass(frozen=True)
 class Epochs:
-    """Says how many samples to read next, so that each epoch is `batches` batches.
+    """Says how many samples to read next, so that so many epochs have `until` batches together.
 
     others: further readers of the pipeline; those that stand where `source` stands, like one of
     masks beside one of images, go to the next epoch together with it. drop: read full batches, and
@@ -104,9 +125,14 @@ class Epochs:
     source: Source
     others: Sequence[Source]
     batch_size: int
-    batches: int
+    until: Callable[[int], int]
     drop: bool
     padded: bool
+
+    @property
+    def batches(self) -> int:
+        """Of the epoch that is read."""
+        return self.until(self.source.epoch + 1) - self.until(self.source.epoch)
 
     def next_size(self, turn: int) -> int:
         """The size of the next batch; moves the readers to the next epoch where one has ended.
@@ -121,22 +147,24 @@ class Epochs:
             index = 0
         if self.drop:
             return self.batch_size
-        batch = min(index // self.batch_size, self.batches - 1)
-        while batch + 1 < self.batches and self._begin_of(batch + 1) <= index:
+        batches = self.batches
+        batch = min(index // self.batch_size, batches - 1)
+        while batch + 1 < batches and self._begin_of(batch + 1, batches) <= index:
             batch += 1
-        if self.padded and batch + 1 == self.batches:
+        if self.padded and batch + 1 == batches:
             return self.batch_size
-        return self._begin_of(batch + 1) - index
+        return self._begin_of(batch + 1, batches) - index
 
-    def _begin_of(self, batch: int) -> int:
+    def _begin_of(self, batch: int, batches: int) -> int:
         length = self.source.shard_length() or 0
-        return begin_of(batch, self.batches, length, self.batch_size)
+        return begin_of(batch, batches, length, self.batch_size)
 
     def _owes_an_empty_batch(self, turn: int) -> bool:
         """Whether the epoch, all of which was read, has one more batch than samples."""
         if self.drop or self.padded or self.batch_size > 1:
             return False
-        return (self.source.shard_length() or 0) < self.batches and (turn + 1) % self.batches == 0
+        last = self.until(self.source.epoch + 1)
+        return (self.source.shard_length() or 0) < self.batches and turn + 1 == last
 
     def _skip_epoch(self) -> None:
         place = _place(self.source)

@@ -6,6 +6,7 @@ from typing import Any
 
 from gradiva.capture.graph.graph import Opaque
 from gradiva.eager.operators.arguments import Argument
+from gradiva.eager.readers.source import Described
 from gradiva.eager.types.dtypes import DType
 
 __all__ = ["attribute_of", "held"]
@@ -17,9 +18,11 @@ def attribute_of(argument: Argument, value: Any) -> Any:
 
 
 def held(value: Any) -> Any:
-    """The value; what has no hash, or is a function, by identity."""
+    """The value; what has no hash, or is a function or an object of a source, by identity."""
     try:
         hash(value)
     except TypeError:
         return Opaque(value)
-    return Opaque(value) if callable(value) and not isinstance(value, DType) else value
+    if isinstance(value, Described) or (callable(value) and not isinstance(value, DType)):
+        return Opaque(value)
+    return value

@@ -12,6 +12,7 @@ import numpy as np
 
 from gradiva.eager.support.errors import (
     ArgumentNameError,
+    GradivaError,
     OperatorTypeError,
     OperatorValueError,
     describe,
@@ -76,6 +77,12 @@ class Argument:
         """The value for all samples, checked and hashable. Raises OperatorTypeError/ValueError."""
         try:
             return self.kind.convert(value)
+        except GradivaError as error:
+            if error.argument is not None:
+                raise  # it says more
+            raise OperatorValueError(
+                argument=self.name, expected=self.kind.expected, got=describe(value)
+            ) from None
         except TypeError:
             raise OperatorTypeError(
                 argument=self.name, expected=self.kind.expected, got=describe(value)

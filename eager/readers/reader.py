@@ -13,11 +13,12 @@ from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.operators.signature import extended
 from gradiva.eager.random.default_generator import default
 from gradiva.eager.random.step import close_step, enter_step, leave_step
-from gradiva.eager.runtime.worker_pool import WorkerPool, default_pool
+from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import OperatorTypeError, annotate_error
 from gradiva.eager.support.hooks import Hook
 from gradiva.eager.support.validation import integer
 
+from .loop_data import LoopData, read_batches
 from .progress import watched
 from .read_ahead import ReadAhead
 from .source import Source, SourceOperator, arranged
@@ -78,7 +79,7 @@ class Epoch(Iterator[Any]):
                 self._reader._ahead.pause()
                 self._reader._moved = True
                 try:
-                    batches = _read(self._source, self._batch_size, self._pool)
+                    batches = read_batches(self._source, self._batch_size, self._pool)
                 except StopIteration:
                     self._ended = True
                     raise
@@ -96,42 +97,6 @@ class Epoch(Iterator[Any]):
         """End the loop and its step here; the reader keeps its place."""
         self._ended = True
         close_step(self._owner)
-
-
-class _Ahead:
-    """A reader's data as a captured loop reads them."""
-
-    def __init__(
-        self, reader: Reader, source: Source, batch_size: int | None, pool: WorkerPool | None
-    ) -> None:
-        self.pool = pool
-        self.name = reader.operator.name
-        self.memory = reader._learned
-        self.ahead = reader._ahead
-        self.names = reader._names
-        self._reader = reader
-        self._source = source
-        self._batch_size = batch_size
-
-    def read(self) -> tuple[Any, ...]:
-        return _read(self._source, self._batch_size, self.pool)
-
-    def mark(self) -> dict[str, Any]:
-        return self._source.get_state()
-
-    def rewind(self, mark: dict[str, Any], undelivered: list[Any]) -> None:
-        self._source.set_state(mark)
-
-    def claim(self) -> None:
-        self._reader._moved = True
-
-
-def _read(source: Source, batch_size: int | None, pool: WorkerPool | None) -> tuple[Any, ...]:
-    """The next batches of an epoch; without a size, of the next sample that can be read."""
-    while True:
-        batches = source.read_epoch(batch_size or 1, pool or default_pool())
-        if batch_size is not None or len(batches[0]):
-            return batches
 
 
 def size_of_batches(batch_size: Any, operator: str) -> int:
@@ -178,6 +143,7 @@ class Reader:
             self._moved = False
             given = self.operator.attributes(arguments)
             self._names = self.operator.names(given)
+            self.arguments = arguments
             self._source = self.operator.open(given, seed)
 
     @overload
@@ -189,6 +155,7 @@ class Reader:
         capture: Literal[True],
         progress: bool = False,
         strict: bool = False,
+        bucket: Any = None,
     ) -> Loop: ...
     @overload
     def next_epoch(
@@ -198,6 +165,7 @@ class Reader:
         capture: bool = False,
         progress: bool = False,
         strict: bool = False,
+        bucket: Any = None,
     ) -> Iterator[Any]: ...
     def next_epoch(
         self,
@@ -206,6 +174,7 @@ class Reader:
         capture: bool = False,
         progress: bool = False,
         strict: bool = False,
+        bucket: Any = None,
     ) -> Iterator[Any]:
         """Iterate over the rest of the epoch: batches of `batch_size`, or samples without it.
 
@@ -216,6 +185,9 @@ class Reader:
         by default. progress: show a progress bar. capture: record the calls made in the loop's
         body, and from the second turn on compute them ahead, fused; `explain()` of the iterator
         says what was not. strict: raise OperatorRuntimeError for a call not computed ahead.
+
+        bucket: a `gradiva.samplers.Bucket`, from this epoch on, as the argument of the reader; the
+        batch size, which may then be left out, is the most samples of a batch.
 
         Raises OperatorRuntimeError for a file that cannot be read.
         """
@@ -231,17 +203,25 @@ class Reader:
         with self._ahead.turn:
             self._ahead.pause()
             self._end_epoch()
+            with annotate_error(self.operator.name):
+                if bucket is not None:
+                    self._source.bucket(bucket)
+                batch_size = batch_size or self._source.most_at_once()
         epoch: Iterator[Any]
         if capture:
-            ahead = _Ahead(self, self._source, batch_size, pool)
+            ahead = LoopData(self, self._source, batch_size, pool)
             epoch = make_loop.get()(ahead, self.operator, batch_size is None, strict)
         else:
             epoch = Epoch(self, self._source, batch_size, self.operator.name, pool)
         if not progress:
             return epoch
-        left = self._source.remaining()
-        total = None if left is None else -(-left // (batch_size or 1))
-        return watched(epoch, total, self.name)
+        return watched(epoch, self._batches_left(batch_size or 1), self.name)
+
+    def _batches_left(self, batch_size: int) -> int | None:
+        left, whole = self._source.remaining(), self._source.batches(self._source.epoch, batch_size)
+        if whole is None:
+            return None if left is None else -(-left // batch_size)
+        return whole if left == self._source.epoch_length() else None
 
     def get_metadata(self, batch_size: int | None = None) -> dict[str, int]:
         """epoch_size, epoch_size_padded, number_of_shards, shard_id, pad_last_batch,
@@ -253,7 +233,7 @@ class Reader:
         """The reader's place, as plain data."""
         with annotate_error(self.operator.name):
             place = self._ahead.place()
-            return self._source.get_state() if place is None else cast("dict[str, Any]", place)
+            return self._source.get_state() if place is None else self._source.state_at(place)
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go to a place that `get_state` returned. Raises OperatorValueError."""
@@ -261,6 +241,34 @@ class Reader:
         with annotate_error(self.operator.name):
             self._source.set_state(state)
             self._moved = False
+
+    def set_weights(self, weights: Any) -> None:
+        """Set the weights of the samples, for a reader with `sampler="weighted"`: a number for each
+        sample of the data set, which holds from the next epoch on. `get_state` has them.
+
+        Raises OperatorValueError for numbers that are no weights.
+        """
+        with annotate_error(self.operator.name), self._ahead.turn:
+            self._source.set_weights(self._mark(), weights)
+
+    def feedback(self, positions: Any, scores: Any) -> None:
+        """Set the weights of some samples, as `set_weights` does, by what the training says of
+        them, such as their losses: from the next epoch on, a score is the weight of its sample.
+
+        positions: a batch, or the positions of its samples; of shards, those of all together, the
+        same in each. scores: a number from 0 on for each. Where a sample is named several times,
+        the last one counts; others keep their weights.
+
+        Raises OperatorValueError for positions that no sample has, and for other scores.
+        """
+        with annotate_error(self.operator.name), self._ahead.turn:
+            known = getattr(positions, "positions", positions)
+            self._source.feedback(self._mark(), known, scores)
+
+    def _mark(self) -> Any:
+        """The place in the data of the loop."""
+        place = self._ahead.place()
+        return self._source.mark() if place is None else place
 
     def _end_epoch(self) -> None:
         """A loop that was left after its last batch, before it could notice, is at its end. Not so

@@ -8,19 +8,40 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
 
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.errors import OperatorTypeError
+from gradiva.eager.types.dtypes import int64
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 
 if TYPE_CHECKING:
     from gradiva.eager.workers.pool import ProcessPool
 
-__all__ = ["Source", "SourceOperator", "arranged", "source_operator"]
+__all__ = ["Described", "Source", "SourceOperator", "arranged", "source_operator"]
 
 P = ParamSpec("P")
 S = TypeVar("S", bound=Callable[[dict[str, Any], int], "Source"])
+
+
+class Described(ABC):
+    """An object as an argument of a source: equal to others that say the same of themselves."""
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """All that decides what it does, the same in every process."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.description == getattr(other, "description", None)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.description))
+
+    def __repr__(self) -> str:
+        return self.description
 
 
 class Source(ABC):
@@ -28,11 +49,14 @@ class Source(ABC):
 
     lost: samples that the last read has left out of its batches (`on_error="skip"`), by their
     index among all that it was to deliver. turn: number of the batch that is read for, counted
-    from 0; set before each read. whole: it is asked for full batches only, also where less is
-    needed, because what the user hands over for a batch is one thing; the rest is cut off.
+    from 0; set before each read. epoch: the one that is read. uneven: epochs differ in length,
+    which `whole_length` knows. whole: it is asked for full batches only, also where less is needed,
+    because what the user hands over for a batch is one thing; the rest is cut off.
     """
 
     lost: Sequence[int] = ()
+    epoch = 0
+    uneven = False
     turn = 0
     whole = False
 
@@ -58,6 +82,35 @@ class Source(ABC):
     def set_state(self, state: dict[str, Any]) -> None:
         """Go to a place that `get_state` returned. Raises ValueError."""
 
+    def mark(self) -> Any:
+        """The place, for `rewind` and `state_at` in this process."""
+        return self.get_state()
+
+    def rewind(self, mark: Any) -> None:
+        """Go back to a place."""
+        self.set_state(mark)
+
+    def state_at(self, mark: Any) -> dict[str, Any]:
+        """What `get_state` returns at a place."""
+        return cast("dict[str, Any]", mark)
+
+    def bucket(self, bucket: Any) -> None:
+        """Read in buckets from now on. Raises GradivaError in the middle of an epoch, and for a
+        source that has none."""
+        raise OperatorTypeError("this source has no buckets", argument="bucket")
+
+    def most_at_once(self) -> int | None:
+        """The most samples of a batch, where buckets make batches whose size nobody has said."""
+        return None
+
+    def set_weights(self, mark: Any, weights: Any) -> None:
+        """Weights of the samples, for the epoch that begins next at a place."""
+        raise OperatorTypeError("this source has no weights")
+
+    def feedback(self, mark: Any, positions: Any, scores: Any) -> None:
+        """Weights of the samples that have these positions, as `set_weights`."""
+        raise OperatorTypeError("this source has no weights")
+
     def demand(self, number: int) -> None:
         """The user waits for batch `number`: a source that waits to be fed for it must not wait
         longer."""
@@ -81,6 +134,14 @@ class Source(ABC):
     def shard_length(self) -> int | None:
         """Samples in the current epoch without the repeats that pad it, or None."""
         return self.epoch_length()
+
+    def whole_length(self, epoch: int) -> int:
+        """Samples in an epoch of all shards together."""
+        return self.epoch_length() or 0
+
+    def batches(self, epoch: int, batch_size: int) -> int | None:
+        """Batches in an epoch, where the source says by itself how large they are; else None."""
+        return None
 
     def skip_epoch(self) -> None:
         """Go to the start of the next epoch, from anywhere in this one."""
@@ -107,7 +168,18 @@ class SourceOperator(OperatorBase, Generic[P]):
 
     def names(self, given: dict[str, Any]) -> Sequence[str] | None:
         """The names of the outputs of a call, if users get them by name."""
-        return None if self.output_names is None else self.output_names(self.attributes(given))
+        if self.output_names is None:
+            return None
+        names = self.output_names(self.attributes(given))
+        return (*names, "@index") if names is not None and given.get("with_index") else names
+
+    def types(
+        self, inputs: Sequence[SampleType], arguments: dict[str, Any]
+    ) -> tuple[SampleType, ...]:
+        """Those of the type rule, and with `with_index` that of the numbers of samples."""
+        found = super().types(inputs, arguments)
+        more = arguments.get("with_index") and "with_index" in self.arguments
+        return (*found, SampleType(int64, 1, "", "cpu")) if more else found
 
     def opens(self, kind: S) -> S:
         """Decorator: what makes the Source, from all arguments (converted) and a seed."""

@@ -162,6 +162,11 @@ class Batch(DeviceValue):
         """The place of each sample in its source's endless stream, or None."""
         return self.provenance.positions if self.provenance else None
 
+    @property
+    def indices(self) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+        """The number of each sample in the data set of its reader, or None."""
+        return self.provenance.indices if self.provenance else None
+
     def source_info(self) -> list[str]:
         """The file or key of each sample (the empty string where there is none)."""
         where = self.provenance

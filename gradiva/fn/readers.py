@@ -5,6 +5,7 @@ from gradiva.ops.readers.coco.coco import coco
 from gradiva.ops.readers.file import file
 from gradiva.ops.readers.lmdb.caffe import caffe
 from gradiva.ops.readers.lmdb.caffe2 import caffe2
+from gradiva.ops.readers.mix.mix import mix
 from gradiva.ops.readers.mxnet import mxnet
 from gradiva.ops.readers.numpy import numpy
 from gradiva.ops.readers.sequence import sequence
@@ -18,6 +19,7 @@ __all__ = [
     "caffe2",
     "coco",
     "file",
+    "mix",
     "mxnet",
     "numpy",
     "sequence",

@@ -7,6 +7,8 @@ from gradiva.ops.readers.coco.coco import COCO
 from gradiva.ops.readers.file import File
 from gradiva.ops.readers.lmdb.caffe import Caffe
 from gradiva.ops.readers.lmdb.caffe2 import Caffe2
+from gradiva.ops.readers.mix.mix import Mix
+from gradiva.ops.readers.mix.mix import mixed as mix
 from gradiva.ops.readers.mxnet import MXNet
 from gradiva.ops.readers.numpy import Numpy
 from gradiva.ops.readers.sequence import Sequence
@@ -19,10 +21,12 @@ __all__ = [
     "Caffe2",
     "File",
     "MXNet",
+    "Mix",
     "Numpy",
     "Sequence",
     "TFRecord",
     "Webdataset",
+    "mix",
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,9 +27,14 @@ class Cursor:
         """Samples in the current epoch."""
         return self.plan.length(self.epoch)
 
-    def _take(self, count: int) -> tuple[op.Int64Array, op.Int64Array]:
-        place = self.epoch, self.index, self.index + count
-        self.index += count
+    @property
+    def next_begin(self) -> int:
+        """The next epoch of which nothing was read."""
+        return self.epoch + (self.index > 0)
+
+    def _take(self, stop: int) -> tuple[op.Int64Array, op.Int64Array]:
+        place = self.epoch, self.index, stop
+        self.index = stop
         return self.plan.indices(*place), self.plan.positions(*place)
 
     def skip_epoch(self) -> None:
@@ -38,17 +43,19 @@ class Cursor:
         self.index = 0
 
     def take(self, count: int) -> tuple[op.Int64Array, op.Int64Array]:
-        """Sample numbers and positions of the next `count` samples, across epochs."""
-        parts = []
+        """Sample numbers and positions of the next `count` samples, across epochs; of buckets, the
+        next batch."""
+        asked, parts = count, []
         while count:
-            left = self.length - self.index
-            if left <= 0:
+            if self.index >= self.length:
                 self.skip_epoch()
                 continue
-            # A padded epoch ends with a full batch.
-            part = count if self.plan.fills and left < count else min(left, count)
-            parts.append(self._take(part))
-            count -= part
+            self.plan = self.plan.for_batches(asked, self.index)
+            before = self.index
+            parts.append(self._take(self.plan.stop(self.epoch, before, count)))
+            if self.plan.bucketed:
+                break
+            count -= self.index - before
         if not parts:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         samples, positions = zip(*parts, strict=True)
@@ -56,18 +63,33 @@ class Cursor:
 
     def take_in_epoch(self, count: int) -> tuple[op.Int64Array, op.Int64Array]:
         """Like `take`, but not past the end of the epoch; StopIteration when it is reached."""
-        left = self.length - self.index
-        if left <= 0:
+        if self.index >= self.length:
             self.skip_epoch()
             raise StopIteration
-        return self._take(count if self.plan.fills else min(left, count))
+        self.plan = self.plan.for_batches(count, self.index)
+        return self._take(self.plan.stop(self.epoch, self.index, count))
 
     def coming(self, count: int) -> op.Int64Array:
         """The next samples, without going on."""
-        return Cursor(self.plan, self.epoch, self.index).take(count)[0]
+        return replace(self).walk(count)
+
+    def walk(self, count: int) -> op.Int64Array:
+        """The next `count` samples, whatever batches they are in."""
+        if not self.plan.bucketed:
+            return self.take(count)[0]
+        parts = [np.empty(0, np.int64)]
+        while count:
+            if self.index >= self.length:
+                self.skip_epoch()
+                continue
+            part = min(count, self.length - self.index)
+            parts.append(self.plan.indices(self.epoch, self.index, self.index + part))
+            self.index += part
+            count -= part
+        return np.concatenate(parts)
 
     def get_state(self) -> dict[str, int]:
-        return {"epoch": self.epoch, "index": self.index, **self.plan.state()}
+        return {"epoch": self.epoch, "index": self.index, **self.plan.state(self.epoch)}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go to a place that `get_state` returned. Raises OperatorValueError."""

@@ -13,6 +13,8 @@ from gradiva.eager.readers.source import source_operator
 
 from .listing import digest_of, list_files
 from .reader_arguments import ReaderArguments, ReaderOptions
+from .sampling.names import LabelRule, chosen_files
+from .sampling.sizes import file_sizes
 from .table import Failures, Records, Table, column
 from .table_source import opens_table
 
@@ -33,6 +35,9 @@ def file(
     dir_filters: op.Strings | None = None,
     file_filters: op.Strings = _FILTERS,
     case_sensitive_filter: bool = False,
+    recursive: bool = False,
+    label_fn: LabelRule | None = None,
+    split: op.Floats | None = None,
     **options: op.Unpack[ReaderOptions],
 ) -> tuple[op.SampleType, op.SampleType]:
     """Read files: their bytes (uint8, 1-D) and their labels (int32, shape (1,)).
@@ -45,6 +50,15 @@ def file(
         dir_filters, file_filters: patterns such as `*.jpg` for the names of folders and files, case
             counting only with `case_sensitive_filter`.
         case_sensitive_filter: whether case counts in `dir_filters` and `file_filters`.
+        recursive: read files in nested folders of `file_root` too. Their label is still that of the
+            folder in `file_root`.
+        label_fn: where labels come from: a function of the file's path below `file_root`, or a
+            regular expression, which is searched in it and whose first group counts. What it finds
+            is the label if it is an integer, or consists of digits in all files; other texts are
+            numbered in alphabetical order. Files in `file_root` itself are read too.
+        split: read a part of the files: (0, 0.9) those nine tenths whose hash of the path below
+            `file_root` is below 0.9, (0.9, 1) the others. A file stays in its part when others
+            come and go. Labels are those of all files.
 
     Returns:
         The bytes of the files, uint8, 1-D, and their labels, int32 of shape (1,).
@@ -81,13 +95,22 @@ class FileTable(Table):
         names = digest_of(self._paths, self._labels.ravel().tolist())
         return {"files": len(self._paths), "names": names}
 
+    def labels(self) -> op.Int64Array:
+        return self._labels.reshape(-1).astype(np.int64)
+
+    def sizes(self) -> op.Int64Array:
+        return file_sizes(self._paths)
+
     def prefetch(self, indices: op.Int64Array) -> None:
         prefetch_files(self.names(indices))
 
 
+file.not_stored("recursive", "label_fn", "split")
+
+
 @opens_table(file)
 def _open(given: dict[str, Any]) -> FileTable:
-    return FileTable(*list_files(given))
+    return FileTable(*chosen_files(given, lambda: list_files(given)))
 
 
 File = reader_class("File", file)

@@ -19,6 +19,8 @@ from gradiva.ops.indexing.slice_region import check_region, region_along, wrappe
 from .containers import FileFacts, read_fully
 from .listing import digest_of, list_arrays
 from .reader_arguments import ReaderArguments, ReaderOptions
+from .sampling.names import part_of
+from .sampling.sizes import file_sizes
 from .table import Failures, Records, Table
 from .table_source import opens_table
 
@@ -33,6 +35,7 @@ def numpy(
     file_filter: str = "*.npy",
     file_list: op.Path | None = None,
     files: op.Paths | None = None,
+    split: op.Floats | None = None,
     roi_start: op.Ints | None = None,
     roi_end: op.Ints | None = None,
     roi_shape: op.Ints | None = None,
@@ -58,6 +61,8 @@ def numpy(
         file_filter: a pattern for the names of the files in `file_root`.
         file_list: a text file with a path in each line.
         files: the same as a Python list.
+        split: read a part of the files, such as (0, 0.9), by a hash of their paths below
+            `file_root`, as `readers.file` does.
         roi_start, rel_roi_start: the low end of the region, in elements or as fractions; 0 if
             neither is given.
         roi_end, rel_roi_end: the high end, not included.
@@ -241,6 +246,9 @@ class NumpyTable(Table):
         )
         target[place] = part.T if header.fortran else part
 
+    def sizes(self) -> op.Int64Array:
+        return file_sizes(self._paths)
+
     def digest(self) -> dict[str, Any]:
         names = digest_of(self._paths, [0] * len(self._paths))
         return {"files": len(self._paths), "names": names}
@@ -283,9 +291,9 @@ def _open(given: dict[str, Any]) -> NumpyTable:
         for name, value in numbers.items()
     }
     region = Region(rows, given["roi_axes"], given["out_of_bounds_policy"])
-    paths = list_arrays(
-        given["file_root"], given["file_filter"], given["file_list"], given["files"]
-    )
+    root, listed = given["file_root"], given["file_list"]
+    paths = list_arrays(root, given["file_filter"], listed, given["files"])
+    paths = part_of(paths, root or os.path.dirname(listed or ""), given["split"])
     return NumpyTable(paths, region, given["fill_value"], given["cache_header_information"])
 
 

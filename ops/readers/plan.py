@@ -1,23 +1,24 @@
 """Plans: which sample of a data set stands at which place of an epoch.
 
-A plan is a pure function of seed and epoch: it knows no place (that is `Cursor`), no files and no
-batch size. The order of an epoch is one permutation of the whole data set, taken before sharding,
-so it does not depend on batch size, threads or shards.
+A plan is a pure function of seed and epoch: it knows no place (that is `Cursor`) and no files. The
+order of an epoch is made of the whole data set, before sharding, so it does not depend on batch
+size, threads or shards (`order.py`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.random.philox import philox
 
-__all__ = ["Plan", "ShardedPlan", "permutation"]
+from .order import Order, Shuffled
 
-_PADDING = 1 << 62
+__all__ = ["PADDING", "Plan", "ShardedPlan"]
+
+PADDING = 1 << 62
 """Repeats that fill a last batch get positions above this one, so no two samples share one."""
 
 
@@ -25,10 +26,14 @@ class Plan(Protocol):
     """Epochs of samples. `start` and `stop` are places in an epoch, as in `range`.
 
     fills: the last batch of an epoch is filled up, so `stop` may lie beyond the epoch's length.
+    bucketed: it says how large each batch is.
     """
 
     @property
     def fills(self) -> bool: ...
+
+    @property
+    def bucketed(self) -> bool: ...
 
     def length(self, epoch: int) -> int:
         """Samples in an epoch."""
@@ -42,39 +47,38 @@ class Plan(Protocol):
     def positions(self, epoch: int, start: int, stop: int) -> op.Int64Array:
         """Their places in the endless stream of all epochs; no two samples share one."""
 
+    def indices_at(self, positions: op.Int64Array) -> op.Int64Array:
+        """Which samples of the data set have these positions, in any shard. Raises
+        OperatorValueError for positions that no sample has, such as of repeats."""
+
+    def stop(self, epoch: int, start: int, count: int) -> int:
+        """Where the batch ends that begins at `start`; it has at most `count` samples."""
+
+    def batches(self, epoch: int, count: int) -> int:
+        """How many batches of at most `count` samples an epoch has."""
+
+    def for_batches(self, count: int, start: int) -> Plan:
+        """The plan for batches of at most `count` samples, of whose epoch `start` samples were
+        read. Raises OperatorValueError where these were read in other batches."""
+
     def meta(self) -> dict[str, int]:
         """Sizes of the epoch and its shards."""
 
-    def state(self) -> dict[str, int]:
-        """What the plan is a function of, as plain data."""
+    def state(self, epoch: int) -> dict[str, Any]:
+        """What the plan is a function of, as plain data; and what shows that an epoch, which is
+        being read, is the same."""
 
     def restored(self, state: dict[str, Any]) -> Plan:
         """The plan that had this state. Raises OperatorValueError if the data were others."""
 
 
-@op.jit
-def _sort_keys(seed: Any, epoch: Any, keys: Any) -> None:
-    for index in range(keys.size):
-        a, b, _, _ = philox(
-            np.uint32(index), np.uint32(0xFFFFFFFF), np.uint64(epoch), np.uint64(seed)
-        )
-        keys[index] = (np.uint64(a) << np.uint64(32)) | np.uint64(b)
-
-
-def permutation(seed: int, epoch: int, size: int) -> op.Int64Array:
-    """The order of an epoch: indices sorted by Philox keys (ties keep their order)."""
-    keys = np.empty(size, np.uint64)
-    _sort_keys(np.uint64(seed), np.uint64(epoch), keys)
-    return np.argsort(keys, kind="stable").astype(np.int64)
-
-
 @dataclass(frozen=True)
 class ShardedPlan:
-    """One shard of a data set, in its order or shuffled.
+    """One shard of an order.
 
-    size: samples in the data set; shuffle: permute each epoch; stick_to_shard: keep to one shard,
-    instead of moving to the next one each epoch; pad: repeat the last sample so that all shards
-    have epochs of one length and all batches are full.
+    size: samples in the data set; stick_to_shard: keep to one shard, instead of moving to the next
+    one each epoch; pad: repeat the last sample so that all shards have epochs of one length and all
+    batches are full. order: by default the data set itself, or with `shuffle` its permutations.
     """
 
     size: int
@@ -84,8 +88,9 @@ class ShardedPlan:
     shard_id: int = 0
     stick_to_shard: bool = False
     pad: bool = False
-    _kept: dict[int, op.Int64Array] = field(default_factory=dict, compare=False, repr=False)
-    """The permutations of the epochs that were asked for last: two, where an epoch ends."""
+    order: Order = None  # type: ignore[assignment]  # see __post_init__
+    count: int | None = None
+    """The most samples that its batches have, where it depends on that."""
 
     def __post_init__(self) -> None:
         if self.num_shards < 1:
@@ -98,10 +103,18 @@ class ShardedPlan:
                 expected=f"from 0 to num_shards - 1 = {self.num_shards - 1}",
                 got=str(self.shard_id),
             )
-        if self.size < self.num_shards:
+        if self.order is None:
+            object.__setattr__(self, "order", Shuffled(self.size, self.seed, self.shuffle))
+        self._check_shards(self.order.length(0))
+
+    def _check_shards(self, length: int) -> None:
+        """Raise OperatorValueError where a shard of an epoch would be empty."""
+        unit = self.order.unit
+        if length < self.num_shards * unit and self.num_shards > 1:
+            what = "samples" if unit == 1 else f"groups of {unit} samples"
             raise op.OperatorValueError(
-                f"{self.num_shards} shards of {self.size} samples: there are more shards than "
-                "samples, some would be empty",
+                f"{self.num_shards} shards of {length // unit} {what}: there are more shards than "
+                f"{what.partition(' ')[0]}, some would be empty",
                 argument="num_shards",
             )
 
@@ -109,15 +122,22 @@ class ShardedPlan:
     def fills(self) -> bool:
         return self.pad
 
+    @property
+    def bucketed(self) -> bool:
+        return self.order.grouped
+
     def shard(self, epoch: int) -> int:
         """The shard that is read in an epoch."""
         moved = 0 if self.stick_to_shard else epoch
         return (self.shard_id + moved) % self.num_shards
 
     def bounds(self, epoch: int) -> tuple[int, int]:
-        """First and last + 1 index, in the epoch's order, of the shard."""
-        shard = self.shard(epoch)
-        return (self.size * shard // self.num_shards, self.size * (shard + 1) // self.num_shards)
+        """First and last + 1 place, in the epoch's order, of the shard."""
+        shard, length, unit = self.shard(epoch), self.order.length(epoch), self.order.unit
+        units = -(-length // unit)
+        self._check_shards(length)
+        begin, end = (units * one // self.num_shards * unit for one in (shard, shard + 1))
+        return begin, min(end, length)
 
     def own_length(self, epoch: int) -> int:
         begin, end = self.bounds(epoch)
@@ -125,50 +145,101 @@ class ShardedPlan:
 
     def length(self, epoch: int) -> int:
         """The same for all shards if padded."""
-        return -(-self.size // self.num_shards) if self.pad else self.own_length(epoch)
+        if not self.pad:
+            return self.own_length(epoch)
+        length, unit = self.order.length(epoch), self.order.unit
+        units = -(-length // unit)
+        return min(-(-units // self.num_shards) * unit, length)
 
-    def _permutation(self, epoch: int) -> op.Int64Array:
-        found = self._kept.get(epoch)
-        if found is None:
-            found = permutation(self.seed, epoch, self.size)
-            if len(self._kept) > 1:
-                self._kept.clear()
-            self._kept[epoch] = found
-        return found
-
-    def indices(self, epoch: int, start: int, stop: int) -> op.Int64Array:
-        begin, end = self.bounds(epoch)
-        places = np.minimum(np.arange(begin + start, begin + stop, dtype=np.int64), end - 1)
-        return self._permutation(epoch)[places] if self.shuffle else places
-
-    def positions(self, epoch: int, start: int, stop: int) -> op.Int64Array:
-        """Epoch x size + index in the epoch's order."""
+    def places(self, epoch: int, start: int, stop: int) -> tuple[op.Int64Array, op.Int64Array]:
+        """Places in the epoch's order; and 0, or for repeats a number that no other repeat of the
+        epoch has."""
         begin, end = self.bounds(epoch)
         places = np.arange(begin + start, begin + stop, dtype=np.int64)
+        return np.minimum(places, end - 1), np.where(places < end, 0, places)
+
+    def indices(self, epoch: int, start: int, stop: int) -> op.Int64Array:
+        return self.order.indices(epoch, self.places(epoch, start, stop)[0])
+
+    def positions(self, epoch: int, start: int, stop: int) -> op.Int64Array:
+        """Epoch x stride + place in the epoch's order."""
+        places, repeats = self.places(epoch, start, stop)
         turn = epoch * self.num_shards + self.shard(epoch)
-        repeats = _PADDING + (turn << 32) + places
-        return np.where(places < end, epoch * self.size + places, repeats)
+        return np.where(
+            repeats == 0, epoch * self.order.stride + places, PADDING + (turn << 32) + repeats
+        )
+
+    def indices_at(self, positions: op.Int64Array) -> op.Int64Array:
+        stride = self.order.stride
+        found = np.full(len(positions), -1, np.int64)
+        epochs = positions // stride
+        for epoch in np.unique(epochs[positions >= 0]).tolist():
+            places = positions - epoch * stride
+            there = (epochs == epoch) & (places < self.order.length(epoch))
+            found[there] = self.order.indices(epoch, places[there])
+        if (found < 0).any():
+            raise op.OperatorValueError(
+                argument="positions",
+                expected="positions that samples have",
+                got=str(int(positions[int(np.flatnonzero(found < 0)[0])])),
+            )
+        return found
+
+    def stop(self, epoch: int, start: int, count: int) -> int:
+        left = self.length(epoch) - start
+        # A padded epoch ends with a full batch.
+        return start + (count if self.fills else min(left, count))
+
+    def batches(self, epoch: int, count: int) -> int:
+        return -(-self.length(epoch) // count)
+
+    def for_batches(self, count: int, start: int) -> ShardedPlan:
+        order = self.order.for_batches(count)
+        return self if order is self.order else self.in_batches(count, start, order=order)
+
+    def in_batches(self, count: int, start: int, **changes: Any) -> ShardedPlan:
+        """The plan for these batches, where it depends on them."""
+        if start and self.count is not None:
+            raise op.OperatorValueError(
+                "an epoch goes on with batches as it was begun",
+                argument="batch_size",
+                expected=str(self.count),
+                got=str(count),
+            )
+        return replace(self, count=count, **changes)
 
     def meta(self) -> dict[str, int]:
-        padded = -(-self.size // self.num_shards) * self.num_shards
+        size = self.order.length(0)
+        padded = -(-size // self.num_shards) * self.num_shards
         return {
-            "epoch_size": self.size,
-            "epoch_size_padded": padded if self.pad else self.size,
+            "epoch_size": size,
+            "epoch_size_padded": padded if self.pad else size,
             "number_of_shards": self.num_shards,
             "shard_id": self.shard_id,
             "pad_last_batch": int(self.pad),
             "stick_to_shard": int(self.stick_to_shard),
         }
 
-    def state(self) -> dict[str, int]:
-        return {"size": self.size, "seed": self.seed}
+    def state(self, epoch: int) -> dict[str, Any]:
+        found = self.order.state(epoch)
+        return found if self.count is None else {**found, "batch": self.count}
 
     def restored(self, state: dict[str, Any]) -> ShardedPlan:
-        size, seed = int(state["size"]), int(state["seed"])
-        if size != self.size:
+        if "bucket" in state and not self.bucketed and int(state["index"]):
             raise op.OperatorValueError(
-                "the state belongs to other data",
-                expected=f"a data set of {self.size} samples",
-                got=f"one of {size}",
+                "the state belongs to a reader with buckets",
+                argument="bucket",
+                expected=str(state["bucket"]),
+                got="None",
             )
-        return self if seed == self.seed else replace(self, seed=seed, _kept={})
+        order = self.order.restored(state)
+        count = state.get("batch")
+        found = self if count is None else self.for_batches(int(count), 0)
+        if order is self.order:
+            return found
+        order = order if count is None else order.for_batches(int(count))
+        return replace(found, seed=int(state["seed"]), order=order, **found.fresh())
+
+    def fresh(self) -> dict[str, Any]:
+        """What is not kept for another order."""
+        return {}

@@ -8,9 +8,13 @@ from typing import Annotated, Any, TypeAlias, TypedDict
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import ArgumentType
 
-__all__ = ["SHUFFLED_AFTER", "DTypes", "ReaderArguments", "ReaderOptions", "dtypes_of"]
+from .sampling.sampling_arguments import BucketLike, SamplerLike, Weights
+
+__all__ = ["OWN", "SHUFFLED_AFTER", "DTypes", "ReaderArguments", "ReaderOptions", "dtypes_of"]
 
 
+OWN = "sampler", "weights", "epoch_size", "bucket", "with_index"
+"""Arguments that the reference does not have."""
 SHUFFLED_AFTER = "shuffle_after_epoch", "shuffle_after_epoch_seed"
 """Arguments that some readers of the reference lack."""
 
@@ -42,6 +46,7 @@ DTypes: TypeAlias = Annotated[
     skip_cached_images=False,
     tensor_init_bytes=1048576,
     on_error="raise",
+    with_index=False,
 )
 class ReaderArguments(TypedDict, total=False):
     """
@@ -68,6 +73,15 @@ class ReaderArguments(TypedDict, total=False):
             stay; "replace" delivers an empty sample where it could not be read. A decoder says of
             no bytes that the file is empty, so it needs an `on_error` of its own. See
             `docs/errors.md`.
+        sampler: which samples an epoch has: a sampler of `gradiva.samplers`, "weighted",
+            "balanced", "shuffle_blocks", or a function of the epoch that returns numbers of
+            samples. By default each sample once. See `docs/readers.md`.
+        weights: of "weighted": a number from 0 on for each sample of the data set.
+        epoch_size: of "weighted" and "balanced": samples in an epoch; by default as many as the
+            data set has.
+        bucket: a `gradiva.samplers.Bucket`: batches of samples of about one size, and of as many
+            as fit a budget, at most a full batch.
+        with_index: add an output, int64 of shape (1,): the number of the sample in the data set.
     """
 
     random_shuffle: bool
@@ -85,6 +99,11 @@ class ReaderArguments(TypedDict, total=False):
     skip_cached_images: bool
     tensor_init_bytes: int
     on_error: op.OnError
+    sampler: SamplerLike | None
+    weights: Weights | None
+    epoch_size: int | None
+    bucket: BucketLike | None
+    with_index: bool
 
 
 class ReaderOptions(ReaderArguments, op.Common, total=False):

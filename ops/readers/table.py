@@ -47,6 +47,14 @@ class Table(ABC):
     def digest(self) -> dict[str, Any]:
         """What the data are, as short JSON data: a checkpoint goes with no other."""
 
+    def labels(self) -> op.Int64Array | None:
+        """The label of each sample, where it is known without reading."""
+        return None
+
+    def sizes(self) -> op.Int64Array | None:
+        """The number of bytes of each sample, where it is known without reading."""
+        return None
+
     def prefetch(self, indices: op.Int64Array) -> None:
         """Ask the system to fetch these samples; where it cannot be asked, nothing is lost."""
 

@@ -7,6 +7,7 @@ a table (`table.py`).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,12 +17,22 @@ from gradiva.eager.execution.error_policy import keep_rows, quarantine_samples
 from gradiva.eager.readers.source import Source, SourceOperator
 
 from .cursor import Cursor
-from .plan import ShardedPlan
-from .table import Records, Table
+from .order import Order
+from .plan import PADDING, ShardedPlan
+from .reader_arguments import OWN
+from .sampling.bucket_plan import BucketPlan
+from .sampling.sampled_order import SampledOrder
+from .sampling.sampling_arguments import buckets_of, order_of, sharded
+from .sampling.sizes import sizes_of
+from .table import Records, Table, column
 
-__all__ = ["TableSource", "opens_table"]
+__all__ = ["TableSource", "opens_table", "table_openers"]
 
 F = TypeVar("F", bound=Callable[[dict[str, Any]], Table])
+
+
+table_openers: dict[str, Callable[[dict[str, Any]], Table]] = {}
+"""What makes the table of each reader, by the name of its operator."""
 
 
 def opens_table(operator: SourceOperator[Any], *, container: bool = False) -> Callable[[F], F]:
@@ -36,9 +47,16 @@ def opens_table(operator: SourceOperator[Any], *, container: bool = False) -> Ca
             return TableSource(operator.name, open_table, arguments, seed, container)
 
         operator.opens(open_source)
+        operator.not_stored(*(name for name in OWN if name in operator.arguments))
+        table_openers[operator.name] = open_table
         return open_table
 
     return declare
+
+
+def made_order(given: dict[str, Any], table: Table, seed: int) -> Order:
+    """The order of the epochs of a reader."""
+    return order_of(given, len(table), seed, table.labels)
 
 
 class TableSource(Source):
@@ -51,8 +69,10 @@ class TableSource(Source):
         arguments: dict[str, Any],
         seed: int,
         container: bool,
+        make_order: Callable[[dict[str, Any], Table, int], Order] = made_order,
     ) -> None:
         _refuse(arguments, container)
+        self._make_order = make_order
         chosen = arguments["shuffle_after_epoch_seed"]
         self._seed = seed if chosen is None else chosen
         self._name = name
@@ -67,21 +87,29 @@ class TableSource(Source):
         if self._opened is None:
             given = self._arguments
             table = self._open_table(given)
-            plan = ShardedPlan(
-                len(table),
-                self._seed,
-                given["random_shuffle"] or given["shuffle_after_epoch"],
-                given["num_shards"],
-                given["shard_id"],
-                given["stick_to_shard"],
-                given["pad_last_batch"],
-            )
+            order = self._make_order(given, table, self._seed)
+            plan = sharded(given, len(table), self._seed, order)
+            if given["bucket"] is not None:
+                plan = buckets_of(given["bucket"], plan, lambda key: sizes_of(table, key))
             self._opened = table, Cursor(plan)
         return self._opened
 
     @property
     def _cursor(self) -> Cursor:
         return self._open()[1]
+
+    @property
+    def epoch(self) -> int:  # type: ignore[override]
+        return self._cursor.epoch
+
+    @property
+    def uneven(self) -> bool:  # type: ignore[override]
+        plan = self._cursor.plan
+        return isinstance(plan, ShardedPlan) and plan.order.uneven
+
+    def whole_length(self, epoch: int) -> int:
+        plan = self._cursor.plan
+        return plan.order.length(epoch) if isinstance(plan, ShardedPlan) else 0
 
     def read(self, batch_size: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
         return self._load(*self._cursor.take(batch_size), pool)
@@ -96,15 +124,18 @@ class TableSource(Source):
         if self._arguments["read_ahead"]:
             count = len(indices) * self._arguments["prefetch_queue_depth"]
             table.prefetch(cursor.coming(count))
-        where = op.Provenance(positions, table.names(indices))
-        return self._apply_policy(table.read(indices, pool), where)
+        where = op.Provenance(positions, table.names(indices), indices)
+        records = table.read(indices, pool)
+        if self._arguments["with_index"]:
+            records = with_column(records, column(indices, (1,), op.int64), where)
+        return self._apply_policy(records, where)
 
     def _apply_policy(self, records: Records, where: op.Provenance) -> tuple[op.Batch, ...]:
         columns, failures, names = records
         self.lost = ()
-        for number, column in enumerate(columns):
-            own = where if names is None else op.Provenance(where.positions, names[number])
-            column.provenance = own
+        for number, batch in enumerate(columns):
+            own = where if names is None else replace(where, names=names[number])
+            batch.provenance = own
         if not failures:
             return columns
         for sample, error in failures.items():
@@ -117,7 +148,7 @@ class TableSource(Source):
             return columns
         self.lost = sorted(failures)
         kept = np.delete(np.arange(len(where.positions)), self.lost)
-        return tuple(keep_rows(column, kept) for column in columns)
+        return tuple(keep_rows(batch, kept) for batch in columns)
 
     def remaining(self) -> int | None:
         return self._cursor.length - self._cursor.index
@@ -140,11 +171,90 @@ class TableSource(Source):
             self._digest = self._open()[0].digest()
         return self._digest
 
+    def batches(self, epoch: int, batch_size: int) -> int | None:
+        cursor = self._cursor
+        found = cursor.plan.for_batches(batch_size, cursor.index)
+        return found.batches(epoch, batch_size) if found.bucketed else None
+
+    def bucket(self, bucket: Any) -> None:
+        table, cursor = self._open()
+        plan = cursor.plan
+        assert isinstance(plan, ShardedPlan)
+        if isinstance(plan, BucketPlan) and plan.bucket == bucket:
+            return
+        if cursor.index:
+            raise op.OperatorValueError(
+                "an epoch goes on with the buckets it was begun with", argument="bucket"
+            )
+        plain = sharded(self._arguments, len(table), plan.seed, plan.order)
+        cursor.plan = buckets_of(bucket, plain, lambda key: sizes_of(table, key))
+
+    def most_at_once(self) -> int | None:
+        plan = self._cursor.plan
+        if not isinstance(plan, BucketPlan):
+            return None
+        bucket = plan.bucket
+        if bucket.max_batch is None and bucket.max_tokens is None:
+            raise op.OperatorValueError(
+                "nothing says how large a batch may be",
+                argument="batch_size",
+                expected="a positive integer, or a bucket with `max_tokens` or `max_batch`",
+                got="None",
+            )
+        begun = plan.count if self._cursor.index else None
+        return begun or bucket.max_batch or plan.size
+
+    def mark(self) -> Cursor:
+        return replace(self._cursor)
+
+    def rewind(self, mark: Cursor) -> None:
+        self._opened = self._open()[0], replace(mark)
+
+    def state_at(self, mark: Cursor) -> dict[str, Any]:
+        return mark.get_state()
+
+    def set_weights(self, mark: Cursor, weights: Any) -> None:
+        self._sampled(mark).set_weights(mark.next_begin, weights, "weights")
+
+    def feedback(self, mark: Cursor, positions: Any, scores: Any) -> None:
+        order = self._sampled(mark)
+        found = np.asarray(positions)
+        if found.ndim != 1 or found.dtype.kind not in "iu":
+            raise op.OperatorTypeError(
+                argument="positions", expected="a batch, or positions", got=type(positions).__name__
+            )
+        values = np.asarray(scores, np.float64).reshape(-1)
+        if len(values) != len(found):
+            raise op.OperatorValueError(
+                argument="scores",
+                expected=f"one for each position, {len(found)}",
+                got=str(len(values)),
+            )
+        own = found < PADDING
+        indices = mark.plan.indices_at(found[own].astype(np.int64))
+        order.score(mark.next_begin, indices, values[own])
+
+    def _sampled(self, mark: Cursor) -> SampledOrder:
+        plan = mark.plan
+        if not (isinstance(plan, ShardedPlan) and isinstance(plan.order, SampledOrder)):
+            raise op.OperatorValueError(
+                "this reader has no weights", argument="sampler", expected="'weighted'", got="None"
+            )
+        return plan.order
+
     def get_state(self) -> dict[str, Any]:
         return self._cursor.get_state()
 
     def set_state(self, state: dict[str, Any]) -> None:
         self._cursor.set_state(state)
+
+
+def with_column(records: Records, more: op.Batch, where: op.Provenance) -> Records:
+    """Records with another output behind them."""
+    names = records.names
+    if names is not None:
+        names = (*names, list(where.names or ()))
+    return Records((*records.columns, more), records.failures, names)
 
 
 def _refuse(given: dict[str, Any], container: bool) -> None:

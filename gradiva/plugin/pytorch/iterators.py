@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy, PipelineIterator
-from gradiva.capture.iterators.iterator_options import IteratorTypeError, IteratorValueError
+from gradiva.capture.iterators.iterator_options import (
+    IteratorTypeError,
+    IteratorValueError,
+    is_fact,
+)
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.support.errors import OperatorValueError, annotate_error
 from gradiva.eager.values.batch import Batch
@@ -58,6 +62,9 @@ class DALIGenericIterator(PipelineIterator):
         )
 
     def _convert(self, name: Any, batch: Batch) -> Any:
+        return batch.torch()
+
+    def _convert_numbers(self, batch: Batch) -> Any:
         return batch.torch()
 
 
@@ -117,15 +124,16 @@ class DALIRaggedIterator(DALIGenericIterator):
         prepare_first_batch: bool = True,
     ) -> None:
         tags = (self.DENSE_TAG, self.SPARSE_LIST_TAG, self.SPARSE_COO_TAG)
-        types = [self.SPARSE_LIST_TAG] * len(output_map) if output_types is None else output_types
-        if len(types) != len(output_map) or any(type not in tags for type in types):
+        names = [name for name in output_map if not is_fact(name)]
+        types = [self.SPARSE_LIST_TAG] * len(names) if output_types is None else output_types
+        if len(types) != len(names) or any(type not in tags for type in types):
             raise OperatorValueError(
                 operator=type(self).__name__,
                 argument="output_types",
                 expected=f"one of {', '.join(map(repr, tags))} for each output",
                 got=repr(output_types),
             )
-        self._types = dict(zip(output_map, types, strict=True))
+        self._types = dict(zip(names, types, strict=True))
         super().__init__(
             pipelines,
             output_map,

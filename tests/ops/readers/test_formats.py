@@ -11,6 +11,8 @@ import pytest
 import gradiva
 from gradiva import pipeline_def
 from gradiva.eager.execution.quarantine import Quarantine
+from gradiva.ops.readers.table_source import table_openers
+from gradiva.samplers import Bucket
 
 from .formats import FORMATS, Format, read_epoch, values
 
@@ -132,3 +134,56 @@ def test_refusals(kind: Format, data: dict[str, Any], refused: dict[str, Any]) -
         return
     with pytest.raises(gradiva.OperatorValueError):
         kind.reader(**{**data, "shuffle_after_epoch": True, **refused})
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "container", ["caffe", "caffe2", "mxnet", "tfrecord", "webdataset", "file"]
+)
+def test_a_sorted_data_set_is_well_mixed(container: str, tmp_path: Path) -> None:
+    """Twenty classes, one after the other, of 20,000 samples: each batch has nearly all."""
+    if container == "file":
+        for label in range(20):
+            (tmp_path / f"{label:02}").mkdir()
+            for number in range(1000):
+                (tmp_path / f"{label:02}" / f"{number:04}.jpg").touch()
+        reader: Any = gradiva.readers.File(file_root=tmp_path, random_shuffle=True)
+    else:
+        made = FORMATS[container]
+        reader = made.reader(**made.write(tmp_path, 20_000), random_shuffle=True)
+    for outputs in reader.next_epoch(batch_size=256):
+        batch = values(outputs)[0]
+        if len(batch) == 256:
+            assert len(np.unique(batch.indices // 1000)) >= 18
+
+
+def test_buckets_by_bytes(kind: Format, data: dict[str, Any]) -> None:
+    """Every format of files and containers knows sizes; each sample comes once."""
+    arguments = {**data, "bucket": Bucket(max_batch=2), "random_shuffle": True}
+    if kind.reader in (gradiva.readers.Sequence, gradiva.experimental.readers.Fits):
+        with pytest.raises(gradiva.OperatorValueError, match=r"`key`: .*got 'bytes'"):
+            kind.reader(**arguments)
+        return
+    found = read_epoch(kind.reader(**arguments), 4)
+    assert sorted(found) == sorted(read_epoch(kind.reader(**data), 4))
+    (outputs,) = kind.reader(**{**data, "bucket": Bucket()}).next_epoch(batch_size=SIZE)
+    by_size = values(outputs)[0].indices
+    reader = kind.reader(**data)
+    sizes = table_openers[reader.operator.name](reader.operator.attributes(data)).sizes()
+    assert sizes is not None
+    assert (np.diff(sizes[by_size]) >= 0).all()
+
+
+def test_numbers_of_samples(kind: Format, data: dict[str, Any]) -> None:
+    """As an output, and known of each batch."""
+    plain = read_epoch(kind.reader(**data), SIZE)
+    reader = kind.reader(**data, random_shuffle=True, with_index=True)
+    for outputs in reader.next_epoch(batch_size=4):
+        *columns, index = values(outputs)
+        assert not isinstance(outputs, dict) or list(outputs)[-1] == "@index"
+        numbers = index.as_array().ravel().tolist()
+        assert numbers == columns[0].indices.tolist()
+        for place, number in enumerate(numbers):
+            assert [batch.array(place).tobytes() for batch in columns] == plain[number]
+    with piped(kind, {**data, "with_index": True}) as pipe:
+        assert pipe.run()[-1].as_array().ravel().tolist() == [0, 1, 2, 3]

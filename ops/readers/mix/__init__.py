@@ -1,0 +1,1 @@
+"""Several readers as one: `readers.mix`."""

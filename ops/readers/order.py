@@ -1,0 +1,146 @@
+"""Orders: the samples of whole epochs, before they are dealt to shards.
+
+Without a sampler that is the data set, or one permutation of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.random.philox import philox
+
+__all__ = ["Order", "Shuffled", "kept", "permutation", "seed_of"]
+
+
+class Order(Protocol):
+    """The samples of whole epochs, before they are dealt to shards.
+
+    stride: how far the positions of two epochs lie apart; unit: shards are cut between groups of so
+    many samples; grouped: each group is a batch;
+    uneven: epochs differ in length.
+    """
+
+    @property
+    def stride(self) -> int: ...
+
+    @property
+    def unit(self) -> int: ...
+
+    @property
+    def grouped(self) -> bool: ...
+
+    @property
+    def uneven(self) -> bool: ...
+
+    def length(self, epoch: int) -> int:
+        """Samples in an epoch."""
+
+    def indices(self, epoch: int, places: op.Int64Array) -> op.Int64Array:
+        """Which samples of the data set stand at these places of an epoch."""
+
+    def for_batches(self, count: int) -> Order:
+        """The order for batches of so many samples."""
+
+    def state(self, epoch: int) -> dict[str, Any]:
+        """As of a plan."""
+
+    def restored(self, state: dict[str, Any]) -> Order:
+        """As of a plan."""
+
+
+@op.jit
+def _sort_keys(seed: Any, epoch: Any, keys: Any) -> None:
+    for index in range(keys.size):
+        a, b, _, _ = philox(
+            np.uint32(index), np.uint32(0xFFFFFFFF), np.uint64(epoch), np.uint64(seed)
+        )
+        keys[index] = (np.uint64(a) << np.uint64(32)) | np.uint64(b)
+
+
+def permutation(seed: int, epoch: int, size: int) -> op.Int64Array:
+    """The order of an epoch: indices sorted by Philox keys (ties keep their order)."""
+    keys = np.empty(size, np.uint64)
+    _sort_keys(np.uint64(seed), np.uint64(epoch), keys)
+    return np.argsort(keys, kind="stable").astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """Each sample once, permuted in each epoch or not."""
+
+    size: int
+    seed: int
+    shuffle: bool = False
+    _kept: dict[int, op.Int64Array] = field(default_factory=dict, compare=False, repr=False)
+    """The permutations of the epochs that were asked for last: two, where an epoch ends."""
+
+    @property
+    def stride(self) -> int:
+        return self.size
+
+    @property
+    def unit(self) -> int:
+        return 1
+
+    @property
+    def grouped(self) -> bool:
+        return False
+
+    @property
+    def uneven(self) -> bool:
+        return False
+
+    def length(self, epoch: int) -> int:
+        return self.size
+
+    def indices(self, epoch: int, places: op.Int64Array) -> op.Int64Array:
+        if not self.shuffle:
+            return places
+        return kept(self._kept, epoch, lambda: permutation(self.seed, epoch, self.size))[places]
+
+    def for_batches(self, count: int) -> Shuffled:
+        return self
+
+    def state(self, epoch: int) -> dict[str, Any]:
+        return {"size": self.size, "seed": self.seed}
+
+    def restored(self, state: dict[str, Any]) -> Shuffled:
+        if "sampler" in state:
+            raise op.OperatorValueError(
+                "the state belongs to a reader with a sampler",
+                argument="sampler",
+                expected=str(state["sampler"]),
+                got="None",
+            )
+        seed = seed_of(state, self.size)
+        return self if seed == self.seed else replace(self, seed=seed, _kept={})
+
+
+def kept(
+    found: dict[int, op.Int64Array], epoch: int, make: Callable[[], op.Int64Array]
+) -> op.Int64Array:
+    """What was made for an epoch, of which the last two are kept: both, where one ends."""
+    made = found.get(epoch)
+    if made is None:
+        made = make()
+        if len(found) > 1:
+            found.clear()
+        found[epoch] = made
+    return made
+
+
+def seed_of(state: dict[str, Any], size: int) -> int:
+    """The seed in a state. Raises OperatorValueError for that of a data set of another size."""
+    found, seed = int(state["size"]), int(state["seed"])
+    if found != size:
+        raise op.OperatorValueError(
+            "the state belongs to other data",
+            expected=f"a data set of {size} samples",
+            got=f"one of {found}",
+        )
+    return seed

@@ -1,0 +1,1 @@
+"""Which samples are read how often and in which batches: samplers, buckets."""

@@ -1,0 +1,123 @@
+"""What is given to samplers and buckets, checked."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from gradiva.eager import extension as op
+
+__all__ = [
+    "Floats",
+    "checked_count",
+    "checked_indices",
+    "checked_labels",
+    "checked_numbers",
+    "checked_weights",
+    "digest",
+    "refuse_outside",
+]
+
+Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+
+
+def digest(values: np.ndarray[Any, Any]) -> str:
+    """An array as short text."""
+    held = np.ascontiguousarray(values)
+    return f"{len(held)} values {blake2b(held.tobytes(), digest_size=8).hexdigest()}"
+
+
+def checked_count(value: Any, argument: str) -> int | None:
+    """A positive number, or None. Raises OperatorValueError, OperatorTypeError."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise op.OperatorTypeError(
+            argument=argument, expected="a positive integer", got=repr(value)
+        )
+    if value < 1:
+        raise op.OperatorValueError(
+            argument=argument, expected="a positive integer", got=str(value)
+        )
+    return int(value)
+
+
+def checked_numbers(value: Any, argument: str) -> Floats:
+    """Numbers from 0 on, at least one. Raises OperatorValueError, OperatorTypeError."""
+    try:
+        found = np.array(value, np.float64)
+    except (TypeError, ValueError):
+        raise op.OperatorTypeError(
+            argument=argument, expected="numbers", got=type(value).__name__
+        ) from None
+    if found.ndim != 1 or not len(found):
+        raise op.OperatorValueError(
+            argument=argument, expected="at least one number", got=f"an array of {found.shape}"
+        )
+    bad = ~(np.isfinite(found) & (found >= 0))
+    if bad.any():
+        place = int(np.flatnonzero(bad)[0])
+        raise op.OperatorValueError(
+            argument=argument, expected="numbers from 0 on", got=f"{found[place]} at {place}"
+        )
+    found.flags.writeable = False
+    return found
+
+
+def checked_weights(value: Any, argument: str) -> Floats:
+    """Numbers from 0 on, of which one is above 0. Raises OperatorValueError, OperatorTypeError."""
+    weights = checked_numbers(value, argument)
+    if not weights.any():
+        raise op.OperatorValueError(
+            argument=argument, expected="one that is above 0", got=f"{len(weights)} zeros"
+        )
+    return weights
+
+
+def checked_labels(value: Any, size: int, argument: str = "labels") -> op.Int64Array:
+    """A label for each sample. Raises OperatorValueError, OperatorTypeError."""
+    labels = np.asarray(value)
+    if labels.dtype.kind not in "iu" or labels.size != len(labels):
+        raise op.OperatorTypeError(
+            argument=argument,
+            expected="an integer for each sample",
+            got=f"{labels.dtype} of shape {labels.shape}",
+        )
+    if labels.size != size:
+        raise op.OperatorValueError(
+            argument=argument, expected=f"a number for each sample, {size}", got=str(labels.size)
+        )
+    return labels.reshape(-1).astype(np.int64)
+
+
+def checked_indices(value: Any, argument: str, whence: str = "") -> op.Int64Array:
+    try:
+        found = np.asarray(value if isinstance(value, np.ndarray) else list(value))
+    except TypeError:
+        found = np.empty(0, object)
+    if found.size and (found.ndim != 1 or found.dtype.kind not in "iu"):
+        raise op.OperatorTypeError(
+            argument=argument,
+            expected="numbers of samples" + whence,
+            got=f"{found.dtype} of shape {found.shape}",
+        )
+    if found.dtype == object or not found.size:
+        what = "none" if found.dtype != object else repr(value)
+        raise op.OperatorValueError(
+            argument=argument, expected="at least one number of a sample" + whence, got=what
+        )
+    return found.astype(np.int64)
+
+
+def refuse_outside(indices: op.Int64Array, size: int, argument: str, whence: str = "") -> None:
+    """Raise OperatorValueError for a number that no sample has."""
+    bad = (indices < 0) | (indices >= size)
+    if bad.any():
+        place = int(np.flatnonzero(bad)[0])
+        raise op.OperatorValueError(
+            argument=argument,
+            expected=f"numbers from 0 to {size - 1}{whence}",
+            got=f"{indices[place]} at {place}",
+        )

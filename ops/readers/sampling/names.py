@@ -1,0 +1,216 @@
+"""Labels of files, and parts of a data set, by the names of the files."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.operators.argument_types import ArgumentType
+
+__all__ = ["LabelRule", "chosen_files", "labels_by", "names_in", "part_of", "split_places"]
+
+Rule: TypeAlias = "Callable[[str], Any] | str | re.Pattern[str]"
+Listed: TypeAlias = "tuple[list[str], list[int]]"
+
+
+def chosen_files(given: Mapping[str, Any], plain: Callable[[], Listed]) -> Listed:
+    """Paths and labels for the arguments `recursive`, `label_fn` and `split` of `readers.file`.
+    plain: lists the files without them. Raises OperatorValueError, OperatorTypeError."""
+    rule, root = given["label_fn"], given["file_root"]
+    if rule is not None and given["labels"] is not None:
+        raise op.OperatorValueError("give either `labels` or `label_fn`, not both")
+    listed = given["file_list"] is not None or given["files"] is not None
+    if given["recursive"] and (listed or root is None):
+        raise op.OperatorValueError(
+            "`recursive` looks below `file_root`, without a list of files", argument="recursive"
+        )
+    if root is not None and not listed and (given["recursive"] or rule is not None):
+        paths, labels = _in_folder(root, given)
+    else:
+        paths, labels = plain()
+    if root is None and given["file_list"] is not None:
+        root = os.path.dirname(given["file_list"])
+    names = names_in(paths, root)
+    if rule is not None:
+        labels = labels_by(rule, names)
+    if given["split"] is not None:
+        places = split_places(names, given["split"])
+        paths, labels = [paths[place] for place in places], [labels[place] for place in places]
+    return paths, labels
+
+
+def _in_folder(root: str, given: Mapping[str, Any]) -> Listed:
+    """The files below a folder, labeled by the folder in it that holds them."""
+    exact, needs_folder = given["case_sensitive_filter"], given["label_fn"] is None
+    try:
+        folders = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
+        if given["dir_filters"]:
+            folders = [name for name in folders if _matches(name, given["dir_filters"], exact)]
+        outer = frozenset([os.path.realpath(root)])
+        depth = None if given["recursive"] else 0
+        paths, labels = list[str](), list[int]()
+        if not needs_folder:
+            paths = [entry.path for entry in _below(root, frozenset(), 0)]
+            labels = [0] * len(paths)
+        for label, folder in enumerate(folders):
+            found = [entry.path for entry in _below(os.path.join(root, folder), outer, depth)]
+            paths += found
+            labels += [label] * len(found)
+    except OSError as error:
+        raise op.wrong_value("file_root", "a folder that can be read", error) from error
+    kept = [
+        place
+        for place, path in enumerate(paths)
+        if _matches(os.path.basename(path), given["file_filters"], exact)
+    ]
+    if not kept:
+        raise op.OperatorValueError(
+            argument="file_root",
+            expected=f"a folder with files like {', '.join(given['file_filters'][:4])} ...",
+            got=f"{root!r}, with {len(paths)} others",
+        )
+    return [paths[place] for place in kept], [labels[place] for place in kept]
+
+
+def _matches(name: str, filters: Sequence[str], exact: bool) -> bool:
+    if not exact:
+        name, filters = name.lower(), [pattern.lower() for pattern in filters]
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in filters)
+
+
+def names_in(paths: Sequence[str], root: str | None) -> list[str]:
+    """The paths as they are called below the folder `root`, with slashes."""
+    prefix = "" if not root else os.path.join(root, "")
+    return [path.removeprefix(prefix).replace(os.sep, "/") for path in paths]
+
+
+def _below(folder: str, outer: frozenset[str], depth: int | None) -> Iterator[os.DirEntry[str]]:
+    """The files below a folder, sorted by the names of folders and files; a link that leads back
+    is not followed. depth: of folders in it, None for all. Raises OSError."""
+    here = os.path.realpath(folder)
+    if here in outer:
+        return
+    with os.scandir(folder) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        if entry.is_dir() and depth is None:
+            yield from _below(entry.path, outer | {here}, None)
+        elif entry.is_file():
+            yield entry
+
+
+def labels_by(rule: Rule, names: Sequence[str]) -> list[int]:
+    """The labels that a function, or a regular expression, finds in names. Raises
+    OperatorValueError, OperatorTypeError, OperatorRuntimeError, naming the file."""
+    found = [_found(name, rule) for name in names]
+    if all(isinstance(one, int) for one in found):
+        for name, one in zip(names, found, strict=True):
+            if not -(2**31) <= one < 2**31:
+                raise _refused(name, "a label that fits into int32", one)
+        return found
+    texts = [str(one) for one in found]
+    if isinstance(rule, str | re.Pattern) and all(
+        text.isdecimal() and int(text) < 2**31 for text in texts
+    ):
+        return [int(text) for text in texts]
+    numbers = {text: number for number, text in enumerate(sorted(set(texts)))}
+    return [numbers[text] for text in texts]
+
+
+def _found(name: str, rule: Rule) -> Any:
+    if isinstance(rule, str | re.Pattern):
+        match = re.search(rule, name)
+        if match is None:
+            raise _refused(name, f"a name in which {rule!r} is found", name)
+        value = match.group(match.re.groups and 1)
+        if value is None:
+            raise _refused(name, f"a name in which the group of {rule!r} is found", name)
+        return value
+    try:
+        value = rule(name)
+    except Exception as error:
+        raise op.OperatorRuntimeError(
+            f"the function has raised {type(error).__name__}: {error}",
+            argument="label_fn",
+            file=name,
+        ) from error
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise op.OperatorTypeError(
+            argument="label_fn",
+            expected="an integer, or a text, from the function",
+            got=repr(value),
+            file=name,
+        )
+    return value
+
+
+def _refused(name: str, expected: str, got: object) -> op.OperatorValueError:
+    return op.OperatorValueError(argument="label_fn", expected=expected, got=repr(got), file=name)
+
+
+def checked_rule(rule: Any) -> Rule:
+    """A function, or a regular expression. Raises OperatorTypeError, OperatorValueError."""
+    if isinstance(rule, re.Pattern) and isinstance(rule.pattern, str):
+        return rule
+    if isinstance(rule, str):
+        try:
+            re.compile(rule)
+        except re.error as error:
+            raise op.OperatorValueError(
+                argument="label_fn", expected="a regular expression", got=f"{rule!r}: {error}"
+            ) from None
+        return rule
+    if not callable(rule):
+        raise op.OperatorTypeError(
+            argument="label_fn",
+            expected="a function of the name, or a regular expression",
+            got=repr(rule),
+        )
+    named: Callable[[str], Any] = rule
+    return named
+
+
+def split_places(names: Sequence[str], split: Sequence[float]) -> list[int]:
+    """The places of the names that belong to a part of the data set: those whose hash, as a number
+    from 0 to 1, lies in it. Raises OperatorValueError."""
+    if len(split) != 2 or not 0 <= split[0] < split[1] <= 1:
+        raise op.OperatorValueError(
+            argument="split",
+            expected="where a part begins and ends, such as (0, 0.9)",
+            got=str(tuple(split)),
+        )
+    begin, end = (int(round(edge * 2**53)) << 11 for edge in split)
+    found = [place for place, name in enumerate(names) if begin <= _hash(name) < end]
+    if not found:
+        raise op.OperatorValueError(
+            argument="split",
+            expected="a part that has files",
+            got=f"{tuple(split)}, which has none of {len(names)}",
+        )
+    return found
+
+
+def part_of(paths: list[str], root: str, split: Sequence[float] | None) -> list[str]:
+    """The paths below a folder that belong to a part of the data set, by default all."""
+    if split is None:
+        return paths
+    return [paths[place] for place in split_places(names_in(paths, root), split)]
+
+
+def _hash(name: str) -> int:
+    held = name.encode("utf-8", "surrogateescape")
+    return int.from_bytes(blake2b(held, digest_size=8).digest(), "little")
+
+
+LabelRule: TypeAlias = Annotated[
+    Any, ArgumentType("LabelRule", "a function of the name, or a regular expression", checked_rule)
+]

@@ -1,0 +1,67 @@
+"""Sizes of samples that are known without decoding them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.runtime.worker_pool import default_pool
+from gradiva.ops.decoders.formats.decode import output_shape
+from gradiva.ops.decoders.formats.probe import probe
+from gradiva.ops.readers.table import Table
+
+from .checks import Floats
+
+__all__ = ["file_sizes", "sizes_of"]
+
+_AT_ONCE = 64
+"""Files whose headers are read together."""
+
+
+def file_sizes(paths: Sequence[str]) -> op.Int64Array:
+    """Bytes of files. What cannot be looked at has none; reading it says why."""
+    return np.array([_size(path) for path in paths], np.int64)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def sizes_of(table: Table, key: str) -> Floats | None:
+    """A key of buckets for all samples of a table; None where it does not know that. What cannot be
+    read has size 0: reading it in its batch says why."""
+    if key == "bytes":
+        found = table.sizes()
+        return None if found is None else np.asarray(found, np.float64)
+    shapes = np.zeros((len(table), 2))
+    pool = default_pool()
+    for begin in range(0, len(table), _AT_ONCE):
+        indices = np.arange(begin, min(begin + _AT_ONCE, len(table)), dtype=np.int64)
+        files = table.read(indices, pool).columns[0]
+        if files.dtype is not op.uint8 or files.ndim != 1:
+            return None
+
+        def peek(first: int, last: int, files: Any = files, begin: int = begin) -> None:
+            for sample in range(first, last):
+                try:
+                    shapes[begin + sample] = output_shape(probe(files.array(sample)), "RGB", True)[
+                        :2
+                    ]
+                except ValueError:
+                    continue
+
+        pool.run(peek, files.batch_shape.shares(pool.num_threads))
+    chosen: dict[str, Any] = {
+        "pixels": lambda: shapes.prod(axis=1),
+        "height": lambda: shapes[:, 0],
+        "width": lambda: shapes[:, 1],
+    }
+    made: Floats = chosen[key]()
+    return made
