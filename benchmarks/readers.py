@@ -117,12 +117,14 @@ def write_coco(folder: Path, images: list[bytes]) -> dict[str, Any]:
 
 
 def small_pictures(count: int) -> list[bytes]:
+    """Smooth ones, as in `scaling.py`."""
     generator = np.random.default_rng(2)
     found = []
     for _ in range(count):
         stream = io.BytesIO()
-        pixels = generator.integers(0, 256, (24, 24, 3), np.uint8)
-        PIL.Image.fromarray(pixels).save(stream, "JPEG")
+        coarse = PIL.Image.fromarray(generator.integers(0, 256, (6, 6, 3), np.uint8))
+        picture = coarse.resize((24, 24), PIL.Image.Resampling.BICUBIC)
+        picture.save(stream, "JPEG", quality=90)
         found.append(stream.getvalue())
     return found
 
