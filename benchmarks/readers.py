@@ -63,9 +63,7 @@ def write_tfrecord(path: Path, images: list[bytes]) -> dict[str, Any]:
                 b"image": field(1, field(1, image)),
                 b"label": field(3, field(1, varint(number % 1000))),
             }
-            entries = (
-                field(1, field(1, key) + field(2, value)) for key, value in features.items()
-            )
+            entries = (field(1, field(1, key) + field(2, value)) for key, value in features.items())
             record = field(1, b"".join(entries))
             length = struct.pack("<Q", len(record))
             stream.write(length + checksum(length) + record + checksum(record))
@@ -219,8 +217,8 @@ def main() -> None:
     parser.add_argument("--only", default="", help="a part of the names of the rows to measure")
     options = parser.parse_args()
     images = list(encoded_photographs(options.images))
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
         (folder / "coco").mkdir()
         photographs = write_tfrecord(folder / "photographs.tfrecord", images)
         archived = write_tar(folder / "archive.tar", images)

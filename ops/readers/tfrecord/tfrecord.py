@@ -142,7 +142,10 @@ class ExampleTable(Table):
             heads = checksums(raw.data, begins - HEAD, begins - (HEAD - 8))
             bodies = checksums(raw.data, begins, ends)
             known = np.flatnonzero(good)
-            stored = _words(raw.data, begins[known] - 4, "<u4"), _words(raw.data, ends[known], "<u4")
+            stored = (
+                _words(raw.data, begins[known] - 4, "<u4"),
+                _words(raw.data, ends[known], "<u4"),
+            )
             same = (stored[0] == heads[known]) & (stored[1] == bodies[known])
             for sample in known[~same].tolist():
                 failures[sample] = op.SampleDataError("a damaged record: its checksum")
