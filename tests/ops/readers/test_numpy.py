@@ -123,7 +123,7 @@ def test_other_arguments_hold_for_all_samples(tmp_path: Path) -> None:
     def pipe() -> Any:
         return fn.readers.numpy(file_root=str(tmp_path), fill_value=fn.random.uniform())
 
-    with pytest.raises(gradiva.OperatorTypeError, match="`fill_value`: .*output of an operator"):
+    with pytest.raises(gradiva.OperatorTypeError, match=r"`fill_value`: .*output of an operator"):
         pipe()
 
 
