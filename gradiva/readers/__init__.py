@@ -9,17 +9,26 @@ from gradiva.ops.readers.lmdb.caffe import Caffe
 from gradiva.ops.readers.lmdb.caffe2 import Caffe2
 from gradiva.ops.readers.mxnet import MXNet
 from gradiva.ops.readers.numpy import Numpy
+from gradiva.ops.readers.rows.hdf5 import HDF5
+from gradiva.ops.readers.rows.npz import Npz
+from gradiva.ops.readers.rows.parquet import Parquet
+from gradiva.ops.readers.rows.text import CSV, JSONL
 from gradiva.ops.readers.sequence import Sequence
 from gradiva.ops.readers.tfrecord.tfrecord import TFRecord
 from gradiva.ops.readers.webdataset.webdataset import Webdataset
 
 __all__ = [
     "COCO",
+    "CSV",
+    "HDF5",
+    "JSONL",
     "Caffe",
     "Caffe2",
     "File",
     "MXNet",
+    "Npz",
     "Numpy",
+    "Parquet",
     "Sequence",
     "TFRecord",
     "Webdataset",

@@ -92,14 +92,14 @@ _NUMBERS = (
 
 def _sliced(given: dict[str, Any]) -> Any:
     """A region that differs per sample: whole arrays, and `slice`."""
-    region = {name.replace("roi_", ""): given.get(name) for name in _NUMBERS}
+    region: dict[str, Any] = {name.replace("roi_", ""): given.get(name) for name in _NUMBERS}
     kept = {
         name: value
         for name, value in given.items()
         if name not in (*_NUMBERS, "roi_axes", "out_of_bounds_policy", "fill_value")
     }
     axes = given.get("roi_axes")
-    whole = {"axis_names": ""} if axes is None or not len(axes) else {"axes": axes}
+    whole: dict[str, Any] = {"axis_names": ""} if axes is None or not len(axes) else {"axes": axes}
     return slice_operator(
         numpy(**kept),
         **region,

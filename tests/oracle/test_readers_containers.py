@@ -132,7 +132,8 @@ def test_an_index_over_several_recordio_files(tmp_path: Path) -> None:
         write_recordio(tmp_path, f"data{file}", [image_record(payload(n), [n]) for n in range(3)])
         for file in range(2)
     ]
-    lines, start = [], 0
+    lines: list[str] = []
+    start = 0
     for path, index in parts:
         lines += [
             f"{len(lines) + number}\t{start + int(line.split()[1])}"

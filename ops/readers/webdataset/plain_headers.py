@@ -47,7 +47,8 @@ def _fetch(calls: Any, handle: Any, target: Any, size: Any, place: Any) -> Any:
 @op.jit
 def _octal(block: Any, first: Any, last: Any) -> Any:
     """The number in a field; -1 for another notation."""
-    place, value = first, 0
+    place = first
+    value: Any = 0
     while place < last and block[place] == 32:
         place += 1
     while place < last and 48 <= block[place] < 56:
@@ -64,7 +65,7 @@ def _sound(block: Any) -> Any:
     for first, last in ((100, 108), (108, 116), (116, 124), (136, 148), (329, 337), (337, 345)):
         if _octal(block, first, last) < 0:
             return False
-    total = 8 * 32
+    total: Any = 8 * 32
     for index in range(512):
         if not 148 <= index < 156:
             total += np.int64(block[index])
@@ -77,7 +78,8 @@ def _harmless(extended: Any, size: Any, keys: Any) -> Any:
     """Whether all records `LENGTH KEY=VALUE` of an extended header have such keys."""
     place = 0
     while place < size:
-        length, begin = 0, place
+        length: Any = 0
+        begin = place
         while begin < size and 48 <= extended[begin] < 58 and length < 10000:
             length = length * 10 + np.int64(extended[begin]) - 48
             begin += 1

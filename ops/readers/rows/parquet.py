@@ -1,0 +1,203 @@
+"""`readers.parquet`: columns of Parquet files, as data sets of Hugging Face are stored."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.readers.reader import reader_class
+from gradiva.eager.readers.source import source_operator
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.ops.readers.containers import Containers, refuse_empty
+from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
+from gradiva.ops.readers.table_source import opens_table
+
+from .row_table import RowTable
+from .values import types_of_columns
+
+__all__ = ["Parquet", "parquet"]
+
+arrow: Any = lazy_module("pyarrow", "'gradiva[parquet]'")
+arrow_parquet: Any = lazy_module("pyarrow.parquet", "'gradiva[parquet]'")
+
+
+@source_operator("readers.parquet")
+@op.takes(ReaderArguments)
+def parquet(
+    *,
+    paths: op.Paths,
+    columns: op.Strings,
+    dtypes: DTypes | None = None,
+    cache_bytes: int = 1 << 28,
+    **options: op.Unpack[ReaderOptions],
+) -> tuple[op.SampleType, ...]:
+    """Read columns of Parquet files; a row is a sample. Needs pyarrow: `gradiva[parquet]`.
+
+    Args:
+        paths: the files, one or several.
+        columns: for each output the name of a column: of numbers, lists of numbers, texts, bytes,
+            or of images and sounds as the data sets of Hugging Face hold them. `a.b` is field b of
+            structure a.
+        dtypes: for each output its type; that of the column by default.
+        cache_bytes: files are read in groups of rows; of groups that were read before, so many
+            bytes are kept.
+
+    Returns:
+        For each output the values of its column: numbers without axes, lists 1-D, texts and bytes
+        as uint8, 1-D.
+
+    Raises:
+        OperatorValueError: for a missing file, and one that lacks a column.
+        OperatorRuntimeError: with the file and the row, for what cannot be read, and for a row
+            without a value.
+    """
+    return types_of_columns(columns, dtypes)
+
+
+class ParquetTable(RowTable):
+    """Rows of Parquet files, read in groups of rows."""
+
+    def __init__(
+        self,
+        containers: Containers,
+        groups: list[op.Int64Array],
+        types: tuple[op.SampleType, ...],
+        columns: tuple[str, ...],
+        cache_bytes: int,
+    ) -> None:
+        super().__init__(containers, [int(ends[-1]) if len(ends) else 0 for ends in groups], types)
+        self._groups, self._columns, self._cache_bytes = groups, columns, cache_bytes
+        self._kept: OrderedDict[tuple[int, int], Any] = OrderedDict()
+
+    def load(self, file: int, rows: op.Int64Array) -> list[Any]:
+        ends = self._groups[file]
+        numbers = np.searchsorted(ends, rows, side="right")
+        found: list[list[Any]] = [[] for _ in self._columns]
+        for number in np.unique(numbers).tolist():
+            begin = int(ends[number - 1]) if number else 0
+            table = self._group(file, number)
+            chosen = rows[numbers == number] - begin
+            for values, name in zip(found, self._columns, strict=True):
+                values.extend(_values(table, name, chosen))
+        return found
+
+    def _group(self, file: int, number: int) -> Any:
+        kept = self._kept.pop((file, number), None)
+        if kept is None:
+            names = [name.partition(".")[0] for name in self._columns]
+            with _open(self._containers.paths[file]) as opened, _Reading():
+                kept = opened.read_row_group(number, columns=names, use_threads=False)
+            # A table that is kept alone may be larger.
+            size = kept.nbytes
+            while self._kept and size + self._bytes() > self._cache_bytes:
+                self._kept.popitem(last=False)
+        self._kept[file, number] = kept
+        return kept
+
+    def _bytes(self) -> int:
+        return sum(int(table.nbytes) for table in self._kept.values())
+
+
+class _Reading:
+    """Turns what the library raises into an error of the samples."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, arrow.ArrowException | OSError | ValueError):
+            raise op.SampleDataError(f"a damaged Parquet file: {_first_line(error)}") from None
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _open(path: str) -> Any:
+    return arrow_parquet.ParquetFile(path, memory_map=False)
+
+
+def _column(table: Any, name: str) -> Any:
+    """The column of this name, or a field of it."""
+    first, *fields = name.split(".")
+    column = table.column(first).combine_chunks()
+    if isinstance(column, arrow.ChunkedArray):  # without rows
+        column = arrow.concat_arrays(column.chunks)
+    if isinstance(column, arrow.DictionaryArray):
+        column = column.dictionary_decode()
+    for field in fields:
+        column = column.field(field)
+    kind = column.type
+    if arrow.types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
+        column = column.field("bytes")
+    return column
+
+
+def _values(table: Any, name: str, rows: op.Int64Array) -> list[Any]:
+    with _Reading():
+        chosen = _column(table, name).take(arrow.array(rows))
+        kind = chosen.type
+        if arrow.types.is_list(kind) or arrow.types.is_large_list(kind):
+            return [_listed(one) for one in chosen]
+        if arrow.types.is_fixed_size_list(kind):
+            return [_listed(one) for one in chosen]
+        if arrow.types.is_primitive(kind) and chosen.null_count == 0:
+            return list(chosen.to_numpy(zero_copy_only=False))
+        return [one.as_py() for one in chosen]
+
+
+def _listed(one: Any) -> Any:
+    """A list as an array in the type of its numbers."""
+    values = one.values
+    if values is None:
+        return None
+    if values.null_count:
+        return op.SampleDataError("a list lacks a value")
+    if arrow.types.is_primitive(values.type):
+        return values.to_numpy(zero_copy_only=False)
+    nested = one.as_py()
+    while arrow.types.is_nested(values.type):
+        values = values.flatten()
+    try:
+        return np.array(nested, values.type.to_pandas_dtype())
+    except (ValueError, TypeError, OverflowError):
+        return op.SampleDataError("lists of several lengths, or of no numbers, are no array")
+
+
+@opens_table(parquet, container=True)
+def _open_table(given: dict[str, Any]) -> ParquetTable:
+    containers = Containers(given["paths"], "paths")
+    groups = []
+    for path in containers.paths:
+        try:
+            with _open(path) as opened, _Reading():
+                metadata, schema = opened.metadata, opened.schema_arrow
+                counts = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
+        except ImportError as error:
+            raise op.OperatorRuntimeError(str(error)) from None
+        except (OSError, arrow.ArrowException, op.SampleDataError) as error:
+            reason = error.problem if isinstance(error, op.GradivaError) else _first_line(error)
+            raise op.OperatorRuntimeError(
+                f"the file cannot be read: {reason}", file=path
+            ) from error
+        for name in given["columns"]:
+            if name.partition(".")[0] not in schema.names:
+                raise op.OperatorValueError(
+                    argument="columns",
+                    expected=f"columns of the file, such as {', '.join(schema.names[:5])}",
+                    got=repr(name),
+                    file=path,
+                )
+        if min(counts, default=0) < 0:
+            raise op.OperatorRuntimeError("a damaged Parquet file: its rows", file=path)
+        groups.append(np.cumsum(np.array(counts, np.int64)))
+    types = types_of_columns(given["columns"], given["dtypes"])
+    table = ParquetTable(containers, groups, types, given["columns"], given["cache_bytes"])
+    refuse_empty(len(table), containers, "paths")
+    return table
+
+
+Parquet = reader_class("Parquet", parquet)
