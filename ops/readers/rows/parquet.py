@@ -108,6 +108,8 @@ class _Reading:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, ImportError) or error is None:
+            return
         if isinstance(error, arrow.ArrowException | OSError | ValueError):
             raise op.SampleDataError(f"a damaged Parquet file: {_first_line(error)}") from None
 
@@ -117,7 +119,8 @@ def _first_line(error: BaseException) -> str:
 
 
 def _open(path: str) -> Any:
-    return arrow_parquet.ParquetFile(path, memory_map=False)
+    with _Reading():
+        return arrow_parquet.ParquetFile(path, memory_map=False)
 
 
 def _column(table: Any, name: str) -> Any:
@@ -144,8 +147,10 @@ def _values(table: Any, name: str, rows: op.Int64Array) -> list[Any]:
             return [_listed(one) for one in chosen]
         if arrow.types.is_fixed_size_list(kind):
             return [_listed(one) for one in chosen]
-        if arrow.types.is_primitive(kind) and chosen.null_count == 0:
-            return list(chosen.to_numpy(zero_copy_only=False))
+        if arrow.types.is_primitive(kind):
+            numbers = iter(chosen.drop_null().to_numpy(zero_copy_only=False))
+            known = chosen.is_valid().to_numpy(zero_copy_only=False)
+            return [next(numbers) if there else None for there in known.tolist()]
         return [one.as_py() for one in chosen]
 
 
@@ -178,11 +183,8 @@ def _open_table(given: dict[str, Any]) -> ParquetTable:
                 counts = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
         except ImportError as error:
             raise op.OperatorRuntimeError(str(error)) from None
-        except (OSError, arrow.ArrowException, op.SampleDataError) as error:
-            reason = error.problem if isinstance(error, op.GradivaError) else _first_line(error)
-            raise op.OperatorRuntimeError(
-                f"the file cannot be read: {reason}", file=path
-            ) from error
+        except op.SampleDataError as error:
+            raise op.OperatorRuntimeError(error.problem, file=path) from None
         for name in given["columns"]:
             if name.partition(".")[0] not in schema.names:
                 raise op.OperatorValueError(

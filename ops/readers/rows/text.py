@@ -93,9 +93,11 @@ def _scan_rows(handle: int, size: int) -> Scan:
 
 
 def _lines(handle: int, size: int, quotes: bool) -> Scan:
-    """Place and size of each line that is not empty. quotes: line breaks between two are text."""
+    """Place and size of each line that is not empty, without its line break. quotes: line breaks
+    between two are text."""
     ends: list[np.ndarray[Any, Any]] = []
-    place, inside = 0, 0
+    returns: list[np.ndarray[Any, Any]] = []
+    place, inside, before = 0, 0, 0
     while place < size:
         data = np.frombuffer(os.pread(handle, _CHUNK, place), np.uint8)
         if not data.size:
@@ -105,12 +107,14 @@ def _lines(handle: int, size: int, quotes: bool) -> Scan:
             seen = inside + np.cumsum(data == 34)
             breaks &= seen % 2 == 0
             inside = int(seen[-1]) % 2
-        ends.append(place + np.flatnonzero(breaks))
-        place += data.size
-    found = np.concatenate([*ends, [size]]).astype(np.int64)
-    begins = np.concatenate([[0], found[:-1] + 1])
-    places = np.stack([begins, found - begins], 1)
-    # A line of one byte may be a carriage return alone; it is seen when the line is read.
+        found = np.flatnonzero(breaks)
+        returns.append(np.where(found > 0, data[found - 1], before) == 13)
+        ends.append(place + found)
+        place, before = place + data.size, int(data[-1])
+    stops = np.concatenate([*ends, [size]]).astype(np.int64)
+    begins = np.concatenate([[0], stops[:-1] + 1])
+    stops -= np.concatenate([*returns, [before == 13]]).astype(np.int64)
+    places = np.stack([begins, stops - begins], 1)
     return places[places[:, 1] > 0], b""
 
 
@@ -214,7 +218,7 @@ class CSVTable(TextTable):
 
 def _fields(text: str, delimiter: str) -> list[str]:
     try:
-        rows = list(csv_module.reader([text.removesuffix("\r")], delimiter=delimiter, strict=True))
+        rows = list(csv_module.reader([text], delimiter=delimiter, strict=True))
     except csv_module.Error as error:
         raise op.SampleDataError(f"a row that is no CSV: {error}") from None
     return rows[0] if rows else []
