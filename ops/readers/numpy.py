@@ -85,9 +85,7 @@ def numpy(
     return op.SampleType(None, None, "", "cpu")
 
 
-_NUMBERS = (
-    "roi_start", "roi_end", "roi_shape", "rel_roi_start", "rel_roi_end", "rel_roi_shape"
-)  # fmt: skip
+_NUMBERS = tuple(f"{rel}roi_{end}" for rel in ("", "rel_") for end in ("start", "end", "shape"))
 
 
 def _sliced(given: dict[str, Any]) -> Any:

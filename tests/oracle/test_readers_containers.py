@@ -147,12 +147,18 @@ def test_an_index_over_several_recordio_files(tmp_path: Path) -> None:
 
 
 MEMBERS = [
-    ("a/0.jpg", b"zero"), ("a/0.cls", b"\1\0\0\0"), ("a/0.seg.png", b"mask"),
-    ("a/1.png", b"one"), ("a/1.cls", b"\2\0\0\0\3\0\0\0"),
-    ("b/1.cls", b"\4\0\0\0"), ("b/1.JPG", b"upper"),
-    ("b/2.jpeg", b"two"), ("b/2.jpg", b"both"), ("b/2.cls", b""),
+    ("a/0.jpg", b"zero"),
+    ("a/0.cls", b"\1\0\0\0"),
+    ("a/0.seg.png", b"mask"),
+    ("a/1.png", b"one"),
+    ("a/1.cls", b"\2\0\0\0\3\0\0\0"),
+    ("b/1.cls", b"\4\0\0\0"),
+    ("b/1.JPG", b"upper"),
+    ("b/2.jpeg", b"two"),
+    ("b/2.jpg", b"both"),
+    ("b/2.cls", b""),
     ("b/3.txt", b"nothing"),
-]  # fmt: skip
+]
 ARCHIVES: dict[str, tuple[dict[str, Any], int]] = {
     "two": ({"ext": ["jpg", "cls"]}, 5),
     "alternatives": ({"ext": ["jpg;png;jpeg", "cls"]}, 5),

@@ -24,7 +24,7 @@ from .values import column_of, types_of_columns
 __all__ = ["Npz", "npz"]
 
 
-@source_operator("readers.npz")
+@source_operator("readers.npz", schema="readers__Npz")
 @op.takes(ReaderArguments)
 def npz(
     *,

@@ -24,7 +24,7 @@ arrow: Any = lazy_module("pyarrow", "'gradiva[parquet]'")
 arrow_parquet: Any = lazy_module("pyarrow.parquet", "'gradiva[parquet]'")
 
 
-@source_operator("readers.parquet")
+@source_operator("readers.parquet", schema="readers__Parquet")
 @op.takes(ReaderArguments)
 def parquet(
     *,
