@@ -46,6 +46,11 @@ class Source(ABC):
         """Like `read`, but stops at the end of the epoch, and does not read across it."""
         return self.read(batch_size, pool)
 
+    def read_at(self, epoch: int, position: int, pool: WorkerPool) -> tuple[Batch, ...]:
+        """The sample at this place in the order of an epoch of the whole data set, wherever the
+        source is. Raises OperatorTypeError for a source that cannot go back."""
+        raise OperatorTypeError("only readers can deliver one sample again")
+
     def reset(self) -> None:
         """Go to the start of the next epoch, for a source that has one and has reached its end."""
 

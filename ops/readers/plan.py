@@ -42,6 +42,9 @@ class Plan(Protocol):
     def positions(self, epoch: int, start: int, stop: int) -> op.Int64Array:
         """Their places in the endless stream of all epochs; no two samples share one."""
 
+    def whole(self) -> Plan:
+        """The plan of all shards together, without padding."""
+
     def meta(self) -> dict[str, int]:
         """Sizes of the epoch and its shards."""
 
@@ -148,6 +151,9 @@ class ShardedPlan:
         turn = epoch * self.num_shards + self.shard(epoch)
         repeats = _PADDING + (turn << 32) + places
         return np.where(places < end, epoch * self.size + places, repeats)
+
+    def whole(self) -> ShardedPlan:
+        return replace(self, num_shards=1, shard_id=0, pad=False, _kept={})
 
     def meta(self) -> dict[str, int]:
         padded = -(-self.size // self.num_shards) * self.num_shards

@@ -57,6 +57,10 @@ def parquet(
     return types_of_columns(columns, dtypes)
 
 
+_NUMBERS = {"halffloat": "float16", "float": "float32", "double": "float64"}
+"""Types of numbers that NumPy calls otherwise."""
+
+
 class ParquetTable(RowTable):
     """Rows of Parquet files, read in groups of rows."""
 
@@ -139,6 +143,27 @@ def _column(table: Any, name: str) -> Any:
     return column
 
 
+def _is_known(kind: Any, path: list[str]) -> bool:
+    """Whether the values of a column, or of this field of it, can be delivered."""
+    types = arrow.types
+    for name in path:
+        if not types.is_struct(kind) or kind.get_field_index(name) < 0:
+            return False
+        kind = kind.field(kind.get_field_index(name)).type
+    if types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
+        kind = kind.field(kind.get_field_index("bytes")).type
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    listed = False
+    while types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        kind, listed = kind.value_type, True
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
+        return True
+    text = types.is_string(kind) or types.is_large_string(kind)
+    data = types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
+    return (text or data) and not listed
+
+
 def _values(table: Any, name: str, rows: op.Int64Array) -> list[Any]:
     with _Reading():
         chosen = _column(table, name).take(arrow.array(rows))
@@ -167,7 +192,7 @@ def _listed(one: Any) -> Any:
     while arrow.types.is_nested(values.type):
         values = values.flatten()
     try:
-        return np.array(nested, values.type.to_pandas_dtype())
+        return np.array(nested, _NUMBERS.get(str(values.type), str(values.type)))
     except (ValueError, TypeError, OverflowError):
         return op.SampleDataError("lists of several lengths, or of no numbers, are no array")
 
@@ -186,7 +211,15 @@ def _open_table(given: dict[str, Any]) -> ParquetTable:
         except op.SampleDataError as error:
             raise op.OperatorRuntimeError(error.problem, file=path) from None
         for name in given["columns"]:
-            if name.partition(".")[0] not in schema.names:
+            first, *fields = name.split(".")
+            if first in schema.names and not _is_known(schema.field(first).type, fields):
+                raise op.OperatorValueError(
+                    argument="columns",
+                    expected="numbers, lists of them, texts and bytes",
+                    got=f"{name!r}, in a column of type {schema.field(first).type}",
+                    file=path,
+                )
+            if first not in schema.names:
                 raise op.OperatorValueError(
                     argument="columns",
                     expected=f"columns of the file, such as {', '.join(schema.names[:5])}",

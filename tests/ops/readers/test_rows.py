@@ -130,6 +130,7 @@ def test_parquet(tmp_path: Path) -> None:
             "d": pyarrow.array(["x", "y", "x", "zz"]).dictionary_encode(),
             "t": pyarrow.array([0, 1, 2, 3], pyarrow.timestamp("s")),
             "b": [True, False, True, True],
+            "s": [["a"]] * 4,
         }
     )
     path = str(tmp_path / "data.parquet")
@@ -147,8 +148,9 @@ def test_parquet(tmp_path: Path) -> None:
     assert column("m", on_error="skip") == [[[1, 2]], [[3, 4]], [[8]]]
     with pytest.raises(OperatorRuntimeError, match=r"no value(?s:.*)data.parquet at row 2"):
         column("n")
-    with pytest.raises(OperatorRuntimeError, match="no number"):
-        column("t")
+    for name, kind in (("t", "timestamp"), ("n.x", "int16"), ("s", "string")):
+        with pytest.raises(OperatorValueError, match=rf"lists of them.* '{name}', .*{kind}"):
+            column(name)
     with pytest.raises(OperatorValueError, match="columns of the file, such as n, l"):
         column("x")
 
