@@ -51,6 +51,11 @@ class Source(ABC):
         source is. Raises OperatorTypeError for a source that cannot go back."""
         raise OperatorTypeError("only readers can deliver one sample again")
 
+    def plans(self, world: int) -> Sequence[Any]:
+        """The orders of so many processes that share the data, where samples have numbers: each a
+        `Plan` (`ops/readers/plan.py`)."""
+        return ()
+
     def reset(self) -> None:
         """Go to the start of the next epoch, for a source that has one and has reached its end."""
 

@@ -45,6 +45,9 @@ class Plan(Protocol):
     def whole(self) -> Plan:
         """The plan of all shards together, without padding."""
 
+    def of_process(self, world: int, rank: int) -> Plan:
+        """That of one of so many processes that read the same data."""
+
     def meta(self) -> dict[str, int]:
         """Sizes of the epoch and its shards."""
 
@@ -154,6 +157,9 @@ class ShardedPlan:
 
     def whole(self) -> ShardedPlan:
         return replace(self, num_shards=1, shard_id=0, pad=False, _kept={})
+
+    def of_process(self, world: int, rank: int) -> ShardedPlan:
+        return replace(self, num_shards=world, shard_id=rank, _kept={})
 
     def meta(self) -> dict[str, int]:
         padded = -(-self.size // self.num_shards) * self.num_shards

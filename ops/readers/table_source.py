@@ -16,7 +16,7 @@ from gradiva.eager.execution.error_policy import keep_rows, quarantine_samples
 from gradiva.eager.readers.source import Source, SourceOperator
 
 from .cursor import Cursor
-from .plan import ShardedPlan
+from .plan import Plan, ShardedPlan
 from .table import Records, Table
 
 __all__ = ["TableSource", "opens_table"]
@@ -99,6 +99,9 @@ class TableSource(Source):
             )
         place = epoch, position, position + 1
         return self._load(plan.indices(*place), plan.positions(*place), pool, ahead=False)
+
+    def plans(self, world: int) -> list[Plan]:
+        return [self._cursor.plan.of_process(world, rank) for rank in range(world)]
 
     def _load(
         self,
