@@ -78,7 +78,7 @@ class SourcePlan:
             if isinstance(node.operator, SourceOperator):
                 self.sources[node] = self._open(node, node.operator)
         self.processes = processes
-        self._twin: SourcePlan | None = None
+        self._aside: SourcePlan | None = None
         self._kept: dict[Node, tuple[Batch, ...]] = {}
         """What was read for a batch that will be asked for again, because one source failed."""
         self._noted: Quarantine | None = None
@@ -236,20 +236,20 @@ class SourcePlan:
             raise OperatorTypeError("without a reader samples have no places")
         if self.stage is not None:
             raise OperatorRuntimeError("one sample of a graph with operators on a GPU")
-        if self._twin is None:
-            self._twin = SourcePlan(self.graph, 1, self.seed, WorkerPool(1))
-        twin = self._twin
+        if self._aside is None:
+            self._aside = SourcePlan(self.graph, 1, self.seed, WorkerPool(1))
+        aside = self._aside
         values: Values = {}
         with collecting_in(apart()):
-            for node, source in twin.sources.items():
+            for node, source in aside.sources.items():
                 try:
-                    batches = source.read_at(epoch, position, twin.pool)
+                    batches = source.read_at(epoch, position, aside.pool)
                 except GradivaError as error:
-                    raise twin.program.locate(error, node) from error.__cause__
+                    raise aside.program.locate(error, node) from error.__cause__
                 values.update({(node, output): batch for output, batch in enumerate(batches)})
             if all(len(batch) for batch in values.values()):
-                positions = twin._positions(values, 1)
-                return twin.program.run_step(values, 1, positions, twin.seed, twin.pool)[0]
+                positions = aside._positions(values, 1)
+                return aside.program.run_step(values, 1, positions, aside.seed, aside.pool)[0]
         raise OperatorRuntimeError(
             f"the sample at position {position} of epoch {epoch} cannot be read, and is left out"
         )
