@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -54,6 +54,10 @@ def hdf5(
 
 _ERRORS = (OSError, RuntimeError, ValueError, KeyError, TypeError, OverflowError, MemoryError)
 """What h5py raises for files that are damaged."""
+
+
+_COMPRESSED: Final = 1032
+"""No compressed data stand for more than so many times their size (deflate's limit)."""
 
 
 class HDF5Table(RowTable):
@@ -115,9 +119,12 @@ def _rows(opened: Any, name: str, path: str) -> int:
             got=repr(name),
             file=path,
         )
-    volume = int(np.prod([float(extent) for extent in shape])) * itemsize
-    if (not chunked and 0 < stored < volume) or stored > os.path.getsize(path):
+    size = os.path.getsize(path)
+    volume = float(np.prod([float(extent) for extent in shape])) * itemsize
+    if (not chunked and 0 < stored < volume) or stored > size:
         raise op.SampleDataError("a damaged HDF5 file: a data set is larger than the file")
+    if volume / max(shape[0], 1) > _COMPRESSED * size:
+        raise op.SampleDataError(f"a row of {name!r} is larger than the file can hold")
     return int(shape[0])
 
 

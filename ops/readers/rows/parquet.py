@@ -43,7 +43,7 @@ def parquet(
             structure a.
         dtypes: for each output its type; that of the column by default.
         cache_bytes: files are read in groups of rows; of groups that were read before, so many
-            bytes are kept.
+            bytes are kept. A group that takes more, and more than its file, is refused.
 
     Returns:
         For each output the values of its column: numbers without axes, lists 1-D, texts and bytes
@@ -143,6 +143,27 @@ def _column(table: Any, name: str) -> Any:
     return column
 
 
+def _refuse_large(
+    group: Any, number: int, schema: Any, columns: tuple[str, ...], limit: int
+) -> None:
+    """Refuse a group of rows that takes more memory than a file of its size should: a few bytes may
+    stand for any number of equal values. Raises SampleDataError."""
+    wanted = {name.partition(".")[0] for name in columns}
+    kinds = [schema.field(name).type for name in wanted if name in schema.names]
+    widths = [kind.bit_width for kind in kinds if arrow.types.is_primitive(kind)]
+    parts = (group.column(place) for place in range(group.num_columns))
+    stored = sum(
+        part.total_uncompressed_size
+        for part in parts
+        if part.path_in_schema.partition(".")[0] in wanted
+    )
+    size = max(group.num_rows * sum(widths) // 8, stored)
+    if group.num_rows < 0 or size > limit:
+        raise op.SampleDataError(
+            f"its group {number} of {group.num_rows} rows takes {size} bytes, more than cache_bytes"
+        )
+
+
 def _is_known(kind: Any, path: list[str]) -> bool:
     """Whether the values of a column, or of this field of it, can be delivered."""
     types = arrow.types
@@ -201,11 +222,15 @@ def _listed(one: Any) -> Any:
 def _open_table(given: dict[str, Any]) -> ParquetTable:
     containers = Containers(given["paths"], "paths")
     groups = []
-    for path in containers.paths:
+    for path, facts in zip(containers.paths, containers.facts, strict=True):
         try:
             with _open(path) as opened, _Reading():
-                metadata, schema = opened.metadata, opened.schema_arrow
-                counts = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
+                schema, counts = opened.schema_arrow, []
+                limit = max(given["cache_bytes"], facts.size)
+                for number in range(opened.metadata.num_row_groups):
+                    group = opened.metadata.row_group(number)
+                    counts.append(group.num_rows)
+                    _refuse_large(group, number, schema, given["columns"], limit)
         except ImportError as error:
             raise op.OperatorRuntimeError(str(error)) from None
         except op.SampleDataError as error:
@@ -226,8 +251,6 @@ def _open_table(given: dict[str, Any]) -> ParquetTable:
                     got=repr(name),
                     file=path,
                 )
-        if min(counts, default=0) < 0:
-            raise op.OperatorRuntimeError("a damaged Parquet file: its rows", file=path)
         groups.append(np.cumsum(np.array(counts, np.int64)))
     types = types_of_columns(given["columns"], given["dtypes"])
     table = ParquetTable(containers, groups, types, given["columns"], given["cache_bytes"])

@@ -174,6 +174,25 @@ def test_hdf5(tmp_path: Path) -> None:
             read(readers.HDF5, paths=path, columns=columns)
 
 
+def test_a_few_bytes_for_many_values(tmp_path: Path) -> None:
+    """Nothing is allocated that is not in proportion to the file."""
+    pyarrow = pytest.importorskip("pyarrow")
+    h5py = pytest.importorskip("h5py")
+    from pyarrow import parquet
+
+    path = str(tmp_path / "data.parquet")
+    parquet.write_table(pyarrow.table({"n": np.zeros(1 << 20, np.int64)}), path)
+    assert Path(path).stat().st_size < 1 << 16
+    with pytest.raises(OperatorRuntimeError, match=r"group 0 of 1048576 rows takes 8388608 bytes"):
+        readers.Parquet(paths=path, columns="n", cache_bytes=1 << 20)
+    assert read(readers.Parquet, 3, paths=path, columns="n")[0][2] == 0
+    path = str(tmp_path / "data.h5")
+    with h5py.File(path, "w") as made:
+        made.create_dataset("n", (3, 1 << 30), np.int64, chunks=(1, 1 << 20))
+    with pytest.raises(OperatorRuntimeError, match="larger than the file can hold"):
+        readers.HDF5(paths=path, columns="n")
+
+
 def read_all(reader: Any, data: dict[str, Any], limit: int) -> str | None:
     """What is wrong with the files; no output is larger than the limit."""
     try:
