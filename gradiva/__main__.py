@@ -1,5 +1,5 @@
 """The command line: `python -m gradiva demo | run | check | graph | ops | info | warmup | rec2idx |
-tfrecord2idx | wds2idx`."""
+scan | tfrecord2idx | verify | wds2idx`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 import gradiva
-from gradiva.commands import demo, graph, index_files, listing, warmup
+from gradiva.commands import demo, graph, index_files, listing, scan, verify, warmup
 from gradiva.compat import check_scripts, run_script
 from gradiva.eager.cuda.cupy_runtime import count_gpus
 from gradiva.eager.cuda.requirements import missing
@@ -36,6 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     listing.add_arguments(commands.add_parser("ops", help="list the operators, or show one"))
     commands.add_parser("info", help="versions, threads and folders")
     commands.add_parser("warmup", help="compile the kernels ahead of time")
+    scan.add_arguments(
+        commands.add_parser("scan", help="what is wrong with the images in a folder")
+    )
+    verify.add_arguments(
+        commands.add_parser("verify", help="whether readers deliver each sample once")
+    )
     for name, (help_text, _) in index_files.COMMANDS.items():
         index_files.add_arguments(commands.add_parser(name, help=help_text))
     whole = list(sys.argv[1:] if arguments is None else arguments)
@@ -53,6 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return listing.run(given)
         if given.command in index_files.COMMANDS:
             return index_files.run(given)
+        if given.command == "scan":
+            return scan.run(given)
+        if given.command == "verify":
+            return verify.run(given)
         if given.command == "warmup":
             return warmup.run()
         return show_info()

@@ -7,8 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gradiva.eager.runtime.closer import Closer, closer
-from gradiva.eager.support.errors import OperatorValueError, annotate_error, frameless
+from gradiva.eager.support.errors import (
+    OperatorRuntimeError,
+    OperatorValueError,
+    annotate_error,
+    frameless,
+)
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.support.validation import integer
 
 from .checkpoint import checkpoint
 from .diagnosis import Diagnosis, diagnose
@@ -21,6 +27,8 @@ from .timeline import Timeline, record_timeline
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from gradiva.eager.values.tensor import Tensor
 
 __all__ = ["Pipeline"]
 
@@ -299,6 +307,28 @@ class Pipeline(PipelineProperties):
         with annotate_error("Pipeline.checkpoint"):
             states, ended = executor.source_states()
             return checkpoint(executor.plan, states, ended, self._recorded(), filename, context)
+
+    @frameless
+    def sample(self, epoch: int, position: int) -> tuple[Tensor, ...]:
+        """One sample, computed again: the outputs for the sample at `position`, counted from 0, in
+        the order of an epoch of the whole data set, in whatever shard. Batches carry numbers
+        `epoch * samples in an epoch + position`, as `positions`. Batches that are made ahead, and
+        the place of the pipeline, stay as they are.
+
+        The bits are those of the sample in its batch, but for operators that combine the samples
+        of a batch. Raises GradivaError as the batch did, and OperatorTypeError for a pipeline with
+        other sources than readers.
+        """
+        with annotate_error("Pipeline.sample"):
+            names = ("epoch", epoch), ("position", position)
+            place = [
+                integer(value, 0, argument=name, expected="a number from 0 on", limits="0 and more")
+                for name, value in names
+            ]
+            outputs = self._built().plan.one_sample(*place)
+            if not len(outputs[0]):
+                raise OperatorRuntimeError("an operator has left the sample out")
+            return tuple(output.select(0) for output in outputs)
 
     def serialize(
         self, define_graph: Any = None, filename: str | os.PathLike[str] | None = None

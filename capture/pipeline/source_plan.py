@@ -16,7 +16,13 @@ from gradiva.eager.execution.quarantine import Quarantine, apart, collecting_in
 from gradiva.eager.readers.source import Source, SourceOperator
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support import tracing
-from gradiva.eager.support.errors import GradivaError, OperatorValueError, without_frames
+from gradiva.eager.support.errors import (
+    GradivaError,
+    OperatorRuntimeError,
+    OperatorTypeError,
+    OperatorValueError,
+    without_frames,
+)
 from gradiva.eager.types.device import CPU
 from gradiva.eager.values.batch import Batch
 
@@ -72,6 +78,7 @@ class SourcePlan:
             if isinstance(node.operator, SourceOperator):
                 self.sources[node] = self._open(node, node.operator)
         self.processes = processes
+        self._aside: SourcePlan | None = None
         self._kept: dict[Node, tuple[Batch, ...]] = {}
         """What was read for a batch that will be asked for again, because one source failed."""
         self._noted: Quarantine | None = None
@@ -219,6 +226,33 @@ class SourcePlan:
             if own is not None:
                 found[node] = found[None] = own
         return found
+
+    def one_sample(self, epoch: int, position: int) -> Outputs:
+        """The outputs for the sample at this place. Raises GradivaError, as a batch with it would.
+
+        It has sources of its own: those here are read ahead, in another thread.
+        """
+        if not self.sources:
+            raise OperatorTypeError("without a reader samples have no places")
+        if self.stage is not None:
+            raise OperatorRuntimeError("one sample of a graph with operators on a GPU")
+        if self._aside is None:
+            self._aside = SourcePlan(self.graph, 1, self.seed, WorkerPool(1))
+        aside = self._aside
+        values: Values = {}
+        with collecting_in(apart()):
+            for node, source in aside.sources.items():
+                try:
+                    batches = source.read_at(epoch, position, aside.pool)
+                except GradivaError as error:
+                    raise aside.program.locate(error, node) from error.__cause__
+                values.update({(node, output): batch for output, batch in enumerate(batches)})
+            if all(len(batch) for batch in values.values()):
+                positions = aside._positions(values, 1)
+                return aside.program.run_step(values, 1, positions, aside.seed, aside.pool)[0]
+        raise OperatorRuntimeError(
+            f"the sample at position {position} of epoch {epoch} cannot be read, and is left out"
+        )
 
     def begin_states(self) -> None:
         """Record the states of the sources from now on."""

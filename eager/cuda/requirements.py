@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib.util
+from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
-__all__ = ["EXTRAS", "missing"]
+__all__ = ["EXTRAS", "cuda_version", "missing"]
 
 EXTRAS: Final = "'gradiva[cuda12]' or 'gradiva[cuda13]'"
 """What a user gives to pip."""
@@ -25,3 +27,13 @@ def missing() -> str | None:
     except OSError:
         return "there is no NVIDIA driver (libcuda.so.1)"
     return None
+
+
+def cuda_version() -> int:
+    """The version of CUDA whose compiler is installed, as the reference writes it: 12986 for
+    12.9.86; 0 for none."""
+    for name in ("nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"):
+        with contextlib.suppress(PackageNotFoundError):
+            major, minor, patch = (int(part) for part in (version(name) + ".0.0").split(".")[:3])
+            return major * 1000 + minor * 100 + patch
+    return 0

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 from gradiva.eager.support.lazy_import import lazy_module
 
-__all__ = ["watched"]
+__all__ = ["counted", "watched"]
 
 tqdm = lazy_module("tqdm.auto", "tqdm")
+
+T = TypeVar("T")
 
 
 class _Watched(Iterator[Any]):
@@ -40,3 +42,11 @@ def watched(epoch: Iterator[Any], total: int | None, name: str) -> Iterator[Any]
         warnings.filterwarnings("ignore", "IProgress not found")
         bar = tqdm.tqdm
     return _Watched(epoch, bar(total=total, desc=name))
+
+
+def counted(values: Iterable[T], name: str) -> Iterator[T]:
+    """The values, with a bar on a terminal; without one, nothing is printed."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "IProgress not found")
+        bar = tqdm.tqdm
+    yield from bar(values, desc=name, disable=None, leave=False)

@@ -128,6 +128,7 @@ class Reader:
         self.name = name or self.operator.name
         self.max_batch_size = max_batch_size
         arguments.pop("enable_checkpointing", None)
+        self._given = arguments
         with annotate_error(self.operator.name):
             self.operator.check((), arguments)
             common = {
@@ -137,7 +138,7 @@ class Reader:
             }
             check_common(self.operator, common)
             seed = as_seed(common.get("seed"))
-            seed = default.shuffle_seed if seed is None else seed
+            self._seed = seed = default.shuffle_seed if seed is None else seed
             self._ahead = ReadAhead()
             self._learned: dict[str, Any] = {}
             self._moved = False
@@ -278,8 +279,23 @@ class Reader:
             if left is not None and left <= 0 and length:
                 self._source.skip_epoch()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """In another process a reader is one of the same data, at the same place."""
+        given = {**self._given, "seed": self._seed}
+        made = type(self), self.max_batch_size, self.name, given
+        return _made_again, made, self.get_state()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.set_state(state)
+
     def __repr__(self) -> str:
         return f"<{self.operator.name} reader, {self.get_metadata()}>"
+
+
+def _made_again(
+    kind: type[Reader], max_batch_size: int | None, name: str, given: dict[str, Any]
+) -> Reader:
+    return kind(max_batch_size, name, **given)
 
 
 def reader_class(name: str, operator: SourceOperator[P]) -> Callable[P, Reader]:

@@ -16,6 +16,7 @@ from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.dtypes import int64
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.value import Symbolic
 
 if TYPE_CHECKING:
     from gradiva.eager.workers.pool import ProcessPool
@@ -67,6 +68,16 @@ class Source(ABC):
     def read_epoch(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
         """Like `read`, but stops at the end of the epoch, and does not read across it."""
         return self.read(batch_size, pool)
+
+    def read_at(self, epoch: int, position: int, pool: WorkerPool) -> tuple[Batch, ...]:
+        """The sample at this place in the order of an epoch of the whole data set, wherever the
+        source is. Raises OperatorTypeError for a source that cannot go back."""
+        raise OperatorTypeError("only readers can deliver one sample again")
+
+    def plans(self, world: int) -> Sequence[Any]:
+        """The orders of so many processes that share the data, where samples have numbers: each a
+        `Plan` (`ops/readers/plan.py`)."""
+        return ()
 
     def reset(self) -> None:
         """Go to the start of the next epoch, for a source that has one and has reached its end."""
@@ -155,16 +166,37 @@ class SourceOperator(OperatorBase, Generic[P]):
     """An operator that stands for a source in a graph. `open` makes the state behind it.
 
     output_names: from the arguments, the names of the outputs, if users get them by name.
+    per_sample: arguments that may differ per sample, and what a call then is: a source has no
+    inputs, so it is one without these, and other operators on what it delivers.
     """
 
     open: Callable[[dict[str, Any], int], Source]
     output_names: Callable[[dict[str, Any]], Sequence[str] | None] | None = None
+    per_sample: tuple[Sequence[str], Callable[[dict[str, Any]], Any]] | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         named: dict[str, Any] = dict(zip(self.arguments, args, strict=False))
         given = {**named, **kwargs}
         outputs = self.bind((), given)
         return arranged(outputs, self.names(given)) if self.output_names else outputs
+
+    def bind(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        if self.per_sample is not None:
+            names, rewritten = self.per_sample
+            if any(isinstance(keywords.get(name), Symbolic) for name in names):
+                return rewritten(keywords)
+        return super().bind(inputs, keywords)
+
+    def check(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        super().check(inputs, keywords)
+        for name, value in keywords.items():
+            if isinstance(value, Symbolic) and name in self.arguments:
+                raise OperatorTypeError(
+                    "what is read is no function of what a pipeline computes",
+                    argument=name,
+                    expected=self.arguments[name].kind.expected,
+                    got="an output of an operator",
+                )
 
     def names(self, given: dict[str, Any]) -> Sequence[str] | None:
         """The names of the outputs of a call, if users get them by name."""

@@ -20,6 +20,7 @@ from gradiva.backend.schemas import (
 )
 from gradiva.capture.pipeline.outputs import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 from gradiva.eager.cuda.cupy_runtime import count_gpus, gpu_of, known_gpus
+from gradiva.eager.cuda.requirements import cuda_version
 from gradiva.eager.runtime.host_memory import MemoryStats, pool
 from gradiva.eager.runtime.memory_settings import settings
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError, annotate_error
@@ -58,6 +59,12 @@ __all__ = [
     "TryGetSchema",
     "memory_stats",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__cuda_version__":
+        return cuda_version()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def SetHostBufferShrinkThreshold(threshold: float) -> None:  # noqa: N802

@@ -8,6 +8,10 @@ from gradiva.ops.readers.lmdb.caffe2 import caffe2
 from gradiva.ops.readers.mix.mix import mix
 from gradiva.ops.readers.mxnet import mxnet
 from gradiva.ops.readers.numpy import numpy
+from gradiva.ops.readers.rows.hdf5 import hdf5
+from gradiva.ops.readers.rows.npz import npz
+from gradiva.ops.readers.rows.parquet import parquet
+from gradiva.ops.readers.rows.text import csv, jsonl
 from gradiva.ops.readers.sequence import sequence
 from gradiva.ops.readers.tfrecord.tfrecord import tfrecord
 from gradiva.ops.readers.webdataset.webdataset import webdataset
@@ -18,10 +22,15 @@ __all__ = [
     "caffe",
     "caffe2",
     "coco",
+    "csv",
     "file",
+    "hdf5",
+    "jsonl",
     "mix",
     "mxnet",
+    "npz",
     "numpy",
+    "parquet",
     "sequence",
     "tfrecord",
     "webdataset",

@@ -11,18 +11,27 @@ from gradiva.ops.readers.mix.mix import Mix
 from gradiva.ops.readers.mix.mix import mixed as mix
 from gradiva.ops.readers.mxnet import MXNet
 from gradiva.ops.readers.numpy import Numpy
+from gradiva.ops.readers.rows.hdf5 import HDF5
+from gradiva.ops.readers.rows.npz import Npz
+from gradiva.ops.readers.rows.parquet import Parquet
+from gradiva.ops.readers.rows.text import CSV, JSONL
 from gradiva.ops.readers.sequence import Sequence
 from gradiva.ops.readers.tfrecord.tfrecord import TFRecord
 from gradiva.ops.readers.webdataset.webdataset import Webdataset
 
 __all__ = [
     "COCO",
+    "CSV",
+    "HDF5",
+    "JSONL",
     "Caffe",
     "Caffe2",
     "File",
     "MXNet",
     "Mix",
+    "Npz",
     "Numpy",
+    "Parquet",
     "Sequence",
     "TFRecord",
     "Webdataset",

@@ -17,6 +17,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.readers.files import not_of_the_file, without_bytes
 
+from .record_reads import read_records
 from .table import Failures
 
 __all__ = [
@@ -91,7 +92,8 @@ class Containers:
         one file are read in its order."""
         shape = op.BatchShape.of(places.sizes.reshape(-1, 1) // dtype.itemsize)
         made = op.Batch.empty(shape, op.SampleType(dtype, 1, "", "cpu"))
-        targets = made.batch_shape.views(made.data)
+        starts = made.batch_shape.offsets * dtype.itemsize
+        whole_bytes = made.data.view(np.uint8)
         order = np.lexsort((places.offsets, places.files))
         files = places.files[order]
         # Little is read faster than threads are woken.
@@ -106,21 +108,24 @@ class Containers:
         ]
 
         def read(begin: int, end: int) -> None:
-            samples = order[begin:end].tolist()
+            part = order[begin:end]
             number = int(files[begin])
             try:
                 handle = _open(self.paths[number])
             except OSError as error:
-                self._fail(samples, number, error, failures)
+                self._fail(part.tolist(), number, error, failures)
                 return
             try:
                 if FileFacts.of(handle) != self.facts[number]:
                     changed = OSError("it has changed since the reader was made")
-                    self._fail(samples, number, changed, failures)
+                    self._fail(part.tolist(), number, changed, failures)
                     return
-                for sample in samples:
+                where = starts[part], places.offsets[part], places.sizes[part]
+                whole = read_records(handle, whole_bytes, *where)
+                for sample in part[~whole].tolist():
                     try:
-                        target = targets[sample].view(np.uint8)
+                        start, size = int(starts[sample]), int(places.sizes[sample])
+                        target = whole_bytes[start : start + size]
                         read_fully(handle, int(places.offsets[sample]), target)
                     except OSError as error:
                         self._fail([sample], number, error, failures)

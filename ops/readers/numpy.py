@@ -13,11 +13,13 @@ from gradiva.eager.readers.files import not_of_the_file, prefetch_files
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
 from gradiva.ops.decoders.npy_header import Header, read_header
-from gradiva.ops.image.crop.crop_window import POLICIES, apply_policy
-from gradiva.ops.indexing.slice_region import check_region, region_along, wrapped_axes
+from gradiva.ops.image.crop.crop_window import POLICIES
+from gradiva.ops.indexing.slice import slice as slice_operator
+from gradiva.ops.indexing.slice_region import check_region
 
 from .containers import FileFacts, read_fully
 from .listing import digest_of, list_arrays
+from .numpy_region import Region
 from .reader_arguments import ReaderArguments, ReaderOptions
 from .sampling.names import part_of
 from .sampling.sizes import file_sizes
@@ -52,8 +54,8 @@ def numpy(
 ) -> op.SampleType:
     """Read arrays from npy files.
 
-    A region may be given, as to `slice`: only the part of a file that it needs is read. A region
-    that differs per sample is cut by `slice` from what is read.
+    A region may be given, as to `slice`: only the part of a file that it needs is read. In a
+    pipeline it may differ per sample; it is then cut by `slice` from whole arrays.
 
     Args:
         file_root: a folder, whose files are read, and those in the folders in it, in alphabetical
@@ -88,22 +90,29 @@ def numpy(
     return op.SampleType(None, None, "", "cpu")
 
 
-class Region(NamedTuple):
-    """The part of each array that is read. given: rows of the numbers, as `slice` takes them."""
+_NUMBERS = tuple(f"{rel}roi_{end}" for rel in ("", "rel_") for end in ("start", "end", "shape"))
 
-    given: dict[str, Any]
-    axes: tuple[int, ...]
-    policy: str
 
-    def of(self, header: Header) -> tuple[op.Int64Array, op.Int64Array]:
-        """First element and shape. Raises OperatorValueError."""
-        shapes = np.array([header.shape], np.int64)
-        if not any(rows is not None and rows.size for rows in self.given.values()):
-            return np.zeros_like(shapes[0]), shapes[0]
-        axes = wrapped_axes(np.array([self.axes], np.int64), len(header.shape), "roi_axes")
-        found = region_along(self.given, shapes, axes)
-        anchors, windows = apply_policy(shapes, *found, self.policy)
-        return anchors[0], windows[0]
+def _sliced(given: dict[str, Any]) -> Any:
+    """A region that differs per sample: whole arrays, and `slice`."""
+    region: dict[str, Any] = {name.replace("roi_", ""): given.get(name) for name in _NUMBERS}
+    kept = {
+        name: value
+        for name, value in given.items()
+        if name not in (*_NUMBERS, "roi_axes", "out_of_bounds_policy", "fill_value")
+    }
+    axes = given.get("roi_axes")
+    whole: dict[str, Any] = {"axis_names": ""} if axes is None or not len(axes) else {"axes": axes}
+    return slice_operator(
+        numpy(**kept),
+        **region,
+        **whole,
+        out_of_bounds_policy=given.get("out_of_bounds_policy") or "error",
+        fill_values=given.get("fill_value") or 0.0,
+    )
+
+
+numpy.per_sample = _NUMBERS, _sliced
 
 
 class _Opened(NamedTuple):
@@ -270,12 +279,7 @@ def _unreadable(error: OSError, sample: int, path: str) -> op.SampleDataError:
 
 @opens_table(numpy)
 def _open(given: dict[str, Any]) -> NumpyTable:
-    numbers = {
-        name.replace("roi_", ""): given[name]
-        for name in (
-            "roi_start", "roi_end", "roi_shape", "rel_roi_start", "rel_roi_end", "rel_roi_shape"
-        )
-    }  # fmt: skip
+    numbers = {name.replace("roi_", ""): given[name] for name in _NUMBERS}
     if any(numbers.values()):
         check_region(None, None, {**numbers, "axes": None, "axis_names": None})
     if given["out_of_bounds_policy"] not in POLICIES:

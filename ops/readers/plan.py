@@ -61,6 +61,12 @@ class Plan(Protocol):
         """The plan for batches of at most `count` samples, of whose epoch `start` samples were
         read. Raises OperatorValueError where these were read in other batches."""
 
+    def whole(self) -> Plan:
+        """The plan of all shards together, without padding."""
+
+    def of_process(self, world: int, rank: int) -> Plan:
+        """That of one of so many processes that read the same data."""
+
     def meta(self) -> dict[str, int]:
         """Sizes of the epoch and its shards."""
 
@@ -207,6 +213,12 @@ class ShardedPlan:
                 got=str(count),
             )
         return replace(self, count=count, **changes)
+
+    def whole(self) -> ShardedPlan:
+        return ShardedPlan(self.size, self.seed, self.shuffle, order=self.order)
+
+    def of_process(self, world: int, rank: int) -> ShardedPlan:
+        return replace(self, num_shards=world, shard_id=rank, **self.fresh())
 
     def meta(self) -> dict[str, int]:
         size = self.order.length(0)

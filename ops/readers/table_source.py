@@ -18,7 +18,7 @@ from gradiva.eager.readers.source import Source, SourceOperator
 
 from .cursor import Cursor
 from .order import Order
-from .plan import PADDING, ShardedPlan
+from .plan import PADDING, Plan, ShardedPlan
 from .reader_arguments import OWN
 from .sampling.bucket_plan import BucketPlan
 from .sampling.sampled_order import SampledOrder
@@ -117,11 +117,29 @@ class TableSource(Source):
     def read_epoch(self, batch_size: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
         return self._load(*self._cursor.take_in_epoch(batch_size), pool)
 
+    def read_at(self, epoch: int, position: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
+        plan = self._cursor.plan.whole()
+        if position >= plan.length(epoch):
+            raise op.OperatorValueError(
+                argument="position",
+                expected=f"from 0 to {plan.length(epoch) - 1} in an epoch of this data set",
+                got=str(position),
+            )
+        place = epoch, position, position + 1
+        return self._load(plan.indices(*place), plan.positions(*place), pool, ahead=False)
+
+    def plans(self, world: int) -> list[Plan]:
+        return [self._cursor.plan.of_process(world, rank) for rank in range(world)]
+
     def _load(
-        self, indices: op.Int64Array, positions: op.Int64Array, pool: op.WorkerPool
+        self,
+        indices: op.Int64Array,
+        positions: op.Int64Array,
+        pool: op.WorkerPool,
+        ahead: bool = True,
     ) -> tuple[op.Batch, ...]:
         table, cursor = self._open()
-        if self._arguments["read_ahead"]:
+        if ahead and self._arguments["read_ahead"]:
             count = len(indices) * self._arguments["prefetch_queue_depth"]
             table.prefetch(cursor.coming(count))
         where = op.Provenance(positions, table.names(indices), indices)

@@ -14,7 +14,10 @@ README = Path(__file__).parents[2] / "README.md"
 HEAD = "| field | operators |\n|---|---|\n"
 FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
     "data": (
-        ("readers", "readers.coco", "readers.lmdb", "readers.webdataset", "io", "python_function"),
+        (
+            *("readers", "readers.coco", "readers.lmdb", "readers.rows", "readers.webdataset"),
+            *("io", "python_function"),
+        ),
         "`readers.tfrecord`, `external_source`, `numba_function`, `types.Constant`; as objects "
         "`ExternalSource`, `readers.File`, `readers.TFRecord` and so on",
     ),

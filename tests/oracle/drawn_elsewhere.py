@@ -80,6 +80,7 @@ ELSEWHERE: dict[str, str] = {
 
 ON_A_GPU_ONLY = "the reference has it on a GPU only"
 FILES_ARE_WRITTEN = "files of its format are written for every argument"
+NOT_THERE = "the reference has no such reader"
 A_PART = "a part of compiled graphs or of pipelines, no operator of users"
 WITHOUT: dict[str, tuple[str, str]] = {
     "experimental.dilate": (ON_A_GPU_ONLY, "ops/image/test_morphology.py::test_as_opencv"),
@@ -95,6 +96,10 @@ WITHOUT: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         ("readers.caffe", "readers.caffe2"),
         (FILES_ARE_WRITTEN, "oracle/test_readers_caffe.py::test_records"),
+    ),
+    **dict.fromkeys(
+        ("readers.csv", "readers.hdf5", "readers.jsonl", "readers.npz", "readers.parquet"),
+        (NOT_THERE, "ops/readers/test_rows.py::test_values_of_json"),
     ),
     "readers.coco": (FILES_ARE_WRITTEN, "oracle/test_readers_coco.py::test_arguments"),
     "readers.numpy": (FILES_ARE_WRITTEN, "oracle/test_readers_numpy.py::test_regions"),

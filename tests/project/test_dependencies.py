@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import io
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import cv2
+import h5py
 import numpy as np
+import pyarrow
 import pytest
 import soundfile
+from pyarrow import parquet
 
 import gradiva
 from gradiva import fn
@@ -92,6 +96,26 @@ def sounds() -> None:
         assert np.abs(heard - wave[4000:12000]).max() < tolerance, kind
 
 
+def columns() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/data.parquet"
+        table = pyarrow.table({"n": [1, 2, 3], "l": [[1.5], [2.5, 3.5], []]})
+        parquet.write_table(table, path, row_group_size=2)
+        reader = gradiva.readers.Parquet(paths=path, columns=["n", "l"])
+        (found,) = reader.next_epoch(batch_size=3)
+    assert found[0].as_array().tolist() == [1, 2, 3]
+    assert [found[1].at(row).tolist() for row in range(3)] == [[1.5], [2.5, 3.5], []]
+
+
+def rows() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/data.h5"
+        with h5py.File(path, "w") as file:
+            file["images"] = np.stack([IMAGE] * 2)
+        (found,) = gradiva.readers.HDF5(paths=path, columns="images").next_epoch(batch_size=2)
+    assert np.array_equal(found.at(1), IMAGE)
+
+
 USES: dict[str, Callable[[], Any]] = {
     "numpy": arrays,
     "numba": kernels,
@@ -102,6 +126,8 @@ USES: dict[str, Callable[[], Any]] = {
     "protobuf": files,
     "ml_dtypes": short_floats,
     "soundfile": sounds,
+    "h5py": rows,
+    "pyarrow": columns,
 }
 
 
@@ -112,10 +138,13 @@ def test_each_dependency_does_what_it_is_for(package: str) -> None:
 
 def test_no_dependency_is_left_out() -> None:
     text = PROJECT.read_text("utf-8")
-    listed = text[text.index("\ndependencies = [") : text.index("\ncuda12 = [")]
+    gpu = slice(text.index("\ncuda12 = ["), text.index("\nhdf5 = ["))
+    listed = text[text.index("\ndependencies = [") : text.index("\ntest = [")].replace(
+        text[gpu], ""
+    )
     bounds = dict(re.findall(r'"([\w-]+)>=([\d.]+)', listed))
     assert set(bounds) == set(USES)
     # What is optional has the same bound where it is tested.
     tested = text[text.index("\ntest = [") : text.index("\noracle = [")]
-    for package in ("ml_dtypes", "soundfile"):
+    for package in ("h5py", "ml_dtypes", "pyarrow", "soundfile"):
         assert f'"{package}>={bounds[package]}"' in tested

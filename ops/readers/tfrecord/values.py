@@ -38,12 +38,11 @@ class Values:
         wanted = {int64: example.INTEGERS, string: example.BYTES}.get(feature.dtype, example.FLOATS)
         least = math.prod(feature.shape or ())
         sound = (self._counts > 0) & (self._kinds == wanted)
-        for sample in np.flatnonzero(self._counts > 0).tolist():
+        for sample in np.flatnonzero(self._suspect(wanted, feature)).tolist():
             problem = self._problem(sample, wanted, feature)
-            if problem is not None and sample not in failures:
-                problem.problem = f"feature {name!r}: {problem.problem}"
-                failures[sample] = problem
-            sound[sample] &= problem is None
+            problem.problem = f"feature {name!r}: {problem.problem}"
+            failures.setdefault(sample, problem)
+            sound[sample] = False
         if feature.shape is not None and feature.default is None and feature.dtype != string:
             for sample in np.flatnonzero(self._counts < least).tolist():
                 failures.setdefault(
@@ -56,30 +55,35 @@ class Values:
                 )
         return self._made(feature, sound, pool)
 
-    def _problem(self, sample: int, wanted: int, feature: Feature) -> op.SampleDataError | None:
+    def _suspect(self, wanted: int, feature: Feature) -> Any:
+        """Whether the values of each sample do not fit the feature."""
+        if feature.dtype == string:
+            misfit: Any = False
+        elif feature.shape is None:
+            misfit = self._counts % feature.item != 0
+        else:
+            misfit = self._counts > math.prod(feature.shape)
+        return (self._counts > 0) & ((self._kinds != wanted) | misfit)
+
+    def _problem(self, sample: int, wanted: int, feature: Feature) -> op.SampleDataError:
+        """Why the values of a sample do not fit."""
         kind, count = int(self._kinds[sample]), int(self._counts[sample])
         if kind != wanted:
             names = {1: "bytes", 2: "float32", 3: "int64"}
             return op.SampleDataError(
                 "values of another type", expected=names[wanted], got=names[kind]
             )
-        if feature.dtype == string:
-            return None
         if feature.shape is None:
-            if count % feature.item:
-                return op.SampleDataError(
-                    "the number of values does not fit the shape of an item",
-                    expected=f"a multiple of {feature.item}",
-                    got=str(count),
-                )
-            return None
-        if count > math.prod(feature.shape):
             return op.SampleDataError(
-                "the output is too small",
-                expected=f"at least {count} elements",
-                got=f"shape {list(feature.shape)}",
+                "the number of values does not fit the shape of an item",
+                expected=f"a multiple of {feature.item}",
+                got=str(count),
             )
-        return None
+        return op.SampleDataError(
+            "the output is too small",
+            expected=f"at least {count} elements",
+            got=f"shape {list(feature.shape)}",
+        )
 
     def _made(self, feature: Feature, sound: Any, pool: op.WorkerPool) -> op.Batch:
         """The batch, with the values of the sound samples."""
@@ -115,6 +119,8 @@ class Values:
     def _strings(self, feature: Feature, sound: Any, pool: op.WorkerPool) -> op.Batch:
         default = np.frombuffer((feature.default or "").encode(), np.uint8)
         sizes = np.where(sound, self._firsts[:, 1] - self._firsts[:, 0], default.size)
+        if sound.all() and 2 * int(sizes.sum()) > self._data.size:
+            return self._in_place(feature, sizes)
         made = op.Batch.empty(op.BatchShape.of(sizes.reshape(-1, 1)), feature.type)
         if default.size:
             views = made.batch_shape.views(made.data)
@@ -130,3 +136,12 @@ class Values:
 
         pool.run(copy, shares(made.batch_shape, pool))
         return made
+
+    def _in_place(self, feature: Feature, sizes: op.Int64Array) -> op.Batch:
+        """Strings as they lie in the records, of which they are the most."""
+        shapes = sizes.reshape(-1, 1)
+        uniform = bool((sizes == sizes[:1]).all())
+        made = op.BatchShape(
+            shapes, self._firsts[:, 0].copy(), self._data.size, uniform, False, False
+        )
+        return op.Batch.over(self._data, made, feature.type)

@@ -14,6 +14,8 @@ from gradiva.eager import extension as op
 from gradiva.ops.readers.containers import text_lines
 from gradiva.ops.readers.scan_cache import Scan, kept_scan
 
+from .plain_headers import plain_scan
+
 __all__ = ["Component", "index_lines", "indexed", "scanned"]
 
 _LARGEST_HEADER: Final = 1 << 20
@@ -65,6 +67,19 @@ class _Headers(io.RawIOBase):
 
 def _scan(handle: int, size: int) -> Scan:
     """Offset and size of the data of each regular file, and their names. Raises SampleDataError."""
+    plain = plain_scan(handle, size)
+    found, end = _scan_any(handle, size) if plain is None else plain
+    # `tarfile` takes a damaged header for the end.
+    behind = os.pread(handle, _BLOCK, end)
+    if behind.strip(b"\0"):
+        raise op.SampleDataError(
+            f"the archive cannot be read: a damaged header (member {len(found[0])}, at byte {end})"
+        )
+    return found
+
+
+def _scan_any(handle: int, size: int) -> tuple[Scan, int]:
+    """The same by `tarfile`, and where the archive ends."""
     places: list[tuple[int, int]] = []
     names: list[bytes] = []
     end = 0
@@ -90,13 +105,7 @@ def _scan(handle: int, size: int) -> Scan:
         raise op.SampleDataError(
             f"the archive cannot be read: {text} (member {len(places)}, at byte {end})"
         ) from None
-    # `tarfile` takes a damaged header for the end.
-    behind = os.pread(handle, _BLOCK, end)
-    if behind.strip(b"\0"):
-        raise op.SampleDataError(
-            f"the archive cannot be read: a damaged header (member {len(places)}, at byte {end})"
-        )
-    return np.array(places, np.int64).reshape(-1, 2), b"\0".join(names)
+    return (np.array(places, np.int64).reshape(-1, 2), b"\0".join(names)), end
 
 
 def scanned(path: str) -> list[list[Component]]:

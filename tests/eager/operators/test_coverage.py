@@ -91,7 +91,7 @@ CALLED: list[tuple[tuple[str, ...], tuple[str, ...], str]] = [
     (
         ("readers.numpy",),
         tuple(f"{rel}roi_{end}" for rel in ("", "rel_") for end in ("start", "end", "shape")),
-        "the same for all samples: readers have no inputs; `slice` cuts others",
+        "what differs per sample is cut by `slice`: readers have no inputs",
     ),
 ]
 """Arguments that are given in other ways than in the list: operators, arguments, and why."""

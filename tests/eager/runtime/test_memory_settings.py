@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 import gradiva
 from gradiva import backend, fn
+from gradiva.eager.cuda import requirements
 from gradiva.eager.runtime import host_memory, memory_settings
 from gradiva.eager.runtime.host_memory import MemoryPool, capacity
 from gradiva.eager.runtime.memory_settings import MemorySettings
@@ -232,6 +234,25 @@ def test_import_does_not_fail() -> None:
         check=False,
     )
     assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_version_of_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the compiler that is installed: scripts compare it with numbers such as 12200."""
+    installed = {"nvidia-cuda-nvrtc": "13.1"}
+
+    def version(name: str) -> str:
+        if name not in installed:
+            raise PackageNotFoundError(name)
+        return installed[name]
+
+    monkeypatch.setattr(requirements, "version", version)
+    assert backend.__cuda_version__ == 13100
+    installed["nvidia-cuda-nvrtc-cu12"] = "12.9.86"
+    assert backend.__cuda_version__ == 12986
+    installed.clear()
+    assert backend.__cuda_version__ == 0
+    with pytest.raises(AttributeError, match="no attribute '__none__'"):
+        _ = backend.__none__
 
 
 def test_no_gpu_is_said() -> None:

@@ -16,6 +16,8 @@ import gradiva
 from gradiva import fn
 from gradiva import tfrecord as tfr
 
+from .row_formats import ROWS
+
 MAGIC = struct.pack("<I", 0xCED7230A)
 
 
@@ -465,6 +467,10 @@ FORMATS = {
     "webdataset": Format(
         webdataset, gradiva.readers.Webdataset, fn.readers.webdataset, "index_paths", "*.tar"
     ),
+}
+
+FORMATS |= {
+    name: Format(*made[:3], None, made[3], checked=False, runs=False) for name, made in ROWS.items()
 }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva import OperatorRuntimeError, OperatorValueError, readers
+from gradiva import OperatorRuntimeError, OperatorValueError, fn, pipeline_def, readers, types
 from gradiva.eager.execution.quarantine import Quarantine
 from gradiva.ops.decoders.npy_header import read_header
 from gradiva.ops.readers import numpy as module
@@ -87,6 +87,44 @@ def test_regions(tmp_path: Path, order: Any, region: dict[str, Any], expected: A
     for array in (CUBE, CUBE.astype(">i4")):
         (found,) = read(save(tmp_path, np.asarray(array, order=order)), **region)
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("axes", [None, [1]])
+@pytest.mark.parametrize("free", [False, True])
+def test_a_region_for_each_sample(tmp_path: Path, axes: Any, free: bool) -> None:
+    """Drawn in the pipeline or outside of it; cut from whole arrays by `slice`."""
+    for number in range(4):
+        np.save(tmp_path / f"{number}.npy", np.arange(90).reshape(9, 10) + number)
+    count = 2 if axes is None else 1
+
+    def begin() -> Any:
+        return fn.random.uniform(range=(0, 3), shape=(count,), dtype=types.INT32)
+
+    given = begin() if free else None
+
+    @pipeline_def(batch_size=4, num_threads=1, device_id=None, seed=3)
+    def pipe() -> Any:
+        start = begin() if given is None else given
+        region = {"roi_start": start, "rel_roi_end": [0.8] * count, "roi_axes": axes}
+        whole = fn.readers.numpy(file_root=str(tmp_path))
+        return fn.readers.numpy(file_root=str(tmp_path), **region), whole, start
+
+    parts, arrays, starts = pipe().run()
+    for sample in range(4):
+        first = starts.at(sample).tolist()
+        expected = arrays.at(sample)[:, first[-1] : 8]
+        expected = expected if axes else expected[first[0] : 7]
+        np.testing.assert_array_equal(parts.at(sample), expected)
+    assert len({tuple(starts.at(sample).tolist()) for sample in range(4)}) > 1
+
+
+def test_other_arguments_hold_for_all_samples(tmp_path: Path) -> None:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def pipe() -> Any:
+        return fn.readers.numpy(file_root=str(tmp_path), fill_value=fn.random.uniform())
+
+    with pytest.raises(gradiva.OperatorTypeError, match=r"`fill_value`: .*output of an operator"):
+        pipe()
 
 
 def test_only_the_rows_of_a_region_are_read(

@@ -1,0 +1,52 @@
+"""Reading the records of a batch by one compiled kernel, without the interpreter."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.jit.c_calls import addresses, call_c
+from gradiva.eager.jit.later import Later
+
+__all__ = ["read_records"]
+
+_later = Later()
+
+
+@functools.cache
+def _calls() -> op.Int64Array | None:
+    return addresses("pread")
+
+
+@op.jit
+def _read(
+    calls: Any, handle: Any, data: Any, targets: Any, offsets: Any, sizes: Any, whole: Any
+) -> None:
+    for record in range(targets.size):
+        done, size = 0, sizes[record]
+        address = data.ctypes.data + targets[record]
+        while done < size:
+            count = call_c(calls[0], handle, address + done, size - done, offsets[record] + done)
+            if count <= 0:
+                break
+            done += count
+        whole[record] = done == size
+
+
+def read_records(
+    handle: int,
+    data: np.ndarray[Any, Any],
+    targets: op.Int64Array,
+    offsets: op.Int64Array,
+    sizes: op.Int64Array,
+) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Read bytes of a file to places in `data`, and say which records are whole. The caller reads
+    the others again, to learn what is wrong."""
+    whole = np.zeros(len(targets), np.bool_)
+    calls = _calls() if _later.pays(len(targets)) else None
+    if calls is not None:
+        _read(calls, handle, data, targets, offsets, sizes, whole)
+    return whole

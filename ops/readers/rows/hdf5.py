@@ -1,0 +1,160 @@
+"""`readers.hdf5`: rows of data sets in HDF5 files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.readers.reader import reader_class
+from gradiva.eager.readers.source import source_operator
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.ops.readers.containers import Containers, refuse_empty
+from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
+from gradiva.ops.readers.table_source import opens_table
+
+from .row_table import RowTable
+from .values import types_of_columns
+
+__all__ = ["HDF5", "hdf5"]
+
+h5py: Any = lazy_module("h5py", "'gradiva[hdf5]'")
+
+
+@source_operator("readers.hdf5", schema="readers__HDF5")
+@op.takes(ReaderArguments)
+def hdf5(
+    *,
+    paths: op.Paths,
+    columns: op.Strings,
+    dtypes: DTypes | None = None,
+    **options: op.Unpack[ReaderOptions],
+) -> tuple[op.SampleType, ...]:
+    """Read data sets of HDF5 files along their first axis; a row of all of them is a sample. Needs
+    h5py: `gradiva[hdf5]`.
+
+    Args:
+        paths: the files, one or several.
+        columns: for each output the name of a data set in the files, such as `train/images`. All of
+            a file have as many rows.
+        dtypes: for each output its type; that of the data set by default.
+
+    Returns:
+        For each output the rows of its data set; texts and bytes as uint8, 1-D.
+
+    Raises:
+        OperatorValueError: for a missing file, and one that lacks a data set.
+        OperatorRuntimeError: with the file and the row, for what cannot be read.
+    """
+    return types_of_columns(columns, dtypes)
+
+
+_ERRORS = (OSError, RuntimeError, ValueError, KeyError, TypeError, OverflowError, MemoryError)
+"""What h5py raises for files that are damaged."""
+
+
+_COMPRESSED: Final = 1032
+"""No compressed data stand for more than so many times their size (deflate's limit)."""
+
+
+class HDF5Table(RowTable):
+    """Rows of HDF5 files. The library's own lock lets one thread read at a time."""
+
+    def __init__(
+        self,
+        containers: Containers,
+        counts: list[int],
+        types: tuple[op.SampleType, ...],
+        columns: tuple[str, ...],
+    ) -> None:
+        super().__init__(containers, counts, types)
+        self._columns = columns
+
+    def load(self, file: int, rows: op.Int64Array) -> list[Sequence[Any]]:
+        cuts = np.flatnonzero(np.diff(rows) != 1) + 1
+        found: list[Sequence[Any]] = []
+        # It is opened for each batch: what it keeps open does not survive a fork.
+        with _opened(self._containers.paths[file]) as opened:
+            for name in self._columns:
+                values: list[Any] = []
+                for part in np.split(rows, cuts):
+                    try:
+                        values += list(opened[name][int(part[0]) : int(part[-1]) + 1])
+                    except _ERRORS as error:
+                        values += [_damaged(error)] * len(part)
+                found.append(values)
+        return found
+
+
+def _damaged(error: BaseException) -> op.SampleDataError:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return op.SampleDataError(f"a damaged HDF5 file: {lines[0]}")
+
+
+def _opened(path: str) -> Any:
+    try:
+        return h5py.File(path, "r")
+    except (RuntimeError, ValueError, KeyError) as error:
+        raise _damaged(error) from None
+
+
+def _rows(opened: Any, name: str, path: str) -> int:
+    """How many rows a data set has. Raises OperatorValueError, SampleDataError."""
+    try:
+        found = opened.get(name)
+        shape = getattr(found, "shape", None)
+        stored = 0 if found is None or not shape else int(found.id.get_storage_size())
+        chunked = found is not None and bool(getattr(found, "chunks", None))
+        itemsize = 0 if found is None or not shape else found.dtype.itemsize
+    except _ERRORS as error:
+        raise _damaged(error) from None
+    if not shape:
+        names = ", ".join(list(opened)[:5])
+        raise op.OperatorValueError(
+            argument="columns",
+            expected=f"data sets with rows, in a file with {names or 'none'}",
+            got=repr(name),
+            file=path,
+        )
+    size = os.path.getsize(path)
+    volume = float(np.prod([float(extent) for extent in shape])) * itemsize
+    if (not chunked and 0 < stored < volume) or stored > size:
+        raise op.SampleDataError("a damaged HDF5 file: a data set is larger than the file")
+    if volume / max(shape[0], 1) > _COMPRESSED * size:
+        raise op.SampleDataError(f"a row of {name!r} is larger than the file can hold")
+    return int(shape[0])
+
+
+@opens_table(hdf5, container=True)
+def _open_table(given: dict[str, Any]) -> HDF5Table:
+    containers = Containers(given["paths"], "paths")
+    counts = []
+    for path in containers.paths:
+        try:
+            with _opened(path) as opened:
+                sizes = [_rows(opened, name, path) for name in given["columns"]]
+        except ImportError as error:
+            raise op.OperatorRuntimeError(str(error)) from None
+        except (OSError, op.SampleDataError) as error:
+            reason = error.problem if isinstance(error, op.GradivaError) else str(error)
+            raise op.OperatorRuntimeError(
+                f"the file cannot be read: {reason}", file=path
+            ) from error
+        if len(set(sizes)) != 1:
+            raise op.OperatorValueError(
+                argument="columns",
+                expected="data sets of as many rows",
+                got=", ".join(map(str, sizes)),
+                file=path,
+            )
+        counts.append(sizes[0])
+    types = types_of_columns(given["columns"], given["dtypes"])
+    table = HDF5Table(containers, counts, types, given["columns"])
+    refuse_empty(len(table), containers, "paths")
+    return table
+
+
+HDF5 = reader_class("HDF5", hdf5)

@@ -1,0 +1,197 @@
+"""`readers.npz`: rows of arrays in npz files."""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+import zipfile
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.readers.reader import reader_class
+from gradiva.eager.readers.source import source_operator
+from gradiva.ops.decoders.npy_header import Header, read_header
+from gradiva.ops.readers.containers import Containers, Places, refuse_empty
+from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
+from gradiva.ops.readers.table import Failures, Records, Table
+from gradiva.ops.readers.table_source import opens_table
+
+from .values import column_of, types_of_columns
+
+__all__ = ["Npz", "npz"]
+
+
+@source_operator("readers.npz", schema="readers__Npz")
+@op.takes(ReaderArguments)
+def npz(
+    *,
+    paths: op.Paths,
+    columns: op.Strings,
+    dtypes: DTypes | None = None,
+    **options: op.Unpack[ReaderOptions],
+) -> tuple[op.SampleType, ...]:
+    """Read arrays of npz files along their first axis, as `numpy.savez` writes them; a row of all
+    of them is a sample. Of a file, only the rows of a batch are read.
+
+    Args:
+        paths: the files, one or several.
+        columns: for each output the name of an array. All of a file have as many rows.
+        dtypes: for each output its type; that of the array by default.
+
+    Returns:
+        For each output the rows of its array.
+
+    Raises:
+        OperatorValueError: for a missing file, and one that lacks an array.
+        OperatorRuntimeError: with the file, for one that is damaged or compressed
+            (`numpy.savez_compressed`), and with the row, for what cannot be read.
+    """
+    return types_of_columns(columns, dtypes)
+
+
+class _Member(NamedTuple):
+    """An array in a file: its header, and the byte where its values begin."""
+
+    header: Header
+    begin: int
+
+    @property
+    def stride(self) -> int:
+        return math.prod(self.header.shape[1:]) * self.header.dtype.itemsize
+
+
+class NpzTable(Table):
+    """Rows of npz files."""
+
+    def __init__(
+        self, containers: Containers, members: list[list[_Member]], types: tuple[op.SampleType, ...]
+    ) -> None:
+        self._containers, self._members, self._types = containers, members, types
+        self._ends = np.cumsum([one[0].header.shape[0] for one in members], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def _places(self, indices: op.Int64Array) -> tuple[op.Int64Array, op.Int64Array]:
+        files = np.searchsorted(self._ends, indices, side="right")
+        return files, indices - np.concatenate([[0], self._ends])[files]
+
+    def names(self, indices: op.Int64Array) -> list[str]:
+        places = zip(*(part.tolist() for part in self._places(indices)), strict=True)
+        return [f"{self._containers.paths[file]} at row {row}" for file, row in places]
+
+    def _chosen(self, indices: op.Int64Array, column: int) -> Places:
+        files, rows = self._places(indices)
+        begins = np.array([one[column].begin for one in self._members], np.int64)
+        strides = np.array([one[column].stride for one in self._members], np.int64)
+        return Places(files, begins[files] + rows * strides[files], strides[files])
+
+    def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
+        failures: Failures = {}
+        files = self._places(indices)[0].tolist()
+        columns = []
+        for number, type in enumerate(self._types):
+            raw = self._containers.read(self._chosen(indices, number), pool, failures)
+            views = raw.batch_shape.views(raw.data)
+            values: list[np.ndarray[Any, Any] | None] = []
+            for sample, file in enumerate(files):
+                header = self._members[file][number].header
+                if sample in failures:
+                    values.append(None)
+                    continue
+                value = views[sample].view(header.dtype).reshape(header.shape[1:])
+                dtype = header.dtype.newbyteorder("=") if type.dtype is None else type.dtype.numpy
+                values.append(value.astype(dtype, copy=False))
+            columns.append(column_of(values, type.dtype, failures))
+        return Records(tuple(columns), failures)
+
+    def digest(self) -> dict[str, Any]:
+        return {"rows": len(self), "names": self._containers.digest(self._ends)}
+
+    def prefetch(self, indices: op.Int64Array) -> None:
+        for number in range(len(self._types)):
+            self._containers.prefetch(self._chosen(indices, number))
+
+
+def _members(path: str, size: int, columns: tuple[str, ...]) -> list[_Member]:
+    """The arrays of these names. Raises OperatorValueError, SampleDataError, OSError."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    try:
+        try:
+            with os.fdopen(os.dup(handle), "rb") as stream, zipfile.ZipFile(stream) as archive:
+                entries = {one.filename: one for one in archive.infolist()}
+        except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError) as error:
+            raise op.SampleDataError(f"this is no npz file, or a damaged one: {error}") from None
+        found = []
+        for name in columns:
+            entry = entries.get(f"{name}.npy")
+            if entry is None:
+                names = ", ".join(one.removesuffix(".npy") for one in list(entries)[:5])
+                raise op.OperatorValueError(
+                    argument="columns",
+                    expected=f"arrays of the file, which has {names or 'none'}",
+                    got=repr(name),
+                    file=path,
+                )
+            found.append(_member(handle, size, entry))
+        return found
+    finally:
+        os.close(handle)
+
+
+def _member(handle: int, size: int, entry: zipfile.ZipInfo) -> _Member:
+    """Where the array of an entry lies. (ZIP: a local header has 30 bytes, a name and more.)"""
+    name = entry.filename
+    if entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits & 1:
+        raise op.SampleDataError(
+            f"{name} is compressed: its rows have no places; write it with numpy.savez"
+        )
+    local = os.pread(handle, 30, max(entry.header_offset, 0))
+    if len(local) < 30 or local[:4] != b"PK\3\4":
+        raise op.SampleDataError(f"a damaged npz file: the header of {name}")
+    begin = entry.header_offset + 30 + sum(struct.unpack("<HH", local[26:30]))
+    end = begin + entry.file_size
+    if end > size:
+        raise op.SampleDataError(f"a damaged npz file: {name} ends behind it")
+    header = read_header(
+        lambda count: os.pread(handle, min(count, end - begin), begin), entry.file_size
+    )
+    if not header.shape:
+        raise op.SampleDataError(f"{name} has no rows", expected="at least one axis")
+    if header.fortran and len(header.shape) > 1:
+        raise op.SampleDataError(f"{name} is in the order of Fortran: its rows have no places")
+    return _Member(header, begin + header.begin)
+
+
+@opens_table(npz, container=True)
+def _open_table(given: dict[str, Any]) -> NpzTable:
+    containers = Containers(given["paths"], "paths")
+    members = []
+    for path, facts in zip(containers.paths, containers.facts, strict=True):
+        try:
+            found = _members(path, facts.size, given["columns"])
+        except op.SampleDataError as error:
+            raise op.OperatorRuntimeError(
+                error.problem, expected=error.expected, got=error.got, file=path
+            ) from None
+        except OSError as error:
+            raise op.OperatorRuntimeError(f"the file cannot be read: {error}", file=path) from error
+        rows = {one.header.shape[0] for one in found}
+        if len(rows) != 1:
+            raise op.OperatorValueError(
+                argument="columns",
+                expected="arrays of as many rows",
+                got=", ".join(str(one.header.shape) for one in found),
+                file=path,
+            )
+        members.append(found)
+    types = types_of_columns(given["columns"], given["dtypes"])
+    table = NpzTable(containers, members, types)
+    refuse_empty(len(table), containers, "paths")
+    return table
+
+
+Npz = reader_class("Npz", npz)

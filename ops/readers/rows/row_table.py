@@ -1,0 +1,97 @@
+"""Tables of rows in files that a library opens."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.ops.readers.containers import Containers, FileFacts
+from gradiva.ops.readers.table import Failures, Records, Table
+
+from .values import as_array, column_of
+
+__all__ = ["RowTable"]
+
+
+class RowTable(Table):
+    """Rows of files, as values of columns."""
+
+    plain = False
+    """Whether numbers come from a text, and have no types there."""
+
+    def __init__(
+        self, containers: Containers, counts: Sequence[int], types: Sequence[op.SampleType]
+    ) -> None:
+        self._containers = containers
+        self._ends = np.cumsum(np.array(counts, np.int64))
+        self._types = types
+
+    @abstractmethod
+    def load(self, file: int, rows: op.Int64Array) -> list[Sequence[Any]]:
+        """For each column its values in these rows of a file, which rise; an error in place of a
+        value that cannot be read. Raises SampleDataError, OSError for all of them."""
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def _places(self, indices: op.Int64Array) -> tuple[op.Int64Array, op.Int64Array]:
+        files = np.searchsorted(self._ends, indices, side="right")
+        return files, indices - np.concatenate([[0], self._ends])[files]
+
+    def names(self, indices: op.Int64Array) -> list[str]:
+        files, rows = self._places(indices)
+        paths = self._containers.paths
+        return [
+            f"{paths[file]} at row {row}"
+            for file, row in zip(files.tolist(), rows.tolist(), strict=True)
+        ]
+
+    def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
+        files, rows = self._places(indices)
+        failures: Failures = {}
+        columns: list[list[Any]] = [[None] * len(indices) for _ in self._types]
+        for file in np.unique(files).tolist():
+            samples = np.flatnonzero(files == file)
+            wanted, back = np.unique(rows[samples], return_inverse=True)
+            try:
+                self._check(file)
+                found = self.load(file, wanted)
+            except (OSError, op.SampleDataError) as error:
+                for sample in samples.tolist():
+                    failures[sample] = _failure(error)
+                continue
+            for sample, row in zip(samples.tolist(), back.tolist(), strict=True):
+                for column, values in enumerate(found):
+                    try:
+                        if isinstance(values[row], op.SampleDataError):
+                            raise _failure(values[row])
+                        columns[column][sample] = as_array(
+                            values[row], self._types[column].dtype, self.plain
+                        )
+                    except op.SampleDataError as error:
+                        failures.setdefault(sample, error)
+        made = (
+            column_of(values, type.dtype, failures)
+            for values, type in zip(columns, self._types, strict=True)
+        )
+        return Records(tuple(made), failures)
+
+    def _check(self, file: int) -> None:
+        facts = os.stat(self._containers.paths[file])
+        if FileFacts(facts.st_size, facts.st_mtime_ns) != self._containers.facts[file]:
+            raise OSError("it has changed since the reader was made")
+
+    def digest(self) -> dict[str, Any]:
+        return {"rows": len(self), "names": self._containers.digest(self._ends)}
+
+
+def _failure(error: OSError | op.SampleDataError) -> op.SampleDataError:
+    """An error of one sample: each has its own."""
+    if isinstance(error, op.SampleDataError):
+        return op.SampleDataError(error.problem, expected=error.expected, got=error.got)
+    return op.SampleDataError(f"the file cannot be read: {error.strerror or error}")
