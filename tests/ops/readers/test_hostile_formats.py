@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -48,10 +49,10 @@ def test_cut_at_each_byte(kind: Format, scanned: bool, every: bool, tmp_path: Pa
         return
     path = max(tmp_path.glob(kind.files))
     whole = path.read_bytes()
-    for size in range(len(whole)):
+    for size in reversed(range(len(whole))):
         if not every and len(whole) > 1000 and 2 < size % 512 < 510 and size % 61:
             continue
-        path.write_bytes(whole[:size])
+        os.truncate(path, size)  # a file that is written anew costs several times as much
         found = outcome(kind, data[scanned], len(whole))
         if isinstance(found, int):
             # What is cut off was padding, or whole records that no index tells of.
