@@ -34,7 +34,7 @@ _SPEED = frozenset(
     (
         *("prefetch_queue_depth", "read_ahead", "initial_fill", "lazy_init", "dont_use_mmap"),
         *("skip_cached_images", "tensor_init_bytes", "bytes_per_sample_hint", "no_copy"),
-        *("use_o_direct", "num_workers"),
+        *("use_o_direct", "num_workers", "read_ahead_bytes"),
     )
 )
 """Arguments that change no bit."""

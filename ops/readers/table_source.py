@@ -17,6 +17,7 @@ from gradiva.eager.readers.source import Source, SourceOperator
 
 from .cursor import Cursor
 from .plan import ShardedPlan
+from .remote import RemoteAhead
 from .table import Records, Table
 
 __all__ = ["TableSource", "opens_table"]
@@ -59,6 +60,7 @@ class TableSource(Source):
         self._open_table = open_table
         self._arguments = arguments
         self._opened: tuple[Table, Cursor] | None = None
+        self._ahead: RemoteAhead | None = None
         self._digest: dict[str, Any] | None = None
         if not arguments["lazy_init"]:
             self._open()
@@ -77,6 +79,8 @@ class TableSource(Source):
                 given["pad_last_batch"],
             )
             self._opened = table, Cursor(plan)
+            if table.storage is not None:
+                self._ahead = RemoteAhead(table, table.storage)
         return self._opened
 
     @property
@@ -93,7 +97,9 @@ class TableSource(Source):
         self, indices: op.Int64Array, positions: op.Int64Array, pool: op.WorkerPool
     ) -> tuple[op.Batch, ...]:
         table, cursor = self._open()
-        if self._arguments["read_ahead"]:
+        if self._ahead is not None:
+            self._ahead.follow(cursor, len(indices))
+        elif self._arguments["read_ahead"]:
             count = len(indices) * self._arguments["prefetch_queue_depth"]
             table.prefetch(cursor.coming(count))
         where = op.Provenance(positions, table.names(indices))
