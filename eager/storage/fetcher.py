@@ -23,6 +23,7 @@ class Fetcher:
 
     def __init__(self, transport: Transport, cache: BlockCache | None) -> None:
         self.transport, self.cache = transport, cache
+        self._writing: set[asyncio.Future[None]] = set()
         self._slots = {False: asyncio.Semaphore(_AHEAD), True: asyncio.Semaphore(_NOW)}
 
     def begin(self, parts: Sequence[Part], facts: dict[str, ObjectFacts], urgent: bool) -> None:
@@ -47,6 +48,15 @@ class Fetcher:
 
         if parts:
             self.transport.loop.call_soon_threadsafe(stop)
+
+    def finish(self) -> None:
+        """Wait until the blocks that have come are kept."""
+
+        async def wait() -> None:
+            if self._writing:
+                await asyncio.wait([*self._writing])
+
+        asyncio.run_coroutine_threadsafe(wait(), self.transport.loop).result()
 
     async def _fetch(self, part: Part, facts: ObjectFacts | None, urgent: bool) -> None:
         try:
@@ -83,7 +93,9 @@ class Fetcher:
         found = await loop.run_in_executor(threads, cache.read, *place, end)
         if found is None:
             found = await self.transport.read(url, begin, end, facts)
-            loop.run_in_executor(threads, cache.write, *place, found)
+            writing = loop.run_in_executor(threads, cache.write, *place, found)
+            self._writing.add(writing)
+            writing.add_done_callback(self._writing.discard)
         return found
 
     async def facts(self, url: str) -> ObjectFacts:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import atexit
+import os
 from typing import TYPE_CHECKING, Any
 
 from gradiva.eager.support.lazy_import import lazy_module
@@ -79,3 +82,15 @@ async def _look(session: Any, context: Any, answer: Any) -> None:
         except ObjectChangedError:
             answer.response.close()
             raise
+
+
+async def get_client(**options: Any) -> Any:
+    """A session for fsspec, which is closed at the end of the process that made it."""
+    session = aiohttp.ClientSession(**options)
+    atexit.register(_close, os.getpid(), asyncio.get_running_loop(), session)
+    return session
+
+
+def _close(process: int, loop: asyncio.AbstractEventLoop, session: Any) -> None:
+    if process == os.getpid():
+        asyncio.run_coroutine_threadsafe(session.close(), loop).result(1)

@@ -8,7 +8,6 @@ until their turn has passed.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Sequence
@@ -22,7 +21,7 @@ from .fetcher import Fetcher
 from .parts import Part, Parts
 from .ranges import LARGEST, Range, Want, aligned, joined, split
 from .settings import settings
-from .transport import Entry, ObjectFacts, Transport
+from .transport import Entry, ObjectFacts, transport_of
 
 __all__ = ["Content", "Storage", "default_storage", "fill"]
 
@@ -59,7 +58,7 @@ class Storage:
         self._wanted_bytes = self._planned = self._now = 0
         self._seen = [_GUESS, 1]
         if fetcher is None:
-            transport = Transport(json.loads(self._options), chosen.timeout)
+            transport = transport_of(self._options, chosen.timeout)
             cache = None if chosen.cache is None else BlockCache(chosen.cache, chosen.cache_bytes)
             fetcher = Fetcher(transport, cache)
         self._fetcher, self._transport, self._cache = fetcher, fetcher.transport, fetcher.cache
@@ -186,6 +185,12 @@ class Storage:
             self._fetcher.cancel(unfinished)
             self._parts.passed(self._planned + 1, self._budget)
             self._planned = self._now = 0
+
+    def close(self) -> None:
+        """Nothing will be read any more: forget what is expected, and wait for what is written."""
+        if self._process == os.getpid():
+            self.forget()
+            self._fetcher.finish()
 
     def take(self, wants: Sequence[Want]) -> list[Content | StorageError]:
         """The bytes, as soon as they are there."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import json
+import os
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
@@ -17,20 +19,19 @@ from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueErro
 from gradiva.eager.support.lazy_import import lazy_module
 
 from .errors import CutError, ObjectChangedError, StorageError, changed, describe_failure, passes
-from .http_checks import Expected, tracing
+from .http_checks import Expected, get_client, tracing
+from .loop import storage_loop
 from .ranges import LARGEST
 from .urls import scheme_of, shown
 
 if TYPE_CHECKING:
-    asyn: Any
     aiohttp: Any
-    core: Any
+    fsspec: Any
 else:
     aiohttp = lazy_module("aiohttp")
-    asyn = lazy_module("fsspec.asyn")
-    core = lazy_module("fsspec.core")
+    fsspec = lazy_module("fsspec")
 
-__all__ = ["Entry", "ObjectFacts", "Transport"]
+__all__ = ["Entry", "ObjectFacts", "Transport", "transport_of"]
 
 T = TypeVar("T")
 
@@ -74,45 +75,57 @@ class Transport:
     def __init__(self, options: dict[str, Any], timeout: float) -> None:
         self._options, self._timeout = options, timeout
         self._systems: dict[str, tuple[Any, str]] = {}
-        self.threads = ThreadPoolExecutor(16, "gradiva-storage")
         self._checks: dict[str, _Checks] = {}
-        try:
-            self.loop = asyn.get_loop()
-        except ImportError as error:
-            raise OperatorRuntimeError(
-                "paths with :// need fsspec: pip install 'gradiva[remote]'"
-            ) from error
+        self.threads = ThreadPoolExecutor(16, "gradiva-storage")
+        self.loop = storage_loop()
 
     def prepare(self, url: str) -> None:
         """Make the file system of a URL, in a thread that is not the loop's. Raises
         OperatorRuntimeError for a package that is missing, OperatorValueError for options."""
         key = _place(url)
-        if key in self._systems:
-            return
-        scheme = scheme_of(url)
-        options = dict(self._options)
-        if scheme in ("http", "https"):
-            options["client_kwargs"] = self._client(options.get("client_kwargs") or {})
+        if key not in self._systems:
+            scheme = scheme_of(url)
+            try:
+                self._systems[key] = self._opened(url, scheme)
+            except ImportError as error:
+                package = _PACKAGES.get(scheme)
+                hint = f"{package}: pip install {package}" if package else f"a package: {error}"
+                raise OperatorRuntimeError(f"paths with {scheme}:// need {hint}") from error
+            except (TypeError, ValueError, OSError) as error:
+                raise OperatorValueError(
+                    f"{shown(url)} cannot be reached: {error}", argument="storage_options"
+                ) from error
+
+    def _opened(self, url: str, scheme: str) -> tuple[Any, str]:
+        """A file system, and the path in it. Raises what fsspec and its like raise."""
+        options = {"use_listings_cache": False, "skip_instance_cache": True, **self._options}
         try:
-            system, path = core.url_to_fs(
-                url, use_listings_cache=False, skip_instance_cache=True, **options
-            )
+            classes = fsspec.get_filesystem_class
         except ImportError as error:
-            package = _PACKAGES.get(scheme)
-            hint = f"pip install {package}" if package else f"a package for it ({error})"
-            raise OperatorRuntimeError(f"paths with {scheme}:// need {hint}") from error
-        except (TypeError, ValueError, OSError) as error:
-            raise OperatorValueError(
-                f"{shown(url)} cannot be reached: {error}", argument="storage_options"
+            raise OperatorRuntimeError(
+                "paths with :// need fsspec: pip install 'gradiva[remote]'"
             ) from error
-        self._systems[key] = system, path
+        kind = classes(url.partition("://")[0].partition("::")[0].lower())
+        if scheme in ("http", "https"):
+            options |= self._client(options)
+        elif kind.async_impl:
+            options["loop"] = self.loop
+        system, path = fsspec.core.url_to_fs(url, **options)
+        return system, path
 
     def _client(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Sessions with a time limit, whose answers are looked at, and which are closed at the end:
+        fsspec's own way of doing so would disturb the parent of a process that was forked."""
         limit = aiohttp.ClientTimeout(
             total=None, sock_connect=self._timeout, sock_read=self._timeout
         )
-        traces = [*given.get("trace_configs", ()), tracing()]
-        return {"timeout": limit, **given, "trace_configs": traces}
+        more = given.get("client_kwargs") or {}
+        traces = [*more.get("trace_configs", ()), tracing()]
+        return {
+            "asynchronous": True,
+            "get_client": get_client,
+            "client_kwargs": {"timeout": limit, **more, "trace_configs": traces},
+        }
 
     def _at(self, url: str) -> tuple[Any, str]:
         system, path = self._systems[_place(url)]
@@ -238,6 +251,8 @@ class Transport:
         """Raise ObjectChangedError if the object is another one, now that its bytes have come."""
         checks = self._checks.setdefault(url, _Checks())
         found = await checks.next(lambda: self.facts(url))
+        if checks.idle:
+            self._checks.pop(url, None)
         kinds = [one.version.partition(" ")[0] for one in (found, facts)]
         if found.size != facts.size or (kinds[0] == kinds[1] and found.version != facts.version):
             raise changed(f"{facts.size} bytes, {facts.version}", f"{found.size}, {found.version}")
@@ -249,6 +264,10 @@ class _Checks:
     def __init__(self) -> None:
         self._running: asyncio.Task[ObjectFacts] | None = None
         self._coming: asyncio.Task[ObjectFacts] | None = None
+
+    @property
+    def idle(self) -> bool:
+        return self._coming is None and (self._running is None or self._running.done())
 
     async def next(self, ask: Callable[[], Awaitable[ObjectFacts]]) -> ObjectFacts:
         if self._coming is None:
@@ -262,6 +281,17 @@ class _Checks:
             await asyncio.wait([before])
         self._running, self._coming = self._coming, None
         return await ask()
+
+
+@functools.lru_cache(None)
+def _shared(process: int, options: str, timeout: float) -> Transport:
+    return Transport(json.loads(options), timeout)
+
+
+def transport_of(options: str, timeout: float) -> Transport:
+    """The transport of this process for options, as JSON text. All are kept, and so are their
+    connections."""
+    return _shared(os.getpid(), options, timeout)
 
 
 def _place(url: str) -> str:
