@@ -40,7 +40,7 @@ class CutError(Exception):
 def changed(expected: str, got: str) -> ObjectChangedError:
     """The error for an object that is another one."""
     return ObjectChangedError(
-        f"it has changed during the epoch (it was {expected}, and is {got}): make the reader anew"
+        f"it has changed during the epoch (it was {expected}, and is {got}): make the reader again"
     )
 
 

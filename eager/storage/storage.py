@@ -40,7 +40,7 @@ class Storage:
     """The objects that one reader reads. options: for fsspec, as JSON text; read_ahead: bytes.
 
     Readers use it in one thread at a time, and call `take` in any. After a fork all is fetched
-    anew.
+    again.
     """
 
     def __init__(self, options: str = "{}", read_ahead: int | None = None) -> None:

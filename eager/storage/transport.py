@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
 
 from .errors import CutError, ObjectChangedError, StorageError, changed, describe_failure, passes
@@ -91,6 +91,8 @@ class Transport:
                 package = _PACKAGES.get(scheme)
                 hint = f"{package}: pip install {package}" if package else f"a package: {error}"
                 raise OperatorRuntimeError(f"paths with {scheme}:// need {hint}") from error
+            except GradivaError:
+                raise
             except (TypeError, ValueError, OSError) as error:
                 raise OperatorValueError(
                     f"{shown(url)} cannot be reached: {error}", argument="storage_options"
@@ -105,7 +107,11 @@ class Transport:
             raise OperatorRuntimeError(
                 "paths with :// need fsspec: pip install 'gradiva[remote]'"
             ) from error
-        kind = classes(url.partition("://")[0].partition("::")[0].lower())
+        first = url.partition("://")[0].partition("::")[0].lower()
+        try:
+            kind = classes(first)
+        except ValueError as error:
+            raise OperatorValueError(f"{shown(url)} cannot be reached: {error}") from error
         if scheme in ("http", "https"):
             options |= self._client(options)
         elif kind.async_impl:

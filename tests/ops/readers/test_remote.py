@@ -16,10 +16,15 @@ import gradiva
 from gradiva import fn, pipeline_def
 from gradiva.eager.execution.quarantine import Quarantine
 from gradiva.eager.storage import transport
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError, SampleDataError
+from gradiva.eager.support.errors import (
+    OperatorRuntimeError,
+    OperatorTypeError,
+    OperatorValueError,
+    SampleDataError,
+)
 from tests.eager.storage.loopback import Loopback, loopback
 
-from .formats import FORMATS, Format, read_epoch
+from .formats import FORMATS, Format, read_epoch, values
 
 SIZE = 9
 
@@ -55,7 +60,10 @@ def moved(value: Any, folder: Path, url: str) -> Any:
 def uploaded(data: dict[str, Any], folder: Path, system: Any) -> dict[str, Any]:
     for path in folder.rglob("*"):
         if path.is_file():
-            system.pipe_file(f"/data/{path.relative_to(folder)}", path.read_bytes())
+            content = path.read_bytes()
+            if path.suffix == ".json":  # which names images by their whole paths
+                content = content.replace(str(folder).encode(), b"memory://data")
+            system.pipe_file(f"/data/{path.relative_to(folder)}", content)
     return {name: moved(value, folder, "memory://data") for name, value in data.items()}
 
 
@@ -67,8 +75,7 @@ def test_every_format_from_elsewhere(kind: Format, tmp_path: Path, memory: Any) 
     expected = read_epoch(kind.reader(**data, random_shuffle=True, seed=3), 4)
     reader = kind.reader(**far, random_shuffle=True, seed=3)
     assert read_epoch(reader, 4) == expected
-    (outputs,) = [next(iter(kind.reader(**far).next_epoch(batch_size=2)))]
-    first = outputs if not isinstance(outputs, tuple | dict) else [*_values(outputs)][0]
+    first = values(next(iter(kind.reader(**far).next_epoch(batch_size=2))))[0]
     assert all(name.startswith("memory://data/") for name in first.source_info())
     if kind.indexed is not None:
         scanned = {name: value for name, value in far.items() if name != kind.indexed}
@@ -77,10 +84,6 @@ def test_every_format_from_elsewhere(kind: Format, tmp_path: Path, memory: Any) 
     rest = read_epoch(reader, 4)
     reader.set_state(state)
     assert read_epoch(reader, 4) == rest
-
-
-def _values(outputs: Any) -> Any:
-    return outputs.values() if isinstance(outputs, dict) else outputs
 
 
 def test_file_urls_are_paths(tmp_path: Path) -> None:
@@ -116,7 +119,7 @@ def test_imread_and_files_by_path(memory: Any) -> None:
     # What has changed since is read as it is now.
     memory.pipe_file("/data/x.jpg", b"other")
     assert gradiva.io.file.read(gradiva.batch([name])).at(0).tobytes() == b"other"
-    with pytest.raises(OperatorRuntimeError, match="memory://data/no.jpg"):
+    with pytest.raises(OperatorRuntimeError, match="memory://data/no"):
         gradiva.imread("memory://data/no.jpg")
 
 
@@ -168,7 +171,7 @@ def _firsts(reader: Any) -> list[Any]:
 
 
 def test_a_container_that_changes_is_an_error_of_its_samples(
-    server: Loopback, tmp_path: Path, quarantine: Quarantine
+    server: Loopback, tmp_path: Path
 ) -> None:
     data = FORMATS["mxnet"].write(tmp_path, 10)
     for path in tmp_path.iterdir():
@@ -177,10 +180,11 @@ def test_a_container_that_changes_is_an_error_of_its_samples(
     reader = gradiva.readers.MXNet(**far, on_error="skip")
     changed = next(path for path in server.objects if path.endswith(".rec"))
     server.objects[changed] += b"\0\0\0\0"
-    lengths = [len(images) for images, _ in reader.next_epoch(batch_size=5)]
-    assert sum(lengths) == 10 - len(quarantine.entries)
-    assert quarantine.entries
-    for entry in quarantine.entries:
+    with Quarantine(warns=False) as bad:
+        lengths = [len(images) for images, _ in reader.next_epoch(batch_size=5)]
+    assert sum(lengths) == 10 - len(bad)
+    assert len(bad)
+    for entry in bad:
         assert "changed during the epoch" in entry.reason
         assert f"{server.url}{changed} at index" in str(entry.file)
     reader = gradiva.readers.MXNet(**far)
@@ -195,9 +199,9 @@ def test_what_cannot_be_opened_is_an_error_of_the_argument(server: Loopback) -> 
         gradiva.readers.TFRecord(path=f"{server.url}/no", features={"a": _feature()})
     with pytest.raises(OperatorValueError, match="file_root"):
         gradiva.readers.File(file_root=f"{server.url}/no")
-    with pytest.raises(OperatorValueError, match="storage_options"):
+    with pytest.raises(OperatorTypeError, match="storage_options"):
         gradiva.readers.File(files=["memory://a"], storage_options="[1]")
-    with pytest.raises(OperatorRuntimeError, match="nothing-of-the-kind://"):
+    with pytest.raises(OperatorValueError, match="nothing-of-the-kind://"):
         next(iter(gradiva.readers.File(files=["nothing-of-the-kind://a/b"]).next_epoch()))
 
 
@@ -212,14 +216,15 @@ def test_options_reach_the_file_system(server: Loopback, memory: Any) -> None:
     @pipeline_def
     def pipe() -> Any:
         options = {"headers": {"X-Asked-By": "test"}, "encoded": True}
-        return fn.readers.file(files=[f"{server.url}/a"], storage_options=options)
+        files, _ = fn.readers.file(files=[f"{server.url}/a"], storage_options=options)
+        return files
 
-    with pipe(batch_size=1, num_threads=1, device_id=None) as first:
-        assert first.run()[0].at(0).tobytes() == b"data"
-        text = first.serialize()
+    first = pipe(batch_size=1, num_threads=1, device_id=None)
+    text = first.serialize()
     assert b"X-Asked-By" in text
-    with gradiva.Pipeline.deserialize(text) as second:
-        assert second.run()[0].at(0).tobytes() == b"data"
+    second = gradiva.Pipeline.deserialize(text)
+    for one in (first, second):
+        assert one.run()[0].at(0).tobytes() == b"data"
 
 
 FORKED = """
