@@ -25,7 +25,7 @@ _PLACES = frozenset(
     (
         *("file_root", "file_list", "files", "path", "paths", "index_path", "index_paths", "uris"),
         *("filename", "filenames", "annotations_file", "preprocessed_annotations"),
-        "meta_files_path",
+        *("meta_files_path", "storage_options"),
     )
 )
 """Arguments of readers that say where data lie."""

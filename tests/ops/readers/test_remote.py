@@ -23,13 +23,14 @@ from gradiva.eager.support.errors import (
     SampleDataError,
 )
 from tests.eager.storage.loopback import Loopback, loopback
+from tests.tiers import few
 
 from .formats import FORMATS, Format, read_epoch, values
 
 SIZE = 9
 
 
-@pytest.fixture(params=sorted(FORMATS))
+@pytest.fixture(params=few(sorted(FORMATS), "numpy", "tfrecord", "webdataset"))
 def kind(request: pytest.FixtureRequest) -> Format:
     return FORMATS[request.param]
 
