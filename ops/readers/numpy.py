@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.readers.files import not_of_the_file, prefetch_files
+from gradiva.eager.readers.files import not_of_the_file
 from gradiva.eager.readers.reader import reader_class
+from gradiva.eager.readers.remote_files import prefetch_any_files
 from gradiva.eager.readers.source import source_operator
+from gradiva.eager.storage.handles import (
+    Handle,
+    LoadedFile,
+    close_handle,
+    load_files,
+    open_handle,
+    pread,
+    read_fully,
+)
+from gradiva.eager.storage.storage import Storage
+from gradiva.eager.storage.urls import any_url, is_url, parent
 from gradiva.ops.decoders.npy_header import Header, read_header
 from gradiva.ops.image.crop.crop_window import POLICIES, apply_policy
 from gradiva.ops.indexing.slice_region import check_region, region_along, wrapped_axes
 
-from .containers import FileFacts, read_fully
+from .containers import FileFacts
 from .listing import digest_of, list_arrays
 from .reader_arguments import ReaderArguments, ReaderOptions
+from .remote import storage_of
 from .sampling.names import names_in, split_places
 from .table import Failures, Records, Table
 from .table_source import opens_table
@@ -94,10 +106,15 @@ class Region(NamedTuple):
     axes: tuple[int, ...]
     policy: str
 
+    @property
+    def whole(self) -> bool:
+        """Whether it is all of an array."""
+        return not any(rows is not None and rows.size for rows in self.given.values())
+
     def of(self, header: Header) -> tuple[op.Int64Array, op.Int64Array]:
         """First element and shape. Raises OperatorValueError."""
         shapes = np.array([header.shape], np.int64)
-        if not any(rows is not None and rows.size for rows in self.given.values()):
+        if self.whole:
             return np.zeros_like(shapes[0]), shapes[0]
         axes = wrapped_axes(np.array([self.axes], np.int64), len(header.shape), "roi_axes")
         found = region_along(self.given, shapes, axes)
@@ -108,7 +125,7 @@ class Region(NamedTuple):
 class _Opened(NamedTuple):
     """A file, its header, and the region of it that is wanted."""
 
-    handle: int
+    handle: Handle
     header: Header
     anchor: op.Int64Array
     window: op.Int64Array
@@ -117,7 +134,10 @@ class _Opened(NamedTuple):
 class NumpyTable(Table):
     """npy files."""
 
-    def __init__(self, paths: list[str], region: Region, fill: float, keep: bool) -> None:
+    def __init__(
+        self, paths: list[str], region: Region, fill: float, keep: bool, storage: Storage
+    ) -> None:
+        self.storage = storage if any_url(paths) else None
         self._paths, self._region, self._fill = paths, region, fill
         self._headers: dict[str, tuple[FileFacts, Header]] | None = {} if keep else None
 
@@ -131,11 +151,12 @@ class NumpyTable(Table):
         paths = self.names(indices)
         failures: Failures = {}
         opened: dict[int, _Opened] = {}
+        loaded = self._loaded(paths)
 
         def open_files(begin: int, end: int) -> None:
             for sample in range(begin, end):
                 try:
-                    opened[sample] = self._open(paths[sample])
+                    opened[sample] = self._open(paths[sample], loaded.get(paths[sample]))
                 except OSError as error:
                     failures[sample] = _unreadable(error, sample, paths[sample])
                 except op.SampleDataError as error:
@@ -161,21 +182,30 @@ class NumpyTable(Table):
             pool.run(read, ranges)
         finally:
             for one in opened.values():
-                os.close(one.handle)
+                close_handle(one.handle)
         return Records((made,), failures)
 
-    def _open(self, path: str) -> _Opened:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    def _loaded(self, paths: list[str]) -> dict[str, LoadedFile | OSError]:
+        """What is read whole from other machines; of regions, only that it is there is asked."""
+        if self.storage is not None and not self._region.whole:
+            self.storage.facts([path for path in paths if is_url(path)])
+            return {}
+        return load_files(paths, self.storage)
+
+    def _open(self, path: str, loaded: LoadedFile | OSError | None = None) -> _Opened:
+        if isinstance(loaded, OSError):
+            raise loaded
+        handle = open_handle(path, self.storage) if loaded is None else loaded
         try:
             facts = FileFacts.of(handle)
             kept = None if self._headers is None else self._headers.get(path)
             if kept is None or kept[0] != facts:
                 kept = facts, read_header(lambda count: _head(handle, count), facts.size)
-                if self._headers is not None:
+                if self._headers is not None and facts.changed:  # "" where nothing tells
                     self._headers[path] = kept
             return _Opened(handle, kept[1], *self._region.of(kept[1]))
         except BaseException:
-            os.close(handle)
+            close_handle(handle)
             raise
 
     def _empty(self, paths: list[str], opened: dict[int, _Opened]) -> op.Batch:
@@ -212,7 +242,7 @@ class NumpyTable(Table):
                 opened = self._open(path)
             except (OSError, op.GradivaError):
                 continue
-            os.close(opened.handle)
+            close_handle(opened.handle)
             return opened.header
         return Header(np.dtype(np.float32), False, (0,), 0)
 
@@ -250,11 +280,12 @@ class NumpyTable(Table):
         return {"files": len(self._paths), "names": names}
 
     def prefetch(self, indices: op.Int64Array) -> None:
-        prefetch_files(self.names(indices))
+        if self.storage is None or self._region.whole:
+            prefetch_any_files(self.names(indices), self.storage)
 
 
-def _head(handle: int, count: int) -> bytes:
-    return os.pread(handle, count, 0)
+def _head(handle: Handle, count: int) -> bytes:
+    return pread(handle, count, 0)
 
 
 def _unreadable(error: OSError, sample: int, path: str) -> op.SampleDataError:
@@ -287,13 +318,15 @@ def _open(given: dict[str, Any]) -> NumpyTable:
         for name, value in numbers.items()
     }
     region = Region(rows, given["roi_axes"], given["out_of_bounds_policy"])
+    storage = storage_of(given)
     paths = list_arrays(
-        given["file_root"], given["file_filter"], given["file_list"], given["files"]
+        given["file_root"], given["file_filter"], given["file_list"], given["files"], storage
     )
     if given["split"] is not None:
-        names = names_in(paths, given["file_root"] or os.path.dirname(given["file_list"] or ""))
+        names = names_in(paths, given["file_root"] or parent(given["file_list"] or ""))
         paths = [paths[place] for place in split_places(names, given["split"])]
-    return NumpyTable(paths, region, given["fill_value"], given["cache_header_information"])
+    keep = given["cache_header_information"]
+    return NumpyTable(paths, region, given["fill_value"], keep, storage)
 
 
 Numpy = reader_class("Numpy", numpy)

@@ -19,6 +19,7 @@ from gradiva.eager.readers.source import Source, SourceOperator
 from .cursor import Cursor
 from .order import Order
 from .plan import PADDING, ShardedPlan
+from .remote import RemoteAhead
 from .sampling.bucket_plan import BucketPlan
 from .sampling.sampled_order import SampledOrder
 from .sampling.sampling_arguments import buckets_of, order_of, sharded
@@ -77,6 +78,7 @@ class TableSource(Source):
         self._open_table = open_table
         self._arguments = arguments
         self._opened: tuple[Table, Cursor] | None = None
+        self._ahead: RemoteAhead | None = None
         self._digest: dict[str, Any] | None = None
         if not arguments["lazy_init"]:
             self._open()
@@ -90,6 +92,8 @@ class TableSource(Source):
             if given["bucket"] is not None:
                 plan = buckets_of(given["bucket"], plan, lambda key: sizes_of(table, key))
             self._opened = table, Cursor(plan)
+            if table.storage is not None:
+                self._ahead = RemoteAhead(table, table.storage)
         return self._opened
 
     @property
@@ -119,7 +123,9 @@ class TableSource(Source):
         self, indices: op.Int64Array, positions: op.Int64Array, pool: op.WorkerPool
     ) -> tuple[op.Batch, ...]:
         table, cursor = self._open()
-        if self._arguments["read_ahead"]:
+        if self._ahead is not None:
+            self._ahead.follow(cursor, len(indices))
+        elif self._arguments["read_ahead"]:
             count = len(indices) * self._arguments["prefetch_queue_depth"]
             table.prefetch(cursor.coming(count))
         where = op.Provenance(positions, table.names(indices), indices)

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import cv2
+import fsspec
 import numpy as np
 import pytest
 import soundfile
 
 import gradiva
 from gradiva import fn
+from tests.eager.storage.loopback import loopback
 
 pytestmark = pytest.mark.core
 
@@ -92,6 +94,21 @@ def sounds() -> None:
         assert np.abs(heard - wave[4000:12000]).max() < tolerance, kind
 
 
+def urls() -> None:
+    fsspec.filesystem("memory").pipe_file("/gradiva/1", b"there")
+    reader = gradiva.readers.File(files=["memory://gradiva/1"])
+    ((content, _),) = reader.next_epoch(batch_size=1)
+    assert content.at(0).tobytes() == b"there"
+
+
+def web_servers() -> None:
+    with loopback() as server:
+        server.objects["/1"] = b"there"
+        reader = gradiva.readers.File(files=[f"{server.url}/1"])
+        ((content, _),) = reader.next_epoch(batch_size=1)
+    assert content.at(0).tobytes() == b"there"
+
+
 USES: dict[str, Callable[[], Any]] = {
     "numpy": arrays,
     "numba": kernels,
@@ -102,6 +119,8 @@ USES: dict[str, Callable[[], Any]] = {
     "protobuf": files,
     "ml_dtypes": short_floats,
     "soundfile": sounds,
+    "fsspec": urls,
+    "aiohttp": web_servers,
 }
 
 
@@ -117,5 +136,5 @@ def test_no_dependency_is_left_out() -> None:
     assert set(bounds) == set(USES)
     # What is optional has the same bound where it is tested.
     tested = text[text.index("\ntest = [") : text.index("\noracle = [")]
-    for package in ("ml_dtypes", "soundfile"):
+    for package in ("aiohttp", "fsspec", "ml_dtypes", "soundfile"):
         assert f'"{package}>={bounds[package]}"' in tested
