@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,14 @@ from gradiva.eager.readers.files import Pace
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.remote_files import prefetch_any_files, read_any_files
 from gradiva.eager.readers.source import source_operator
-from gradiva.eager.storage.errors import StorageError
 from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.urls import any_url, is_url
+from gradiva.eager.storage.urls import any_url
 
 from .listing import digest_of, list_files
 from .reader_arguments import ReaderArguments, ReaderOptions
 from .remote import storage_of
 from .sampling.names import LabelRule, chosen_files
+from .sampling.sizes import file_sizes
 from .table import Failures, Records, Table, column
 from .table_source import opens_table
 
@@ -106,25 +105,10 @@ class FileTable(Table):
         return self._labels.reshape(-1).astype(np.int64)
 
     def sizes(self) -> op.Int64Array:
-        """What cannot be looked at has none; reading it says why."""
-        remote = [path for path in self._paths if is_url(path)] if self.storage else []
-        facts = self.storage.facts(remote) if self.storage is not None else []
-        known = {
-            path: 0 if isinstance(one, StorageError) else one.size
-            for path, one in zip(remote, facts, strict=True)
-        }
-        found = [known[path] if path in known else _size(path) for path in self._paths]
-        return np.array(found, np.int64)
+        return file_sizes(self._paths, self.storage)
 
     def prefetch(self, indices: op.Int64Array) -> None:
         prefetch_any_files(self.names(indices), self.storage)
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
 
 
 @opens_table(file)

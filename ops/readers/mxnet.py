@@ -93,6 +93,9 @@ class RecordTable(Table):
             labels.append(label)
         return Records((ragged(images, op.uint8, 1), ragged(labels, op.float32, 1)), failures)
 
+    def sizes(self) -> op.Int64Array:
+        return self._places.sizes
+
     def digest(self) -> dict[str, Any]:
         return {"records": len(self), "names": self._containers.digest(*self._places)}
 

@@ -31,7 +31,8 @@ from .containers import FileFacts
 from .listing import digest_of, list_arrays
 from .reader_arguments import ReaderArguments, ReaderOptions
 from .remote import storage_of
-from .sampling.names import names_in, split_places
+from .sampling.names import part_of
+from .sampling.sizes import file_sizes
 from .table import Failures, Records, Table
 from .table_source import opens_table
 
@@ -275,6 +276,9 @@ class NumpyTable(Table):
         )
         target[place] = part.T if header.fortran else part
 
+    def sizes(self) -> op.Int64Array:
+        return file_sizes(self._paths, self.storage)
+
     def digest(self) -> dict[str, Any]:
         names = digest_of(self._paths, [0] * len(self._paths))
         return {"files": len(self._paths), "names": names}
@@ -318,13 +322,9 @@ def _open(given: dict[str, Any]) -> NumpyTable:
         for name, value in numbers.items()
     }
     region = Region(rows, given["roi_axes"], given["out_of_bounds_policy"])
-    storage = storage_of(given)
-    paths = list_arrays(
-        given["file_root"], given["file_filter"], given["file_list"], given["files"], storage
-    )
-    if given["split"] is not None:
-        names = names_in(paths, given["file_root"] or parent(given["file_list"] or ""))
-        paths = [paths[place] for place in split_places(names, given["split"])]
+    storage, root, listed = storage_of(given), given["file_root"], given["file_list"]
+    paths = list_arrays(root, given["file_filter"], listed, given["files"], storage)
+    paths = part_of(paths, root or parent(listed or ""), given["split"])
     keep = given["cache_header_information"]
     return NumpyTable(paths, region, given["fill_value"], keep, storage)
 

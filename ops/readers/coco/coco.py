@@ -17,6 +17,7 @@ from gradiva.eager.types.arrays import Array
 from gradiva.ops.readers.listing import digest_of
 from gradiva.ops.readers.reader_arguments import ReaderArguments, ReaderOptions
 from gradiva.ops.readers.remote import storage_of
+from gradiva.ops.readers.sampling.sizes import file_sizes
 from gradiva.ops.readers.table import Failures, Records, Table, column, ragged
 from gradiva.ops.readers.table_source import opens_table
 
@@ -195,6 +196,9 @@ class ImageTable(Table):
 
         pool.run(draw, [(sample, sample + 1) for sample in range(len(numbers))])
         return batch
+
+    def sizes(self) -> op.Int64Array:
+        return file_sizes(self._paths, self.storage)
 
     def digest(self) -> dict[str, Any]:
         """The number of images, and a digest of their names and annotations."""

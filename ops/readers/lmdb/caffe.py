@@ -91,6 +91,9 @@ class DatumTable(Table):
         columns = [one for one, asked in zip(made, self._asked, strict=True) if asked]
         return Records(tuple(columns), failures)
 
+    def sizes(self) -> op.Int64Array:
+        return self._database.sizes()
+
     def digest(self) -> dict[str, Any]:
         return self._database.digest()
 

@@ -222,6 +222,9 @@ class TensorTable(Table):
         ]
         return Records(tuple(made), failures)
 
+    def sizes(self) -> op.Int64Array:
+        return self._database.sizes()
+
     def digest(self) -> dict[str, Any]:
         return self._database.digest()
 

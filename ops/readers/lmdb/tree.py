@@ -177,6 +177,10 @@ class Database:
         """The values, 1-D; what failed is empty."""
         return self._containers.read(self._chosen(indices), pool, failures)
 
+    def sizes(self) -> op.Int64Array:
+        """Bytes of each value."""
+        return self._places.sizes
+
     def digest(self) -> dict[str, Any]:
         return {"records": len(self), "names": self._containers.digest(*self._places)}
 

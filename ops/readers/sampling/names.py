@@ -17,7 +17,7 @@ from gradiva.eager.storage.folders import FolderEntry, list_folders
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import is_url, local_path, parent
 
-__all__ = ["LabelRule", "chosen_files", "labels_by", "names_in", "split_places"]
+__all__ = ["LabelRule", "chosen_files", "labels_by", "names_in", "part_of", "split_places"]
 
 Rule: TypeAlias = "Callable[[str], Any] | str | re.Pattern[str]"
 Listed: TypeAlias = "tuple[list[str], list[int]]"
@@ -213,6 +213,13 @@ def split_places(names: Sequence[str], split: Sequence[float]) -> list[int]:
             got=f"{tuple(split)}, which has none of {len(names)}",
         )
     return found
+
+
+def part_of(paths: list[str], root: str, split: Sequence[float] | None) -> list[str]:
+    """The paths below a folder that belong to a part of the data set, by default all."""
+    if split is None:
+        return paths
+    return [paths[place] for place in split_places(names_in(paths, root), split)]
 
 
 def _hash(name: str) -> int:

@@ -150,6 +150,9 @@ class ExampleTable(Table):
             good &= ~bad
         return np.where(good, begins, 0), np.where(good, ends, 0)
 
+    def sizes(self) -> op.Int64Array:
+        return self._places.sizes
+
     def digest(self) -> dict[str, Any]:
         return {"records": len(self), "names": self._containers.digest(*self._places)}
 

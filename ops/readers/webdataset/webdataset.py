@@ -141,6 +141,9 @@ class SampleTable(Table):
             )
         return Records(tuple(columns), failures, tuple(names))
 
+    def sizes(self) -> op.Int64Array:
+        return np.asarray(self._places[:, :, 1].sum(axis=1), np.int64)
+
     def digest(self) -> dict[str, Any]:
         return {"samples": len(self), "names": self._containers.digest(self._files, self._places)}
 

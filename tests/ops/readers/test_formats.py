@@ -11,6 +11,8 @@ import pytest
 import gradiva
 from gradiva import pipeline_def
 from gradiva.eager.execution.quarantine import Quarantine
+from gradiva.ops.readers.table_source import table_openers
+from gradiva.samplers import Bucket
 
 from .formats import FORMATS, Format, read_epoch, values
 
@@ -153,6 +155,23 @@ def test_a_sorted_data_set_is_well_mixed(container: str, tmp_path: Path) -> None
         batch = values(outputs)[0]
         if len(batch) == 256:
             assert len(np.unique(batch.indices // 1000)) >= 18
+
+
+def test_buckets_by_bytes(kind: Format, data: dict[str, Any]) -> None:
+    """Every format of files and containers knows sizes; each sample comes once."""
+    arguments = {**data, "bucket": Bucket(max_batch=2), "random_shuffle": True}
+    if kind.reader in (gradiva.readers.Sequence, gradiva.experimental.readers.Fits):
+        with pytest.raises(gradiva.OperatorValueError, match=r"`key`: .*got 'bytes'"):
+            kind.reader(**arguments)
+        return
+    found = read_epoch(kind.reader(**arguments), 4)
+    assert sorted(found) == sorted(read_epoch(kind.reader(**data), 4))
+    (outputs,) = kind.reader(**{**data, "bucket": Bucket()}).next_epoch(batch_size=SIZE)
+    by_size = values(outputs)[0].indices
+    reader = kind.reader(**data)
+    sizes = table_openers[reader.operator.name](reader.operator.attributes(data)).sizes()
+    assert sizes is not None
+    assert (np.diff(sizes[by_size]) >= 0).all()
 
 
 def test_numbers_of_samples(kind: Format, data: dict[str, Any]) -> None:
