@@ -42,6 +42,8 @@ class Shards:
     sizes: Callable[[int], int] | None = None
     counted: Callable[[int], int] | None = None
     """How many batches an epoch has, where the reader decides how large they are."""
+    unit: int = 1
+    """Shards are cut between groups of so many samples."""
 
     @staticmethod
     def of(reader: Source, batch_size: int) -> Shards:
@@ -56,7 +58,13 @@ class Shards:
             bool(meta["pad_last_batch"]),
             functools.cache(reader.whole_length) if reader.uneven else None,
             functools.cache(lambda epoch: reader.batches(epoch, batch_size) or 0) if own else None,
+            reader.unit,
         )
+
+    def _longest(self, size: int) -> int:
+        """Samples of the longest shard."""
+        units = -(-size // self.unit)
+        return min(-(-units // self.number) * self.unit, size)
 
     def _size(self, epoch: int) -> int:
         return self.size if self.sizes is None else self.sizes(epoch)
@@ -64,7 +72,9 @@ class Shards:
     def length(self, epoch: int) -> int:
         """Samples in an epoch, without repeats."""
         shard, size = (self.first + (epoch if self.moving else 0)) % self.number, self._size(epoch)
-        return size * (shard + 1) // self.number - size * shard // self.number
+        units = -(-size // self.unit)
+        begin, end = (units * one // self.number * self.unit for one in (shard, shard + 1))
+        return min(end, size) - begin
 
     def batches(self, epochs: int, batch_size: int, policy: LastBatchPolicy) -> int:
         """How many batches so many epochs have together.
@@ -79,12 +89,13 @@ class Shards:
         if self.sizes is not None:
             sizes = [(self.sizes(epoch), 1) for epoch in range(epochs)]
         if policy is LastBatchPolicy.DROP:
-            return sum(many * (size // self.number // batch_size) for size, many in sizes)
+            shortest = [(size // self.unit // self.number * self.unit, n) for size, n in sizes]
+            return sum(many * (size // batch_size) for size, many in shortest)
         if policy is LastBatchPolicy.PARTIAL or self.padded:
-            longest = [(-(-size // self.number), many) for size, many in sizes]
+            longest = [(self._longest(size), many) for size, many in sizes]
             return sum(many * -(-size // batch_size) for size, many in longest)
         # What the last batch of an epoch has read of the next one is not read there again.
-        read = sum(many * -(-size // self.number) for size, many in sizes)
+        read = sum(many * self._longest(size) for size, many in sizes)
         if self.moving:
             read = -(-sum(many * size for size, many in sizes) // self.number)
         return -(-read // batch_size)
@@ -96,7 +107,7 @@ class Shards:
         if self.sizes is not None:
             return False
         # The last of the padded batches is cut. Of a short shard it may be nothing but padding.
-        longest = -(-self.size // self.number)
+        longest = self._longest(self.size)
         empty = batch_size > 1 and longest % batch_size == 1 and self.size % self.number > 0
         return policy is LastBatchPolicy.PARTIAL and self.padded and not empty
 

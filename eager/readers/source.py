@@ -47,16 +47,18 @@ class Described(ABC):
 class Source(ABC):
     """The state behind one reader or external source.
 
-    lost: samples that the last read has left out of its batches (`on_error="skip"`), by their
-    index among all that it was to deliver. turn: number of the batch that is read for, counted
-    from 0; set before each read. epoch: the one that is read. uneven: epochs differ in length,
-    which `whole_length` knows. whole: it is asked for full batches only, also where less is needed,
-    because what the user hands over for a batch is one thing; the rest is cut off.
+    lost: samples that the last read has left out of its batches (`on_error="skip"`), by their index
+    among all that it was to deliver. turn: number of the batch that is read for, counted from 0;
+    set before each read. epoch: the one that is read. uneven: epochs differ in length, which
+    `whole_length` knows. unit: shards are cut between groups of so many samples. whole: it is asked
+    for full batches only, also where less is needed, because what the user hands over for a batch
+    is one thing; the rest is cut off.
     """
 
     lost: Sequence[int] = ()
     epoch = 0
     uneven = False
+    unit = 1
     turn = 0
     whole = False
 

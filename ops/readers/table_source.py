@@ -109,6 +109,11 @@ class TableSource(Source):
         plan = self._cursor.plan
         return isinstance(plan, ShardedPlan) and plan.order.uneven
 
+    @property
+    def unit(self) -> int:  # type: ignore[override]
+        plan = self._cursor.plan
+        return plan.order.unit if isinstance(plan, ShardedPlan) else 1
+
     def whole_length(self, epoch: int) -> int:
         plan = self._cursor.plan
         return plan.order.length(epoch) if isinstance(plan, ShardedPlan) else 0

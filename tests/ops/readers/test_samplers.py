@@ -15,6 +15,7 @@ from gradiva import fn, pipeline_def
 from gradiva.ops.readers.cursor import Cursor
 from gradiva.ops.readers.plan import ShardedPlan
 from gradiva.ops.readers.sampling.sampled_order import SampledOrder
+from gradiva.plugin.numpy import DALIRaggedIterator, LastBatchPolicy
 from gradiva.samplers import (
     PK,
     Balanced,
@@ -367,6 +368,43 @@ class TestFeedback:
                 reader.set_weights(np.ones(SIZE))
         with pytest.raises(gradiva.OperatorValueError, match=r"`scores`: .*60 zeros"):
             self.reader(folder, weights=np.eye(SIZE)[3]).feedback(np.zeros(1, np.int64), [0.0])
+
+
+@pytest.mark.parametrize("pad", [False, True])
+def test_groups_in_iterators_over_shards(folder: Path, pad: bool) -> None:
+    """Seven groups for two shards: none is cut, and all samples of the epoch come."""
+
+    def pipe(shard: int) -> Any:
+        @pipeline_def(batch_size=8, num_threads=1, seed=1)
+        def define() -> Any:
+            return fn.readers.file(
+                file_root=folder,
+                sampler=PK(2, 4),
+                num_shards=2,
+                shard_id=shard,
+                stick_to_shard=True,
+                pad_last_batch=pad,
+                name="files",
+            )
+
+        return define()
+
+    loops = [
+        DALIRaggedIterator(
+            [pipe(shard)],
+            ["files", "labels", "@position"],
+            reader_name="files",
+            last_batch_policy=LastBatchPolicy.PARTIAL,
+        )
+        for shard in range(2)
+    ]
+    for epoch in range(2):
+        turns = [[made for (made,) in loop] for loop in loops]
+        assert [len(turn) for turn in turns] == [4, 4]
+        seen = np.concatenate([made["@position"] for turn in turns for made in turn])
+        assert sorted(seen[seen < 1 << 62].tolist()) == list(range(56 * epoch, 56 * epoch + 56))
+        for made in (made for turn in turns for made in turn):
+            assert len({int(label[0]) for label in made["labels"]}) <= 2
 
 
 def raising(epoch: int) -> Any:
