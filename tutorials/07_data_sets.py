@@ -16,6 +16,7 @@
 # needs no history. So a place is two numbers, and going back to it is exact.
 
 # %%
+import importlib.util
 import io
 import tarfile
 import tempfile
@@ -91,6 +92,25 @@ for _, texts in packed.next_epoch(batch_size=12):
     mixed = [bytes(text).decode() for text in texts.arrays()]
     print(mixed)
 assert len(packed.get_state()) >= 4
+
+# %% [markdown]
+# ## In a bucket
+#
+# Every path may be a URL: `s3://`, `gs://`, `https://` (`pip install "gradiva[remote]"`). Here
+# `memory://` stands for it, and the cell does nothing without that package. The same seed gives
+# the same order, and a state goes from one place to the other.
+
+# %%
+if importlib.util.find_spec("fsspec"):
+    store = importlib.import_module("fsspec").filesystem("memory")
+    for path in folder.rglob("*.jpg"):
+        store.pipe(f"/camera/{path.relative_to(folder).as_posix()}", path.read_bytes())
+    there = {**names, "file_root": "memory://camera"}
+    away = gradiva.readers.File(**there, split=(0, 0.8), random_shuffle=True, seed=1)
+    away.set_state(training.get_state())
+    here, far = next(training.next_epoch(batch_size=8)), next(away.next_epoch(batch_size=8))
+    assert all(np.array_equal(a, b) for a, b in zip(here[0].arrays(), far[0].arrays(), strict=True))
+    print(far[0].source_info()[0])
 
 # %% [markdown]
 # ## Which samples

@@ -25,7 +25,7 @@ _PLACES = frozenset(
     (
         *("file_root", "file_list", "files", "path", "paths", "index_path", "index_paths", "uris"),
         *("filename", "filenames", "annotations_file", "preprocessed_annotations"),
-        "meta_files_path",
+        *("meta_files_path", "storage_options"),
     )
 )
 """Arguments of readers that say where data lie."""
@@ -34,7 +34,7 @@ _SPEED = frozenset(
     (
         *("prefetch_queue_depth", "read_ahead", "initial_fill", "lazy_init", "dont_use_mmap"),
         *("skip_cached_images", "tensor_init_bytes", "bytes_per_sample_hint", "no_copy"),
-        *("use_o_direct", "num_workers"),
+        *("use_o_direct", "num_workers", "read_ahead_bytes"),
     )
 )
 """Arguments that change no bit."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import time
 import warnings
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gradiva.eager.support.checked_file import read_checked, write_checked
+from gradiva.eager.support.private_folder import private_folder
 
 from .kernel_digest import UndescribedError, kernel_digest
 from .prebuilt import prebuilt_folder, read_prebuilt
@@ -52,7 +52,7 @@ def cache_folder() -> Path | None:
         path = Path(root, "gradiva")
         try:
             path = path.expanduser()
-            _folder = _private_folder(path)
+            _folder = private_folder(path)
             if _folder is None:
                 _lack = f"{path} is no folder of this user, or others can write into it"
         except (OSError, RuntimeError) as error:
@@ -127,7 +127,7 @@ def kernel_folder(function: Callable[..., Any]) -> KernelFolder | None:
 def _is_usable(path: Path) -> bool:
     """Whether a kernel's folder in the cache is there, or can be made; warns if not."""
     try:
-        if _private_folder(path) is None:
+        if private_folder(path) is None:
             _tell(f"{path} is no folder of this user, or others can write into it")
             return False
         with suppress(OSError):  # such as a cache that can only be read
@@ -143,7 +143,7 @@ def keep_file(path: Path, meaning: str, content: bytes) -> None:
     base = path.parent.parent
     try:
         for folder in (base, path.parent, base / _UNFINISHED):
-            if _private_folder(folder) is None:
+            if private_folder(folder) is None:
                 raise PermissionError(f"{folder} is not this user's alone")
         write_checked(path, meaning, content, base / _UNFINISHED)
     except OSError as error:
@@ -165,19 +165,6 @@ def _tell(problem: str) -> None:
 
 def _text(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
-
-
-def _private_folder(path: Path) -> Path | None:
-    """The folder, made if need be, if nobody but the user could have written into it."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    facts = path.lstat()
-    if not stat.S_ISDIR(facts.st_mode) or stat.S_IMODE(facts.st_mode) & 0o022:
-        return None
-    if hasattr(os, "getuid") and facts.st_uid != os.getuid():
-        return None
-    if stat.S_IMODE(facts.st_mode) & 0o077:
-        path.chmod(0o700)
-    return path
 
 
 def _drop_old(base: Path) -> None:

@@ -38,10 +38,13 @@ def checked_content(data: bytes, meaning: str) -> bytes | None:
     return content if data[:start] == _HEAD + _digest(meaning, content) else None
 
 
-def write_checked(path: Path, meaning: str, content: bytes, unfinished: Path) -> None:
+def write_checked(
+    path: Path, meaning: str, content: bytes, unfinished: Path, *, durable: bool = True
+) -> None:
     """Write a file whole or not at all, also where the power fails. Raises OSError.
 
-    unfinished: a folder in the same file system, for the file while it is being written.
+    unfinished: a folder in the same file system, for the file while it is being written. durable:
+    wait for the disk; without it, a power failure may leave a file that `read_checked` refuses.
     """
     part = unfinished / os.urandom(12).hex()
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -50,7 +53,8 @@ def write_checked(path: Path, meaning: str, content: bytes, unfinished: Path) ->
             left = memoryview(_HEAD + _digest(meaning, content) + content)
             while left:
                 left = left[os.write(descriptor, left) :]
-            os.fsync(descriptor)
+            if durable:
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
         os.replace(part, path)

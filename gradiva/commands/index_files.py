@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Callable
 
+from gradiva.eager.storage.urls import is_url
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.ops.readers import mxnet
 from gradiva.ops.readers.tfrecord import tfrecord
@@ -27,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "index",
         nargs="?",
-        help="where to write its index, a text file; the name up to its first dot and .idx, if "
-        "this is left out",
+        help="where to write its index, a text file; the name up to its first dot and .idx, in the "
+        "folder of the data or for a URL in the current one, if this is left out",
     )
 
 
@@ -36,6 +37,7 @@ def run(given: argparse.Namespace) -> int:
     """Write an index. Raises OperatorValueError and OperatorRuntimeError."""
     lines = COMMANDS[given.command][1](given.data)
     folder, name = os.path.split(given.data)
+    folder = "" if is_url(given.data) else folder  # what is elsewhere has its index here
     index = given.index or os.path.join(folder, f"{name.partition('.')[0]}.idx")
     try:
         with open(index, "w", encoding="utf-8") as stream:

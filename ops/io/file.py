@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.files import read_files
+from gradiva.eager.readers.remote_files import read_any_files
 from gradiva.ops.class_names import attributes_of
 
 __getattr__, __dir__ = attributes_of("io.file", globals())
@@ -65,7 +65,7 @@ def _shapes(call: op.Call) -> ReadPlan:
     named = op.Provenance(np.arange(call.size) if where is None else where.positions, paths)
     if not paths:
         return ReadPlan(op.BatchShape.equal(0, (0,)))
-    contents = read_files(paths, named, call.pool)
+    contents = read_any_files(paths, named, call.pool)
     # Samples that had no place in a stream do not get one.
     return ReadPlan(contents.batch_shape, contents, None if where is None else named)
 

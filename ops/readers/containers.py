@@ -16,19 +16,17 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.readers.files import not_of_the_file, without_bytes
+from gradiva.eager.storage.errors import StorageError
+from gradiva.eager.storage.folders import read_text
+from gradiva.eager.storage.handles import Handle, close_handle, open_handle, read_fully
+from gradiva.eager.storage.ranges import Want
+from gradiva.eager.storage.storage import Content, Storage, fill
+from gradiva.eager.storage.urls import any_url, is_url, local_path
 
 from .record_reads import read_records
 from .table import Failures
 
-__all__ = [
-    "Containers",
-    "FileFacts",
-    "Places",
-    "read_fully",
-    "refuse_empty",
-    "shares",
-    "text_lines",
-]
+__all__ = ["Containers", "FileFacts", "Places", "refuse_empty", "shares", "text_lines"]
 
 
 _LITTLE = 1 << 20
@@ -36,13 +34,15 @@ _LITTLE = 1 << 20
 
 
 class FileFacts(NamedTuple):
-    """What shows that a file is another one than it was."""
+    """What shows that a file is another one than it was: a time, or what another machine tells."""
 
     size: int
-    changed: int
+    changed: int | str
 
     @staticmethod
-    def of(handle: int) -> FileFacts:
+    def of(handle: Handle) -> FileFacts:
+        if not isinstance(handle, int):
+            return FileFacts(handle.facts.size, handle.facts.version)
         facts = os.fstat(handle)
         return FileFacts(facts.st_size, facts.st_mtime_ns)
 
@@ -68,18 +68,23 @@ class Places(NamedTuple):
 class Containers:
     """The files of a data set, as they were when the table was made. Raises OperatorValueError."""
 
-    def __init__(self, paths: Sequence[str], argument: str) -> None:
+    def __init__(self, paths: Sequence[str], argument: str, storage: Storage | None = None) -> None:
         if not paths:
             raise op.OperatorValueError(argument=argument, expected="at least one file", got="none")
-        self.paths = list(paths)
+        self.paths = [local_path(path) for path in paths]
+        self.storage = storage if any_url(self.paths) else None
+        """What reads the URLs among the paths, if there are any."""
+        self._remote = np.array([is_url(path) for path in self.paths])
         self.facts: list[FileFacts] = []
-        for path in paths:
+        if self.storage is not None:  # of all at once
+            self.storage.facts([path for path in self.paths if is_url(path)])
+        for path in self.paths:
             try:
-                handle = _open(path)
+                handle = open_handle(path, self.storage)
                 try:
                     self.facts.append(FileFacts.of(handle))
                 finally:
-                    os.close(handle)
+                    close_handle(handle)
             except OSError as error:
                 raise op.OperatorValueError(
                     argument=argument, expected="a file that can be read", got=str(error)
@@ -95,6 +100,11 @@ class Containers:
         starts = made.batch_shape.offsets * dtype.itemsize
         whole_bytes = made.data.view(np.uint8)
         order = np.lexsort((places.offsets, places.files))
+        if self.storage is not None:
+            far = self._remote[places.files[order]]
+            targets = made.batch_shape.views(made.data)
+            self._read_remote(self.storage, places, order[far].tolist(), targets, pool, failures)
+            order = order[~far]
         files = places.files[order]
         # Little is read faster than threads are woken.
         parts = 4 * pool.num_threads if places.sizes.sum() > _LITTLE else 1
@@ -135,6 +145,35 @@ class Containers:
         pool.run(read, ranges)
         return without_bytes(made, list(failures)) if failures else made
 
+    def _read_remote(
+        self,
+        storage: Storage,
+        places: Places,
+        samples: list[int],
+        targets: Sequence[np.ndarray[Any, Any]],
+        pool: op.WorkerPool,
+        failures: Failures,
+    ) -> None:
+        """Records that are on other machines."""
+        contents: list[tuple[int, Content]] = []
+        wants = self._wants(places, samples)
+        for sample, found in zip(samples, storage.take(wants), strict=True):
+            if isinstance(found, StorageError):
+                self._fail([sample], int(places.files[sample]), found, failures)
+            else:
+                contents.append((sample, found))
+
+        def copy(begin: int, end: int) -> None:
+            for sample, content in contents[begin:end]:
+                fill(targets[sample].view(np.uint8), content)
+
+        step = max(8, -(-len(contents) // (4 * pool.num_threads)))
+        pool.run(copy, [(i, min(i + step, len(contents))) for i in range(0, len(contents), step)])
+
+    def _wants(self, places: Places, samples: Sequence[int]) -> list[Want]:
+        rows = np.stack([places.files, places.offsets, places.offsets + places.sizes], 1)
+        return [Want(self.paths[row[0]], row[1], row[2]) for row in rows[samples].tolist()]
+
     def places(self, places: Places) -> list[str]:
         """The names of these records."""
         return [
@@ -151,9 +190,12 @@ class Containers:
 
     def prefetch(self, places: Places) -> None:
         """Ask the system to fetch these records, where it can be asked."""
+        far = self._remote[places.files]
+        if self.storage is not None:
+            self.storage.expect(self._wants(places, np.flatnonzero(far).tolist()))
         if not hasattr(os, "posix_fadvise"):
             return
-        for number in np.unique(places.files).tolist():
+        for number in np.unique(places.files[~far]).tolist():
             try:
                 handle = _open(self.paths[number])
             except OSError:
@@ -182,22 +224,10 @@ def _open(path: str) -> int:
     return os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
 
 
-def read_fully(handle: int, offset: int, target: np.ndarray[Any, Any]) -> None:
-    """Fill an array with the bytes from there on. Raises OSError if the file ends before."""
-    view = memoryview(target.data).cast("B") if target.size else memoryview(b"")
-    done = 0
-    while done < len(view):
-        count = os.preadv(handle, [view[done:]], offset + done)
-        if count == 0:
-            raise OSError(f"it ends at byte {offset + done}")
-        done += count
-
-
-def text_lines(path: str, argument: str) -> list[str]:
+def text_lines(path: str, argument: str, storage: Storage | None = None) -> list[str]:
     """The lines of a text file, such as an index. Raises OperatorValueError."""
     try:
-        with open(path, encoding="utf-8") as stream:
-            return stream.read().splitlines()
+        return read_text(path, storage or Storage()).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise op.OperatorValueError(
             argument=argument, expected="a text file that can be read", got=str(error), file=path

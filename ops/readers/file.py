@@ -7,12 +7,16 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.files import Pace, prefetch_files, read_files
+from gradiva.eager.readers.files import Pace
 from gradiva.eager.readers.reader import reader_class
+from gradiva.eager.readers.remote_files import prefetch_any_files, read_any_files
 from gradiva.eager.readers.source import source_operator
+from gradiva.eager.storage.storage import Storage
+from gradiva.eager.storage.urls import any_url
 
 from .listing import digest_of, list_files
 from .reader_arguments import ReaderArguments, ReaderOptions
+from .remote import storage_of
 from .sampling.names import LabelRule, chosen_files
 from .sampling.sizes import file_sizes
 from .table import Failures, Records, Table, column
@@ -73,8 +77,9 @@ def file(
 class FileTable(Table):
     """Files, and a label for each."""
 
-    def __init__(self, paths: list[str], labels: list[int]) -> None:
+    def __init__(self, paths: list[str], labels: list[int], storage: Storage) -> None:
         self._paths = paths
+        self.storage = storage if any_url(paths) else None
         self._pace = Pace()
         self._labels = np.array(labels, np.int32).reshape(-1, 1)
 
@@ -86,7 +91,8 @@ class FileTable(Table):
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         failures: Failures = {}
-        contents = read_files(self.names(indices), None, pool, failures, self._pace)
+        names = self.names(indices)
+        contents = read_any_files(names, None, pool, failures, self._pace, self.storage)
         return Records((contents, column(self._labels[indices], (1,), op.int32)), failures)
 
     def digest(self) -> dict[str, Any]:
@@ -99,10 +105,10 @@ class FileTable(Table):
         return self._labels.reshape(-1).astype(np.int64)
 
     def sizes(self) -> op.Int64Array:
-        return file_sizes(self._paths)
+        return file_sizes(self._paths, self.storage)
 
     def prefetch(self, indices: op.Int64Array) -> None:
-        prefetch_files(self.names(indices))
+        prefetch_any_files(self.names(indices), self.storage)
 
 
 file.not_stored("recursive", "label_fn", "split")
@@ -110,7 +116,8 @@ file.not_stored("recursive", "label_fn", "split")
 
 @opens_table(file)
 def _open(given: dict[str, Any]) -> FileTable:
-    return FileTable(*chosen_files(given, lambda: list_files(given)))
+    storage = storage_of(given)
+    return FileTable(*chosen_files(given, lambda: list_files(given, storage), storage), storage)
 
 
 File = reader_class("File", file)

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.files import not_of_the_file, prefetch_files
+from gradiva.eager.readers.files import not_of_the_file
 from gradiva.eager.readers.reader import reader_class
+from gradiva.eager.readers.remote_files import prefetch_any_files
 from gradiva.eager.readers.source import source_operator
+from gradiva.eager.storage.handles import (
+    Handle,
+    LoadedFile,
+    close_handle,
+    load_files,
+    open_handle,
+    read_fully,
+)
+from gradiva.eager.storage.storage import Storage
+from gradiva.eager.storage.urls import any_url
 from gradiva.eager.types.arrays import Array
 
-from .containers import FileFacts, read_fully
+from .containers import FileFacts
 from .fits_header import HeaderUnit, units_of
 from .listing import digest_of, list_arrays
 from .reader_arguments import DTypes, ReaderArguments, ReaderOptions, dtypes_of
+from .remote import storage_of
 from .table import Failures, Records, Table
 from .table_source import opens_table
 
@@ -78,14 +89,21 @@ def _types(hdu_indices: Any, dtypes: Any) -> tuple[op.SampleType, ...]:
 class _Opened(NamedTuple):
     """A file, and the units that are wanted of it."""
 
-    handle: int
+    handle: Handle
     units: list[HeaderUnit]
 
 
 class FitsTable(Table):
     """FITS files."""
 
-    def __init__(self, paths: list[str], numbers: list[int], types: tuple[op.SampleType, ...]):
+    def __init__(
+        self,
+        paths: list[str],
+        numbers: list[int],
+        types: tuple[op.SampleType, ...],
+        storage: Storage,
+    ) -> None:
+        self.storage = storage if any_url(paths) else None
         self._paths, self._numbers, self._types = paths, numbers, types
 
     def __len__(self) -> int:
@@ -98,11 +116,12 @@ class FitsTable(Table):
         paths = self.names(indices)
         failures: Failures = {}
         opened: dict[int, _Opened] = {}
+        loaded = load_files(paths, self.storage)
 
         def open_files(begin: int, end: int) -> None:
             for sample in range(begin, end):
                 try:
-                    opened[sample] = self._open(paths[sample])
+                    opened[sample] = self._open(paths[sample], loaded.get(paths[sample]))
                 except OSError as error:
                     failures[sample] = _unreadable(error, sample, paths[sample])
                 except op.SampleDataError as error:
@@ -127,11 +146,13 @@ class FitsTable(Table):
             pool.run(read, ranges)
         finally:
             for one in opened.values():
-                os.close(one.handle)
+                close_handle(one.handle)
         return Records(tuple(made), failures)
 
-    def _open(self, path: str) -> _Opened:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    def _open(self, path: str, loaded: LoadedFile | OSError | None) -> _Opened:
+        if isinstance(loaded, OSError):
+            raise loaded
+        handle = open_handle(path, self.storage) if loaded is None else loaded
         try:
             units = units_of(handle, FileFacts.of(handle).size, max(self._numbers))
             for number in self._numbers:
@@ -146,7 +167,7 @@ class FitsTable(Table):
                     raise op.SampleDataError(f"unit {number}: {problem}")
             return _Opened(handle, [units[number - 1] for number in self._numbers])
         except BaseException:
-            os.close(handle)
+            close_handle(handle)
             raise
 
     def _empty(self, output: int, paths: list[str], opened: dict[int, _Opened]) -> op.Batch:
@@ -177,10 +198,10 @@ class FitsTable(Table):
         return {"files": len(self._paths), "names": names}
 
     def prefetch(self, indices: op.Int64Array) -> None:
-        prefetch_files(self.names(indices))
+        prefetch_any_files(self.names(indices), self.storage)
 
 
-def _load(handle: int, unit: HeaderUnit, target: Array) -> None:
+def _load(handle: Handle, unit: HeaderUnit, target: Array) -> None:
     """Read an image into the target, which lies in one piece. Raises OSError."""
     bits = target.reshape(-1).view(f"u{unit.stored.itemsize}")
     read_fully(handle, unit.begin, bits.view(np.uint8))
@@ -200,10 +221,11 @@ def _unreadable(error: OSError, sample: int, path: str) -> op.SampleDataError:
 @opens_table(fits)
 def _open(given: dict[str, Any]) -> FitsTable:
     types = _types(given["hdu_indices"], given["dtypes"])
+    storage = storage_of(given)
     paths = list_arrays(
-        given["file_root"], given["file_filter"], given["file_list"], given["files"]
+        given["file_root"], given["file_filter"], given["file_list"], given["files"], storage
     )
-    return FitsTable(paths, [*given["hdu_indices"]], types)
+    return FitsTable(paths, [*given["hdu_indices"]], types, storage)
 
 
 Fits = reader_class("Fits", fits)

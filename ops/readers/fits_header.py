@@ -7,12 +7,12 @@ cards of 80 characters, `KEYWORD = value / comment`, up to the card END. (FITS s
 from __future__ import annotations
 
 import math
-import os
 from typing import NamedTuple
 
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.storage.handles import Handle, pread
 
 __all__ = ["HeaderUnit", "units_of"]
 
@@ -40,7 +40,7 @@ class HeaderUnit(NamedTuple):
         return math.prod(self.shape) * self.stored.itemsize
 
 
-def units_of(handle: int, size: int, last: int) -> list[HeaderUnit]:
+def units_of(handle: Handle, size: int, last: int) -> list[HeaderUnit]:
     """The units of a file, up to number `last`, counted from 1. Raises SampleDataError."""
     found: list[HeaderUnit] = []
     place = 0
@@ -60,12 +60,12 @@ def _damaged(what: str) -> op.SampleDataError:
     return op.SampleDataError(f"a damaged FITS file: {what}")
 
 
-def _cards(handle: int, place: int, size: int, number: int) -> tuple[dict[str, str], int]:
+def _cards(handle: Handle, place: int, size: int, number: int) -> tuple[dict[str, str], int]:
     """The values of a header by their keywords, and where its data begin."""
     cards: dict[str, str] = {}
     for block in range(_MOST_BLOCKS):
         begin = place + block * _BLOCK
-        content = os.pread(handle, _BLOCK, begin)
+        content = pread(handle, _BLOCK, begin)
         if len(content) < _BLOCK:
             raise _damaged(f"the header of unit {number} ends early")
         first = b"SIMPLE  =" if number == 1 else b"XTENSION="

@@ -13,7 +13,7 @@ from gradiva.eager.execution.error_policy import continues_on_error, refuse_sing
 from gradiva.eager.execution.quarantine import collecting, record
 from gradiva.eager.operators.interpreter import current_interpreter, eager_interpreter, interpreter
 from gradiva.eager.operators.signature import extended
-from gradiva.eager.readers.files import read_files
+from gradiva.eager.readers.remote_files import read_any_files
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import annotate_error
 from gradiva.ops.decoders.image.image import image
@@ -48,7 +48,7 @@ def imread(
             refuse_single(options, single)
             decoded = _decode_readable(names, where, options)
         else:
-            decoded = image(read_files(names, where, default_pool()), **options)
+            decoded = image(read_any_files(names, where, default_pool()), **options)
         return decoded.select(0) if single else decoded
 
 
@@ -72,7 +72,7 @@ def _name(path: Any) -> str:
 def _decode_readable(names: list[str], where: op.Provenance, options: dict[str, Any]) -> Any:
     """A file that cannot be read comes to the decoder without bytes, and fails there."""
     failures: dict[int, op.GradivaError] = {}
-    files = read_files(names, where, default_pool(), failures)
+    files = read_any_files(names, where, default_pool(), failures)
     with collecting() as met, interpreter(eager_interpreter()):
         decoded = image(files, **options)
     entries = []

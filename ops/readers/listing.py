@@ -9,11 +9,14 @@ from hashlib import blake2b
 from typing import Any
 
 from gradiva.eager import extension as op
+from gradiva.eager.storage.folders import FolderEntry, list_folders, read_text
+from gradiva.eager.storage.storage import Storage
+from gradiva.eager.storage.urls import join, local_path, parent
 
 from .containers import text_lines
 
 
-def list_files(given: Mapping[str, Any]) -> tuple[list[str], list[int]]:
+def list_files(given: Mapping[str, Any], storage: Storage) -> tuple[list[str], list[int]]:
     """Paths and labels, in the order of the data set, for the arguments of `readers.file`. Raises
     OperatorValueError."""
     file_root, file_list, files = given["file_root"], given["file_list"], given["files"]
@@ -25,11 +28,11 @@ def list_files(given: Mapping[str, Any]) -> tuple[list[str], list[int]]:
     if files is not None:
         return _from_files(file_root, files, labels)
     if file_list is not None:
-        return _from_list(file_root, file_list)
+        return _from_list(file_root, file_list, storage)
     if file_root is None:
         raise op.OperatorValueError("give one of `file_root`, `file_list` and `files`")
     folders, exact = given["dir_filters"] or (), given["case_sensitive_filter"]
-    return _from_folder(file_root, folders, filters, exact)
+    return _from_folder(file_root, folders, filters, exact, storage)
 
 
 def _from_files(
@@ -39,17 +42,16 @@ def _from_files(
         raise op.OperatorValueError(argument="files", expected="at least one file", got="none")
     if labels is not None and len(labels) != len(files):
         raise op.wrong_value("labels", f"one per file, {len(files)}", len(labels))
-    paths = [os.path.join(root or "", file) for file in files]
+    paths = [local_path(join(root or "", file)) for file in files]
     return paths, list(range(len(files)) if labels is None else labels)
 
 
-def _from_list(root: str | None, file_list: str) -> tuple[list[str], list[int]]:
+def _from_list(root: str | None, file_list: str, storage: Storage) -> tuple[list[str], list[int]]:
     try:
-        with open(file_list, encoding="utf-8") as stream:
-            lines = stream.read().splitlines()
+        lines = read_text(file_list, storage).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise op.wrong_value("file_list", "a text file that can be read", error) from error
-    folder = root if root is not None else os.path.dirname(file_list)
+    folder = root if root is not None else parent(file_list)
     paths, labels = [], []
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -66,7 +68,7 @@ def _from_list(root: str | None, file_list: str) -> tuple[list[str], list[int]]:
                 got=f"line {number}: {line!r}",
                 file=file_list,
             )
-        paths.append(os.path.join(folder, line[: len(name.rstrip())]))
+        paths.append(local_path(join(folder, line[: len(name.rstrip())])))
     if not paths:
         raise op.OperatorValueError(
             argument="file_list", expected="at least one line", got="an empty file", file=file_list
@@ -75,13 +77,18 @@ def _from_list(root: str | None, file_list: str) -> tuple[list[str], list[int]]:
 
 
 def _from_folder(
-    root: str, dir_filters: Sequence[str], file_filters: Sequence[str], case_sensitive: bool
+    root: str,
+    dir_filters: Sequence[str],
+    file_filters: Sequence[str],
+    case_sensitive: bool,
+    storage: Storage,
 ) -> tuple[list[str], list[int]]:
     try:
-        folders = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
+        (inside,) = list_folders([root], storage)
+        folders = [one for one in inside if one.is_folder]
         if dir_filters:
-            folders = [name for name in folders if _matches(name, dir_filters, case_sensitive)]
-        paths, labels = _files_in(root, folders, file_filters, case_sensitive)
+            folders = [one for one in folders if _matches(one.name, dir_filters, case_sensitive)]
+        paths, labels = _files_in(folders, file_filters, case_sensitive, storage)
     except OSError as error:
         raise op.wrong_value("file_root", "a folder that can be read", error) from error
     if not paths:
@@ -90,26 +97,28 @@ def _from_folder(
             expected=f"a folder with one folder per label, holding files like "
             f"{', '.join(file_filters[:4])} ...",
             got=f"{root!r}, with {len(folders)} folders and no such file in them"
-            + _hint(root, file_filters, case_sensitive),
+            + _hint(root, inside, file_filters, case_sensitive),
         )
     return paths, labels
 
 
 def _files_in(
-    root: str, folders: Sequence[str], filters: Sequence[str], case_sensitive: bool
+    folders: Sequence[FolderEntry], filters: Sequence[str], case_sensitive: bool, storage: Storage
 ) -> tuple[list[str], list[int]]:
     paths, labels = [], []
-    for label, folder in enumerate(folders):
-        entries = sorted(os.scandir(os.path.join(root, folder)), key=lambda entry: entry.name)
+    listed = list_folders([folder.path for folder in folders], storage)
+    for label, entries in enumerate(listed):
         for entry in entries:
-            if _matches(entry.name, filters, case_sensitive) and entry.is_file():
+            if entry.is_file and _matches(entry.name, filters, case_sensitive):
                 paths.append(entry.path)
                 labels.append(label)
     return paths, labels
 
 
-def _hint(root: str, filters: Sequence[str], case_sensitive: bool) -> str:
-    loose = sum(_matches(entry.name, filters, case_sensitive) for entry in os.scandir(root))
+def _hint(
+    root: str, inside: Sequence[FolderEntry], filters: Sequence[str], case_sensitive: bool
+) -> str:
+    loose = sum(_matches(entry.name, filters, case_sensitive) for entry in inside)
     if not loose:
         return ""
     return f" ({loose} files lie in {root!r} itself: pass them as `files`)"
@@ -134,37 +143,42 @@ def digest_of(paths: Sequence[str], labels: Sequence[int]) -> str:
 
 
 def list_arrays(
-    root: str | None, pattern: str, listed: str | None, files: Sequence[str] | None
+    root: str | None,
+    pattern: str,
+    listed: str | None,
+    files: Sequence[str] | None,
+    storage: Storage,
 ) -> list[str]:
     """The paths of files without labels, in their order. Raises OperatorValueError."""
     if listed is not None and files is not None:
         raise op.OperatorValueError("give either `file_list` or `files`, not both")
     if files is not None:
-        found, argument = [os.path.join(root or "", file) for file in files], "files"
+        found, argument = [join(root or "", file) for file in files], "files"
     elif listed is not None:
-        folder = os.path.dirname(listed) if root is None else root
-        lines = [line.strip() for line in text_lines(listed, "file_list")]
-        found, argument = [os.path.join(folder, line) for line in lines if line], "file_list"
+        folder = parent(listed) if root is None else root
+        lines = [line.strip() for line in text_lines(listed, "file_list", storage)]
+        found, argument = [join(folder, line) for line in lines if line], "file_list"
     elif root is not None:
-        found, argument = _in_folders(root, pattern), "file_root"
+        found, argument = _in_folders(root, pattern, storage), "file_root"
     else:
         raise op.OperatorValueError("give one of `file_root`, `file_list` and `files`")
     if not found:
         raise op.OperatorValueError(
             argument=argument, expected="at least one file", got="none", file=listed or root
         )
-    return found
+    return [local_path(path) for path in found]
 
 
-def _in_folders(root: str, pattern: str) -> list[str]:
+def _in_folders(root: str, pattern: str, storage: Storage) -> list[str]:
     """Files in the folder, then those in the folders in it."""
     try:
-        folders = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
+        (inside,) = list_folders([root], storage)
+        below = list_folders([entry.path for entry in inside if entry.is_folder], storage)
         return [
-            os.path.join(folder, name)
-            for folder in (root, *(os.path.join(root, name) for name in folders))
-            for name in sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
-            if fnmatch.fnmatchcase(name, pattern)
+            entry.path
+            for entries in (inside, *below)
+            for entry in entries
+            if entry.is_file and fnmatch.fnmatchcase(entry.name, pattern)
         ]
     except OSError as error:
         raise op.OperatorValueError(

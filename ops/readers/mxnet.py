@@ -9,7 +9,6 @@ the encoded image. (MXNet, `src/io/image_recordio.h`; dmlc-core, `recordio.h`.)
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Sequence
 from typing import Any
@@ -19,9 +18,12 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
+from gradiva.eager.storage.handles import Handle, pread
+from gradiva.eager.storage.storage import Storage
 
 from .containers import Containers, Places, refuse_empty, text_lines
 from .reader_arguments import ReaderArguments, ReaderOptions
+from .remote import storage_of
 from .scan_cache import Scan, kept_scan
 from .table import Failures, Records, Table, ragged
 from .table_source import opens_table
@@ -64,6 +66,7 @@ class RecordTable(Table):
 
     def __init__(self, containers: Containers, places: Places) -> None:
         self._containers = containers
+        self.storage = containers.storage
         self._places = places
 
     def __len__(self) -> int:
@@ -162,13 +165,13 @@ def _checked(head: bytes, inside: bool) -> tuple[int, int]:
     return part, word & ((1 << 29) - 1)
 
 
-def scan_records(handle: int, size: int) -> Scan:
+def scan_records(handle: Handle, size: int) -> Scan:
     """Offset and size of each record. Raises SampleDataError."""
     found: list[tuple[int, int]] = []
     place = begin = 0
     inside = False
     while place < size:
-        head = os.pread(handle, _CHUNK.size, place)
+        head = pread(handle, _CHUNK.size, place)
         try:
             if len(head) < _CHUNK.size:
                 raise op.SampleDataError("a damaged record: it ends early")
@@ -197,19 +200,20 @@ def _located(error: op.SampleDataError, number: int, offset: int) -> op.SampleDa
 
 @opens_table(mxnet, container=True)
 def _open(given: dict[str, Any]) -> RecordTable:
-    containers = Containers(given["path"], "path")
+    storage = storage_of(given)
+    containers = Containers(given["path"], "path", storage)
     indices: Sequence[str] = given["index_path"] or ()
     if len(indices) == len(containers.paths):
         parts = [
-            _indexed(index, [file], [facts.size])[:, 1:]
+            _indexed(index, [file], [facts.size], storage)[:, 1:]
             for index, file, facts in zip(indices, containers.paths, containers.facts, strict=True)
         ]
     elif len(indices) == 1:
         sizes = [facts.size for facts in containers.facts]
-        every = _indexed(indices[0], containers.paths, sizes)
+        every = _indexed(indices[0], containers.paths, sizes, storage)
         parts = [every[every[:, 0] == file, 1:] for file in range(len(containers.paths))]
     elif not indices:
-        parts = [_scanned(path) for path in containers.paths]
+        parts = [_scanned(path, storage) for path in containers.paths]
     else:
         raise op.OperatorValueError(
             argument="index_path",
@@ -221,13 +225,13 @@ def _open(given: dict[str, Any]) -> RecordTable:
     return RecordTable(containers, places)
 
 
-def _scanned(path: str) -> op.Int64Array:
-    return kept_scan("recordio 1", path, 2, scan_records)[0]
+def _scanned(path: str, storage: Storage | None = None) -> op.Int64Array:
+    return kept_scan("recordio 1", path, 2, scan_records, storage)[0]
 
 
-def _indexed(index: str, paths: list[str], sizes: list[int]) -> op.Int64Array:
+def _indexed(index: str, paths: list[str], sizes: list[int], storage: Storage) -> op.Int64Array:
     """(records, 3): number of the file, offset and size, in the order of the offsets."""
-    lines = [line.split() for line in text_lines(index, "index_path")]
+    lines = [line.split() for line in text_lines(index, "index_path", storage)]
     ends = np.cumsum(sizes)
     offsets = []
     for number, line in enumerate(lines, 1):

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.readers.files import not_of_the_file, prefetch_files
+from gradiva.eager.readers.files import not_of_the_file
 from gradiva.eager.readers.reader import reader_class
+from gradiva.eager.readers.remote_files import prefetch_any_files
 from gradiva.eager.readers.source import source_operator
+from gradiva.eager.storage.handles import (
+    Handle,
+    LoadedFile,
+    close_handle,
+    load_files,
+    open_handle,
+    pread,
+    read_fully,
+)
+from gradiva.eager.storage.storage import Storage
+from gradiva.eager.storage.urls import any_url, is_url, parent
 from gradiva.ops.decoders.npy_header import Header, read_header
 from gradiva.ops.image.crop.crop_window import POLICIES
 from gradiva.ops.indexing.slice import slice as slice_operator
 from gradiva.ops.indexing.slice_region import check_region
 
-from .containers import FileFacts, read_fully
+from .containers import FileFacts
 from .listing import digest_of, list_arrays
 from .numpy_region import Region
 from .reader_arguments import ReaderArguments, ReaderOptions
+from .remote import storage_of
 from .sampling.names import part_of
 from .sampling.sizes import file_sizes
 from .table import Failures, Records, Table
@@ -118,7 +130,7 @@ numpy.per_sample = _NUMBERS, _sliced
 class _Opened(NamedTuple):
     """A file, its header, and the region of it that is wanted."""
 
-    handle: int
+    handle: Handle
     header: Header
     anchor: op.Int64Array
     window: op.Int64Array
@@ -127,7 +139,10 @@ class _Opened(NamedTuple):
 class NumpyTable(Table):
     """npy files."""
 
-    def __init__(self, paths: list[str], region: Region, fill: float, keep: bool) -> None:
+    def __init__(
+        self, paths: list[str], region: Region, fill: float, keep: bool, storage: Storage
+    ) -> None:
+        self.storage = storage if any_url(paths) else None
         self._paths, self._region, self._fill = paths, region, fill
         self._headers: dict[str, tuple[FileFacts, Header]] | None = {} if keep else None
 
@@ -141,11 +156,12 @@ class NumpyTable(Table):
         paths = self.names(indices)
         failures: Failures = {}
         opened: dict[int, _Opened] = {}
+        loaded = self._loaded(paths)
 
         def open_files(begin: int, end: int) -> None:
             for sample in range(begin, end):
                 try:
-                    opened[sample] = self._open(paths[sample])
+                    opened[sample] = self._open(paths[sample], loaded.get(paths[sample]))
                 except OSError as error:
                     failures[sample] = _unreadable(error, sample, paths[sample])
                 except op.SampleDataError as error:
@@ -171,21 +187,30 @@ class NumpyTable(Table):
             pool.run(read, ranges)
         finally:
             for one in opened.values():
-                os.close(one.handle)
+                close_handle(one.handle)
         return Records((made,), failures)
 
-    def _open(self, path: str) -> _Opened:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    def _loaded(self, paths: list[str]) -> dict[str, LoadedFile | OSError]:
+        """What is read whole from other machines; of regions, only that it is there is asked."""
+        if self.storage is not None and not self._region.whole:
+            self.storage.facts([path for path in paths if is_url(path)])
+            return {}
+        return load_files(paths, self.storage)
+
+    def _open(self, path: str, loaded: LoadedFile | OSError | None = None) -> _Opened:
+        if isinstance(loaded, OSError):
+            raise loaded
+        handle = open_handle(path, self.storage) if loaded is None else loaded
         try:
             facts = FileFacts.of(handle)
             kept = None if self._headers is None else self._headers.get(path)
             if kept is None or kept[0] != facts:
                 kept = facts, read_header(lambda count: _head(handle, count), facts.size)
-                if self._headers is not None:
+                if self._headers is not None and facts.changed:  # "" where nothing tells
                     self._headers[path] = kept
             return _Opened(handle, kept[1], *self._region.of(kept[1]))
         except BaseException:
-            os.close(handle)
+            close_handle(handle)
             raise
 
     def _empty(self, paths: list[str], opened: dict[int, _Opened]) -> op.Batch:
@@ -222,7 +247,7 @@ class NumpyTable(Table):
                 opened = self._open(path)
             except (OSError, op.GradivaError):
                 continue
-            os.close(opened.handle)
+            close_handle(opened.handle)
             return opened.header
         return Header(np.dtype(np.float32), False, (0,), 0)
 
@@ -256,18 +281,19 @@ class NumpyTable(Table):
         target[place] = part.T if header.fortran else part
 
     def sizes(self) -> op.Int64Array:
-        return file_sizes(self._paths)
+        return file_sizes(self._paths, self.storage)
 
     def digest(self) -> dict[str, Any]:
         names = digest_of(self._paths, [0] * len(self._paths))
         return {"files": len(self._paths), "names": names}
 
     def prefetch(self, indices: op.Int64Array) -> None:
-        prefetch_files(self.names(indices))
+        if self.storage is None or self._region.whole:
+            prefetch_any_files(self.names(indices), self.storage)
 
 
-def _head(handle: int, count: int) -> bytes:
-    return os.pread(handle, count, 0)
+def _head(handle: Handle, count: int) -> bytes:
+    return pread(handle, count, 0)
 
 
 def _unreadable(error: OSError, sample: int, path: str) -> op.SampleDataError:
@@ -295,10 +321,11 @@ def _open(given: dict[str, Any]) -> NumpyTable:
         for name, value in numbers.items()
     }
     region = Region(rows, given["roi_axes"], given["out_of_bounds_policy"])
-    root, listed = given["file_root"], given["file_list"]
-    paths = list_arrays(root, given["file_filter"], listed, given["files"])
-    paths = part_of(paths, root or os.path.dirname(listed or ""), given["split"])
-    return NumpyTable(paths, region, given["fill_value"], given["cache_header_information"])
+    storage, root, listed = storage_of(given), given["file_root"], given["file_list"]
+    paths = list_arrays(root, given["file_filter"], listed, given["files"], storage)
+    paths = part_of(paths, root or parent(listed or ""), given["split"])
+    keep = given["cache_header_information"]
+    return NumpyTable(paths, region, given["fill_value"], keep, storage)
 
 
 Numpy = reader_class("Numpy", numpy)

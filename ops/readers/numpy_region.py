@@ -21,10 +21,15 @@ class Region(NamedTuple):
     axes: tuple[int, ...]
     policy: str
 
+    @property
+    def whole(self) -> bool:
+        """Whether it is all of an array."""
+        return not any(rows is not None and rows.size for rows in self.given.values())
+
     def of(self, header: Header) -> tuple[op.Int64Array, op.Int64Array]:
         """First element and shape. Raises OperatorValueError."""
         shapes = np.array([header.shape], np.int64)
-        if not any(rows is not None and rows.size for rows in self.given.values()):
+        if self.whole:
             return np.zeros_like(shapes[0]), shapes[0]
         axes = wrapped_axes(np.array([self.axes], np.int64), len(header.shape), "roi_axes")
         found = region_along(self.given, shapes, axes)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeAlias, TypedDict
 
 from gradiva.eager import extension as op
@@ -10,10 +11,26 @@ from gradiva.eager.operators.argument_types import ArgumentType
 
 from .sampling.sampling_arguments import BucketLike, SamplerLike, Weights
 
-__all__ = ["OWN", "SHUFFLED_AFTER", "DTypes", "ReaderArguments", "ReaderOptions", "dtypes_of"]
+__all__ = [
+    "OWN",
+    "SHUFFLED_AFTER",
+    "DTypes",
+    "ReaderArguments",
+    "ReaderOptions",
+    "StorageOptions",
+    "dtypes_of",
+]
 
 
-OWN = "sampler", "weights", "epoch_size", "bucket", "with_index"
+OWN = (
+    "sampler",
+    "weights",
+    "epoch_size",
+    "bucket",
+    "with_index",
+    "storage_options",
+    "read_ahead_bytes",
+)
 """Arguments that the reference does not have."""
 SHUFFLED_AFTER = "shuffle_after_epoch", "shuffle_after_epoch_seed"
 """Arguments that some readers of the reference lack."""
@@ -31,6 +48,20 @@ DTypes: TypeAlias = Annotated[
 ]
 
 
+def _options(value: Any) -> str:
+    """Options as plain text, which graphs hold. Raises TypeError and ValueError."""
+    given = json.loads(value) if isinstance(value, str) else dict(value)
+    if not isinstance(given, dict) or not all(isinstance(name, str) for name in given):
+        raise TypeError
+    return json.dumps(given, sort_keys=True)
+
+
+StorageOptions: TypeAlias = Annotated[
+    Mapping[str, Any] | str,
+    ArgumentType("StorageOptions", "a dictionary of plain values, as JSON has them", _options),
+]
+
+
 @op.argument_group(
     random_shuffle=False,
     shuffle_after_epoch=False,
@@ -45,6 +76,8 @@ DTypes: TypeAlias = Annotated[
     dont_use_mmap=False,
     skip_cached_images=False,
     tensor_init_bytes=1048576,
+    storage_options="{}",
+    read_ahead_bytes=None,
     on_error="raise",
     with_index=False,
 )
@@ -68,6 +101,10 @@ class ReaderArguments(TypedDict, total=False):
             kills the process.
         skip_cached_images: there is no decoder cache on the CPU.
         tensor_init_bytes: buffers are sized from the data.
+        storage_options: what fsspec is given to open URLs, such as `{"anon": True}` for a public
+            bucket. It is saved with a pipeline: secrets belong into the environment.
+        read_ahead_bytes: how much of what URLs name may be fetched ahead and wait in memory; what
+            `GRADIVA_STORAGE_READ_AHEAD` says, or 256 MiB, by default. See `docs/readers.md`.
         on_error: the error policy for a sample that cannot be read. "raise" (default) fails the
             batch; "skip" takes the sample out of all outputs, while the positions of the others
             stay; "replace" delivers an empty sample where it could not be read. A decoder says of
@@ -98,6 +135,8 @@ class ReaderArguments(TypedDict, total=False):
     dont_use_mmap: bool
     skip_cached_images: bool
     tensor_init_bytes: int
+    storage_options: StorageOptions
+    read_ahead_bytes: int | None
     on_error: op.OnError
     sampler: SamplerLike | None
     weights: Weights | None

@@ -1,7 +1,8 @@
 """Scans of container files, kept on disk: where the records of a large file lie.
 
 A scan is found again by path, size and time of the last change of the file; what is damaged or
-stale is made again, never trusted.
+stale is made again, never trusted. Of objects on other machines all scans are kept, small ones too,
+by what these machines tell of them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.kernel_cache import cache_folder, keep_file
+from gradiva.eager.storage.handles import Handle, close_handle, open_handle
+from gradiva.eager.storage.storage import Storage
+from gradiva.eager.storage.urls import is_url
 from gradiva.eager.support.checked_file import read_checked
 
 from .containers import FileFacts
@@ -32,14 +36,20 @@ Scan = tuple[np.ndarray[Any, Any], bytes]
 """int64 of shape (records, ...), and what else is to be kept."""
 
 
-def kept_scan(kind: str, path: str, columns: int, scan: Callable[[int, int], Scan]) -> Scan:
+def kept_scan(
+    kind: str,
+    path: str,
+    columns: int,
+    scan: Callable[[Handle, int], Scan],
+    storage: Storage | None = None,
+) -> Scan:
     """What `scan(handle, size)` returns for this file; `columns` of its array.
 
     kind: name and version of what is scanned for. Raises OperatorValueError for a file that cannot
     be read, and SampleDataError, with the file, as `scan` does.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        handle = open_handle(path, storage or Storage())
     except OSError as error:
         raise op.OperatorValueError(
             argument="path", expected="a file that can be read", got=str(error)
@@ -49,7 +59,7 @@ def kept_scan(kind: str, path: str, columns: int, scan: Callable[[int, int], Sca
         place = _place(kind, path, facts)
         if place is None:
             return scan(handle, facts.size)
-        meaning = f"{kind} {os.path.abspath(path)} {facts}"
+        meaning = f"{kind} {_name(path)} {facts}"
         content = read_checked(place, meaning)
         found = None if content is None else _unpacked(content, columns)
         if found is None:
@@ -65,17 +75,24 @@ def kept_scan(kind: str, path: str, columns: int, scan: Callable[[int, int], Sca
             f"the file cannot be read: {error.strerror or error}", file=path
         ) from error
     finally:
-        os.close(handle)
+        close_handle(handle)
 
 
 def _place(kind: str, path: str, facts: FileFacts) -> Path | None:
     folder = cache_folder()
-    if folder is None or facts.size < _WORTH_KEEPING:
+    if folder is None:
         return None
-    if time.time_ns() - facts.changed < _SETTLED:
+    if isinstance(facts.changed, str):
+        if not facts.changed:
+            return None
+    elif facts.size < _WORTH_KEEPING or time.time_ns() - facts.changed < _SETTLED:
         return None
-    name = os.path.abspath(path).encode("utf-8", "surrogateescape")
+    name = _name(path).encode("utf-8", "surrogateescape")
     return folder / "scans" / blake2b(kind.encode() + b"\0" + name, digest_size=16).hexdigest()
+
+
+def _name(path: str) -> str:
+    return path if is_url(path) else os.path.abspath(path)
 
 
 def _unpacked(content: bytes, columns: int) -> Scan | None:

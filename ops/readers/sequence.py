@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.files import prefetch_files, read_files
 from gradiva.eager.readers.reader import reader_class
+from gradiva.eager.readers.remote_files import prefetch_any_files, read_any_files
 from gradiva.eager.readers.source import source_operator
+from gradiva.eager.storage.folders import list_folders
+from gradiva.eager.storage.storage import Storage
+from gradiva.eager.storage.urls import any_url
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.decoders.formats.decode import decode_into, output_shape
 from gradiva.ops.decoders.formats.image_info import ImageInfo
@@ -18,6 +20,7 @@ from gradiva.ops.decoders.formats.probe import probe
 
 from .listing import digest_of
 from .reader_arguments import SHUFFLED_AFTER, ReaderArguments, ReaderOptions
+from .remote import storage_of
 from .table import Failures, Records, Table
 from .table_source import opens_table
 
@@ -59,8 +62,11 @@ def sequence(
 class SequenceTable(Table):
     """Sequences of frames."""
 
-    def __init__(self, paths: list[str], firsts: list[int], given: dict[str, Any]) -> None:
+    def __init__(
+        self, paths: list[str], firsts: list[int], given: dict[str, Any], storage: Storage
+    ) -> None:
         self._paths = paths
+        self.storage = storage if any_url(paths) else None
         self._firsts = np.array(firsts, np.int64)
         self._frames = np.arange(given["sequence_length"]) * given["stride"]
         self._color = op.ImageType(given["image_type"]).name
@@ -79,7 +85,7 @@ class SequenceTable(Table):
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         files, length = self._files(indices), len(self._frames)
         unread: Failures = {}
-        raw = read_files(files, None, pool, unread)
+        raw = read_any_files(files, None, pool, unread, storage=self.storage)
         failures: Failures = {}
         for frame in sorted(unread):
             failures.setdefault(frame // length, _of(files[frame], unread[frame].problem))
@@ -140,7 +146,7 @@ class SequenceTable(Table):
         return {"sequences": len(self), "names": names, "frames": layout}
 
     def prefetch(self, indices: op.Int64Array) -> None:
-        prefetch_files(self._files(indices))
+        prefetch_any_files(self._files(indices), self.storage)
 
 
 def _of(file: str, problem: str) -> op.SampleDataError:
@@ -155,13 +161,14 @@ def _open(given: dict[str, Any]) -> SequenceTable:
     for name in ("sequence_length", "step", "stride"):
         if given[name] < 1:
             raise op.wrong_value(name, "at least 1", given[name])
-    root = given["file_root"]
+    root, storage = given["file_root"], storage_of(given)
     paths: list[str] = []
     firsts: list[int] = []
     reach = (given["sequence_length"] - 1) * given["stride"]
     try:
-        for folder in sorted(entry.path for entry in os.scandir(root) if entry.is_dir()):
-            frames = sorted(entry.path for entry in os.scandir(folder) if entry.is_file())
+        (inside,) = list_folders([root], storage)
+        for entries in list_folders([one.path for one in inside if one.is_folder], storage):
+            frames = [one.path for one in entries if one.is_file]
             whole = range(0, max(len(frames) - reach, 0), given["step"])
             firsts += [len(paths) + first for first in whole]
             paths += frames
@@ -170,7 +177,7 @@ def _open(given: dict[str, Any]) -> SequenceTable:
     if not firsts:
         expected = f"folders with {reach + 1} frames and more"
         raise op.wrong_value("file_root", expected, repr(root))
-    return SequenceTable(paths, firsts, given)
+    return SequenceTable(paths, firsts, given, storage)
 
 
 Sequence = reader_class("Sequence", sequence)

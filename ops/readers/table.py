@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.storage.storage import Storage
 
 __all__ = ["Failures", "Records", "Table", "column", "ragged"]
 
@@ -29,7 +30,13 @@ class Records(NamedTuple):
 
 class Table(ABC):
     """Numbered samples that never change. It knows no epochs, shards or error policy, and is read
-    in one thread at a time."""
+    in one thread at a time.
+
+    storage: what reads its files, if some of them are on other machines; `prefetch` then tells it
+    what will be wanted.
+    """
+
+    storage: Storage | None = None
 
     @abstractmethod
     def __len__(self) -> int:

@@ -20,6 +20,7 @@ from .cursor import Cursor
 from .order import Order
 from .plan import PADDING, Plan, ShardedPlan
 from .reader_arguments import OWN
+from .remote import RemoteAhead
 from .sampling.bucket_plan import BucketPlan
 from .sampling.sampled_order import SampledOrder
 from .sampling.sampling_arguments import buckets_of, order_of, sharded
@@ -79,6 +80,7 @@ class TableSource(Source):
         self._open_table = open_table
         self._arguments = arguments
         self._opened: tuple[Table, Cursor] | None = None
+        self._ahead: RemoteAhead | None = None
         self._digest: dict[str, Any] | None = None
         if not arguments["lazy_init"]:
             self._open()
@@ -92,6 +94,8 @@ class TableSource(Source):
             if given["bucket"] is not None:
                 plan = buckets_of(given["bucket"], plan, lambda key: sizes_of(table, key))
             self._opened = table, Cursor(plan)
+            if table.storage is not None:
+                self._ahead = RemoteAhead(table, table.storage)
         return self._opened
 
     @property
@@ -144,7 +148,9 @@ class TableSource(Source):
         ahead: bool = True,
     ) -> tuple[op.Batch, ...]:
         table, cursor = self._open()
-        if ahead and self._arguments["read_ahead"]:
+        if self._ahead is not None and ahead:
+            self._ahead.follow(cursor, len(indices))
+        elif ahead and self._arguments["read_ahead"]:
             count = len(indices) * self._arguments["prefetch_queue_depth"]
             table.prefetch(cursor.coming(count))
         where = op.Provenance(positions, table.names(indices), indices)

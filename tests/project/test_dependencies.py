@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import cv2
+import fsspec
 import h5py
 import numpy as np
 import pyarrow
@@ -20,6 +21,7 @@ from pyarrow import parquet
 
 import gradiva
 from gradiva import fn
+from tests.eager.storage.loopback import loopback
 
 pytestmark = pytest.mark.core
 
@@ -116,6 +118,21 @@ def rows() -> None:
     assert np.array_equal(found.at(1), IMAGE)
 
 
+def urls() -> None:
+    fsspec.filesystem("memory").pipe_file("/gradiva/1", b"there")
+    reader = gradiva.readers.File(files=["memory://gradiva/1"])
+    ((content, _),) = reader.next_epoch(batch_size=1)
+    assert content.at(0).tobytes() == b"there"
+
+
+def web_servers() -> None:
+    with loopback() as server:
+        server.objects["/1"] = b"there"
+        reader = gradiva.readers.File(files=[f"{server.url}/1"])
+        ((content, _),) = reader.next_epoch(batch_size=1)
+    assert content.at(0).tobytes() == b"there"
+
+
 USES: dict[str, Callable[[], Any]] = {
     "numpy": arrays,
     "numba": kernels,
@@ -128,6 +145,8 @@ USES: dict[str, Callable[[], Any]] = {
     "soundfile": sounds,
     "h5py": rows,
     "pyarrow": columns,
+    "fsspec": urls,
+    "aiohttp": web_servers,
 }
 
 
@@ -146,5 +165,5 @@ def test_no_dependency_is_left_out() -> None:
     assert set(bounds) == set(USES)
     # What is optional has the same bound where it is tested.
     tested = text[text.index("\ntest = [") : text.index("\noracle = [")]
-    for package in ("h5py", "ml_dtypes", "pyarrow", "soundfile"):
+    for package in ("aiohttp", "fsspec", "h5py", "ml_dtypes", "pyarrow", "soundfile"):
         assert f'"{package}>={bounds[package]}"' in tested

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.storage.folders import read_bytes
+from gradiva.eager.storage.storage import Storage
 from gradiva.eager.types.arrays import Array
 
 from .runs import counts_of
@@ -90,10 +92,9 @@ def _wrong(path: str, where: str, expected: str, got: Any) -> op.OperatorRuntime
     )
 
 
-def _loaded(path: str) -> Mapping[str, Any]:
+def _loaded(path: str, storage: Storage) -> Mapping[str, Any]:
     try:
-        with open(path, "rb") as stream:
-            found = json.load(stream)
+        found = json.loads(read_bytes(path, storage))
     except OSError as error:
         raise op.wrong_value("annotations_file", "a file that can be read", error) from error
     except (ValueError, RecursionError) as error:
@@ -122,12 +123,12 @@ def _is_integer(value: Any, low: int, high: int) -> bool:
 class _Reader:
     """Reads one file."""
 
-    def __init__(self, path: str, given: Mapping[str, Any]) -> None:
+    def __init__(self, path: str, given: Mapping[str, Any], storage: Storage) -> None:
         self._path, self._given = path, given
         self._polygonal = given["polygon_masks"] or given["masks"]
         self._pixelwise = given["pixelwise_masks"]
         self._threshold = np.float32(given["size_threshold"])
-        self._data = _loaded(path)
+        self._data = _loaded(path, storage)
 
     def _labels_of(self) -> dict[int, int]:
         """The label of each category, by the order of the list."""
@@ -299,7 +300,7 @@ class _Reader:
         return Runs(height, width, counts)
 
 
-def read_annotations(path: str, given: Mapping[str, Any]) -> Annotations:
+def read_annotations(path: str, given: Mapping[str, Any], storage: Storage) -> Annotations:
     """The images and objects of a JSON file, for the arguments of `readers.coco`; vertices in
     pixels, boxes as they are. Raises OperatorValueError, OperatorRuntimeError."""
-    return _Reader(path, given).read()
+    return _Reader(path, given, storage).read()

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.files import prefetch_files, read_files
 from gradiva.eager.readers.reader import reader_class
+from gradiva.eager.readers.remote_files import prefetch_any_files, read_any_files
 from gradiva.eager.readers.source import source_operator
+from gradiva.eager.storage.storage import Storage
+from gradiva.eager.storage.urls import any_url, join, local_path
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.readers.listing import digest_of
 from gradiva.ops.readers.reader_arguments import ReaderArguments, ReaderOptions
+from gradiva.ops.readers.remote import storage_of
 from gradiva.ops.readers.sampling.sizes import file_sizes
 from gradiva.ops.readers.table import Failures, Records, Table, column, ragged
 from gradiva.ops.readers.table_source import opens_table
@@ -114,9 +116,15 @@ class ImageTable(Table):
     """
 
     def __init__(
-        self, root: str, annotations: Annotations, given: dict[str, Any], vertices: Array
+        self,
+        root: str,
+        annotations: Annotations,
+        given: dict[str, Any],
+        vertices: Array,
+        storage: Storage,
     ) -> None:
-        self._paths = [os.path.join(root, name) for name in annotations.names]
+        self._paths = [local_path(join(root, name)) for name in annotations.names]
+        self.storage = storage if any_url(self._paths) else None
         self._annotations, self._given, self._vertices = annotations, given, vertices
 
     def __len__(self) -> int:
@@ -134,7 +142,7 @@ class ImageTable(Table):
             if image in made.faults
         }
         columns = [
-            read_files(self.names(indices), None, pool, failures),
+            read_any_files(self.names(indices), None, pool, failures, storage=self.storage),
             ragged(_parts(made.boxes, made.objects, numbers), op.float32, 2),
             ragged(_parts(made.labels, made.objects, numbers), op.int32, 1),
         ]
@@ -190,7 +198,7 @@ class ImageTable(Table):
         return batch
 
     def sizes(self) -> op.Int64Array:
-        return file_sizes(self._paths)
+        return file_sizes(self._paths, self.storage)
 
     def digest(self) -> dict[str, Any]:
         """The number of images, and a digest of their names and annotations."""
@@ -205,7 +213,7 @@ class ImageTable(Table):
         return {"files": len(self), "names": names, "annotations": digest.hexdigest()}
 
     def prefetch(self, indices: op.Int64Array) -> None:
-        prefetch_files(self.names(indices))
+        prefetch_any_files(self.names(indices), self.storage)
 
 
 def _parts(values: Array, begins: list[int], numbers: list[int]) -> list[Array]:
@@ -264,12 +272,13 @@ def _refuse(given: dict[str, Any]) -> None:
 @opens_table(coco)
 def _open(given: dict[str, Any]) -> ImageTable:
     _refuse(given)
+    storage = storage_of(given)
     source = given["preprocessed_annotations"] or given["annotations_file"]
     if given["preprocessed_annotations"]:
-        made = preprocessed.load(source, given)
+        made = preprocessed.load(source, given, storage)
         vertices = made.vertices
     else:
-        made = read_annotations(source, given)
+        made = read_annotations(source, given, storage)
         vertices = _finish(made, given)
     if not made.names:
         raise op.wrong_value("annotations_file", "at least one image", f"none in {source}")
@@ -277,7 +286,7 @@ def _open(given: dict[str, Any]) -> ImageTable:
         # Masks are drawn in pixels, also those of saved annotations.
         saved = made.vertices if given["pixelwise_masks"] else vertices
         preprocessed.save(given["save_preprocessed_annotations_dir"], made, given, saved)
-    return ImageTable(given["file_root"] or "", made, given, vertices)
+    return ImageTable(given["file_root"] or "", made, given, vertices, storage)
 
 
 def _finish(made: Annotations, given: dict[str, Any]) -> Array:

@@ -14,6 +14,9 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.storage.folders import read_bytes
+from gradiva.eager.storage.storage import Storage
+from gradiva.eager.storage.urls import is_url, local_path
 from gradiva.eager.types.arrays import Array
 
 from .annotations import Annotations, Runs
@@ -51,6 +54,9 @@ def save(folder: str, made: Annotations, given: dict[str, Any], vertices: Array)
     bad = next((name for name in made.names if "\n" in name or "\r" in name), None)
     if bad is not None:
         raise op.wrong_value("save_preprocessed_annotations", "names of one line", repr(bad))
+    if is_url(folder):
+        raise op.wrong_value("save_preprocessed_annotations_dir", "a folder on a disk", folder)
+    folder = local_path(folder)
     try:
         os.makedirs(folder, exist_ok=True)
         for name, values in arrays.items():
@@ -87,8 +93,8 @@ def _write(folder: str, name: str, content: bytes) -> None:
 class _Folder:
     """Reads the files of a folder."""
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
+    def __init__(self, folder: str, storage: Storage) -> None:
+        self._folder, self._storage = folder, storage
 
     def wrong(self, name: str, expected: str, got: object) -> op.OperatorRuntimeError:
         return op.OperatorRuntimeError(
@@ -101,11 +107,12 @@ class _Folder:
 
     def content(self, name: str) -> bytes | None:
         try:
-            with open(os.path.join(self._folder, f"{name}.dat"), "rb") as stream:
-                return stream.read()
-        except FileNotFoundError:
-            return None
+            return read_bytes(os.path.join(self._folder, f"{name}.dat"), self._storage)
         except OSError as error:
+            if isinstance(error, FileNotFoundError):
+                return None
+            if isinstance(error.__cause__, FileNotFoundError):  # what another machine says
+                return None
             raise op.wrong_value(
                 "preprocessed_annotations", "files that can be read", error
             ) from error
@@ -156,10 +163,10 @@ class _Folder:
         return found
 
 
-def load(folder: str, given: dict[str, Any]) -> Annotations:
+def load(folder: str, given: dict[str, Any], storage: Storage) -> Annotations:
     """The annotations in a folder, with what is asked for. Raises OperatorValueError and
     OperatorRuntimeError."""
-    files = _Folder(folder)
+    files = _Folder(folder, storage)
     text = files.content("filenames")
     if text is None:
         raise op.wrong_value(

@@ -15,6 +15,7 @@ from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.readers.reader_arguments import SHUFFLED_AFTER, ReaderArguments, ReaderOptions
+from gradiva.ops.readers.remote import storage_of
 from gradiva.ops.readers.table import Failures, Records, Table
 from gradiva.ops.readers.table_source import opens_table
 
@@ -64,6 +65,7 @@ class DatumTable(Table):
 
     def __init__(self, database: Database, images: bool, labels: bool) -> None:
         self._database, self._asked = database, (images, labels)
+        self.storage = database.storage
 
     def __len__(self) -> int:
         return len(self._database)
@@ -126,7 +128,7 @@ caffe.not_stored(*SHUFFLED_AFTER)
 
 @opens_table(caffe, container=True)
 def _open(given: dict[str, Any]) -> DatumTable:
-    database = open_database(given["path"])
+    database = open_database(given["path"], storage_of(given))
     return DatumTable(database, given["image_available"], given["label_available"])
 
 

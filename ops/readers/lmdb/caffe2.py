@@ -16,6 +16,7 @@ from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.readers.reader_arguments import SHUFFLED_AFTER, ReaderArguments, ReaderOptions
+from gradiva.ops.readers.remote import storage_of
 from gradiva.ops.readers.table import Failures, Records, Table
 from gradiva.ops.readers.table_source import opens_table
 
@@ -191,6 +192,7 @@ class TensorTable(Table):
 
     def __init__(self, database: Database, asked: _Asked, types: tuple[op.SampleType, ...]) -> None:
         self._database, self._asked, self._types = database, asked, types
+        self.storage = database.storage
 
     def __len__(self) -> int:
         return len(self._database)
@@ -238,7 +240,7 @@ def _open(given: dict[str, Any]) -> TensorTable:
     names = ("image_available", "label_type", "num_labels", "additional_inputs", "bbox")
     asked = _Asked(*(given[name] for name in names))
     types = _types(*asked)
-    return TensorTable(open_database(given["path"]), asked, types)
+    return TensorTable(open_database(given["path"], storage_of(given)), asked, types)
 
 
 Caffe2 = reader_class("Caffe2", caffe2)

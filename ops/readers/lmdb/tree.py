@@ -18,6 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.storage.handles import Handle, pread
+from gradiva.eager.storage.storage import Storage
+from gradiva.eager.storage.urls import is_url, join, local_path
 from gradiva.ops.readers.containers import Containers, Places, refuse_empty
 from gradiva.ops.readers.scan_cache import Scan, kept_scan
 from gradiva.ops.readers.table import Failures
@@ -48,8 +51,8 @@ def _damaged(what: str, page: int) -> op.SampleDataError:
     return op.SampleDataError(f"a damaged LMDB file: {what} (page {page})")
 
 
-def _meta(handle: int, place: int) -> _Meta | None:
-    content = os.pread(handle, 152, place)
+def _meta(handle: Handle, place: int) -> _Meta | None:
+    content = pread(handle, 152, place)
     if len(content) < 152 or _META.unpack_from(content, 16) != (_MAGIC, _VERSION):
         return None
     (page_size,) = struct.unpack_from("<I", content, 40)
@@ -62,7 +65,7 @@ def _meta(handle: int, place: int) -> _Meta | None:
 class _Tree:
     """Walks over the pages of a file."""
 
-    def __init__(self, handle: int, size: int) -> None:
+    def __init__(self, handle: Handle, size: int) -> None:
         self._handle, self._size = handle, size
         first = _meta(handle, 0)
         # Without the first one, the second is looked for at the pages' usual size.
@@ -96,7 +99,7 @@ class _Tree:
         if page in self._seen or not 2 <= page < self._size // size:
             raise _damaged("its tree leads to a page that it cannot", page)
         self._seen.add(page)
-        content = os.pread(self._handle, size, page * size)
+        content = pread(self._handle, size, page * size)
         if len(content) < size:
             raise _damaged("it ends early", page)
         _, _, flags, lower, _ = _PAGE.unpack_from(content)
@@ -138,7 +141,7 @@ class _Tree:
         self.keys.append(key)
 
 
-def scan_tree(handle: int, size: int) -> Scan:
+def scan_tree(handle: Handle, size: int) -> Scan:
     """Offset and size of each value, begin and end of its key in the text behind them. Raises
     SampleDataError."""
     tree = _Tree(handle, size)
@@ -151,6 +154,7 @@ class Database:
 
     def __init__(self, given: list[str], containers: Containers, scans: list[Scan]) -> None:
         self._containers = containers
+        self.storage = containers.storage
         self._given = given
         self._places = Places.join([rows for rows, _ in scans])
         self._keys = [
@@ -188,11 +192,18 @@ def _text(key: bytes) -> str:
     return key.decode("utf-8", "backslashreplace")
 
 
-def open_database(paths: tuple[str, ...] | list[str]) -> Database:
+def open_database(paths: tuple[str, ...] | list[str], storage: Storage | None = None) -> Database:
     """The records of files, or of folders with a `data.mdb`. Raises OperatorValueError, and
     SampleDataError with the file."""
-    files = [os.path.join(path, "data.mdb") if os.path.isdir(path) else path for path in paths]
-    containers = Containers(files, "path")
-    scans = [kept_scan("lmdb 1", path, 4, scan_tree) for path in files]
+    files = [_file_of(local_path(path)) for path in paths]
+    containers = Containers(files, "path", storage)
+    scans = [kept_scan("lmdb 1", path, 4, scan_tree, storage) for path in containers.paths]
     refuse_empty(sum(len(rows) for rows, _ in scans), containers, "path")
     return Database([*paths], containers, scans)
+
+
+def _file_of(path: str) -> str:
+    """The file of a database. On another machine, what does not end as a file's name does is a
+    folder."""
+    folder = not path.endswith((".mdb", ".lmdb")) if is_url(path) else os.path.isdir(path)
+    return join(path, "data.mdb") if folder else path

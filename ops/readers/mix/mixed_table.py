@@ -80,7 +80,8 @@ class MixedTable(Table):
 
     def prefetch(self, indices: op.Int64Array) -> None:
         for table, _, own in self._parts(indices):
-            table.prefetch(own)
+            if table.storage is None:
+                table.prefetch(own)
 
 
 def _all(parts: list[op.Int64Array | None]) -> op.Int64Array | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Annotated, Any, TypeAlias
 
@@ -13,6 +13,9 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import ArgumentType
+from gradiva.eager.storage.folders import FolderEntry, list_folders
+from gradiva.eager.storage.storage import Storage
+from gradiva.eager.storage.urls import is_url, local_path, parent
 
 __all__ = ["LabelRule", "chosen_files", "labels_by", "names_in", "part_of", "split_places"]
 
@@ -20,7 +23,7 @@ Rule: TypeAlias = "Callable[[str], Any] | str | re.Pattern[str]"
 Listed: TypeAlias = "tuple[list[str], list[int]]"
 
 
-def chosen_files(given: Mapping[str, Any], plain: Callable[[], Listed]) -> Listed:
+def chosen_files(given: Mapping[str, Any], plain: Callable[[], Listed], storage: Storage) -> Listed:
     """Paths and labels for the arguments `recursive`, `label_fn` and `split` of `readers.file`.
     plain: lists the files without them. Raises OperatorValueError, OperatorTypeError."""
     rule, root = given["label_fn"], given["file_root"]
@@ -32,11 +35,11 @@ def chosen_files(given: Mapping[str, Any], plain: Callable[[], Listed]) -> Liste
             "`recursive` looks below `file_root`, without a list of files", argument="recursive"
         )
     if root is not None and not listed and (given["recursive"] or rule is not None):
-        paths, labels = _in_folder(root, given)
+        paths, labels = _in_folder(root, given, storage)
     else:
         paths, labels = plain()
     if root is None and given["file_list"] is not None:
-        root = os.path.dirname(given["file_list"])
+        root = parent(given["file_list"])
     names = names_in(paths, root)
     if rule is not None:
         labels = labels_by(rule, names)
@@ -46,23 +49,20 @@ def chosen_files(given: Mapping[str, Any], plain: Callable[[], Listed]) -> Liste
     return paths, labels
 
 
-def _in_folder(root: str, given: Mapping[str, Any]) -> Listed:
+def _in_folder(root: str, given: Mapping[str, Any], storage: Storage) -> Listed:
     """The files below a folder, labeled by the folder in it that holds them."""
     exact, needs_folder = given["case_sensitive_filter"], given["label_fn"] is None
     try:
-        folders = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
+        (inside,) = list_folders([root], storage)
+        folders = [one for one in inside if one.is_folder]
         if given["dir_filters"]:
-            folders = [name for name in folders if _matches(name, given["dir_filters"], exact)]
-        outer = frozenset([os.path.realpath(root)])
-        depth = None if given["recursive"] else 0
-        paths, labels = list[str](), list[int]()
-        if not needs_folder:
-            paths = [entry.path for entry in _below(root, frozenset(), 0)]
-            labels = [0] * len(paths)
-        for label, folder in enumerate(folders):
-            found = [entry.path for entry in _below(os.path.join(root, folder), outer, depth)]
-            paths += found
-            labels += [label] * len(found)
+            folders = [one for one in folders if _matches(one.name, given["dir_filters"], exact)]
+        loose = [] if needs_folder else [one.path for one in inside if one.is_file]
+        outer = [frozenset([root if is_url(root) else os.path.realpath(root)])] * len(folders)
+        parts = _below([one.path for one in folders], storage, given["recursive"], outer)
+        paths = [*loose, *(one.path for part in parts for one in part)]
+        labels = [0] * len(loose)
+        labels += [label for label, part in enumerate(parts) for _ in part]
     except OSError as error:
         raise op.wrong_value("file_root", "a folder that can be read", error) from error
     kept = [
@@ -87,23 +87,39 @@ def _matches(name: str, filters: Sequence[str], exact: bool) -> bool:
 
 def names_in(paths: Sequence[str], root: str | None) -> list[str]:
     """The paths as they are called below the folder `root`, with slashes."""
-    prefix = "" if not root else os.path.join(root, "")
+    prefix = "" if not root else os.path.join(local_path(root), "")
     return [path.removeprefix(prefix).replace(os.sep, "/") for path in paths]
 
 
-def _below(folder: str, outer: frozenset[str], depth: int | None) -> Iterator[os.DirEntry[str]]:
-    """The files below a folder, sorted by the names of folders and files; a link that leads back
-    is not followed. depth: of folders in it, None for all. Raises OSError."""
-    here = os.path.realpath(folder)
-    if here in outer:
-        return
-    with os.scandir(folder) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
-    for entry in entries:
-        if entry.is_dir() and depth is None:
-            yield from _below(entry.path, outer | {here}, None)
-        elif entry.is_file():
-            yield entry
+def _below(
+    folders: Sequence[str], storage: Storage, deep: bool, outer: Sequence[frozenset[str]] = ()
+) -> list[list[FolderEntry]]:
+    """The files below each folder, sorted by the names of folders and files; a link that leads back
+    is not followed. deep: also those in nested folders. Raises OSError."""
+    outer = outer or [frozenset()] * len(folders)
+    here = [folder if is_url(folder) else os.path.realpath(folder) for folder in folders]
+    again = [place in seen for place, seen in zip(here, outer, strict=True)]
+    listed = list_folders([f for f, seen in zip(folders, again, strict=True) if not seen], storage)
+    rows = iter(listed)
+    entries = [[] if seen else next(rows) for seen in again]
+    inner = [
+        (one.path, outer[number] | {here[number]})
+        for number, row in enumerate(entries)
+        for one in row
+        if one.is_folder and deep
+    ]
+    paths, seen_by = [path for path, _ in inner], [seen for _, seen in inner]
+    nested = iter(_below(paths, storage, deep, seen_by) if inner else ())
+    found: list[list[FolderEntry]] = []
+    for row in entries:
+        files: list[FolderEntry] = []
+        for one in row:
+            if one.is_folder and deep:
+                files += next(nested)
+            elif one.is_file:
+                files.append(one)
+        found.append(files)
+    return found
 
 
 def labels_by(rule: Rule, names: Sequence[str]) -> list[int]:

@@ -10,6 +10,9 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.runtime.worker_pool import default_pool
+from gradiva.eager.storage.errors import StorageError
+from gradiva.eager.storage.storage import Storage
+from gradiva.eager.storage.urls import is_url
 from gradiva.ops.decoders.formats.decode import output_shape
 from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.readers.table import Table
@@ -22,9 +25,14 @@ _AT_ONCE = 64
 """Files whose headers are read together."""
 
 
-def file_sizes(paths: Sequence[str]) -> op.Int64Array:
+def file_sizes(paths: Sequence[str], storage: Storage | None) -> op.Int64Array:
     """Bytes of files. What cannot be looked at has none; reading it says why."""
-    return np.array([_size(path) for path in paths], np.int64)
+    known: dict[str, int] = {}
+    if storage is not None:
+        remote = [path for path in paths if is_url(path)]
+        for path, facts in zip(remote, storage.facts(remote), strict=True):
+            known[path] = 0 if isinstance(facts, StorageError) else facts.size
+    return np.array([known[p] if p in known else _size(p) for p in paths], np.int64)
 
 
 def _size(path: str) -> int:

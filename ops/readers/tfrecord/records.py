@@ -7,7 +7,6 @@ little-endian. A mask turns the checksum by 15 bits and adds a constant. (Tensor
 
 from __future__ import annotations
 
-import os
 import struct
 from functools import cache
 from typing import Any, Final
@@ -15,6 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.storage.handles import Handle, pread
+from gradiva.eager.storage.storage import Storage
 from gradiva.ops.readers.containers import text_lines
 from gradiva.ops.readers.scan_cache import Scan
 
@@ -27,12 +28,12 @@ AROUND: Final = 16
 _LENGTH = struct.Struct("<Q")
 
 
-def scan_records(handle: int, size: int) -> Scan:
+def scan_records(handle: Handle, size: int) -> Scan:
     """Offset and size of each record, with what is around its data. Raises SampleDataError."""
     found: list[tuple[int, int]] = []
     place = 0
     while place < size:
-        head = os.pread(handle, HEAD, place)
+        head = pread(handle, HEAD, place)
         whole = _LENGTH.unpack(head[:8])[0] + AROUND if len(head) == HEAD else HEAD
         if place + whole > size or len(head) < HEAD:
             raise op.SampleDataError(
@@ -45,10 +46,12 @@ def scan_records(handle: int, size: int) -> Scan:
     return np.array(found, np.int64).reshape(-1, 2), b""
 
 
-def indexed_records(index: str, path: str, size: int) -> op.Int64Array:
+def indexed_records(
+    index: str, path: str, size: int, storage: Storage | None = None
+) -> op.Int64Array:
     """The same from lines `offset size`. Raises OperatorRuntimeError."""
     found = []
-    for number, line in enumerate(text_lines(index, "index_path"), 1):
+    for number, line in enumerate(text_lines(index, "index_path", storage), 1):
         words = line.split()
         if not words:
             continue

@@ -10,8 +10,10 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
+from gradiva.eager.storage.storage import Storage
 from gradiva.ops.readers.containers import Containers, Places, refuse_empty, shares
 from gradiva.ops.readers.reader_arguments import ReaderArguments, ReaderOptions
+from gradiva.ops.readers.remote import storage_of
 from gradiva.ops.readers.scan_cache import kept_scan
 from gradiva.ops.readers.table import Failures, Records, Table
 from gradiva.ops.readers.table_source import opens_table
@@ -73,6 +75,7 @@ class ExampleTable(Table):
         self, containers: Containers, places: Places, features: dict[str, Feature], check_crc: bool
     ) -> None:
         self._containers = containers
+        self.storage = containers.storage
         self._places = places
         self._features = features
         self._check_crc = check_crc
@@ -174,7 +177,8 @@ def _open(given: dict[str, Any]) -> ExampleTable:
         raise op.OperatorValueError(
             argument="skip_cached_images", expected="False in this reader", got="True"
         )
-    containers = Containers(given["path"], "path")
+    storage = storage_of(given)
+    containers = Containers(given["path"], "path", storage)
     indices = given["index_path"] or None
     if indices is not None and len(indices) != len(containers.paths):
         raise op.OperatorValueError(
@@ -183,7 +187,9 @@ def _open(given: dict[str, Any]) -> ExampleTable:
             got=str(len(indices)),
         )
     parts = [
-        scanned(path) if indices is None else indexed_records(indices[number], path, facts.size)
+        scanned(path, storage)
+        if indices is None
+        else indexed_records(indices[number], path, facts.size, storage)
         for number, (path, facts) in enumerate(zip(containers.paths, containers.facts, strict=True))
     ]
     places = Places.join(parts)
@@ -191,9 +197,9 @@ def _open(given: dict[str, Any]) -> ExampleTable:
     return ExampleTable(containers, places, features_of(given["features"]), given["check_crc"])
 
 
-def scanned(path: str) -> op.Int64Array:
+def scanned(path: str, storage: Storage | None = None) -> op.Int64Array:
     """Offset and size of each record of a file. Raises OperatorValueError, SampleDataError."""
-    return kept_scan("tfrecord 1", path, 2, scan_records)[0]
+    return kept_scan("tfrecord 1", path, 2, scan_records, storage)[0]
 
 
 def index_lines(path: str) -> list[str]:

@@ -11,6 +11,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.storage.handles import Handle, pread
+from gradiva.eager.storage.storage import Storage
 from gradiva.ops.readers.containers import text_lines
 from gradiva.ops.readers.scan_cache import Scan, kept_scan
 
@@ -38,7 +40,7 @@ class Component(NamedTuple):
 class _Headers(io.RawIOBase):
     """An archive for `tarfile`, of which no more than headers is read."""
 
-    def __init__(self, handle: int, size: int) -> None:
+    def __init__(self, handle: Handle, size: int) -> None:
         self._handle, self._size, self._place = handle, size, 0
 
     def readable(self) -> bool:
@@ -60,17 +62,17 @@ class _Headers(io.RawIOBase):
     def read(self, size: int | None = -1) -> bytes:
         if size is None or not 0 <= size <= _LARGEST_HEADER:
             raise tarfile.ReadError(f"a header of {size} bytes")
-        data = os.pread(self._handle, size, self._place)
+        data = pread(self._handle, size, self._place)
         self._place += len(data)
         return data
 
 
-def _scan(handle: int, size: int) -> Scan:
+def _scan(handle: Handle, size: int) -> Scan:
     """Offset and size of the data of each regular file, and their names. Raises SampleDataError."""
-    plain = plain_scan(handle, size)
+    plain = plain_scan(handle, size) if isinstance(handle, int) else None
     found, end = _scan_any(handle, size) if plain is None else plain
     # `tarfile` takes a damaged header for the end.
-    behind = os.pread(handle, _BLOCK, end)
+    behind = pread(handle, _BLOCK, end)
     if behind.strip(b"\0"):
         raise op.SampleDataError(
             f"the archive cannot be read: a damaged header (member {len(found[0])}, at byte {end})"
@@ -78,7 +80,7 @@ def _scan(handle: int, size: int) -> Scan:
     return found
 
 
-def _scan_any(handle: int, size: int) -> tuple[Scan, int]:
+def _scan_any(handle: Handle, size: int) -> tuple[Scan, int]:
     """The same by `tarfile`, and where the archive ends."""
     places: list[tuple[int, int]] = []
     names: list[bytes] = []
@@ -100,7 +102,7 @@ def _scan_any(handle: int, size: int) -> tuple[Scan, int]:
                 names.append(member.name.encode("utf-8", "surrogateescape"))
             end = archive.offset
     except (tarfile.TarError, ValueError, OverflowError, ArithmeticError, LookupError) as error:
-        reason = _COMPRESSED.get(os.pread(handle, 2, 0)) if not places else None
+        reason = _COMPRESSED.get(pread(handle, 2, 0)) if not places else None
         text = f"compressed with {reason}: decompress it" if reason else str(error)
         raise op.SampleDataError(
             f"the archive cannot be read: {text} (member {len(places)}, at byte {end})"
@@ -108,12 +110,12 @@ def _scan_any(handle: int, size: int) -> tuple[Scan, int]:
     return (np.array(places, np.int64).reshape(-1, 2), b"\0".join(names)), end
 
 
-def scanned(path: str) -> list[list[Component]]:
+def scanned(path: str, storage: Storage | None = None) -> list[list[Component]]:
     """The samples of an archive: files that follow each other, with one name up to the first dot.
 
     Files whose name begins with a dot belong to none. Raises OperatorValueError, SampleDataError.
     """
-    places, text = kept_scan("tar 1", path, 2, _scan)
+    places, text = kept_scan("tar 1", path, 2, _scan, storage)
     names = text.decode("utf-8", "surrogateescape").split("\0") if len(places) else []
     if len(names) != len(places):
         raise op.SampleDataError("the archive cannot be read: its names", file=path)
@@ -149,9 +151,11 @@ def index_lines(path: str) -> list[str]:
     return [f"v1.{2 if named else 1} {len(lines)}", *lines]
 
 
-def indexed(index: str, path: str, size: int) -> list[list[Component]]:
+def indexed(
+    index: str, path: str, size: int, storage: Storage | None = None
+) -> list[list[Component]]:
     """The samples that an index file tells of. Raises OperatorRuntimeError."""
-    lines = text_lines(index, "index_paths")
+    lines = text_lines(index, "index_paths", storage)
     head = lines[0].split() if lines else []
     if not head or not head[0].startswith("v"):
         raise _malformed(index, 1, "no version signature found")

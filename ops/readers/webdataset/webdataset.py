@@ -12,6 +12,7 @@ from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
 from gradiva.ops.readers.containers import Containers, Places, refuse_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions, dtypes_of
+from gradiva.ops.readers.remote import storage_of
 from gradiva.ops.readers.table import Failures, Records, Table
 from gradiva.ops.readers.table_source import opens_table
 
@@ -86,6 +87,7 @@ class SampleTable(Table):
         self, containers: Containers, samples: list[Found], dtypes: tuple[op.DType, ...]
     ) -> None:
         self._containers, self._samples, self._dtypes = containers, samples, dtypes
+        self.storage = containers.storage
         self._files = np.array([sample.archive for sample in samples], np.int64)
         places = [
             [(0, 0) if one is None else (one.offset, one.size) for one in sample.components]
@@ -198,7 +200,8 @@ def _open(given: dict[str, Any]) -> SampleTable:
             expected="'empty', 'skip' or 'error'",
             got=repr(given["missing_component_behavior"]),
         )
-    containers = Containers(given["paths"], "paths")
+    storage = storage_of(given)
+    containers = Containers(given["paths"], "paths", storage)
     indices = given["index_paths"] or None
     if indices is not None and len(indices) != len(containers.paths):
         raise op.OperatorValueError(
@@ -210,7 +213,9 @@ def _open(given: dict[str, Any]) -> SampleTable:
     samples = []
     for number, (path, facts) in enumerate(zip(containers.paths, containers.facts, strict=True)):
         for sample in (
-            scanned(path) if indices is None else indexed(indices[number], path, facts.size)
+            scanned(path, storage)
+            if indices is None
+            else indexed(indices[number], path, facts.size, storage)
         ):
             chosen = wanted.choose(sample, path)
             if None in chosen and behavior == "error":

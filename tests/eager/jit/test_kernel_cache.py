@@ -22,6 +22,7 @@ from gradiva.__main__ import show_info
 from gradiva.eager.jit import kernel_cache
 from gradiva.eager.jit.jit import Kernel, jit
 from gradiva.eager.jit.kernel_cache import KernelFolder, cache_folder, kernel_folder
+from gradiva.eager.support.private_folder import private_folder
 from tests.eager.jit.package_copy import ROOT, run_script
 
 
@@ -74,14 +75,14 @@ def test_a_folder_of_others_is_not_used(tmp_path: Path) -> None:
     open_folder = tmp_path / "open"
     open_folder.mkdir(mode=0o777)
     open_folder.chmod(0o777)
-    assert kernel_cache._private_folder(open_folder) is None
+    assert private_folder(open_folder) is None
     readable = tmp_path / "readable"
     readable.mkdir(mode=0o755)
-    assert kernel_cache._private_folder(readable) == readable
+    assert private_folder(readable) == readable
     assert stat.S_IMODE(readable.stat().st_mode) == 0o700
     link = tmp_path / "link"
     link.symlink_to(readable)
-    assert kernel_cache._private_folder(link) is None
+    assert private_folder(link) is None
 
 
 def test_an_open_cache_is_neither_read_nor_written(

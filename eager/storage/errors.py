@@ -1,0 +1,91 @@
+"""What goes wrong with objects on other machines, and which of it passes."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+
+__all__ = [
+    "CutError",
+    "ObjectChangedError",
+    "StorageError",
+    "changed",
+    "describe_failure",
+    "passes",
+]
+
+_TRIED_AGAIN = frozenset((408, 425, 429))
+"""HTTP statuses below 500 that pass."""
+_PASSING = frozenset(
+    getattr(errno, name)
+    for name in (
+        *("EAGAIN", "EBUSY", "ECONNABORTED", "ECONNREFUSED", "ECONNRESET", "EHOSTUNREACH", "EINTR"),
+        *("ENETDOWN", "ENETRESET", "ENETUNREACH", "EPIPE", "ETIMEDOUT"),
+    )
+)
+
+
+class StorageError(OSError):
+    """An object cannot be read; the text says why, and what to do."""
+
+
+class ObjectChangedError(StorageError):
+    """An object is another one than when the reader was made."""
+
+
+class CutError(Exception):
+    """Fewer bytes came than were asked for."""
+
+
+def changed(expected: str, got: str) -> ObjectChangedError:
+    """The error for an object that is another one."""
+    return ObjectChangedError(
+        f"it has changed during the epoch (it was {expected}, and is {got}): make the reader again"
+    )
+
+
+def _status(error: BaseException) -> int | None:
+    """The HTTP status in an error of whichever library."""
+    for name in ("status", "code", "status_code"):
+        found = getattr(error, name, None)
+        if isinstance(found, int | str) and str(found).isdecimal():
+            return int(found)
+    return None
+
+
+def passes(error: BaseException) -> bool:
+    """Whether the same request may succeed when it is sent again."""
+    status = _status(error)
+    if status is not None and 100 <= status < 600:
+        return status >= 500 or status in _TRIED_AGAIN
+    if isinstance(error, StorageError | ValueError):
+        return False
+    if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
+        # fsspec says of whatever befalls a HEAD request that there is no such file.
+        return error.__cause__ is not None and passes(error.__cause__)
+    if isinstance(error, CutError | ConnectionError | TimeoutError | asyncio.TimeoutError):
+        return True
+    if type(error).__module__.partition(".")[0] == "aiohttp":
+        return True
+    return isinstance(error, OSError) and error.errno in _PASSING
+
+
+def describe_failure(error: BaseException, tries: int) -> str:
+    """What happened, and what to do about it."""
+    cause = error
+    if isinstance(error, FileNotFoundError) and error.__cause__ is not None:
+        cause = error.__cause__
+    status = _status(cause)
+    if isinstance(cause, TimeoutError | asyncio.TimeoutError):
+        what = "the server does not answer"
+    elif status is not None:
+        what = f"the server answers {status} {getattr(cause, 'message', '') or ''}".rstrip()
+    else:
+        what = str(cause) or type(cause).__name__
+    if isinstance(cause, FileNotFoundError) or status == 404:
+        return "there is no such object" + (f" ({what})" if status else "")
+    if status in (401, 403) or isinstance(cause, PermissionError):
+        return f"{what}: check the credentials, and `storage_options`"
+    if passes(error):
+        return f"{what}, after {tries} tries: try again later, or copy the data to a disk"
+    return what

@@ -1,0 +1,107 @@
+"""Fetches parts of objects, some at once: from the cache on disk, or by the network."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from .block_cache import BlockCache
+from .errors import StorageError
+from .parts import Part
+from .transport import Entry, ObjectFacts, Transport
+
+__all__ = ["Fetcher"]
+
+_AHEAD: Final = 64
+_NOW: Final = 32
+"""Requests at once: for what will be wanted, and for what somebody waits for."""
+
+
+class Fetcher:
+    """Runs in the loop of the transport; its methods that are no coroutines run in any thread."""
+
+    def __init__(self, transport: Transport, cache: BlockCache | None) -> None:
+        self.transport, self.cache = transport, cache
+        self._writing: set[asyncio.Future[None]] = set()
+        self._slots = {False: asyncio.Semaphore(_AHEAD), True: asyncio.Semaphore(_NOW)}
+
+    def begin(self, parts: Sequence[Part], facts: dict[str, ObjectFacts], urgent: bool) -> None:
+        """Fetch these parts, the first ones first."""
+        if parts:
+            self.transport.loop.call_soon_threadsafe(self._start, parts, facts, urgent)
+
+    def _start(self, parts: Sequence[Part], facts: dict[str, ObjectFacts], urgent: bool) -> None:
+        for part in parts:
+            if not part.ready.cancelled():
+                work = self._fetch(part, facts.get(part.url), urgent)
+                part.task = asyncio.ensure_future(work)
+
+    def cancel(self, parts: Sequence[Part]) -> None:
+        """Stop fetching these."""
+
+        def stop() -> None:
+            for part in parts:
+                part.ready.cancel()
+                if part.task is not None:
+                    part.task.cancel()
+
+        if parts:
+            self.transport.loop.call_soon_threadsafe(stop)
+
+    def finish(self) -> None:
+        """Wait until the blocks that have come are kept."""
+
+        async def wait() -> None:
+            if self._writing:
+                await asyncio.wait([*self._writing])
+
+        asyncio.run_coroutine_threadsafe(wait(), self.transport.loop).result()
+
+    async def _fetch(self, part: Part, facts: ObjectFacts | None, urgent: bool) -> None:
+        try:
+            async with self._slots[urgent]:
+                data = await self._bytes(part, facts)
+        except asyncio.CancelledError:
+            part.ready.cancel()
+            raise
+        except BaseException as error:  # noqa: BLE001  for the thread that waits
+            if not part.ready.cancelled():
+                part.ready.set_exception(error)
+        else:
+            if not part.ready.cancelled():
+                part.ready.set_result(data)
+
+    async def _bytes(self, part: Part, facts: ObjectFacts | None) -> bytes:
+        end = part.end
+        if facts is None and (end is not None or self.cache is not None):
+            facts = await self.facts(part.url)
+        if end is None and (facts is None or not facts.size):
+            return await self.transport.read_whole(part.url)
+        assert facts is not None
+        last = facts.size if end is None else end
+        if last > facts.size:
+            raise StorageError(f"it ends at byte {facts.size}")
+        return await self._range(part.url, part.begin, last, facts)
+
+    async def _range(self, url: str, begin: int, end: int, facts: ObjectFacts) -> bytes:
+        cache, loop = self.cache, asyncio.get_running_loop()
+        if cache is None or not facts.version:
+            return await self.transport.read(url, begin, end, facts)
+        threads = self.transport.threads
+        place = url, facts.version, begin
+        found = await loop.run_in_executor(threads, cache.read, *place, end)
+        if found is None:
+            found = await self.transport.read(url, begin, end, facts)
+            writing = loop.run_in_executor(threads, cache.write, *place, found)
+            self._writing.add(writing)
+            writing.add_done_callback(self._writing.discard)
+        return found
+
+    async def facts(self, url: str) -> ObjectFacts:
+        """Raises StorageError."""
+        return await self.transport.facts(url)
+
+    async def entries(self, url: str) -> list[Entry]:
+        """Raises StorageError."""
+        return await self.transport.entries(url)

@@ -1,0 +1,53 @@
+"""Folders and small files, of this machine or of another one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .storage import Storage
+from .urls import is_url, local_path
+
+__all__ = ["FolderEntry", "list_folders", "read_bytes", "read_text"]
+
+
+class FolderEntry(NamedTuple):
+    """What is in a folder; path: with the folder's in front of it."""
+
+    name: str
+    path: str
+    is_folder: bool
+    is_file: bool
+
+
+def list_folders(folders: Sequence[str], storage: Storage) -> list[list[FolderEntry]]:
+    """What is in each folder, by name. Raises OSError."""
+    remote = [folder for folder in folders if is_url(folder)]
+    found = dict(zip(remote, storage.entries(remote) if remote else (), strict=True))
+    return [
+        [FolderEntry(one.name, one.url, one.is_folder, not one.is_folder) for one in found[folder]]
+        if folder in found
+        else _local(local_path(folder))
+        for folder in folders
+    ]
+
+
+def _local(folder: str) -> list[FolderEntry]:
+    with os.scandir(folder) as entries:
+        rows = [FolderEntry(one.name, one.path, one.is_dir(), one.is_file()) for one in entries]
+    return sorted(rows)
+
+
+def read_bytes(path: str, storage: Storage) -> bytes:
+    """A whole file. Raises OSError."""
+    if is_url(path):
+        return storage.read(path)
+    with open(local_path(path), "rb") as stream:
+        return stream.read()
+
+
+def read_text(path: str, storage: Storage) -> str:
+    """The text of a file. Raises OSError, UnicodeDecodeError."""
+    text = read_bytes(path, storage).decode("utf-8")
+    return text.replace("\r\n", "\n").replace("\r", "\n")

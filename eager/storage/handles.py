@@ -1,0 +1,152 @@
+"""Files that are open for reading at places: a descriptor, or an object on another machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+from gradiva.eager.types.arrays import Array
+
+from .errors import StorageError
+from .ranges import LARGEST, Want
+from .storage import Content, Storage, fill
+from .transport import ObjectFacts
+from .urls import is_url, local_path
+
+__all__ = [
+    "Handle",
+    "LoadedFile",
+    "RemoteFile",
+    "close_handle",
+    "load_files",
+    "open_handle",
+    "pread",
+    "read_fully",
+]
+
+_FIRST: Final = 1 << 18
+"""Bytes that are read at once where nothing is known of who reads."""
+
+
+class RemoteFile:
+    """An object that is read at places. Who reads on where it has been is read ahead for, in ever
+    larger steps."""
+
+    def __init__(self, url: str, storage: Storage) -> None:
+        self._url, self._storage = url, storage.beside()
+        (facts,) = storage.facts([url])
+        if isinstance(facts, StorageError):
+            raise facts
+        self.facts: ObjectFacts = facts
+        self._data, self._begin = b"", 0
+        self._step, self._turn = _FIRST, 0
+
+    def read(self, count: int, offset: int) -> bytes:
+        """As `os.pread`: fewer bytes at the end."""
+        end = min(offset + count, self.facts.size)
+        last = self._begin + len(self._data)
+        if not (self._begin <= offset and end <= last) and offset < end:
+            follows = self._begin <= offset <= last + self._step and bool(self._data)
+            self._step = min(2 * self._step, LARGEST) if follows else _FIRST
+            self._data = self._load(offset, max(end, offset + self._step), follows)
+            self._begin = offset
+        return self._data[max(offset - self._begin, 0) : max(end - self._begin, 0)]
+
+    def _load(self, begin: int, end: int, follows: bool) -> bytes:
+        storage, size = self._storage, self.facts.size
+        end = min(end, size)
+        storage.plan(self._turn + 1)
+        if follows and end < size:
+            storage.expect([Want(self._url, end, min(end + self._step, size))])
+        storage.fetch()
+        (found,) = storage.take([Want(self._url, begin, end)])
+        self._turn += 1
+        storage.passed(self._turn)
+        if isinstance(found, StorageError):
+            raise found
+        return b"".join(found)
+
+    def fill(self, offset: int, target: Array) -> None:
+        """Fill an array of bytes. Raises OSError."""
+        if offset + target.nbytes > self.facts.size:
+            raise OSError(f"it ends at byte {self.facts.size}")
+        if target.nbytes <= self._step:
+            fill(target, [memoryview(self.read(target.nbytes, offset))])
+            return
+        (found,) = self._storage.take([Want(self._url, offset, offset + target.nbytes)])
+        if isinstance(found, StorageError):
+            raise found
+        fill(target, found)
+
+    def close(self) -> None:
+        self._storage.forget()
+
+
+Handle: TypeAlias = "int | RemoteFile"
+
+
+def open_handle(path: str, storage: Storage | None) -> Handle:
+    """Raises OSError. storage: for URLs."""
+    if storage is not None and is_url(path):
+        return RemoteFile(path, storage)
+    return os.open(local_path(path), os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+
+
+def close_handle(handle: Handle) -> None:
+    if isinstance(handle, int):
+        os.close(handle)
+    else:
+        handle.close()
+
+
+def pread(handle: Handle, count: int, offset: int) -> bytes:
+    """Bytes from there on, fewer at the end of the file. Raises OSError."""
+    if isinstance(handle, int):
+        return os.pread(handle, count, offset)
+    return handle.read(count, offset)
+
+
+def read_fully(handle: Handle, offset: int, target: Array) -> None:
+    """Fill an array with the bytes from there on. Raises OSError if the file ends before."""
+    if not isinstance(handle, int):
+        handle.fill(offset, target)
+        return
+    view = memoryview(target.data).cast("B") if target.size else memoryview(b"")
+    done = 0
+    while done < len(view):
+        count = os.preadv(handle, [view[done:]], offset + done)
+        if count == 0:
+            raise OSError(f"it ends at byte {offset + done}")
+        done += count
+
+
+class LoadedFile(RemoteFile):
+    """An object whose bytes are all there."""
+
+    def __init__(self, url: str, storage: Storage, content: Content) -> None:
+        self._url, self._storage = url, storage
+        self._data, self._begin = b"".join(content), 0
+        self.facts = ObjectFacts(len(self._data), "")
+        self._step, self._turn = LARGEST, 0
+
+    def fill(self, offset: int, target: Array) -> None:
+        end = offset + target.nbytes
+        if end > len(self._data):
+            raise OSError(f"it ends at byte {len(self._data)}")
+        fill(target, [memoryview(self._data)[offset:end]])
+
+    def close(self) -> None:
+        pass
+
+
+def load_files(paths: Sequence[str], storage: Storage | None) -> dict[str, LoadedFile | OSError]:
+    """Those of the files that are on other machines, all at once, whole."""
+    if storage is None:
+        return {}
+    urls = [path for path in dict.fromkeys(paths) if is_url(path)]
+    contents = storage.take([Want(url) for url in urls])
+    return {
+        url: found if isinstance(found, OSError) else LoadedFile(url, storage, found)
+        for url, found in zip(urls, contents, strict=True)
+    }

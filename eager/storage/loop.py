@@ -1,0 +1,32 @@
+"""The loop in which requests run: a thread of its own in each process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+
+__all__ = ["storage_loop"]
+
+_lock = threading.Lock()
+_loops: dict[int, asyncio.AbstractEventLoop] = {}
+"""By process. After a fork that of the parent stays here: to close it would disturb the parent."""
+
+
+def storage_loop() -> asyncio.AbstractEventLoop:
+    """The loop of this process."""
+    with _lock:
+        found = _loops.get(os.getpid())
+        if found is None:
+            found = _loops[os.getpid()] = asyncio.new_event_loop()
+            threading.Thread(target=found.run_forever, name="gradiva-storage", daemon=True).start()
+        return found
+
+
+def _new_lock() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_lock)

@@ -1,0 +1,323 @@
+"""Requests for objects: by fsspec, with a time limit, sent again where that helps. An object that
+is another one than it was is an error.
+
+All of it are coroutines of the loop in which fsspec runs its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import os
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
+from gradiva.eager.support.lazy_import import lazy_module
+
+from .errors import CutError, ObjectChangedError, StorageError, changed, describe_failure, passes
+from .http_checks import Expected, get_client, tracing
+from .loop import storage_loop
+from .ranges import LARGEST
+from .urls import scheme_of, shown
+
+if TYPE_CHECKING:
+    aiohttp: Any
+    fsspec: Any
+else:
+    aiohttp = lazy_module("aiohttp")
+    fsspec = lazy_module("fsspec")
+
+__all__ = ["Entry", "ObjectFacts", "Transport", "transport_of"]
+
+T = TypeVar("T")
+
+TRIES: Final = 5
+_FIRST_PAUSE: float = 0.1
+"""Seconds before the second try; each later one waits twice as long."""
+_WHOLE: Final = 10
+"""A request may take that many times what may pass without a byte."""
+_PACKAGES: Final = {
+    "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hf": "huggingface_hub",
+    "abfs": "adlfs", "az": "adlfs", "http": "aiohttp", "https": "aiohttp",
+}  # fmt: skip
+_VERSIONS: Final = (
+    *("ETag", "etag", "generation", "version_id", "VersionId", "md5Hash", "blob_id", "checksum"),
+    *("Content-MD5", "Digest", "Last-Modified", "LastModified", "last_modified", "updated"),
+    *("mtime", "created"),
+)
+"""What file systems call that by which a changed object shows, the best first."""
+
+
+class ObjectFacts(NamedTuple):
+    """What shows that an object is another one than it was. version: what is told of it and the
+    value, such as `ETag "5f3a"`; "" where nothing is told."""
+
+    size: int
+    version: str
+
+
+class Entry(NamedTuple):
+    """What is in a folder."""
+
+    name: str
+    url: str
+    is_folder: bool
+    facts: ObjectFacts | None
+
+
+class Transport:
+    """The file systems behind URLs. options: for fsspec; timeout: seconds without a byte."""
+
+    def __init__(self, options: dict[str, Any], timeout: float) -> None:
+        self._options, self._timeout = options, timeout
+        self._systems: dict[str, tuple[Any, str]] = {}
+        self._checks: dict[str, _Checks] = {}
+        self.threads = ThreadPoolExecutor(16, "gradiva-storage")
+        self.loop = storage_loop()
+
+    def prepare(self, url: str) -> None:
+        """Make the file system of a URL, in a thread that is not the loop's. Raises
+        OperatorRuntimeError for a package that is missing, OperatorValueError for options."""
+        key = _place(url)
+        if key not in self._systems:
+            scheme = scheme_of(url)
+            try:
+                self._systems[key] = self._opened(url, scheme)
+            except ImportError as error:
+                package = _PACKAGES.get(scheme)
+                hint = f"{package}: pip install {package}" if package else f"a package: {error}"
+                raise OperatorRuntimeError(f"paths with {scheme}:// need {hint}") from error
+            except GradivaError:
+                raise
+            except (TypeError, ValueError, OSError) as error:
+                raise OperatorValueError(
+                    f"{shown(url)} cannot be reached: {error}", argument="storage_options"
+                ) from error
+
+    def _opened(self, url: str, scheme: str) -> tuple[Any, str]:
+        """A file system, and the path in it. Raises what fsspec and its like raise."""
+        options = {"use_listings_cache": False, "skip_instance_cache": True, **self._options}
+        try:
+            classes = fsspec.get_filesystem_class
+        except ImportError as error:
+            raise OperatorRuntimeError(
+                "paths with :// need fsspec: pip install 'gradiva[remote]'"
+            ) from error
+        first = url.partition("://")[0].partition("::")[0].lower()
+        try:
+            kind = classes(first)
+        except ValueError as error:
+            raise OperatorValueError(f"{shown(url)} cannot be reached: {error}") from error
+        if scheme in ("http", "https"):
+            options |= self._client(options)
+        elif kind.async_impl:
+            options["loop"] = self.loop
+        system, path = fsspec.core.url_to_fs(url, **options)
+        return system, path
+
+    def _client(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Sessions with a time limit, whose answers are looked at, and which are closed at the end:
+        fsspec's own way of doing so would disturb the parent of a process that was forked."""
+        limit = aiohttp.ClientTimeout(
+            total=None, sock_connect=self._timeout, sock_read=self._timeout
+        )
+        more = given.get("client_kwargs") or {}
+        traces = [*more.get("trace_configs", ()), tracing()]
+        return {
+            "asynchronous": True,
+            "get_client": get_client,
+            "client_kwargs": {"timeout": limit, **more, "trace_configs": traces},
+        }
+
+    def _at(self, url: str) -> tuple[Any, str]:
+        system, path = self._systems[_place(url)]
+        return system, path if "::" in url else system._strip_protocol(url)
+
+    async def _call(self, system: Any, name: str, *args: Any, **facts: Any) -> Any:
+        """A function of a file system; TimeoutError if it takes too long."""
+        if system.async_impl:
+            running = getattr(system, f"_{name}")(*args, **facts)
+        else:
+            work = functools.partial(getattr(system, name), *args, **facts)
+            running = asyncio.get_running_loop().run_in_executor(self.threads, work)
+        return await asyncio.wait_for(running, _WHOLE * self._timeout)
+
+    async def _tried(self, url: str, where: str, work: Callable[[], Awaitable[T]]) -> T:
+        """What `work` returns, sent again while that may help. Raises StorageError."""
+        for number in range(1, TRIES + 1):
+            try:
+                return await work()
+            except StorageError:
+                raise
+            except Exception as error:
+                if number < TRIES and passes(error):
+                    await asyncio.sleep(_pause(number, url, where))
+                    continue
+                text = f"{describe_failure(error, number)} ({where}{shown(url)})"
+                raise StorageError(text) from error
+        raise AssertionError
+
+    async def facts(self, url: str) -> ObjectFacts:
+        """Raises StorageError."""
+        system, path = self._at(url)
+
+        async def ask() -> ObjectFacts:
+            info = await self._call(system, "info", path)
+            if info.get("type") == "directory":
+                raise IsADirectoryError("it is a folder")
+            return _facts(info)
+
+        return await self._tried(url, "", ask)
+
+    async def entries(self, url: str) -> list[Entry]:
+        """What is in a folder, by name. Raises StorageError."""
+        system, path = self._at(url)
+        rows = await self._tried(
+            url, "the list of ", lambda: self._call(system, "ls", path, detail=True)
+        )
+        found = {}
+        for row in rows:
+            full = str(row["name"]).rstrip("/")
+            name = full.rpartition("/")[2]
+            if full != path.rstrip("/") and name:
+                folder = row.get("type") == "directory"
+                known = None if folder or row.get("size") is None else _facts(row)
+                found[name] = Entry(name, f"{url.rstrip('/')}/{name}", folder, known)
+        return [found[name] for name in sorted(found)]
+
+    async def read(self, url: str, begin: int, end: int, facts: ObjectFacts) -> bytes:
+        """These bytes of an object that has these facts. Raises StorageError."""
+        system, path = self._at(url)
+        where = f"bytes {begin} to {end} of "
+
+        async def ask() -> bytes:
+            expected = Expected(facts.size, facts.version)
+            data = await self._range(system, path, begin, end, expected)
+            whole = len(data) == facts.size and (begin, end) != (0, facts.size)
+            if not expected.seen:  # a file system that says nothing beside the bytes
+                await self._confirm(url, facts)
+            if whole:  # the server knows no ranges
+                data = data[begin:end]
+            if len(data) != end - begin:
+                raise CutError(f"{len(data)} bytes came")
+            return data
+
+        return await self._tried(url, where, ask)
+
+    async def read_whole(self, url: str) -> bytes:
+        """All bytes of an object of which nothing is known yet. Raises StorageError."""
+        system, path = self._at(url)
+        expected = Expected(None, "")
+
+        async def ask() -> bytes:
+            expected.clear()
+            data = await self._range(system, path, 0, LARGEST, expected)
+            if expected.size is not None and len(data) < min(expected.size, LARGEST):
+                raise CutError(f"{len(data)} bytes came")
+            return data
+
+        try:
+            data = await self._tried(url, "", ask)
+        except ObjectChangedError:
+            raise
+        except StorageError as error:
+            # Where there are no bytes, the first ones cannot be asked for.
+            if isinstance(error.__cause__, FileNotFoundError | PermissionError) or (
+                error.__cause__ is not None and passes(error.__cause__)
+            ):
+                raise
+            if (await self.facts(url)).size:
+                raise
+            return b""
+        if len(data) != LARGEST or expected.size == LARGEST:
+            return data
+        facts = await self.facts(url)
+        expected.compare(facts.version)
+        rest = [
+            self.read(url, begin, min(begin + LARGEST, facts.size), facts)
+            for begin in range(LARGEST, facts.size, LARGEST)
+        ]
+        return b"".join([data, *await asyncio.gather(*rest)])
+
+    async def _range(
+        self, system: Any, path: str, begin: int, end: int, expected: Expected
+    ) -> bytes:
+        more: dict[str, Any] = {}
+        if getattr(system, "protocol", None) == ("http", "https"):
+            headers = {**system.kwargs.get("headers", {}), "Accept-Encoding": "identity"}
+            more = {"headers": headers, "trace_request_ctx": expected}
+        data = await self._call(system, "cat_file", path, start=begin, end=end, **more)
+        return bytes(data)
+
+    async def _confirm(self, url: str, facts: ObjectFacts) -> None:
+        """Raise ObjectChangedError if the object is another one, now that its bytes have come."""
+        checks = self._checks.setdefault(url, _Checks())
+        found = await checks.next(lambda: self.facts(url))
+        if checks.idle:
+            self._checks.pop(url, None)
+        kinds = [one.version.partition(" ")[0] for one in (found, facts)]
+        if found.size != facts.size or (kinds[0] == kinds[1] and found.version != facts.version):
+            raise changed(f"{facts.size} bytes, {facts.version}", f"{found.size}, {found.version}")
+
+
+class _Checks:
+    """Questions for the facts of one object. One answers all who wait when it is sent."""
+
+    def __init__(self) -> None:
+        self._running: asyncio.Task[ObjectFacts] | None = None
+        self._coming: asyncio.Task[ObjectFacts] | None = None
+
+    @property
+    def idle(self) -> bool:
+        return self._coming is None and (self._running is None or self._running.done())
+
+    async def next(self, ask: Callable[[], Awaitable[ObjectFacts]]) -> ObjectFacts:
+        if self._coming is None:
+            self._coming = asyncio.ensure_future(self._ask(self._running, ask))
+        return await asyncio.shield(self._coming)
+
+    async def _ask(
+        self, before: asyncio.Task[ObjectFacts] | None, ask: Callable[[], Awaitable[ObjectFacts]]
+    ) -> ObjectFacts:
+        if before is not None:
+            await asyncio.wait([before])
+        self._running, self._coming = self._coming, None
+        return await ask()
+
+
+@functools.lru_cache(None)
+def _shared(process: int, options: str, timeout: float) -> Transport:
+    return Transport(json.loads(options), timeout)
+
+
+def transport_of(options: str, timeout: float) -> Transport:
+    """The transport of this process for options, as JSON text. All are kept, and so are their
+    connections."""
+    return _shared(os.getpid(), options, timeout)
+
+
+def _place(url: str) -> str:
+    """What has a file system of its own: scheme and host or bucket, or a chain."""
+    return url if "::" in url else "/".join(url.split("/", 3)[:3])
+
+
+def _facts(info: dict[str, Any]) -> ObjectFacts:
+    size = info.get("size")
+    if size is None:
+        raise StorageError("the server does not say how large it is: copy the data to a disk")
+    name = next((name for name in _VERSIONS if info.get(name)), "")
+    value = info.get(name, "")
+    if hasattr(value, "timestamp"):  # one list of a file system tells times, another one numbers
+        value = value.timestamp()
+    return ObjectFacts(int(size), f"{name} {value}" if name else "")
+
+
+def _pause(number: int, url: str, where: str) -> float:
+    """Seconds before the next try: longer each time, and not the same for all that failed."""
+    digest = blake2b(f"{number}\0{where}\0{url}".encode("utf-8", "surrogateescape"), digest_size=2)
+    part = int.from_bytes(digest.digest(), "little") / (1 << 16)
+    return float(_FIRST_PAUSE * 2 ** (number - 1) * (0.5 + part))

@@ -1,0 +1,56 @@
+"""URLs where a path may stand. Without a scheme, and with `file://`, it is a file here."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+
+__all__ = ["any_url", "is_url", "join", "local_path", "parent", "scheme_of", "shown"]
+
+_URL = re.compile(r"(?:[a-z][a-z0-9+.-]*::)*([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
+"""With what fsspec puts in front of it, as in `simplecache::s3://bucket/key`."""
+_SECRETS = re.compile(r"(?<=://)[^/@]*@|\?.*", re.DOTALL)
+
+
+def is_url(path: str) -> bool:
+    """Whether a path names an object that is no file of this machine."""
+    found = _URL.match(path)
+    return found is not None and not _is_local(path, found)
+
+
+def _is_local(path: str, found: re.Match[str]) -> bool:
+    return found[1].lower() in ("file", "local") and "::" not in found[0]
+
+
+def any_url(paths: Iterable[str]) -> bool:
+    """Whether one of them is a URL."""
+    return "://" in "\0".join(paths) and any(is_url(path) for path in paths)
+
+
+def local_path(path: str) -> str:
+    """A path without `file://`; others as they are."""
+    found = _URL.match(path)
+    return path[found.end() :] if found is not None and _is_local(path, found) else path
+
+
+def scheme_of(url: str) -> str:
+    """Such as "s3"."""
+    found = _URL.match(url)
+    assert found is not None, url
+    return found[1].lower()
+
+
+def join(folder: str, name: str) -> str:
+    """A name below a folder; a name that is a URL stands for itself."""
+    return name if "://" in name and _URL.match(name) else os.path.join(folder, name)
+
+
+def parent(path: str) -> str:
+    """The folder that a file is in."""
+    return os.path.dirname(path)
+
+
+def shown(url: str) -> str:
+    """The URL without what may be secret: a user's name with a password, and the query."""
+    return _SECRETS.sub("", url)

@@ -1,0 +1,62 @@
+"""Data on other machines, as readers ask for them: their storage, and what the plan wants next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gradiva.eager.storage.storage import Storage
+
+from .cursor import Cursor
+from .table import Table
+
+__all__ = ["RemoteAhead", "storage_of"]
+
+_STEP = 64
+"""Samples that are planned for at once."""
+
+
+def storage_of(given: Mapping[str, Any]) -> Storage:
+    """What reads the URLs among the arguments of a reader; it begins with the first one."""
+    return Storage(given["storage_options"], given["read_ahead_bytes"])
+
+
+class RemoteAhead:
+    """Walks along the plan in front of a reader, as far as the bytes on the way have room."""
+
+    def __init__(self, table: Table, storage: Storage) -> None:
+        self._table, self._storage = table, storage
+        self._follower: Cursor | None = None
+        self._scout: Cursor | None = None
+        self._read = self._planned = 0
+
+    def follow(self, cursor: Cursor, count: int) -> None:
+        """The reader has just taken `count` samples; fetch what comes behind them."""
+        begin = self._read
+        if self._follower is not None:
+            self._follower.walk(count)
+            self._read += count
+        at = self._follower
+        if at is None or (at.plan, at.epoch, at.index) != (
+            cursor.plan, cursor.epoch, cursor.index
+        ):  # fmt: skip
+            self._storage.forget()
+            self._follower = Cursor(cursor.plan, cursor.epoch, cursor.index)
+            self._scout = Cursor(cursor.plan, cursor.epoch, cursor.index)
+            begin = self._read = self._planned = 0
+        self._storage.passed(begin)
+        self._plan(cursor)
+
+    def _plan(self, cursor: Cursor) -> None:
+        """At most an epoch ahead: what is read again within it is still there, or too much."""
+        storage, scout = self._storage, self._scout
+        assert scout is not None
+        most = self._read + cursor.plan.length(cursor.epoch)
+        if storage.room < storage.budget // 4:
+            return  # larger steps have more to join
+        while storage.room > 0 and self._planned < most:
+            count = min(_STEP, most - self._planned)
+            self._planned += count
+            storage.plan(self._planned - 1)
+            self._table.prefetch(scout.walk(count))
+        storage.fetch()

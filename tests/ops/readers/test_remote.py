@@ -1,0 +1,302 @@
+"""Readers of objects on other machines: the same samples as from a disk, fetched ahead."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import numpy as np
+import pytest
+
+import gradiva
+from gradiva import fn, pipeline_def
+from gradiva.eager.execution.quarantine import Quarantine
+from gradiva.eager.storage import transport
+from gradiva.eager.support.errors import (
+    OperatorRuntimeError,
+    OperatorTypeError,
+    OperatorValueError,
+    SampleDataError,
+)
+from tests.eager.storage.loopback import Loopback, loopback
+from tests.tiers import few
+
+from .formats import FORMATS, Format, read_epoch, values
+
+SIZE = 9
+
+
+@pytest.fixture(params=few(sorted(FORMATS), "numpy", "tfrecord", "webdataset"))
+def kind(request: pytest.FixtureRequest) -> Format:
+    return FORMATS[request.param]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
+    monkeypatch.setattr(transport, "_FIRST_PAUSE", 0.0)
+    with loopback() as here:
+        yield here
+
+
+@pytest.fixture
+def memory() -> Iterator[Any]:
+    """An empty `memory://`."""
+    system = fsspec.filesystem("memory")
+    system.store.clear()
+    yield system
+    system.store.clear()
+
+
+def moved(value: Any, folder: Path, url: str) -> Any:
+    """Arguments of a reader of a folder, for the same data elsewhere."""
+    if isinstance(value, list | tuple):
+        return type(value)(moved(one, folder, url) for one in value)
+    return value.replace(str(folder), url) if isinstance(value, str) else value
+
+
+def uploaded(data: dict[str, Any], folder: Path, system: Any) -> dict[str, Any]:
+    for path in folder.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            if path.suffix == ".json":  # which names images by their whole paths
+                content = content.replace(str(folder).encode(), b"memory://data")
+            system.pipe_file(f"/data/{path.relative_to(folder)}", content)
+    return {name: moved(value, folder, "memory://data") for name, value in data.items()}
+
+
+def test_every_format_from_elsewhere(kind: Format, tmp_path: Path, memory: Any) -> None:
+    """The same samples, in the same order, under the names of their URLs."""
+    data = kind.write(tmp_path, SIZE)
+    far = uploaded(data, tmp_path, memory)
+    assert far != data
+    expected = read_epoch(kind.reader(**data, random_shuffle=True, seed=3), 4)
+    reader = kind.reader(**far, random_shuffle=True, seed=3)
+    assert read_epoch(reader, 4) == expected
+    first = values(next(iter(kind.reader(**far).next_epoch(batch_size=2))))[0]
+    assert all(name.startswith("memory://data/") for name in first.source_info())
+    if kind.indexed is not None:
+        scanned = {name: value for name, value in far.items() if name != kind.indexed}
+        assert read_epoch(kind.reader(**scanned, random_shuffle=True, seed=3), 4) == expected
+    state = reader.get_state()
+    rest = read_epoch(reader, 4)
+    reader.set_state(state)
+    assert read_epoch(reader, 4) == rest
+
+
+def test_file_urls_are_paths(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "1.jpg").write_bytes(b"one")
+    for arguments in (
+        {"file_root": f"file://{tmp_path}"},
+        {"files": [f"file://{tmp_path}/a/1.jpg"]},
+    ):
+        ((files, _),) = gradiva.readers.File(**arguments).next_epoch(batch_size=4)
+        assert files.at(0).tobytes() == b"one"
+        assert files.source_info() == [str(tmp_path / "a" / "1.jpg")]
+
+
+def test_lists_may_name_both(tmp_path: Path, memory: Any) -> None:
+    (tmp_path / "here.jpg").write_bytes(b"here")
+    memory.pipe_file("/data/there.jpg", b"there")
+    lines = f"memory://data/there.jpg 1\n{tmp_path}/here.jpg 2\nthere.jpg 3\n"
+    memory.pipe_file("/data/list.txt", lines.encode())
+    reader = gradiva.readers.File(file_list="memory://data/list.txt")
+    ((files, labels),) = reader.next_epoch(batch_size=3)
+    assert [one.tobytes() for one in files.arrays()] == [b"there", b"here", b"there"]
+    assert labels.as_array().ravel().tolist() == [1, 2, 3]
+
+
+def test_imread_and_files_by_path(memory: Any) -> None:
+    path = next((Path(gradiva.__file__).parent / "photographs").glob("*/*.jpg"))
+    memory.pipe_file("/data/x.jpg", path.read_bytes())
+    there = gradiva.imread("memory://data/x.jpg")
+    assert np.array_equal(np.asarray(there), np.asarray(gradiva.imread(path)))
+    name = np.frombuffer(b"memory://data/x.jpg", np.uint8)
+    assert gradiva.io.file.read(gradiva.batch([name])).at(0).tobytes() == path.read_bytes()
+    # What has changed since is read as it is now.
+    memory.pipe_file("/data/x.jpg", b"other")
+    assert gradiva.io.file.read(gradiva.batch([name])).at(0).tobytes() == b"other"
+    with pytest.raises(OperatorRuntimeError, match="memory://data/no"):
+        gradiva.imread("memory://data/no.jpg")
+
+
+def test_the_plan_is_fetched_ahead(server: Loopback) -> None:
+    """While the server answers no more, what was planned is there."""
+    server.objects |= {f"/{number}": bytes([number]) * 1000 for number in range(20)}
+    files = [f"{server.url}/{number}" for number in range(20)]
+    reader = gradiva.readers.File(files=files, read_ahead_bytes=1 << 20)
+    epoch = reader.next_epoch(batch_size=4)
+    next(epoch)
+    storage = reader._source._opened[0].storage  # type: ignore[attr-defined]
+    for part in storage._parts.every():
+        part.ready.result(60)
+    server.always |= dict.fromkeys(server.objects, "404")
+    rest = [files.at(0).tobytes() for files, _ in epoch]
+    assert rest == [bytes([number]) * 1000 for number in (4, 8, 12, 16)]
+    # All of it is still there: the next epoch asks for nothing.
+    assert len([*reader.next_epoch(batch_size=4)]) == 5
+    assert len(server.asked()) == 20
+
+
+def test_no_more_is_fetched_ahead_than_allowed(server: Loopback) -> None:
+    server.objects |= {f"/{number:02}": bytes([number]) * 1000 for number in range(50)}
+    files = [f"{server.url}/{number:02}" for number in range(50)]
+    reader = gradiva.readers.File(files=files, read_ahead_bytes=10_000)
+    epoch = reader.next_epoch(batch_size=2)
+    next(epoch)
+    storage = reader._source._opened[0].storage  # type: ignore[attr-defined]
+    for number, (files_read, _) in enumerate(epoch, 1):
+        assert files_read.at(1).tobytes() == bytes([2 * number + 1]) * 1000
+        held = [part for part in storage._parts.every() if not part.idle]
+        assert sum(part.cost for part in held) <= 10_000 + 64 * (1 << 18)
+    assert len(server.asked()) >= 50
+
+
+def test_records_are_fetched_together(server: Loopback, tmp_path: Path) -> None:
+    data = FORMATS["tfrecord"].write(tmp_path, 40)
+    for path in tmp_path.iterdir():
+        server.objects[f"/{path.name}"] = path.read_bytes()
+    far = {name: moved(value, tmp_path, server.url) for name, value in data.items()}
+    reader = gradiva.readers.TFRecord(**far, random_shuffle=True)
+    server.requests.clear()
+    assert sum(len(batch) for batch in _firsts(reader)) == 40
+    assert len(server.asked()) <= 2 * len(data["path"]) + 1
+
+
+def _firsts(reader: Any) -> list[Any]:
+    return [next(iter(batch.values())) for batch in reader.next_epoch(batch_size=4)]
+
+
+def test_a_container_that_changes_is_an_error_of_its_samples(
+    server: Loopback, tmp_path: Path
+) -> None:
+    data = FORMATS["mxnet"].write(tmp_path, 10)
+    for path in tmp_path.iterdir():
+        server.objects[f"/{path.name}"] = path.read_bytes()
+    far = {name: moved(value, tmp_path, server.url) for name, value in data.items()}
+    reader = gradiva.readers.MXNet(**far, on_error="skip")
+    changed = next(path for path in server.objects if path.endswith(".rec"))
+    server.objects[changed] += b"\0\0\0\0"
+    with Quarantine(warns=False) as bad:
+        lengths = [len(images) for images, _ in reader.next_epoch(batch_size=5)]
+    assert sum(lengths) == 10 - len(bad)
+    assert len(bad)
+    for entry in bad:
+        assert "changed during the epoch" in entry.reason
+        assert f"{server.url}{changed} at index" in str(entry.file)
+    reader = gradiva.readers.MXNet(**far)
+    server.objects[changed] += b"\0\0\0\0"
+    with pytest.raises(SampleDataError, match=f"{server.url}{changed} at index"):
+        for _ in reader.next_epoch(batch_size=5):
+            pass
+
+
+def test_what_cannot_be_opened_is_an_error_of_the_argument(server: Loopback) -> None:
+    with pytest.raises(OperatorValueError, match="no such object"):
+        gradiva.readers.TFRecord(path=f"{server.url}/no", features={"a": _feature()})
+    with pytest.raises(OperatorValueError, match="file_root"):
+        gradiva.readers.File(file_root=f"{server.url}/no")
+    with pytest.raises(OperatorTypeError, match="storage_options"):
+        gradiva.readers.File(files=["memory://a"], storage_options="[1]")
+    with pytest.raises(OperatorValueError, match="nothing-of-the-kind://"):
+        next(iter(gradiva.readers.File(files=["nothing-of-the-kind://a/b"]).next_epoch()))
+
+
+def _feature() -> Any:
+    return gradiva.tfrecord.FixedLenFeature([1], gradiva.tfrecord.int64, 0)
+
+
+def test_options_reach_the_file_system(server: Loopback, memory: Any) -> None:
+    """And are kept with a pipeline."""
+    server.objects["/a"] = b"data"
+
+    @pipeline_def
+    def pipe() -> Any:
+        options = {"headers": {"X-Asked-By": "test"}, "encoded": True}
+        files, _ = fn.readers.file(files=[f"{server.url}/a"], storage_options=options)
+        return files
+
+    first = pipe(batch_size=1, num_threads=1, device_id=None)
+    text = first.serialize()
+    assert b"X-Asked-By" in text
+    second = gradiva.Pipeline.deserialize(text)
+    for one in (first, second):
+        assert one.run()[0].at(0).tobytes() == b"data"
+
+
+FORKED = """
+import multiprocessing, os, sys
+import gradiva
+
+def read(reader):
+    return [files.at(0).tobytes() for files, _ in reader.next_epoch(batch_size=1)]
+
+def child(url, expected):
+    reader = gradiva.readers.File(files=[f"{url}/{n}" for n in range(6)])
+    sys.exit(read(reader) != expected)
+
+if __name__ == "__main__":
+    url = sys.argv[1]
+    reader = gradiva.readers.File(files=[f"{url}/{n}" for n in range(6)])
+    expected = [bytes([n]) * 1000 for n in range(6)]
+    epoch = reader.next_epoch(batch_size=1)
+    first = next(epoch)[0].at(0).tobytes()  # the rest is on its way
+    forked = os.fork()
+    rest = [files.at(0).tobytes() for files, _ in epoch]
+    good = [first, *rest] == expected and read(reader) == expected
+    if forked == 0:
+        os._exit(0 if good else 3)
+    assert good
+    assert os.waitstatus_to_exitcode(os.waitpid(forked, 0)[1]) == 0
+    spawned = multiprocessing.get_context("spawn").Process(target=child, args=(url, expected))
+    spawned.start()
+    spawned.join()
+    assert spawned.exitcode == 0
+    print("good")
+"""
+
+
+@pytest.mark.full
+def test_readers_go_on_after_a_fork(server: Loopback, tmp_path: Path) -> None:
+    server.objects |= {f"/{number}": bytes([number]) * 1000 for number in range(6)}
+    script = tmp_path / "script.py"
+    script.write_text(FORKED)
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", str(script), server.url],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert run.stdout == "good\n", run.stderr
+
+
+MISSING = """
+import sys
+sys.modules[sys.argv[1]] = None
+import gradiva
+try:
+    next(iter(gradiva.readers.File(files=[sys.argv[2]]).next_epoch(batch_size=1)))
+except RuntimeError as error:
+    print(error)
+"""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("module", "url", "hint"),
+    [
+        ("fsspec", "s3://bucket/a", "pip install 'gradiva[remote]'"),
+        ("aiohttp", "http://127.0.0.1/a", "pip install aiohttp"),
+        ("s3fs", "s3://bucket/a", "pip install s3fs"),
+    ],
+)
+def test_what_is_not_installed_is_named(module: str, url: str, hint: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", MISSING, module, url], capture_output=True, text=True, check=True
+    )
+    assert hint in run.stdout, run.stdout
