@@ -11,6 +11,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import CancelledError
 from typing import Any, Final, TypeVar
 
 from gradiva.eager.types.arrays import Array
@@ -237,7 +238,8 @@ class Storage:
         for url, rows in missing.items():
             made += self._cut(url, rows)
         made.sort(key=lambda part: part.first)
-        self._fetcher.begin(made, dict(self._facts), urgent)
+        known = {part.url: self._facts[part.url] for part in made if part.url in self._facts}
+        self._fetcher.begin(made, known, urgent)
 
     def _cut(self, url: str, rows: list[tuple[Range, int]]) -> list[Part]:
         (known,) = self.facts([url])
@@ -258,9 +260,13 @@ class Storage:
 
     def _content(self, want: Want, parts: list[Part] | None) -> Content | StorageError:
         found: Content = []
-        for part in parts or ():
+        if parts is None:
+            return StorageError(f"it ends before byte {want.end}")
+        for part in parts:
             try:
                 data = memoryview(part.ready.result())
+            except CancelledError:
+                return StorageError("the reader was closed while it was being read")
             except StorageError as error:
                 with self._lock:
                     self._parts.drop(part)  # it may be there the next time

@@ -128,7 +128,7 @@ def test_the_plan_is_fetched_ahead(server: Loopback) -> None:
     """While the server answers no more, what was planned is there."""
     server.objects |= {f"/{number}": bytes([number]) * 1000 for number in range(20)}
     files = [f"{server.url}/{number}" for number in range(20)]
-    reader = gradiva.readers.File(files=files, read_ahead_bytes=1 << 20)
+    reader = gradiva.readers.File(files=files, read_ahead_bytes=1 << 24)
     epoch = reader.next_epoch(batch_size=4)
     next(epoch)
     storage = reader._source._opened[0].storage  # type: ignore[attr-defined]
@@ -152,7 +152,7 @@ def test_no_more_is_fetched_ahead_than_allowed(server: Loopback) -> None:
     for number, (files_read, _) in enumerate(epoch, 1):
         assert files_read.at(1).tobytes() == bytes([2 * number + 1]) * 1000
         held = [part for part in storage._parts.every() if not part.idle]
-        assert sum(part.cost for part in held) <= 10_000 + 64 * (1 << 18)
+        assert sum(part.cost for part in held) <= 10_000 + (1 << 18)  # a guess at the first one
     assert len(server.asked()) >= 50
 
 
