@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
+from typing import TYPE_CHECKING
+
+from gradiva.eager.support.lazy_import import lazy_module
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = lazy_module("asyncio")
 
 __all__ = [
     "CutError",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import os
 from typing import TYPE_CHECKING, Any
@@ -12,9 +11,12 @@ from gradiva.eager.support.lazy_import import lazy_module
 from .errors import ObjectChangedError, changed
 
 if TYPE_CHECKING:
+    import asyncio
+
     aiohttp: Any
 else:
     aiohttp = lazy_module("aiohttp")
+    asyncio = lazy_module("asyncio")
 
 __all__ = ["Expected", "tracing"]
 

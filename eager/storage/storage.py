@@ -7,13 +7,12 @@ until their turn has passed.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from concurrent.futures import CancelledError
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array
 
 from .block_cache import BlockCache
@@ -23,6 +22,13 @@ from .parts import Part, Parts
 from .ranges import LARGEST, Range, Want, aligned, joined, split
 from .settings import settings
 from .transport import Entry, ObjectFacts, transport_of
+
+if TYPE_CHECKING:
+    import asyncio
+    from concurrent import futures
+else:
+    asyncio = lazy_module("asyncio")
+    futures = lazy_module("concurrent.futures")
 
 __all__ = ["Content", "Storage", "default_storage", "fill"]
 
@@ -265,7 +271,7 @@ class Storage:
         for part in parts:
             try:
                 data = memoryview(part.ready.result())
-            except CancelledError:
+            except futures.CancelledError:
                 return StorageError("the reader was closed while it was being read")
             except StorageError as error:
                 with self._lock:

@@ -6,12 +6,10 @@ All of it are coroutines of the loop in which fsspec runs its own.
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import json
 import os
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -25,10 +23,15 @@ from .ranges import LARGEST
 from .urls import scheme_of, shown
 
 if TYPE_CHECKING:
+    import asyncio
+    from concurrent import futures
+
     aiohttp: Any
     fsspec: Any
 else:
     aiohttp = lazy_module("aiohttp")
+    asyncio = lazy_module("asyncio")
+    futures = lazy_module("concurrent.futures")
     fsspec = lazy_module("fsspec")
 
 __all__ = ["Entry", "ObjectFacts", "Transport", "transport_of"]
@@ -76,7 +79,7 @@ class Transport:
         self._options, self._timeout = options, timeout
         self._systems: dict[str, tuple[Any, str]] = {}
         self._checks: dict[str, _Checks] = {}
-        self.threads = ThreadPoolExecutor(16, "gradiva-storage")
+        self.threads = futures.ThreadPoolExecutor(16, "gradiva-storage")
         self.loop = storage_loop()
 
     def prepare(self, url: str) -> None:

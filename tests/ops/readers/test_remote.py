@@ -81,10 +81,15 @@ def test_every_format_from_elsewhere(kind: Format, tmp_path: Path, memory: Any) 
     if kind.indexed is not None:
         scanned = {name: value for name, value in far.items() if name != kind.indexed}
         assert read_epoch(kind.reader(**scanned, random_shuffle=True, seed=3), 4) == expected
+    epoch = reader.next_epoch(batch_size=4)
+    next(epoch)
     state = reader.get_state()
     rest = read_epoch(reader, 4)
     reader.set_state(state)
     assert read_epoch(reader, 4) == rest
+    other = kind.reader(**data, random_shuffle=True, seed=3)
+    other.set_state(state)
+    assert read_epoch(other, 4) == rest
 
 
 def test_file_urls_are_paths(tmp_path: Path) -> None:
