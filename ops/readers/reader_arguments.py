@@ -10,6 +10,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import ArgumentType
 
 __all__ = [
+    "REMOTE",
     "SHUFFLED_AFTER",
     "DTypes",
     "ReaderArguments",
@@ -21,6 +22,9 @@ __all__ = [
 
 SHUFFLED_AFTER = "shuffle_after_epoch", "shuffle_after_epoch_seed"
 """Arguments that some readers of the reference lack."""
+
+REMOTE = "storage_options", "read_ahead_bytes"
+"""Arguments that all readers of the reference lack."""
 
 
 def dtypes_of(value: Any) -> tuple[op.DType, ...]:
@@ -88,7 +92,7 @@ class ReaderArguments(TypedDict, total=False):
         skip_cached_images: there is no decoder cache on the CPU.
         tensor_init_bytes: buffers are sized from the data.
         storage_options: what fsspec is given to open URLs, such as `{"anon": True}` for a public
-            bucket. It is saved with a pipeline: secrets belong into the environment.
+            bucket. A pipeline with it cannot be stored. Secrets belong into the environment.
         read_ahead_bytes: how much of what URLs name may be fetched ahead and wait in memory; what
             `GRADIVA_STORAGE_READ_AHEAD` says, or 256 MiB, by default. See `docs/readers.md`.
         on_error: the error policy for a sample that cannot be read. "raise" (default) fails the

@@ -17,6 +17,7 @@ from gradiva.eager.readers.source import Source, SourceOperator
 
 from .cursor import Cursor
 from .plan import ShardedPlan
+from .reader_arguments import REMOTE
 from .remote import RemoteAhead
 from .table import Records, Table
 
@@ -37,6 +38,7 @@ def opens_table(operator: SourceOperator[Any], *, container: bool = False) -> Ca
             return TableSource(operator.name, open_table, arguments, seed, container)
 
         operator.opens(open_source)
+        operator.not_stored(*REMOTE)
         return open_table
 
     return declare
