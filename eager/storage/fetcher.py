@@ -9,8 +9,9 @@ from gradiva.eager.support.lazy_import import lazy_module
 
 from .block_cache import BlockCache
 from .errors import StorageError
+from .facts import Entry, ObjectFacts
 from .parts import Part
-from .transport import Entry, ObjectFacts, Transport
+from .transport import Transport
 
 if TYPE_CHECKING:
     import asyncio

@@ -13,15 +13,15 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.types.arrays import Array
 
 from .block_cache import BlockCache
 from .errors import StorageError
+from .facts import Entry, ObjectFacts
 from .fetcher import Fetcher
 from .parts import Part, Parts
-from .ranges import LARGEST, Range, Want, aligned, joined, split
+from .ranges import LARGEST, Content, Range, Want, aligned, joined, split
 from .settings import settings
-from .transport import Entry, ObjectFacts, transport_of
+from .transport import transport_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -30,12 +30,9 @@ else:
     asyncio = lazy_module("asyncio")
     futures = lazy_module("concurrent.futures")
 
-__all__ = ["Content", "Storage", "default_storage", "fill"]
+__all__ = ["Storage", "default_storage"]
 
 T = TypeVar("T")
-
-Content = list[memoryview]
-"""Bytes in pieces, one after the other."""
 
 _GUESS: Final = 1 << 18
 """Bytes of an object of which nothing is known."""
@@ -284,16 +281,6 @@ class Storage:
             high = len(data) if want.end is None else want.end - part.begin
             found.append(data[low:high])
         return found
-
-
-def fill(target: Array, content: Content) -> None:
-    """Copy pieces into an array of bytes that is as long as they are together."""
-    view = memoryview(target.data).cast("B") if target.size else memoryview(b"")
-    place = 0
-    for piece in content:
-        view[place : place + len(piece)] = piece
-        place += len(piece)
-    assert place == len(view)
 
 
 _default: list[Storage] = []
