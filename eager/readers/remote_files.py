@@ -9,8 +9,8 @@ import numpy as np
 
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.storage.errors import StorageError
-from gradiva.eager.storage.ranges import Want
-from gradiva.eager.storage.storage import Content, Storage, default_storage, fill
+from gradiva.eager.storage.ranges import Content, Want, fill
+from gradiva.eager.storage.storage import Storage, default_storage
 from gradiva.eager.storage.urls import is_url, local_path
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
 from gradiva.eager.types.batch_shape import BatchShape

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
+from typing import TYPE_CHECKING
+
+from gradiva.eager.support.lazy_import import lazy_module
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = lazy_module("asyncio")
 
 __all__ = [
     "CutError",
@@ -73,8 +80,10 @@ def passes(error: BaseException) -> bool:
 def describe_failure(error: BaseException, tries: int) -> str:
     """What happened, and what to do about it."""
     cause = error
-    if isinstance(error, FileNotFoundError) and error.__cause__ is not None:
-        cause = error.__cause__
+    below = error.__cause__
+    if isinstance(error, FileNotFoundError) and below is not None:
+        # That is what fsspec makes of any answer; what S3 says of it has no status.
+        cause = below if passes(error) or _status(below) is not None else error
     status = _status(cause)
     if isinstance(cause, TimeoutError | asyncio.TimeoutError):
         what = "the server does not answer"

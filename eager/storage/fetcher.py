@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from gradiva.eager.support.lazy_import import lazy_module
 
 from .block_cache import BlockCache
 from .errors import StorageError
+from .facts import Entry, ObjectFacts
 from .parts import Part
-from .transport import Entry, ObjectFacts, Transport
+from .transport import Transport
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = lazy_module("asyncio")
 
 __all__ = ["Fetcher"]
 

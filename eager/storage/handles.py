@@ -9,9 +9,9 @@ from typing import Final, TypeAlias
 from gradiva.eager.types.arrays import Array
 
 from .errors import StorageError
-from .ranges import LARGEST, Want
-from .storage import Content, Storage, fill
-from .transport import ObjectFacts
+from .facts import ObjectFacts
+from .ranges import LARGEST, Content, Want, fill
+from .storage import Storage
 from .urls import is_url, local_path
 
 __all__ = [

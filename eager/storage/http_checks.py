@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import os
 from typing import TYPE_CHECKING, Any
@@ -12,9 +11,14 @@ from gradiva.eager.support.lazy_import import lazy_module
 from .errors import ObjectChangedError, changed
 
 if TYPE_CHECKING:
+    import asyncio
+    from concurrent import futures
+
     aiohttp: Any
 else:
     aiohttp = lazy_module("aiohttp")
+    asyncio = lazy_module("asyncio")
+    futures = lazy_module("concurrent.futures")
 
 __all__ = ["Expected", "tracing"]
 
@@ -93,4 +97,4 @@ async def get_client(**options: Any) -> Any:
 
 def _close(process: int, loop: asyncio.AbstractEventLoop, session: Any) -> None:
     if process == os.getpid():
-        asyncio.run_coroutine_threadsafe(session.close(), loop).result(1)
+        futures.wait([asyncio.run_coroutine_threadsafe(session.close(), loop)], timeout=1)

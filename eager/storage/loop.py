@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
+from typing import TYPE_CHECKING
+
+from gradiva.eager.support.lazy_import import lazy_module
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = lazy_module("asyncio")
 
 __all__ = ["storage_loop"]
 

@@ -6,10 +6,16 @@ import heapq
 import itertools
 from bisect import bisect_right, insort
 from collections import OrderedDict
-from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from gradiva.eager.support.lazy_import import lazy_module
 
 from .ranges import LARGEST, Range
+
+if TYPE_CHECKING:
+    from concurrent import futures
+else:
+    futures = lazy_module("concurrent.futures")
 
 __all__ = ["Part", "Parts"]
 
@@ -24,7 +30,7 @@ class Part:
     def __init__(self, url: str, begin: int, end: int | None, needed: int, cost: int) -> None:
         self.url, self.begin, self.end = url, begin, end
         self.needed, self.cost, self.first = needed, cost, needed
-        self.ready: Future[bytes] = Future()
+        self.ready: futures.Future[bytes] = futures.Future()
         self.task: Any = None
         self.idle = self.gone = False
 

@@ -6,7 +6,9 @@ import itertools
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-__all__ = ["BLOCK", "LARGEST", "Range", "Want", "aligned", "joined", "split"]
+from gradiva.eager.types.arrays import Array
+
+__all__ = ["BLOCK", "LARGEST", "Content", "Range", "Want", "aligned", "fill", "joined", "split"]
 
 LARGEST: Final = 8 << 20
 """Bytes of one request; more are several requests at once."""
@@ -19,6 +21,10 @@ _ALWAYS: Final = 1 << 16
 
 Range = tuple[int, int]
 """First byte, and the one behind the last."""
+
+
+Content = list[memoryview]
+"""Bytes in pieces, one after the other."""
 
 
 class Want(NamedTuple):
@@ -63,3 +69,13 @@ def aligned(ranges: Iterable[Range], size: int, block: int = BLOCK) -> list[Rang
     for begin, end in ranges:
         numbers.update(dict.fromkeys(range(begin // block, -(-end // block))))
     return [(number * block, min((number + 1) * block, size)) for number in sorted(numbers)]
+
+
+def fill(target: Array, content: Content) -> None:
+    """Copy pieces into an array of bytes that is as long as they are together."""
+    view = memoryview(target.data).cast("B") if target.size else memoryview(b"")
+    place = 0
+    for piece in content:
+        view[place : place + len(piece)] = piece
+        place += len(piece)
+    assert place == len(view)

@@ -7,28 +7,32 @@ until their turn has passed.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from gradiva.eager.types.arrays import Array
+from gradiva.eager.support.lazy_import import lazy_module
 
 from .block_cache import BlockCache
 from .errors import StorageError
+from .facts import Entry, ObjectFacts
 from .fetcher import Fetcher
 from .parts import Part, Parts
-from .ranges import LARGEST, Range, Want, aligned, joined, split
+from .ranges import LARGEST, Content, Range, Want, aligned, joined, split
 from .settings import settings
-from .transport import Entry, ObjectFacts, transport_of
+from .transport import transport_of
 
-__all__ = ["Content", "Storage", "default_storage", "fill"]
+if TYPE_CHECKING:
+    import asyncio
+    from concurrent import futures
+else:
+    asyncio = lazy_module("asyncio")
+    futures = lazy_module("concurrent.futures")
+
+__all__ = ["Storage", "default_storage"]
 
 T = TypeVar("T")
-
-Content = list[memoryview]
-"""Bytes in pieces, one after the other."""
 
 _GUESS: Final = 1 << 18
 """Bytes of an object of which nothing is known."""
@@ -237,7 +241,8 @@ class Storage:
         for url, rows in missing.items():
             made += self._cut(url, rows)
         made.sort(key=lambda part: part.first)
-        self._fetcher.begin(made, dict(self._facts), urgent)
+        known = {part.url: self._facts[part.url] for part in made if part.url in self._facts}
+        self._fetcher.begin(made, known, urgent)
 
     def _cut(self, url: str, rows: list[tuple[Range, int]]) -> list[Part]:
         (known,) = self.facts([url])
@@ -258,9 +263,13 @@ class Storage:
 
     def _content(self, want: Want, parts: list[Part] | None) -> Content | StorageError:
         found: Content = []
-        for part in parts or ():
+        if parts is None:
+            return StorageError(f"it ends before byte {want.end}")
+        for part in parts:
             try:
                 data = memoryview(part.ready.result())
+            except futures.CancelledError:
+                return StorageError("the reader was closed while it was being read")
             except StorageError as error:
                 with self._lock:
                     self._parts.drop(part)  # it may be there the next time
@@ -272,16 +281,6 @@ class Storage:
             high = len(data) if want.end is None else want.end - part.begin
             found.append(data[low:high])
         return found
-
-
-def fill(target: Array, content: Content) -> None:
-    """Copy pieces into an array of bytes that is as long as they are together."""
-    view = memoryview(target.data).cast("B") if target.size else memoryview(b"")
-    place = 0
-    for piece in content:
-        view[place : place + len(piece)] = piece
-        place += len(piece)
-    assert place == len(view)
 
 
 _default: list[Storage] = []

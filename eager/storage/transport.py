@@ -6,32 +6,36 @@ All of it are coroutines of the loop in which fsspec runs its own.
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import json
 import os
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
 
 from .errors import CutError, ObjectChangedError, StorageError, changed, describe_failure, passes
+from .facts import Checks, Entry, ObjectFacts, facts_of
 from .http_checks import Expected, get_client, tracing
 from .loop import storage_loop
 from .ranges import LARGEST
 from .urls import scheme_of, shown
 
 if TYPE_CHECKING:
+    import asyncio
+    from concurrent import futures
+
     aiohttp: Any
     fsspec: Any
 else:
     aiohttp = lazy_module("aiohttp")
+    asyncio = lazy_module("asyncio")
+    futures = lazy_module("concurrent.futures")
     fsspec = lazy_module("fsspec")
 
-__all__ = ["Entry", "ObjectFacts", "Transport", "transport_of"]
+__all__ = ["Transport", "transport_of"]
 
 T = TypeVar("T")
 
@@ -44,29 +48,6 @@ _PACKAGES: Final = {
     "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hf": "huggingface_hub",
     "abfs": "adlfs", "az": "adlfs", "http": "aiohttp", "https": "aiohttp",
 }  # fmt: skip
-_VERSIONS: Final = (
-    *("ETag", "etag", "generation", "version_id", "VersionId", "md5Hash", "blob_id", "checksum"),
-    *("Content-MD5", "Digest", "Last-Modified", "LastModified", "last_modified", "updated"),
-    *("mtime", "created"),
-)
-"""What file systems call that by which a changed object shows, the best first."""
-
-
-class ObjectFacts(NamedTuple):
-    """What shows that an object is another one than it was. version: what is told of it and the
-    value, such as `ETag "5f3a"`; "" where nothing is told."""
-
-    size: int
-    version: str
-
-
-class Entry(NamedTuple):
-    """What is in a folder."""
-
-    name: str
-    url: str
-    is_folder: bool
-    facts: ObjectFacts | None
 
 
 class Transport:
@@ -75,8 +56,8 @@ class Transport:
     def __init__(self, options: dict[str, Any], timeout: float) -> None:
         self._options, self._timeout = options, timeout
         self._systems: dict[str, tuple[Any, str]] = {}
-        self._checks: dict[str, _Checks] = {}
-        self.threads = ThreadPoolExecutor(16, "gradiva-storage")
+        self._checks: dict[str, Checks] = {}
+        self.threads = futures.ThreadPoolExecutor(16, "gradiva-storage")
         self.loop = storage_loop()
 
     def prepare(self, url: str) -> None:
@@ -169,7 +150,7 @@ class Transport:
             info = await self._call(system, "info", path)
             if info.get("type") == "directory":
                 raise IsADirectoryError("it is a folder")
-            return _facts(info)
+            return facts_of(info)
 
         return await self._tried(url, "", ask)
 
@@ -185,7 +166,7 @@ class Transport:
             name = full.rpartition("/")[2]
             if full != path.rstrip("/") and name:
                 folder = row.get("type") == "directory"
-                known = None if folder or row.get("size") is None else _facts(row)
+                known = None if folder or row.get("size") is None else facts_of(row)
                 found[name] = Entry(name, f"{url.rstrip('/')}/{name}", folder, known)
         return [found[name] for name in sorted(found)]
 
@@ -255,38 +236,13 @@ class Transport:
 
     async def _confirm(self, url: str, facts: ObjectFacts) -> None:
         """Raise ObjectChangedError if the object is another one, now that its bytes have come."""
-        checks = self._checks.setdefault(url, _Checks())
+        checks = self._checks.setdefault(url, Checks())
         found = await checks.next(lambda: self.facts(url))
         if checks.idle:
             self._checks.pop(url, None)
         kinds = [one.version.partition(" ")[0] for one in (found, facts)]
         if found.size != facts.size or (kinds[0] == kinds[1] and found.version != facts.version):
             raise changed(f"{facts.size} bytes, {facts.version}", f"{found.size}, {found.version}")
-
-
-class _Checks:
-    """Questions for the facts of one object. One answers all who wait when it is sent."""
-
-    def __init__(self) -> None:
-        self._running: asyncio.Task[ObjectFacts] | None = None
-        self._coming: asyncio.Task[ObjectFacts] | None = None
-
-    @property
-    def idle(self) -> bool:
-        return self._coming is None and (self._running is None or self._running.done())
-
-    async def next(self, ask: Callable[[], Awaitable[ObjectFacts]]) -> ObjectFacts:
-        if self._coming is None:
-            self._coming = asyncio.ensure_future(self._ask(self._running, ask))
-        return await asyncio.shield(self._coming)
-
-    async def _ask(
-        self, before: asyncio.Task[ObjectFacts] | None, ask: Callable[[], Awaitable[ObjectFacts]]
-    ) -> ObjectFacts:
-        if before is not None:
-            await asyncio.wait([before])
-        self._running, self._coming = self._coming, None
-        return await ask()
 
 
 @functools.lru_cache(None)
@@ -303,17 +259,6 @@ def transport_of(options: str, timeout: float) -> Transport:
 def _place(url: str) -> str:
     """What has a file system of its own: scheme and host or bucket, or a chain."""
     return url if "::" in url else "/".join(url.split("/", 3)[:3])
-
-
-def _facts(info: dict[str, Any]) -> ObjectFacts:
-    size = info.get("size")
-    if size is None:
-        raise StorageError("the server does not say how large it is: copy the data to a disk")
-    name = next((name for name in _VERSIONS if info.get(name)), "")
-    value = info.get(name, "")
-    if hasattr(value, "timestamp"):  # one list of a file system tells times, another one numbers
-        value = value.timestamp()
-    return ObjectFacts(int(size), f"{name} {value}" if name else "")
 
 
 def _pause(number: int, url: str, where: str) -> float:

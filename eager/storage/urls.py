@@ -15,11 +15,11 @@ _SECRETS = re.compile(r"(?<=://)[^/@]*@|\?.*", re.DOTALL)
 
 def is_url(path: str) -> bool:
     """Whether a path names an object that is no file of this machine."""
-    found = _URL.match(path)
-    return found is not None and not _is_local(path, found)
+    found = _URL.match(path) if "://" in path else None
+    return found is not None and not _is_local(found)
 
 
-def _is_local(path: str, found: re.Match[str]) -> bool:
+def _is_local(found: re.Match[str]) -> bool:
     return found[1].lower() in ("file", "local") and "::" not in found[0]
 
 
@@ -30,8 +30,8 @@ def any_url(paths: Iterable[str]) -> bool:
 
 def local_path(path: str) -> str:
     """A path without `file://`; others as they are."""
-    found = _URL.match(path)
-    return path[found.end() :] if found is not None and _is_local(path, found) else path
+    found = _URL.match(path) if "://" in path else None
+    return path[found.end() :] if found is not None and _is_local(found) else path
 
 
 def scheme_of(url: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.files import Pace
+from gradiva.eager.readers.files import Pace, read_files
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.remote_files import prefetch_any_files, read_any_files
 from gradiva.eager.readers.source import source_operator
@@ -92,7 +92,10 @@ class FileTable(Table):
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         failures: Failures = {}
         names = self.names(indices)
-        contents = read_any_files(names, None, pool, failures, self._pace, self.storage)
+        if self.storage is None:
+            contents = read_files(names, None, pool, failures, self._pace)
+        else:
+            contents = read_any_files(names, None, pool, failures, storage=self.storage)
         return Records((contents, column(self._labels[indices], (1,), op.int32)), failures)
 
     def digest(self) -> dict[str, Any]:

@@ -102,7 +102,7 @@ class ReaderArguments(TypedDict, total=False):
         skip_cached_images: there is no decoder cache on the CPU.
         tensor_init_bytes: buffers are sized from the data.
         storage_options: what fsspec is given to open URLs, such as `{"anon": True}` for a public
-            bucket. It is saved with a pipeline: secrets belong into the environment.
+            bucket. A pipeline with it cannot be stored. Secrets belong into the environment.
         read_ahead_bytes: how much of what URLs name may be fetched ahead and wait in memory; what
             `GRADIVA_STORAGE_READ_AHEAD` says, or 256 MiB, by default. See `docs/readers.md`.
         on_error: the error policy for a sample that cannot be read. "raise" (default) fails the

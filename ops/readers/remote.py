@@ -13,7 +13,7 @@ from .table import Table
 __all__ = ["RemoteAhead", "storage_of"]
 
 _STEP = 64
-"""Samples that are planned for at once."""
+"""Samples that are planned for at once, at most."""
 
 
 def storage_of(given: Mapping[str, Any]) -> Storage:
@@ -54,9 +54,13 @@ class RemoteAhead:
         most = self._read + cursor.plan.length(cursor.epoch)
         if storage.room < storage.budget // 4:
             return  # larger steps have more to join
-        while storage.room > 0 and self._planned < most:
-            count = min(_STEP, most - self._planned)
+        step, room = 1, storage.room
+        while room > 0 and self._planned < most:
+            count = min(step, most - self._planned)
             self._planned += count
             storage.plan(self._planned - 1)
             self._table.prefetch(scout.walk(count))
+            # Large samples are planned for one by one, so that they do not exceed the room by much.
+            used, room = room - storage.room, storage.room
+            step = min(2 * step, _STEP) if 4 * used < room else max(step // 2, 1)
         storage.fetch()

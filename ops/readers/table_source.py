@@ -179,6 +179,10 @@ class TableSource(Source):
         kept = np.delete(np.arange(len(where.positions)), self.lost)
         return tuple(keep_rows(batch, kept) for batch in columns)
 
+    def close(self) -> None:
+        if self._opened is not None and self._opened[0].storage is not None:
+            self._opened[0].storage.forget()
+
     def remaining(self) -> int | None:
         return self._cursor.length - self._cursor.index
 

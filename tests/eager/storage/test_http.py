@@ -9,8 +9,8 @@ import pytest
 
 from gradiva.eager.storage.errors import ObjectChangedError, StorageError
 from gradiva.eager.storage.handles import RemoteFile
-from gradiva.eager.storage.ranges import LARGEST, Want
-from gradiva.eager.storage.storage import Content, Storage
+from gradiva.eager.storage.ranges import LARGEST, Content, Want
+from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.transport import TRIES
 
 from .loopback import Loopback
@@ -148,6 +148,7 @@ def test_what_is_expected_comes_while_nobody_waits(server: Loopback) -> None:
     storage.fetch()
     storage.passed(4)
     assert joined(storage.take([Want(url, 30, 40)])[0]) == DATA[30:40]
+    assert joined(storage.take([Want(url, 200_000, 200_009)])[0]) == DATA[200_000:200_009]
     assert len(server.asked()) == 3
 
 

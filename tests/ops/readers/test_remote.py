@@ -81,10 +81,15 @@ def test_every_format_from_elsewhere(kind: Format, tmp_path: Path, memory: Any) 
     if kind.indexed is not None:
         scanned = {name: value for name, value in far.items() if name != kind.indexed}
         assert read_epoch(kind.reader(**scanned, random_shuffle=True, seed=3), 4) == expected
+    epoch = reader.next_epoch(batch_size=4)
+    next(epoch)
     state = reader.get_state()
     rest = read_epoch(reader, 4)
     reader.set_state(state)
     assert read_epoch(reader, 4) == rest
+    other = kind.reader(**data, random_shuffle=True, seed=3)
+    other.set_state(state)
+    assert read_epoch(other, 4) == rest
 
 
 def test_file_urls_are_paths(tmp_path: Path) -> None:
@@ -128,7 +133,7 @@ def test_the_plan_is_fetched_ahead(server: Loopback) -> None:
     """While the server answers no more, what was planned is there."""
     server.objects |= {f"/{number}": bytes([number]) * 1000 for number in range(20)}
     files = [f"{server.url}/{number}" for number in range(20)]
-    reader = gradiva.readers.File(files=files, read_ahead_bytes=1 << 20)
+    reader = gradiva.readers.File(files=files, read_ahead_bytes=1 << 24)
     epoch = reader.next_epoch(batch_size=4)
     next(epoch)
     storage = reader._source._opened[0].storage  # type: ignore[attr-defined]
@@ -152,7 +157,7 @@ def test_no_more_is_fetched_ahead_than_allowed(server: Loopback) -> None:
     for number, (files_read, _) in enumerate(epoch, 1):
         assert files_read.at(1).tobytes() == bytes([2 * number + 1]) * 1000
         held = [part for part in storage._parts.every() if not part.idle]
-        assert sum(part.cost for part in held) <= 10_000 + 64 * (1 << 18)
+        assert sum(part.cost for part in held) <= 10_000 + (1 << 18)  # a guess at the first one
     assert len(server.asked()) >= 50
 
 
@@ -211,7 +216,7 @@ def _feature() -> Any:
 
 
 def test_options_reach_the_file_system(server: Loopback, memory: Any) -> None:
-    """And are kept with a pipeline."""
+    """And are not stored with a pipeline."""
     server.objects["/a"] = b"data"
 
     @pipeline_def
@@ -221,11 +226,9 @@ def test_options_reach_the_file_system(server: Loopback, memory: Any) -> None:
         return files
 
     first = pipe(batch_size=1, num_threads=1, device_id=None)
-    text = first.serialize()
-    assert b"X-Asked-By" in text
-    second = gradiva.Pipeline.deserialize(text)
-    for one in (first, second):
-        assert one.run()[0].at(0).tobytes() == b"data"
+    assert first.run()[0].at(0).tobytes() == b"data"
+    with pytest.raises(OperatorValueError, match="no place for this argument"):
+        first.serialize()
 
 
 FORKED = """
