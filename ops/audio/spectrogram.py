@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.operators.fusion_roles import SpectralStep
 from gradiva.eager.types.arrays import Float32Array
 
-from .spectra import one_axis, power_spectra, require_fft, require_floats, require_power
+from .fourier import fourier_plan
+from .spectra import long_spectra, one_axis, require_fft, require_floats, require_power
+from .spectral_pass import Framing, cut, run_pass
 
 _LAYOUTS = ("ft", "tf")
 
@@ -106,61 +109,68 @@ def _shapes(call: op.Call) -> _Plan:
     return _Plan(np.stack(columns, axis=1), nfft, lengths, frames)
 
 
-@op.jit
-def _mirrored(at: int, size: int) -> int:
-    """The place of a sample outside, mirrored at both ends as often as it takes."""
-    if size == 1:
-        return 0
-    period = 2 * (size - 1)
-    at = at % period
-    return min(at, period - at)
+def _framing(call: op.Call) -> Framing | None:
+    """What the pass reads of a call; None for transforms that it does not make."""
+    plan = call.plan
+    assert isinstance(plan, _Plan)
+    fourier = fourier_plan(plan.nfft)
+    if fourier is None:
+        return None
+    window = _window(call["window_length"], call["window_fn"])
+    start = -(window.size // 2) if call["center_windows"] else 0
+    step = min(call["window_step"], int(plan.lengths.max(initial=0)) + window.size)
+    reflect, rows = call["reflect_padding"], call["layout"] == "ft"
+    return Framing(start, step, reflect, window, fourier, call["power"], rows, plan.frames)
+
+
+def _run(
+    call: op.Call, source: Any, settings: tuple[Any, Framing, Any, Any], target: op.Batch
+) -> None:
+    emphasis, framing, bands, decibels = settings
+    run_pass(call, source, framing, target, emphasis, bands, decibels)
+
+
+spectrogram.fusion_role = SpectralStep(2, _framing, _run)
 
 
 @op.jit
 def _fill_frames(
-    sound: Any, first: int, start: int, step: int, reflect: bool, window: Any, block: Any
+    sound: Any, first: int, framing: Any, size: int, nfft: int, piece: Any, block: Any
 ) -> None:
-    """Frames of a sound, from number `first` on, times the window; frame 0 begins at `start`."""
-    rows, nfft = block.shape
-    length, size = window.size, sound.size
-    margin = (nfft - length) // 2
-    for k in range(rows):
-        row = block[k]
+    """Frames of a sound, from number `first` on, times the window, in the middle of zeros."""
+    start, step, reflect, window = framing
+    margin = (nfft - window.size) // 2
+    block[:] = np.float32(0)
+    for k in range(size):
         begin = (first + k) * step + start
-        row[:margin] = np.float32(0)
-        row[margin + length :] = np.float32(0)
-        low = min(max(-begin, 0), length)
-        high = max(min(size - begin, length), low)
-        for t in range(low):
-            value = sound[_mirrored(begin + t, size)] if reflect else np.float32(0)
-            row[margin + t] = window[t] * value
-        inside = sound[begin + low : begin + high]
-        target = row[margin + low : margin + high]
-        weights = window[low:high]
-        for t in range(high - low):
-            target[t] = weights[t] * inside[t]
-        for t in range(high, length):
-            value = sound[_mirrored(begin + t, size)] if reflect else np.float32(0)
-            row[margin + t] = window[t] * value
+        cut(sound, begin, window.size, reflect, np.float32(0), 0, 0, piece)
+        for t in range(window.size):
+            block[k, margin + t] = window[t] * piece[t]
 
 
 @spectrogram.cpu
 def _cpu(call: op.Call, plan: _Plan) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    framing = _framing(call)
+    if framing is not None:
+        place = source.data, source.batch_shape.offsets, plan.lengths
+        run_pass(call, place, framing, target)
+        return
     window = _window(call["window_length"], call["window_fn"])
     start = -(window.size // 2) if call["center_windows"] else 0
-    step, reflect = call["window_step"], call["reflect_padding"]
-    source, target = call.inputs[0], call.outputs[0]
+    numbers = start, call["window_step"], call["reflect_padding"], window
     frames = plan.frames.tolist()
 
     def compute(sample: int) -> None:
         sound, count = source.array(sample).reshape(-1), frames[sample]
+        piece = np.empty(window.size, np.float32)
 
         def fill(first: int, block: Float32Array) -> None:
-            _fill_frames(sound, first, start, step, reflect, window, block)
+            _fill_frames(sound, first, numbers, len(block), plan.nfft, piece, block)
 
         inner = count if call["layout"] == "ft" else 1
         out = target.array(sample).reshape(-1)
-        power_spectra(fill, count, plan.nfft, call["power"], inner, out)
+        long_spectra(fill, count, plan.nfft, call["power"], inner, out)
 
     call.each_sample(compute, frames)
 
