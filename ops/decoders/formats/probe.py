@@ -10,7 +10,7 @@ from gradiva.eager.jit.later import Later
 from gradiva.eager.values.batch import Batch
 
 from .headers_jp2 import CODESTREAM, read_jp2
-from .headers_jpeg import jpeg_info, read_jpeg, read_plain
+from .headers_jpeg import check_image_data, jpeg_info, read_jpeg, read_plain
 from .headers_other import read_bmp, read_pnm, read_webp
 from .headers_png import read_png
 from .headers_tiff import read_tiff
@@ -27,13 +27,13 @@ FORMATS = "JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000"
 _later = Later()
 
 
-def plain_headers(batch: Batch) -> list[ImageInfo | None]:
+def plain_headers(batch: Batch, max_pixels: int = MAX_PIXELS) -> list[ImageInfo | None]:
     """The headers of those files that most are like, read at once; None for what `probe` reads."""
     data, laid = batch.data, batch.batch_shape
     if not (_later.pays(len(laid)) and data.flags.writeable and data.flags.c_contiguous):
         return [None] * len(laid)
     found = np.empty((len(laid), 3), np.int64)
-    read_plain(data, laid.offsets, laid.volumes, MAX_PIXELS, found)
+    read_plain(data, laid.offsets, laid.volumes, max_pixels, found)
     return [jpeg_info(*row) if row[2] else None for row in found.tolist()]
 
 
@@ -50,6 +50,15 @@ def probe(data: np.ndarray[Any, Any], *, max_pixels: int = MAX_PIXELS) -> ImageI
     else:
         info = _read_other(view)
     return check_size(info, max_pixels)
+
+
+def check_data(data: np.ndarray[Any, Any], info: ImageInfo) -> None:
+    """Look on, where there is more to know before an image is decoded than its header says.
+
+    Raises ``ValueError`` for what would take memory or hours and give no image.
+    """
+    if info.format == "jpeg":
+        check_image_data(encoded_bytes(data).data, info)
 
 
 def encoded_bytes(data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
