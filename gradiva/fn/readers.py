@@ -6,6 +6,7 @@ from gradiva.ops.readers.file import file
 from gradiva.ops.readers.lmdb.caffe import caffe
 from gradiva.ops.readers.lmdb.caffe2 import caffe2
 from gradiva.ops.readers.mxnet import mxnet
+from gradiva.ops.readers.nemo_asr import nemo_asr
 from gradiva.ops.readers.numpy import numpy
 from gradiva.ops.readers.sequence import sequence
 from gradiva.ops.readers.tfrecord.tfrecord import tfrecord
@@ -19,6 +20,7 @@ __all__ = [
     "coco",
     "file",
     "mxnet",
+    "nemo_asr",
     "numpy",
     "sequence",
     "tfrecord",

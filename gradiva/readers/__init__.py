@@ -8,6 +8,7 @@ from gradiva.ops.readers.file import File
 from gradiva.ops.readers.lmdb.caffe import Caffe
 from gradiva.ops.readers.lmdb.caffe2 import Caffe2
 from gradiva.ops.readers.mxnet import MXNet
+from gradiva.ops.readers.nemo_asr import NemoAsr
 from gradiva.ops.readers.numpy import Numpy
 from gradiva.ops.readers.sequence import Sequence
 from gradiva.ops.readers.tfrecord.tfrecord import TFRecord
@@ -19,6 +20,7 @@ __all__ = [
     "Caffe2",
     "File",
     "MXNet",
+    "NemoAsr",
     "Numpy",
     "Sequence",
     "TFRecord",

@@ -24,12 +24,9 @@ EXCLUDED = {
         "decoders.video", "experimental.inputs.video", "experimental.readers.video",
         "readers.video", "readers.video_resize",
     },
-    "readers beyond `file`": {
-        "readers.nemo_asr",
-    },
     "a GPU to write them on": {"decoders.inflate", "optical_flow"},
 }  # fmt: skip
-"""What comes later: video, the readers beyond `file`; and what runs on no CPU."""
+"""What comes later: video; and what runs on no CPU."""
 
 HERE = [name for name in facts() if not any(name in names for names in EXCLUDED.values())]
 

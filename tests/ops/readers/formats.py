@@ -16,6 +16,8 @@ import gradiva
 from gradiva import fn
 from gradiva import tfrecord as tfr
 
+from .manifests import nemo_asr
+
 MAGIC = struct.pack("<I", 0xCED7230A)
 
 
@@ -430,6 +432,15 @@ def fits(folder: Path, size: int) -> dict[str, Any]:
 
 
 FORMATS = {
+    "nemo_asr": Format(
+        nemo_asr,
+        gradiva.readers.NemoAsr,
+        fn.readers.nemo_asr,
+        None,
+        "*.wav",
+        checked=False,
+        named=False,
+    ),
     "fits": Format(
         fits,
         gradiva.experimental.readers.Fits,
