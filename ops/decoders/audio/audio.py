@@ -58,7 +58,9 @@ def audio(
     """Decode WAV, and with the package soundfile FLAC, Ogg (Vorbis, Opus), AIFF, MP3 and others.
 
     `pip install "gradiva[audio]"` installs soundfile. WAV files of plain integers or floats need
-    nothing. A WAV file that is cut short has the samples that are there.
+    nothing. A WAV file that is cut short has the samples that are there. AAC, M4A, WMA and the
+    sound of Matroska files need PyAV, `pip install "gradiva[video]"`; they are decoded whole to
+    count their samples.
 
     Args:
         input: the bytes of one file per sample: uint8, 1-D. Formats may be mixed in a batch.
