@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import SpectralStep
 
-from .matrices import BandMatrix, along_axis
+from .matrices import BandMatrix, along_axis, launch_along_axis
 from .mel_filters import SCALES, mel_matrix, mel_weights
 from .spectra import require_floats
 
@@ -110,6 +110,13 @@ def _cpu(call: op.Call) -> None:
     source = call.inputs[0]
     axis = _axis(source.batch_shape.shapes.shape[1], source.layout)
     along_axis(call, axis, _filters(call, axis))
+
+
+@mel_filter_bank.gpu
+def _gpu(call: op.Call) -> op.Launch:
+    source = call.inputs[0]
+    axis = _axis(source.batch_shape.shapes.shape[1], source.layout)
+    return launch_along_axis(call, axis, _filters(call, axis))
 
 
 @mel_filter_bank.cases

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -115,6 +116,21 @@ def _cpu(call: op.Call) -> None:
     real = np.empty(0, np.float64 if source.dtype is op.float64 else np.float32)
     border, coefficients = _BEFORE[call["border"]], call["preemph_coeff"].astype(real.dtype)
     call.for_samples(_filter, call.slabs, source.batch_shape.volumes, coefficients, border, real)
+
+
+_KERNEL = op.CudaKernel("preemphasis_filter", (Path(__file__).with_suffix(".cuh"),))
+
+
+@preemphasis_filter.gpu
+def _gpu(call: op.Call) -> op.Launch:
+    data, before, result, after = call.slabs
+    volumes = call.inputs[0].batch_shape.volumes
+    real = np.dtype(np.float64 if data.dtype == np.float64 else np.float32)
+    shares = call["preemph_coeff"].astype(real).astype(np.float64).view(np.int64)
+    rows = op.struct_rows([before, after, shares], [volumes, _BEFORE[call["border"]]])
+    types = {"Source": data.dtype, "Target": result.dtype, "Real": real}
+    unit = _KERNEL.unit({name: op.type_name(dtype) for name, dtype in types.items()})
+    return op.launch_over(unit, data, result, rows, volumes)
 
 
 @preemphasis_filter.cases

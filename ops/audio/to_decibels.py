@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,29 @@ def _cpu(call: op.Call) -> None:
     given, floor, multiplier = _levels(call)
     sizes = call.inputs[0].batch_shape.volumes
     call.for_samples(_convert, call.slabs, sizes, given, floor, multiplier)
+
+
+_LOUDEST = op.CudaKernel("loudest", (Path(__file__).with_name("loudest.cuh"),))
+_KERNEL = op.CudaKernel("to_decibels", (Path(__file__).with_suffix(".cuh"),))
+
+
+@to_decibels.gpu
+def _gpu(call: op.Call) -> list[op.Launch]:
+    data, before, result, after = call.slabs
+    given, (least, lowest), multiplier = _levels(call)
+    volumes = call.inputs[0].batch_shape.volumes
+    blocks = op.blocks_of(volumes)
+    table = np.stack([before, after, volumes], axis=1)
+    loudest = op.Scratch(max(call.size, 1), np.dtype(np.float32))
+    launches = []
+    if given == 0:
+        sounds = np.stack([before, volumes], axis=1)
+        kept = (data, op.OutputArg(loudest), sounds)
+        launches.append(op.Launch(_LOUDEST.unit({}), call.size, kept))
+    references = loudest if given == 0 else np.ones(1, np.float32)
+    numbers = given, least, lowest, multiplier
+    places = data, op.OutputArg(result), table, blocks, references
+    return [*launches, op.Launch(_KERNEL.unit({}), len(blocks), (*places, *numbers))]
 
 
 @to_decibels.cases

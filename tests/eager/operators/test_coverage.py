@@ -30,15 +30,7 @@ EXCLUDED = {
 
 HERE = [name for name in facts() if not any(name in names for names in EXCLUDED.values())]
 
-HOST_ONLY = {
-    "audio_resample",
-    "mel_filter_bank",
-    "mfcc",
-    "nonsilent_region",
-    "preemphasis_filter",
-    "spectrogram",
-    "to_decibels",
-}
+HOST_ONLY = {"nonsilent_region", "spectrogram"}
 """What the list has on a GPU too, and this package does not yet."""
 
 _FAMILY = ("resize", "experimental.resize", "resize_crop_mirror", "tensor_resize")
