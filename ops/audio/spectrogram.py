@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.cuda.launch import NoGpuKernelError
 from gradiva.eager.operators.fusion_roles import SpectralStep
 from gradiva.eager.types.arrays import Float32Array
 
@@ -173,6 +175,41 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
         long_spectra(fill, count, plan.nfft, call["power"], inner, out)
 
     call.each_sample(compute, frames)
+
+
+_KERNEL = op.CudaKernel("spectrogram", (Path(__file__).with_suffix(".cuh"),), registers=96)
+_SHARED = 8192
+"""float32 numbers of shared memory; the kernel knows it, too."""
+
+
+@spectrogram.gpu
+def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
+    data, before, result, after = call.slabs
+    framing = _framing(call)
+    length = plan.nfft // 2 if plan.nfft % 2 == 0 else plan.nfft
+    if framing is None or 4 * length > _SHARED:
+        raise NoGpuKernelError(
+            f"there is no GPU kernel for transforms of {plan.nfft} values: lengths up to 4096 "
+            "(odd ones up to 2047) without prime factors above 31"
+        )
+    fourier, side = framing.fourier, _SHARED // (4 * length)
+    op.refuse_large(plan.lengths)
+    blocks = op.blocks_of(plan.frames, side)
+    samples = op.struct_rows([before, after], [plan.lengths, plan.frames])
+    numbers = (length, fourier.factors.size, side, framing.start, framing.step)
+    transform = np.array(
+        [*numbers, framing.window.size, plan.nfft, framing.reflect, framing.power, framing.rows],
+        np.int64,
+    )
+    nothing = np.zeros(1)
+    tables = (
+        np.append(fourier.factors, nothing).astype(np.int64),
+        np.append(fourier.twiddles, nothing).astype(np.float32),
+        fourier.last,
+        framing.window,
+    )
+    places = data, op.OutputArg(result), samples, blocks, transform
+    return op.Launch(_KERNEL.unit({}), len(blocks), (*places, *tables))
 
 
 def _expected(

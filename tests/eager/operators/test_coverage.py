@@ -30,7 +30,7 @@ EXCLUDED = {
 
 HERE = [name for name in facts() if not any(name in names for names in EXCLUDED.values())]
 
-HOST_ONLY = {"nonsilent_region", "spectrogram"}
+HOST_ONLY = {"nonsilent_region"}
 """What the list has on a GPU too, and this package does not yet."""
 
 _FAMILY = ("resize", "experimental.resize", "resize_crop_mirror", "tensor_resize")
