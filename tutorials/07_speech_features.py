@@ -136,8 +136,8 @@ gradiva.show(log_mel, columns=1)
 # ## One function
 #
 # A loud speaker and a soft one should look alike: each band is shifted and scaled to a mean of 0
-# and a deviation of 1 over the sound. What follows is padded to the longest sound of the batch, so that
-# the batch is one array. A network must know how much of it is real: the lengths.
+# and a deviation of 1 over the sound. What follows is padded to the longest sound of the batch, so
+# that the batch is one array. A network must know how much of it is real: the lengths.
 
 
 # %%

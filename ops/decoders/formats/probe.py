@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,33 @@ from .headers_other import read_bmp, read_pnm, read_webp
 from .headers_png import read_png
 from .headers_tiff import read_tiff
 from .image_info import MAX_PIXELS, ImageInfo, check_size
+from .pillow_formats import pillow_format, read_with_pillow
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _JP2 = b"\0\0\0\x0cjP  \r\n\x87\n"
 _TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _PNM = (b"P1", b"P2", b"P3", b"P4", b"P5", b"P6")
 _WHITE = b" \t\r\n#"
-FORMATS = "JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000"
+FORMATS = "JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000, GIF, AVIF"
+_OTHERS: tuple[tuple[int, bytes, str], ...] = (
+    (4, b"ftypheic", "HEIC, which is not supported"),
+    (4, b"ftypheix", "HEIC, which is not supported"),
+    (4, b"ftypmif1", "HEIF, which is not supported"),
+    (4, b"ftyp", "a video in MP4 or a file like it"),
+    (0, b"\0\0\1\0", "ICO, which is not supported"),
+    (0, b"%PDF", "PDF, which is not supported"),
+    (0, b"8BPS", "Photoshop's, which is not supported"),
+    (0, b"<svg", "SVG, which is not supported"),
+    (0, b"\x1f\x8b", "compressed by gzip"),
+    (0, b"PK\x03\x04", "a ZIP archive"),
+    (0, b"\x93NUMPY", "an npy file: see decoders.numpy"),
+    (0, b"RIFF", "RIFF, perhaps a sound: see decoders.audio"),
+    (0, b"<!DO", "a web page"),
+    (0, b"<html", "a web page"),
+    (0, b"version https://git-lfs", "a pointer of Git LFS, not the file: git lfs pull"),
+)
+"""Beginnings of files that are met where images are expected: where in the file, and what it is."""
+_PATH = re.compile(rb"[\x20-\x7e]{1,1000}\.[A-Za-z0-9]{2,5}")
 
 
 _later = Later()
@@ -89,6 +110,20 @@ def _read_other(view: memoryview) -> ImageInfo:
         return read_jp2(view)
     if head[:2] == b"\xff\xd8":
         raise ValueError("JPEG ends before its frame header")
+    found = pillow_format(head)
+    if found is not None:
+        return read_with_pillow(view, found)
     raise ValueError(
-        f"unknown image format: starts with bytes {head[:8].hex(' ')}; known are {FORMATS}"
+        f"unknown image format: starts with bytes {head[:8].hex(' ')}{_hint(view)}; "
+        f"known are {FORMATS}"
     )
+
+
+def _hint(view: memoryview) -> str:
+    head = bytes(view[:32])
+    for place, start, what in _OTHERS:
+        if head[place:].startswith(start):
+            return f": this is {what}"
+    if len(view) < 1024 and _PATH.fullmatch(view):
+        return ": this looks like the name of a file: see imread"
+    return ""

@@ -58,7 +58,7 @@ def image(
     use_chunk_allocator: bool = False,
     **options: op.Unpack[Decoded],
 ) -> op.SampleType:
-    """Decode JPEG, PNG, BMP, TIFF, PNM, WebP and JPEG 2000.
+    """Decode JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000, GIF and AVIF (of both, the first image).
 
     With device="mixed" (or "gpu") the pixels are on the GPU, and nvJPEG decodes JPEG; the files are
     in host memory all the same. See `docs/gpu-decoding.md`.
