@@ -100,7 +100,7 @@ def test_librosa() -> None:
     times = np.arange(4000)
     wave = np.sin(times * times * 0.37)
     sound = batch([wave.astype(np.float32)])
-    frames = {"window_length": 400, "nfft": 512, "window_step": 160}
+    frames: dict[str, Any] = {"window_length": 400, "nfft": 512, "window_step": 160}
 
     def close(name: str, made: Any, places: list[Any], bound: float = 1e-6) -> None:
         values = np.asarray(made.at(0))
