@@ -11,6 +11,7 @@ import pytest
 import gradiva
 from gradiva import OperatorValueError, batch, capture
 from gradiva.capture.runtime.fusion_report import Reason
+from tests.tiers import few
 
 Array = np.ndarray[Any, Any]
 SIZES = (4000, 333, 1600, 97, 2570)
@@ -56,7 +57,7 @@ GROUPS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", GROUPS)
+@pytest.mark.parametrize("name", few(GROUPS, "all", "frames first", "far frames", "odd"))
 def test_bits_of_the_steps_alone(name: str) -> None:
     function, given = GROUPS[name], sounds()
     expected = function(given)
@@ -82,6 +83,7 @@ def test_bits_of_the_steps_alone(name: str) -> None:
         ),
         (lambda x: bands(spectra(x, nfft=2 * 97)), sounds(), Reason.MEMBER),
     ],
+    ids=["integers", "padded part", "large prime factor"],
 )
 def test_what_is_left_to_the_steps(function: Any, given: Any, reason: Reason) -> None:
     expected = function(given)

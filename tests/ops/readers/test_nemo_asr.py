@@ -110,6 +110,7 @@ def test_several_manifests(folder: Path) -> None:
         ('{"audio_filepath": "mono.wav", "offset": Infinity}', "a number as 'offset'"),
         ("[" * 100000, "a JSON object in each line"),
     ],
+    ids=["no JSON", "text", "bool", "infinity", "deep"],
 )
 def test_lines_that_are_refused(folder: Path, line: str, message: str) -> None:
     path = manifest(folder, {"audio_filepath": "mono.wav"}, line)
