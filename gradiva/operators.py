@@ -35,6 +35,7 @@ from gradiva.ops.boxes.bb_flip import bbox_paste as bbox_paste
 from gradiva.ops.boxes.bbox_rotate import bbox_rotate as bbox_rotate
 from gradiva.ops.boxes.box_encoder import box_encoder as box_encoder
 from gradiva.ops.boxes.random_bbox_crop import random_bbox_crop as random_bbox_crop
+from gradiva.ops.decoders.audio.peek_audio import peek_audio as peek_audio
 from gradiva.ops.decoders.image.peek_image_shape import peek_image_shape as peek_image_shape
 from gradiva.ops.image.color.brightness_contrast import brightness as brightness
 from gradiva.ops.image.color.brightness_contrast import brightness_contrast as brightness_contrast

@@ -12,6 +12,7 @@ from gradiva.capture.compiler.passes.dce import prune
 from gradiva.capture.compiler.passes.decompose import decompose
 from gradiva.capture.compiler.passes.fuse_chains import fuse, fuse_resize_views
 from gradiva.capture.compiler.passes.fuse_elementwise import fuse_elementwise
+from gradiva.capture.compiler.passes.fuse_spectra import fuse_spectra
 from gradiva.capture.compiler.passes.hoist_views import hoist_views
 from gradiva.capture.compiler.passes.keep_skips import keep_skipping_ops
 from gradiva.capture.graph.graph import Graph
@@ -31,6 +32,7 @@ PASSES: tuple[Pass, ...] = (
     fuse_resize_views,
     fuse,
     fuse_elementwise,
+    fuse_spectra,
 )
 """In the order in which they run."""
 

@@ -3,7 +3,8 @@
 A group is: perhaps a decoder, then views (crop, flip), then perhaps a resize, then views, then
 pixel-wise steps, then perhaps a change to planes. A decoder makes its samples one by one, in
 memory that is still in the cache when the rest of the group reads it. What does not suit the
-kernels raises `NotFusableError` before any work.
+kernels raises `NotFusableError` before any work. Groups that make spectra of sounds are run by
+`fused_spectra`, arithmetic on a GPU by `fused_expression`.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from gradiva.eager.values.batch import Batch
 from .fused_cpu import FusedLoop
 from .fused_expression import run_expression
 from .fused_gpu import run_launches
+from .fused_spectra import makes_spectra, run_spectra
 from .fusion_report import NotFusableError, Reason
 from .unread_samples import UnreadSamples
 
@@ -108,7 +110,10 @@ def run_group(
         return run_launches(calls, source, image, device, blame)
     target = Batch.empty(image.batch_shape, image.type, source.provenance)
     try:
-        FusedLoop(source, calls, target, blame, unread).run()
+        if makes_spectra(calls[-1]):
+            run_spectra(source, calls, target)
+        else:
+            FusedLoop(source, calls, target, blame, unread).run()
     except NotFusableError as error:
         if error.call is not None:
             error.first = calls.index(error.call)

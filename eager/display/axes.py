@@ -58,6 +58,8 @@ def arrange(array: Array, layout: str = "", willing: bool = False) -> Arranged:
         return _pictures(array, letters)
     if letters.lower() == "ft":  # a spectrogram: low frequencies at the bottom
         return Arranged("image", array[::-1, :, None])
+    if letters.lower() == "tf":
+        return Arranged("image", array.T[::-1, :, None])
     if letters.lower() in ("t", "tc"):
         return Arranged("wave", array.reshape(len(array), -1))
     if letters.lower() == "ct":

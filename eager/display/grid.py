@@ -44,12 +44,13 @@ _PAPER, _TEXT = (255, 255, 255), (40, 40, 40)
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One sample: `pixels`, uint8 (H, W, 3 or 4), or `text` where that is None; and what stands
-    below it, line by line."""
+    """One sample: `pixels`, uint8 (H, W, 3 or 4), or `text` where that is None; what stands below
+    it, line by line; and the bytes of a WAV file that can be played, or none."""
 
     pixels: Array | None
     text: str
     caption: tuple[str, ...] = ()
+    audio: bytes = b""
 
 
 def encode(pixels: Array) -> bytes:
@@ -82,6 +83,12 @@ def cell_html(cell: Cell, size: int) -> str:
         body = (
             f"<img alt='{alternative}' style='margin:0;max-width:none' "
             f"src='data:image/png;base64,{data}'>"
+        )
+    if cell.audio:
+        sound = base64.b64encode(cell.audio).decode()
+        body += (
+            f"<br><audio controls preload='none' style='width:{width}px;height:32px' "
+            f"src='data:audio/wav;base64,{sound}'></audio>"
         )
     return (
         f"<figure style='margin:0;max-width:{width}px;text-align:center;font-size:11px;"

@@ -12,7 +12,7 @@ import importlib
 import inspect
 import pickle
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 
@@ -30,6 +30,8 @@ __all__ = [
     "on_compile",
     "outlined_call",
     "ownerless_array",
+    "vector_root",
+    "vector_type",
 ]
 
 _SETTINGS: Final = (
@@ -252,6 +254,36 @@ def array_part(context: Any, builder: Any, kind: Any, array: Any, first: Any, si
     for name in ("meminfo", "parent"):
         setattr(part, name, getattr(part, name).type(None))
     return part._getvalue()
+
+
+class _Vectors:
+    """The types that were made, so that each is made once."""
+
+    made: ClassVar[dict[tuple[int, int], Any]] = {}
+
+
+def vector_type(numba: Any, lanes: int, bits: int = 32) -> Any:
+    """The type of local variables of kernels that are vectors of floats."""
+    made = _Vectors.made
+    if (lanes, bits) not in made:
+        number = llvm()[0].FloatType() if bits == 32 else llvm()[0].DoubleType()
+        base = numba.extending.models.PrimitiveModel
+        kind: Any = type(f"Float{bits}x{lanes}", (numba.types.Type,), {})
+
+        def describe(self: Any, manager: Any, described: Any) -> None:
+            base.__init__(self, manager, described, llvm()[0].VectorType(number, lanes))
+
+        numba.extending.register_model(kind)(type("VectorModel", (base,), {"__init__": describe}))
+        made[lanes, bits] = kind(name=f"float{bits}x{lanes}")
+    return made[lanes, bits]
+
+
+def vector_root(builder: Any, vector: Any) -> Any:
+    """In an intrinsic: the square root of each lane of a vector of float32."""
+    ir, cgutils = llvm()
+    kind = ir.FunctionType(vector.type, [vector.type])
+    name = f"llvm.sqrt.v{vector.type.count}f32"
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [vector])
 
 
 def no_value(context: Any) -> Any:

@@ -13,7 +13,7 @@ from gradiva.eager.types.arrays import Int64Array
 
 from .call import Call
 
-__all__ = ["Decode", "Expression", "Resample", "SourceWindow", "ToPlanar", "View"]
+__all__ = ["Decode", "Expression", "Resample", "SourceWindow", "SpectralStep", "ToPlanar", "View"]
 
 
 class Expression(NamedTuple):
@@ -61,13 +61,15 @@ class View(NamedTuple):
     commutes_with_pixelwise: whether it may change places with what works pixel by pixel: channels
     stay together. reads_channels: whether it checks, fills or names the channels that it is given,
     so that it cannot pass an operator that makes others. pinned: whether a call with these fixed
-    arguments stays where it is all the same.
+    arguments stays where it is all the same. begins: where the parts of 1-D samples begin, (N,);
+    None for calls that do more than cut them out.
     """
 
     window: Callable[[Call], SourceWindow | None]
     commutes_with_pixelwise: bool = True
     reads_channels: bool = True
     pinned: Callable[[dict[str, Any]], bool] | None = None
+    begins: Callable[[Call], Int64Array | None] | None = None
 
 
 class Resample(NamedTuple):
@@ -94,3 +96,17 @@ class ToPlanar(NamedTuple):
     """Makes planes out of interleaved channels: transpose. `fits`: whether a call does that."""
 
     fits: Callable[[Call], bool]
+
+
+class SpectralStep(NamedTuple):
+    """A step of the pass from sounds to spectra, in blocks of frames.
+
+    phase: 1 for a filter of the sound, 2 for frames and their spectra, 3 for bands, 4 for levels;
+    they follow one another, and 2 is always there. settings: from a call to what the pass reads of
+    the step; None for calls that it does not make. run: of phase 2, the pass: `(call, (data,
+    begins, lengths), settings of each phase or None, target)`.
+    """
+
+    phase: int
+    settings: Callable[[Call], Any]
+    run: Callable[..., None] | None = None

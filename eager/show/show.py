@@ -26,6 +26,7 @@ from gradiva.eager.values.tensor import Tensor, to_array
 from gradiva.eager.values.value import Value
 
 from .annotations import boxes_of, labels_of, masks_of, relative
+from .sounds import draw_sound, rates_of
 
 __all__ = ["show"]
 
@@ -39,6 +40,9 @@ def show(
     masks: Any = None,
     columns: int = 4,
     size: int = 160,
+    sample_rate: Any = None,
+    window_step: int | None = None,
+    frequencies: Any = None,
 ) -> Figure:
     """A figure of the samples, at most 64 of them: a notebook shows it, `save(path)` writes it.
 
@@ -49,6 +53,11 @@ def show(
     its boxes. masks: per sample (H, W) of classes, 0 being transparent, of booleans or of opacity
     0..1; or several, (n, H, W). For a single sample these are given without a batch axis.
     columns: pictures in a row. size: pixels of the longer side of a picture.
+    sample_rate: makes samples sounds and spectrograms (layouts ft and tf): a rate in Hz, or one per
+    sample, such as the second output of `decoders.audio`. Sounds, (n,) or (n, channels), have a
+    player, of 10 s at most; spectrograms have axes. window_step: samples from one frame to the
+    next, for seconds instead of frames. frequencies: of the rows in Hz, such as the centers of mel
+    bands; otherwise they go evenly from 0 to half of the rate.
 
     Raises OperatorTypeError and OperatorValueError for what does not fit, naming the sample.
     """
@@ -63,9 +72,17 @@ def show(
         covers = masks_of(masks, count, single)
         captions = labels_of(labels, count, single, frames)
         parts = frames is not None and relative(frames)
+        rates = rates_of(sample_rate, count)
+        if window_step is not None:
+            window_step = integer(window_step, 1, 1 << 30, argument="window_step")
         cells = []
         for index, tensor in enumerate(tensors[:MOST]):
             try:
+                if rates is not None:
+                    caption = "" if captions is None else captions[index][0]
+                    rate = rates[index], window_step, frequencies, min(count, MOST)
+                    cells.append(_sound_cell(tensor, size, caption, rate))
+                    continue
                 cells.append(
                     _cell(
                         tensor,
@@ -123,6 +140,19 @@ def _samples(given: Any) -> tuple[list[Tensor], bool]:
         except GradivaError as error:
             raise error.complete(argument="batch", sample=index) from None
     return tensors, False
+
+
+def _sound_cell(
+    tensor: Tensor, size: int, caption: str, rate: tuple[float, int | None, Any, int]
+) -> Cell:
+    array, layout = np.asarray(tensor), str(tensor.layout)
+    found = draw_sound(array, layout, size, *rate)
+    name = os.path.basename(tensor.source_info())
+    if found is None:
+        drawing = draw(array, layout, size)
+        return Cell(drawing.pixels, drawing.text, (caption, name, drawing.note))
+    pixels, note, audio = found
+    return Cell(pixels, "", (caption, name, note), audio)
 
 
 def _cell(

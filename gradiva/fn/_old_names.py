@@ -39,7 +39,6 @@ _REPLACED = {
 AWAITED = {
     "experimental.decoders.video": "decoders.video",
     "experimental.inflate": "decoders.inflate",
-    "nemo_asr_reader": "readers.nemo_asr",
     "video_reader": "readers.video",
     "video_reader_resize": "readers.video_resize",
 }
@@ -53,12 +52,7 @@ _VIDEO = {
     "readers.video_resize",
 }
 _GPU_ONLY = {"decoders.inflate", "optical_flow"}
-_READERS = {"readers.nemo_asr"}
-LATER = {
-    **dict.fromkeys(_VIDEO, "video"),
-    **dict.fromkeys(_GPU_ONLY, "a GPU to write them on"),
-    **dict.fromkeys(_READERS, "readers beyond `file`"),
-}
+LATER = {**dict.fromkeys(_VIDEO, "video"), **dict.fromkeys(_GPU_ONLY, "a GPU to write them on")}
 """What operators wait for that users know and that are still to be written."""
 
 

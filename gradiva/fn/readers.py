@@ -7,6 +7,7 @@ from gradiva.ops.readers.lmdb.caffe import caffe
 from gradiva.ops.readers.lmdb.caffe2 import caffe2
 from gradiva.ops.readers.mix.mix import mix
 from gradiva.ops.readers.mxnet import mxnet
+from gradiva.ops.readers.nemo_asr import nemo_asr
 from gradiva.ops.readers.numpy import numpy
 from gradiva.ops.readers.rows.hdf5 import hdf5
 from gradiva.ops.readers.rows.npz import npz
@@ -28,6 +29,7 @@ __all__ = [
     "jsonl",
     "mix",
     "mxnet",
+    "nemo_asr",
     "npz",
     "numpy",
     "parquet",

@@ -10,6 +10,7 @@ from gradiva.ops.readers.lmdb.caffe2 import Caffe2
 from gradiva.ops.readers.mix.mix import Mix
 from gradiva.ops.readers.mix.mix import mixed as mix
 from gradiva.ops.readers.mxnet import MXNet
+from gradiva.ops.readers.nemo_asr import NemoAsr
 from gradiva.ops.readers.numpy import Numpy
 from gradiva.ops.readers.rows.hdf5 import HDF5
 from gradiva.ops.readers.rows.npz import Npz
@@ -29,6 +30,7 @@ __all__ = [
     "File",
     "MXNet",
     "Mix",
+    "NemoAsr",
     "Npz",
     "Numpy",
     "Parquet",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Float64Array
 
 from .resampling import lobes_of, resample_sound, window_table
-from .sound_types import SOUND_TYPES, convert_sound
+from .sound_types import SOUND_TYPES, convert_sound, scale, steps
 
 _MOST = 1 << 40
 
@@ -134,6 +135,34 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
             convert_sound(made, out)
 
     call.each_sample(compute, target.batch_shape.volumes.tolist())
+
+
+_KERNEL = op.CudaKernel("audio_resample", (Path(__file__).with_suffix(".cuh"),))
+
+
+@audio_resample.gpu
+def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
+    data, before, result, after = call.slabs
+    shapes, volumes = call.inputs[0].batch_shape.shapes, call.outputs[0].batch_shape.volumes
+    lobes = lobes_of(call["quality"])
+    channels = shapes[:, 1] if shapes.shape[1] == 2 else np.ones(call.size, np.int64)
+    rates = plan.rates
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = (rates[:, 0] / rates[:, 1]).view(np.int64)
+    equal = rates[:, 0] == rates[:, 1]
+    wide, narrow = [before, after, ratios, shapes[:, 0]], [volumes, channels, equal, 0]
+    types = {"Source": op.type_name(data.dtype), "Target": op.type_name(result.dtype)}
+    numbers = *steps(data.dtype), *scale(result.dtype)
+    return op.launch_over(
+        _KERNEL.unit(types),
+        data,
+        result,
+        op.struct_rows(wide, narrow),
+        volumes,
+        window_table(lobes).reshape(-1),
+        np.int32(lobes),
+        *numbers,
+    )
 
 
 @audio_resample.cases

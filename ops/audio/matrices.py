@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -93,6 +94,33 @@ def _dots(
             for k in range(whole, count):
                 sums[k - whole] += np.float64(own[k]) * np.float64(values[k])
             target[block * rows + row] = np.float32((sums[0] + sums[1]) + (sums[2] + sums[3]))
+
+
+_KERNEL: Final = op.CudaKernel("matrices", (Path(__file__).with_suffix(".cuh"),))
+
+
+def launch_along_axis(call: op.Call, axis: int, matrices: list[BandMatrix]) -> op.Launch:
+    """`along_axis` on a GPU."""
+    data, before, result, after = call.slabs
+    source, made = call.inputs[0].batch_shape.shapes, call.outputs[0].batch_shape
+    different = list(dict.fromkeys(map(id, matrices)))
+    by_id = {id(matrix): matrix for matrix in matrices}
+    parts = [by_id[one] for one in different]
+    # Of each, one place more than there are rows.
+    begins = [np.append(part.begins, 0) for part in parts]
+    numbers = np.array([different.index(id(matrix)) for matrix in matrices], np.int64)
+    rows_at = np.cumsum([0, *(len(one) for one in begins)])[numbers]
+    weights_at = np.cumsum([0, *(len(part.weights) for part in parts)])[numbers]
+    inner = source[:, axis + 1 :].prod(axis=1)
+    narrow = made.volumes, made.shapes[:, axis], source[:, axis], inner
+    table = op.struct_rows([before, after, rows_at, weights_at], list(narrow))
+    empty = np.zeros(1, np.int64)
+    tables = (
+        np.concatenate([*begins, empty]),
+        np.concatenate([*(part.offsets for part in parts), empty]),
+        np.concatenate([*(part.weights for part in parts), np.zeros(1, np.float32)]),
+    )
+    return op.launch_over(_KERNEL.unit({}), data, result, table, made.volumes, *tables)
 
 
 def along_axis(call: op.Call, axis: int, matrices: list[BandMatrix]) -> None:

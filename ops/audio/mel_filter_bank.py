@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.operators.fusion_roles import SpectralStep
 
-from .matrices import along_axis
+from .matrices import BandMatrix, along_axis, launch_along_axis
 from .mel_filters import SCALES, mel_matrix, mel_weights
 from .spectra import require_floats
 
@@ -84,16 +85,38 @@ def _shapes(call: op.Call) -> op.Int64Array:
     return shapes
 
 
-@mel_filter_bank.cpu
-def _cpu(call: op.Call) -> None:
-    source = call.inputs[0]
-    shapes = source.batch_shape.shapes
-    axis = _axis(shapes.shape[1], source.layout)
+def _filters(call: op.Call, axis: int) -> list[BandMatrix]:
+    """The filters of each sample."""
     rate = call["sample_rate"]
     high = call["freq_high"] or rate / 2
     scale = call["freq_low"], high, call["mel_formula"], call["normalize"]
-    filters = [mel_matrix(bins, call["nfilter"], rate, *scale) for bins in shapes[:, axis].tolist()]
-    along_axis(call, axis, filters)
+    bins = call.inputs[0].batch_shape.shapes[:, axis].tolist()
+    return [mel_matrix(count, call["nfilter"], rate, *scale) for count in bins]
+
+
+def _bands(call: op.Call) -> BandMatrix | None:
+    """The filters of spectra of frames, which are equal for all samples."""
+    source = call.inputs[0]
+    if source.layout not in ("ft", "tf"):
+        return None
+    return _filters(call, source.layout.index("f"))[0]
+
+
+mel_filter_bank.fusion_role = SpectralStep(3, _bands)
+
+
+@mel_filter_bank.cpu
+def _cpu(call: op.Call) -> None:
+    source = call.inputs[0]
+    axis = _axis(source.batch_shape.shapes.shape[1], source.layout)
+    along_axis(call, axis, _filters(call, axis))
+
+
+@mel_filter_bank.gpu
+def _gpu(call: op.Call) -> op.Launch:
+    source = call.inputs[0]
+    axis = _axis(source.batch_shape.shapes.shape[1], source.layout)
+    return launch_along_axis(call, axis, _filters(call, axis))
 
 
 @mel_filter_bank.cases

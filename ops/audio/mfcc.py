@@ -15,7 +15,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Float64Array
 
-from .matrices import BandMatrix, along_axis
+from .matrices import BandMatrix, along_axis, launch_along_axis
 from .spectra import require_floats
 
 
@@ -110,14 +110,23 @@ def _matrix(count: int, size: int, kind: int, normalize: bool, lifter: float) ->
     return BandMatrix.of(table)
 
 
-@mfcc.cpu
-def _cpu(call: op.Call) -> None:
+def _tables(call: op.Call) -> list[BandMatrix]:
+    """The transform of each sample."""
     axis = call["axis"]
     options = call["dct_type"], call["normalize"], call["lifter"]
     made = call.outputs[0].batch_shape.shapes[:, axis].tolist()
     extents = call.inputs[0].batch_shape.shapes[:, axis].tolist()
-    tables = [_matrix(count, size, *options) for count, size in zip(made, extents, strict=True)]
-    along_axis(call, axis, tables)
+    return [_matrix(count, size, *options) for count, size in zip(made, extents, strict=True)]
+
+
+@mfcc.cpu
+def _cpu(call: op.Call) -> None:
+    along_axis(call, call["axis"], _tables(call))
+
+
+@mfcc.gpu
+def _gpu(call: op.Call) -> op.Launch:
+    return launch_along_axis(call, call["axis"], _tables(call))
 
 
 @mfcc.cases

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.jit.lanes import LANES
 from gradiva.eager.types.arrays import Float32Array
 
-from .spectra import power_spectra, require_fft, require_floats, require_power
+from .fourier import fourier_plan, place_of, power_of_lanes, work_size
+from .spectra import long_spectra, require_fft, require_floats, require_power
 
 
 @op.operator("power_spectrum", schema="PowerSpectrum")
@@ -92,22 +94,48 @@ def _fill_rows(source: Any, first: int, inner: int, extent: int, block: Any) -> 
             block[k, margin + t] = source[at + t * inner]
 
 
+@op.jit
+def _transform_rows(
+    source: Any, rows: int, inner: int, extent: int, plan: Any, power: int, target: Any
+) -> None:
+    """The spectra of all rows of a sample, eight at a time."""
+    nfft = plan[0]
+    bins, margin = nfft // 2 + 1, (nfft - extent) // 2
+    work = np.empty(work_size(nfft), np.float32)
+    spectra = np.empty(bins * LANES, np.float32)
+    for first in range(0, rows, LANES):
+        work[: 2 * LANES * nfft] = np.float32(0)
+        there = min(LANES, rows - first)
+        for k in range(there):
+            at = (first + k) // inner * extent * inner + (first + k) % inner
+            for t in range(extent):
+                work[place_of(nfft, margin + t) + k] = source[at + t * inner]
+        power_of_lanes(plan, power, work, spectra)
+        for k in range(there):
+            to = (first + k) // inner * bins * inner + (first + k) % inner
+            for b in range(bins):
+                target[to + b * inner] = spectra[b * LANES + k]
+
+
 @power_spectrum.cpu
 def _cpu(call: op.Call, plan: _Plan) -> None:
     source, target, axis = call.inputs[0], call.outputs[0], plan.axis
     shapes, sizes = source.batch_shape.shapes, plan.sizes.tolist()
 
     def compute(sample: int) -> None:
-        extent = int(shapes[sample, axis])
+        extent, nfft = int(shapes[sample, axis]), sizes[sample]
         inner = int(shapes[sample, axis + 1 :].prod())
         rows = int(shapes[sample, :axis].prod()) * inner
-        values = source.array(sample).reshape(-1)
+        values, out = source.array(sample).reshape(-1), target.array(sample).reshape(-1)
+        fourier = fourier_plan(nfft)
+        if fourier is not None:
+            _transform_rows(values, rows, inner, extent, tuple(fourier), call["power"], out)
+            return
 
         def fill(first: int, block: Float32Array) -> None:
             _fill_rows(values, first, inner, extent, block)
 
-        out = target.array(sample).reshape(-1)
-        power_spectra(fill, rows, sizes[sample], call["power"], inner, out)
+        long_spectra(fill, rows, nfft, call["power"], inner, out)
 
     call.each_sample(compute, source.batch_shape.volumes.tolist())
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.operators.fusion_roles import SpectralStep
 
 from .spectra import one_axis
+from .spectral_pass import Emphasis
 
-_BORDERS: Final = ("clamp", "zero", "reflect")
+_BEFORE: Final = {"clamp": 0, "zero": -1, "reflect": 1}
+"""The number of the sample that stands before the first; -1 for none."""
 _DTYPES: Final = (
     op.uint8,
     op.int8,
@@ -57,7 +61,7 @@ def preemphasis_filter(
     op.require_dtype(input, _DTYPES)
     if dtype not in _DTYPES:
         raise op.wrong_type("dtype", ", ".join(one.name for one in _DTYPES), dtype)
-    if border not in _BORDERS:
+    if border not in _BEFORE:
         raise op.wrong_value("border", "'clamp', 'zero' or 'reflect'", repr(border))
     return input.with_(dtype=dtype)
 
@@ -96,13 +100,37 @@ def _filter(
             out[t] = convert_sat(value, dst)
 
 
+def _emphasis(call: op.Call) -> Emphasis | None:
+    """The arguments of a call that filters float32 sounds."""
+    if call.types[0].dtype is not op.float32 or call.inputs[0].dtype is not op.float32:
+        return None
+    return Emphasis(call["preemph_coeff"].astype(np.float32), _BEFORE[call["border"]])
+
+
+preemphasis_filter.fusion_role = SpectralStep(1, _emphasis)
+
+
 @preemphasis_filter.cpu
 def _cpu(call: op.Call) -> None:
     source = call.inputs[0]
     real = np.empty(0, np.float64 if source.dtype is op.float64 else np.float32)
-    border = {"zero": -1, "clamp": 0, "reflect": 1}[call["border"]]
-    coefficients = call["preemph_coeff"].astype(real.dtype)
+    border, coefficients = _BEFORE[call["border"]], call["preemph_coeff"].astype(real.dtype)
     call.for_samples(_filter, call.slabs, source.batch_shape.volumes, coefficients, border, real)
+
+
+_KERNEL = op.CudaKernel("preemphasis_filter", (Path(__file__).with_suffix(".cuh"),))
+
+
+@preemphasis_filter.gpu
+def _gpu(call: op.Call) -> op.Launch:
+    data, before, result, after = call.slabs
+    volumes = call.inputs[0].batch_shape.volumes
+    real = np.dtype(np.float64 if data.dtype == np.float64 else np.float32)
+    shares = call["preemph_coeff"].astype(real).astype(np.float64).view(np.int64)
+    rows = op.struct_rows([before, after, shares], [volumes, _BEFORE[call["border"]]])
+    types = {"Source": data.dtype, "Target": result.dtype, "Real": real}
+    unit = _KERNEL.unit({name: op.type_name(dtype) for name, dtype in types.items()})
+    return op.launch_over(unit, data, result, rows, volumes)
 
 
 @preemphasis_filter.cases

@@ -15,12 +15,15 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.jit.lanes import LANES, add, load, mul, spread, store, sub, total
 from gradiva.eager.types.arrays import Array, Float32Array
 
 _PER_SAMPLE: Final = 32
 """Entries of the table from one sample to the next."""
-_BLOCK: Final = 256
+BLOCK: Final = 256
 """Outputs whose positions are counted by float32 steps."""
+_SPARE: Final = 8
+"""Steps that are rounded may lead a little beyond the end."""
 
 
 def lobes_of(quality: float) -> int:
@@ -42,71 +45,66 @@ def window_table(lobes: int) -> Float32Array:
 
 
 @op.jit
-def _weights(table: Any, lobes: int, start: Any, numbers: Any, out: Any) -> None:
-    """The window at `start`, `start + 1`, ...: as many as there are in `out`. numbers: 0, 1, ...,
-    as float32, so that loops are wide."""
-    center = np.float32(lobes * _PER_SAMPLE)
-    place = start * np.float32(_PER_SAMPLE) + center
-    first = np.floor(place)
-    phase, column = np.int64(first) % _PER_SAMPLE, np.int64(first) // _PER_SAMPLE
-    low = table[phase, column : column + out.size]
-    high = table[phase + 1, column : column + out.size]
-    for k in range(out.size):
-        # Each place is rounded by itself, as one that was not counted from the first.
-        exact = (start + numbers[k]) * np.float32(_PER_SAMPLE) + center
-        share = exact - (first + np.float32(_PER_SAMPLE) * numbers[k])
-        out[k] = low[k] + share * (high[k] - low[k])
-
-
-@op.jit
 def resample(
-    sound: Any,
-    channels: int,
-    ratio: float,
-    table: Any,
-    lobes: int,
-    first: int,
-    target: Any,
-    scratch: Any,
+    planes: Any, size: int, channels: int, ratio: float, table: Any, lobes: int, target: Any
 ) -> None:
-    """Outputs `first`, `first + 1`, ... of a sound, (n, channels) flat, at every `ratio`-th sample.
+    """A sound at every `ratio`-th sample of another.
 
-    first: a multiple of `_BLOCK`; target: (outputs, channels), flat, float32; scratch: float32 (3,
-    2 * lobes), memory and the numbers 0, 1, ...
+    planes: one for each channel, of `size` samples, flat, with `lobes` zeros before them and
+    `lobes + _SPARE` behind;
+    table: `window_table`, flat; target: (outputs, channels), flat, float32.
     """
-    size, count = sound.size // channels, target.size // channels
-    weights, products, numbers = scratch[0], scratch[1], scratch[2]
-    step = np.float32(ratio)
-    for block in range(0, count, _BLOCK):
-        exact = np.float64(first + block) * ratio
-        base = np.int64(np.floor(exact))
+    taps, count = 2 * lobes, target.size // channels
+    whole, pitch, width = taps - taps % LANES, taps + 2, size + taps + _SPARE
+    step, center = np.float32(ratio), np.float32(lobes * _PER_SAMPLE)
+    per_sample = np.float32(_PER_SAMPLE)
+    numbers = np.arange(taps).astype(np.float32)
+    weights = np.empty(taps, np.float32)
+    thirtytwo, middle = spread(per_sample), spread(center)
+    for block in range(0, count, BLOCK):
+        exact = np.float64(block) * ratio
+        base: Any = np.int64(np.floor(exact))
         place = np.float32(exact - np.float64(base))
-        for k in range(block, min(block + _BLOCK, count)):
-            upper = np.int64(np.ceil(place))
-            begin = max(upper - lobes, -base)
-            end = max(min(upper + lobes, size - base), begin)
-            taps = end - begin
-            _weights(table, lobes, np.float32(begin) - place, numbers, weights[:taps])
-            for c in range(channels):
-                at = (base + begin) * channels + c
-                if channels == 1:
-                    values = sound[at : at + taps]
-                    for j in range(taps):
-                        products[j] = values[j] * weights[j]
-                else:
-                    for j in range(taps):
-                        products[j] = sound[at + j * channels] * weights[j]
-                whole = taps - taps % 4
-                s0, s1 = np.float32(0), np.float32(0)
-                s2, s3 = np.float32(0), np.float32(0)
-                for j in range(0, whole, 4):
-                    s0 += products[j]
-                    s1 += products[j + 1]
-                    s2 += products[j + 2]
-                    s3 += products[j + 3]
+        for k in range(block, min(block + BLOCK, count)):
+            upper: Any = np.int64(np.ceil(place))
+            # The first sample that counts lies behind as many zeros; the first that is there is
+            # the one whose place is rounded.
+            head: Any = min(base + upper, size + _SPARE)
+            absent: Any = max(lobes - upper - base, 0)
+            start = np.float32(upper - lobes + absent) - place
+            entry = start * per_sample + center
+            first = np.floor(entry)
+            row, column = np.int64(first) % _PER_SAMPLE, np.int64(first) // _PER_SAMPLE
+            low = row * pitch + column - absent
+            high, skipped = low + pitch, np.float32(absent)
+            begin, beginning, before = spread(start), spread(first), spread(skipped)
+            sums = spread(np.float32(0))
+            for j in range(0, whole, LANES):
+                number = sub(load(numbers, j), before)
+                # Each place is rounded by itself, as one that was not counted from the first.
+                at = add(mul(add(begin, number), thirtytwo), middle)
+                share = sub(at, add(beginning, mul(thirtytwo, number)))
+                left, right = load(table, low + j), load(table, high + j)
+                weight = add(left, mul(share, sub(right, left)))
+                store(weights, j, weight)
+                sums = add(sums, mul(load(planes, head + j), weight))
+            rest = np.float32(0)
+            for j in range(whole, taps):
+                number_ = numbers[j] - skipped
+                at_ = (start + number_) * per_sample + center
+                share_ = at_ - (first + per_sample * number_)
+                left_, right_ = table[low + j], table[high + j]
+                weights[j] = left_ + share_ * (right_ - left_)
+                rest += planes[head + j] * weights[j]
+            target[k * channels] = total(sums) + rest
+            for c in range(1, channels):
+                sums, rest = spread(np.float32(0)), np.float32(0)
+                own = c * width + head
+                for j in range(0, whole, LANES):
+                    sums = add(sums, mul(load(planes, own + j), load(weights, j)))
                 for j in range(whole, taps):
-                    s0 += products[j]
-                target[k * channels + c] = (s0 + s1) + (s2 + s3)
+                    rest += planes[own + j] * weights[j]
+                target[k * channels + c] = total(sums) + rest
             place += step
 
 
@@ -122,7 +120,8 @@ def resample_sound(
     if rate_in == rate_out and sound.size == target.size:
         target[:] = sound
         return
-    scratch = np.empty((3, 2 * lobes), np.float32)
-    scratch[2] = np.arange(2 * lobes)
-    ratio = float(rate_in) / float(rate_out)
-    resample(sound, channels, ratio, window_table(lobes), lobes, 0, target, scratch)
+    size = sound.size // channels
+    planes = np.zeros((channels, size + 2 * lobes + _SPARE), np.float32)
+    planes[:, lobes : lobes + size] = sound.reshape(size, channels).T
+    ratio, table = float(rate_in) / float(rate_out), window_table(lobes).reshape(-1)
+    resample(planes.reshape(-1), size, channels, ratio, table, lobes, target)

@@ -1,7 +1,8 @@
-"""Spectra of rows of values: NumPy's FFT between two kernels, in blocks of rows.
+"""What spectra have in common: checks of arguments, and transforms of rows of odd lengths.
 
-A block is as long as fits the cache, whatever the batch and the number of threads, and each row is
-transformed by itself: so bits depend on the row alone.
+`fourier.py` transforms rows of usual lengths. Long ones, and those with large prime factors, are
+left to NumPy, between two kernels, in blocks of rows. A block is as long as fits the cache, for any
+batch and number of threads, and each row is transformed by itself: so bits depend on the row alone.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def _write_power(spectrum: Any, first: int, power: int, inner: int, target: Any)
             target[to] = np.sqrt(value) if power == 1 else value
 
 
-def power_spectra(
+def long_spectra(
     fill: Callable[[int, Float32Array], None],
     rows: int,
     nfft: int,

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.cuda.launch import NoGpuKernelError
+from gradiva.eager.operators.fusion_roles import SpectralStep
 from gradiva.eager.types.arrays import Float32Array
 
-from .spectra import one_axis, power_spectra, require_fft, require_floats, require_power
+from .fourier import fourier_plan
+from .spectra import long_spectra, one_axis, require_fft, require_floats, require_power
+from .spectral_pass import Framing, cut, run_pass
 
 _LAYOUTS = ("ft", "tf")
 
@@ -106,63 +111,105 @@ def _shapes(call: op.Call) -> _Plan:
     return _Plan(np.stack(columns, axis=1), nfft, lengths, frames)
 
 
-@op.jit
-def _mirrored(at: int, size: int) -> int:
-    """The place of a sample outside, mirrored at both ends as often as it takes."""
-    if size == 1:
-        return 0
-    period = 2 * (size - 1)
-    at = at % period
-    return min(at, period - at)
+def _framing(call: op.Call) -> Framing | None:
+    """What the pass reads of a call; None for transforms that it does not make."""
+    plan = call.plan
+    assert isinstance(plan, _Plan)
+    fourier = fourier_plan(plan.nfft)
+    if fourier is None:
+        return None
+    window = _window(call["window_length"], call["window_fn"])
+    start = -(window.size // 2) if call["center_windows"] else 0
+    step = min(call["window_step"], int(plan.lengths.max(initial=0)) + window.size)
+    reflect, rows = call["reflect_padding"], call["layout"] == "ft"
+    return Framing(start, step, reflect, window, fourier, call["power"], rows, plan.frames)
+
+
+def _run(
+    call: op.Call, source: Any, settings: tuple[Any, Framing, Any, Any], target: op.Batch
+) -> None:
+    emphasis, framing, bands, decibels = settings
+    run_pass(call, source, framing, target, emphasis, bands, decibels)
+
+
+spectrogram.fusion_role = SpectralStep(2, _framing, _run)
 
 
 @op.jit
 def _fill_frames(
-    sound: Any, first: int, start: int, step: int, reflect: bool, window: Any, block: Any
+    sound: Any, first: int, framing: Any, size: int, nfft: int, piece: Any, block: Any
 ) -> None:
-    """Frames of a sound, from number `first` on, times the window; frame 0 begins at `start`."""
-    rows, nfft = block.shape
-    length, size = window.size, sound.size
-    margin = (nfft - length) // 2
-    for k in range(rows):
-        row = block[k]
+    """Frames of a sound, from number `first` on, times the window, in the middle of zeros."""
+    start, step, reflect, window = framing
+    margin = (nfft - window.size) // 2
+    block[:] = np.float32(0)
+    for k in range(size):
         begin = (first + k) * step + start
-        row[:margin] = np.float32(0)
-        row[margin + length :] = np.float32(0)
-        low = min(max(-begin, 0), length)
-        high = max(min(size - begin, length), low)
-        for t in range(low):
-            value = sound[_mirrored(begin + t, size)] if reflect else np.float32(0)
-            row[margin + t] = window[t] * value
-        inside = sound[begin + low : begin + high]
-        target = row[margin + low : margin + high]
-        weights = window[low:high]
-        for t in range(high - low):
-            target[t] = weights[t] * inside[t]
-        for t in range(high, length):
-            value = sound[_mirrored(begin + t, size)] if reflect else np.float32(0)
-            row[margin + t] = window[t] * value
+        cut(sound, begin, window.size, reflect, np.float32(0), 0, 0, piece)
+        for t in range(window.size):
+            block[k, margin + t] = window[t] * piece[t]
 
 
 @spectrogram.cpu
 def _cpu(call: op.Call, plan: _Plan) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    framing = _framing(call)
+    if framing is not None:
+        place = source.data, source.batch_shape.offsets, plan.lengths
+        run_pass(call, place, framing, target)
+        return
     window = _window(call["window_length"], call["window_fn"])
     start = -(window.size // 2) if call["center_windows"] else 0
-    step, reflect = call["window_step"], call["reflect_padding"]
-    source, target = call.inputs[0], call.outputs[0]
+    numbers = start, call["window_step"], call["reflect_padding"], window
     frames = plan.frames.tolist()
 
     def compute(sample: int) -> None:
         sound, count = source.array(sample).reshape(-1), frames[sample]
+        piece = np.empty(window.size, np.float32)
 
         def fill(first: int, block: Float32Array) -> None:
-            _fill_frames(sound, first, start, step, reflect, window, block)
+            _fill_frames(sound, first, numbers, len(block), plan.nfft, piece, block)
 
         inner = count if call["layout"] == "ft" else 1
         out = target.array(sample).reshape(-1)
-        power_spectra(fill, count, plan.nfft, call["power"], inner, out)
+        long_spectra(fill, count, plan.nfft, call["power"], inner, out)
 
     call.each_sample(compute, frames)
+
+
+_KERNEL = op.CudaKernel("spectrogram", (Path(__file__).with_suffix(".cuh"),), registers=96)
+_SHARED = 8192
+"""float32 numbers of shared memory; the kernel knows it, too."""
+
+
+@spectrogram.gpu
+def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
+    data, before, result, after = call.slabs
+    framing = _framing(call)
+    length = plan.nfft // 2 if plan.nfft % 2 == 0 else plan.nfft
+    if framing is None or 4 * length > _SHARED:
+        raise NoGpuKernelError(
+            f"there is no GPU kernel for transforms of {plan.nfft} values: lengths up to 4096 "
+            "(odd ones up to 2047) without prime factors above 31"
+        )
+    fourier, side = framing.fourier, _SHARED // (4 * length)
+    op.refuse_large(plan.lengths)
+    blocks = op.blocks_of(plan.frames, side)
+    samples = op.struct_rows([before, after], [plan.lengths, plan.frames])
+    numbers = (length, fourier.factors.size, side, framing.start, framing.step)
+    transform = np.array(
+        [*numbers, framing.window.size, plan.nfft, framing.reflect, framing.power, framing.rows],
+        np.int64,
+    )
+    nothing = np.zeros(1)
+    tables = (
+        np.append(fourier.factors, nothing).astype(np.int64),
+        np.append(fourier.twiddles, nothing).astype(np.float32),
+        fourier.last,
+        framing.window,
+    )
+    places = data, op.OutputArg(result), samples, blocks, transform
+    return op.Launch(_KERNEL.unit({}), len(blocks), (*places, *tables))
 
 
 def _expected(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.operators.fusion_roles import SpectralStep
 
+from .levels import levels
 from .spectra import require_floats
+from .spectral_pass import Levels
 
 
 @op.operator("to_decibels", schema="ToDecibels", same_shapes=True)
@@ -46,82 +50,56 @@ def to_decibels(
     return input
 
 
-_STRIP: Final = 256
-_SQUARE_ROOT: Final = np.float32(math.sqrt(2.0))
-_PER_OCTAVE: Final = np.float32(math.log10(2.0))
-_PER_E: Final = np.float32(2.0 / math.log(10.0))
-_SMALLEST: Final = np.float32(np.finfo(np.float32).tiny)
-_LARGEST: Final = np.float32(np.finfo(np.float32).max)
-_LAST_PLACE: Final = np.float32(2.0**-23)
-_LIFT: Final = np.float32(2.0**24)
-
-
-@op.jit
-def decibels(
-    values: Any, reference: Any, floor: Any, multiplier: Any, lifted: Any, out: Any
-) -> None:
-    """multiplier * log10(values / reference) of a strip.
-
-    The logarithm is that of the exponent's bits plus 2 artanh((m - 1) / (m + 1)) of the mantissa m,
-    as a series: arithmetic alone, so that loops are wide and bits are those of every machine.
-    floor: the least ratio, and its result; lifted: memory, float32, as long as the strip.
-    """
-    least, lowest = floor
-    for j in range(values.size):
-        ratio = values[j] / reference
-        # Numbers below the smallest normal one are lifted above it.
-        lifted[j] = ratio * _LIFT if ratio < _SMALLEST else ratio
-    bits = lifted.view(np.int32)
-    for j in range(values.size):
-        ratio = values[j] / reference
-        exponent = (bits[j] >> np.int32(23)) - np.int32(127)
-        exponent -= np.int32(24) if ratio < _SMALLEST else np.int32(0)
-        mantissa = np.float32(1) + np.float32(bits[j] & np.int32(0x7FFFFF)) * _LAST_PLACE
-        high = mantissa > _SQUARE_ROOT
-        mantissa = mantissa * np.float32(0.5) if high else mantissa
-        octaves = np.float32(exponent + np.int32(high))
-        s = (mantissa - np.float32(1)) / (mantissa + np.float32(1))
-        square = s * s
-        series = np.float32(1 / 9) * square + np.float32(1 / 7)
-        series = series * square + np.float32(1 / 5)
-        series = series * square + np.float32(1 / 3)
-        series = series * square * s + s
-        logarithm = octaves * _PER_OCTAVE + series * _PER_E
-        logarithm = ratio if ratio > _LARGEST else logarithm
-        # Neither what is negative nor NaN is more than the least.
-        out[j] = multiplier * logarithm if ratio > least else lowest
-
-
 @op.jit
 def _convert(
     slabs: Any, sizes: Any, given: Any, floor: Any, multiplier: Any, begin: int, end: int
 ) -> None:
-    """given: what is 0 dB; 0 stands for the largest value of the sample."""
     src, src_offsets, dst, dst_offsets = slabs
-    lifted = np.empty(_STRIP, np.float32)
     for i in range(begin, end):
         values = src[src_offsets[i] : src_offsets[i] + sizes[i]]
         out = dst[dst_offsets[i] : dst_offsets[i] + sizes[i]]
-        reference = given
-        if reference == np.float32(0):
-            for k in range(values.size):
-                reference = values[k] if values[k] > reference else reference
-            if reference == np.float32(0):
-                reference = np.float32(1)
-        for first in range(0, values.size, _STRIP):
-            last = min(first + _STRIP, values.size)
-            strip = lifted[: last - first]
-            decibels(values[first:last], reference, floor, multiplier, strip, out[first:last])
+        levels(values, given, floor, multiplier, out)
+
+
+def _levels(call: op.Call) -> Levels:
+    """The arguments, as the kernel takes them."""
+    with np.errstate(over="ignore", under="ignore"):
+        least = np.float32(np.float64(10.0) ** (call["cutoff_db"] / call["multiplier"]))
+    floor = least, np.float32(call["cutoff_db"])
+    return Levels(np.float32(call["reference"] or 0), floor, np.float32(call["multiplier"]))
+
+
+to_decibels.fusion_role = SpectralStep(4, _levels)
 
 
 @to_decibels.cpu
 def _cpu(call: op.Call) -> None:
-    multiplier = np.float32(call["multiplier"])
-    with np.errstate(over="ignore", under="ignore"):
-        least = np.float32(np.float64(10.0) ** (call["cutoff_db"] / call["multiplier"]))
-    given, floor = np.float32(call["reference"] or 0), (least, np.float32(call["cutoff_db"]))
+    given, floor, multiplier = _levels(call)
     sizes = call.inputs[0].batch_shape.volumes
     call.for_samples(_convert, call.slabs, sizes, given, floor, multiplier)
+
+
+_LOUDEST = op.CudaKernel("loudest", (Path(__file__).with_name("loudest.cuh"),))
+_KERNEL = op.CudaKernel("to_decibels", (Path(__file__).with_suffix(".cuh"),))
+
+
+@to_decibels.gpu
+def _gpu(call: op.Call) -> list[op.Launch]:
+    data, before, result, after = call.slabs
+    given, (least, lowest), multiplier = _levels(call)
+    volumes = call.inputs[0].batch_shape.volumes
+    blocks = op.blocks_of(volumes)
+    table = np.stack([before, after, volumes], axis=1)
+    loudest = op.Scratch(max(call.size, 1), np.dtype(np.float32))
+    launches = []
+    if given == 0:
+        sounds = np.stack([before, volumes], axis=1)
+        kept = (data, op.OutputArg(loudest), sounds)
+        launches.append(op.Launch(_LOUDEST.unit({}), call.size, kept))
+    references = loudest if given == 0 else np.ones(1, np.float32)
+    numbers = given, least, lowest, multiplier
+    places = data, op.OutputArg(result), table, blocks, references
+    return [*launches, op.Launch(_KERNEL.unit({}), len(blocks), (*places, *numbers))]
 
 
 @to_decibels.cases

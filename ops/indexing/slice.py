@@ -73,7 +73,20 @@ def _shapes(call: op.Call) -> WindowPlan:
     return WindowPlan(windows, anchors)
 
 
-slice.fusion_role = View(window_view, commutes_with_pixelwise=False)  # it may cut channels
+def _begins(call: op.Call) -> op.Int64Array | None:
+    """Where parts of 1-D samples begin that lie inside of them."""
+    assert isinstance(call.plan, WindowPlan)
+    anchors, windows = call.plan.anchors, call.batch_shapes[0].shapes
+    own = call.inputs[0]
+    if anchors.shape[1] != 1 or call.types[0].dtype is not own.dtype:
+        return None
+    outside = (anchors < 0) | (anchors + windows > own.batch_shape.shapes)
+    return None if outside.any() else anchors[:, 0]
+
+
+slice.fusion_role = View(  # it may cut channels
+    window_view, commutes_with_pixelwise=False, begins=_begins
+)
 
 
 @slice.cpu

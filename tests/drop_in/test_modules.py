@@ -142,8 +142,8 @@ def test_functions_on_capsules() -> None:
 @pytest.mark.parametrize(
     ("where", "name"),
     [
-        ("fn", "nemo_asr_reader"),
-        ("ops", "NemoAsrReader"),
+        ("fn", "video_reader"),
+        ("ops", "VideoReader"),
         ("fn.experimental.readers", "video"),
         ("fn.experimental.inputs", "video"),
         ("ops.experimental.readers", "Video"),

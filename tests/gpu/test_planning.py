@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gradiva
 from gradiva.eager.cuda.launch import Launch, NoGpuKernelError, launches_of
+from gradiva.eager.execution.execute import prepare
 from gradiva.eager.gpu.fused_elementwise import gpu_kernel
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.operator import operators
+from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.values.batch import Batch
 from tests.tiers import few
 
@@ -62,3 +65,16 @@ def test_planning_looks_at_no_values(name: str) -> None:
                 with suppress(NoGpuKernelError):
                     operator.bind(case.inputs, case.arguments)
     assert calls
+
+
+def test_transforms_that_have_no_kernel() -> None:
+    """Those that fit no shared memory, or have large prime factors."""
+    sounds = gradiva.batch([np.zeros(9000, np.float32)])
+    kernel = gpu_kernel(operators["spectrogram"])
+    assert kernel is not None
+    for size in (8192, 2049, 2 * 37):
+        arguments: dict[str, Any] = {"window_length": size, "window_step": 100}
+        call = prepare(operators["spectrogram"], (sounds,), arguments, 1, default_pool())
+        call.outputs = (gradiva.spectrogram(sounds, **arguments),)
+        with pytest.raises(NoGpuKernelError, match=f"transforms of {size} values"):
+            kernel(call)

@@ -15,7 +15,14 @@ HEAD = "| field | operators |\n|---|---|\n"
 FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
     "data": (
         (
-            *("readers", "readers.coco", "readers.lmdb", "readers.rows", "readers.webdataset"),
+            *(
+                "readers",
+                "readers.fits",
+                "readers.coco",
+                "readers.lmdb",
+                "readers.rows",
+                "readers.webdataset",
+            ),
             *("io", "python_function"),
         ),
         "`readers.tfrecord`, `external_source`, `numba_function`, `types.Constant`; as objects "

@@ -69,7 +69,21 @@ def test_no_signature_hides_arguments() -> None:
         (gradiva.resize.__call__, ["input", "size"], ["kwargs"]),
         (gradiva.imread, ["filepaths", "output_type", "on_error"], ["options"]),
         (gradiva.pipeline_def, ["fn", "batch_size", "num_threads"], ["pipeline_kwargs"]),
-        (gradiva.show, ["batch", "boxes", "labels", "masks", "columns", "size"], []),
+        (
+            gradiva.show,
+            [
+                "batch",
+                "boxes",
+                "labels",
+                "masks",
+                "columns",
+                "size",
+                "sample_rate",
+                "window_step",
+                "frequencies",
+            ],
+            [],
+        ),
     ],
 )
 def test_signatures(value: Any, names: list[str], absent: list[str]) -> None:

@@ -13,7 +13,7 @@ from gradiva.capture.graph.scopes import is_anchored
 from gradiva.eager.operators.fusion_roles import Decode, Resample, ToPlanar, View
 from gradiva.eager.operators.pixelwise import Pixelwise
 
-__all__ = ["fuse", "fuse_resize_views"]
+__all__ = ["Chain", "fuse", "fuse_resize_views"]
 
 
 def fuse_resize_views(graph: Graph) -> Graph:
@@ -42,7 +42,7 @@ def _join(rewriter: Rewriter, node: Node, kinds: tuple[type, ...]) -> Edge | Non
         return None
     if node.device == "gpu" and not is_gpu_chain(chain):
         return None
-    group = _Chain(rewriter)
+    group = Chain(rewriter)
     group.take(image, image.inputs)
     group.take(node, inputs)
     return group.edge(node)
@@ -87,7 +87,7 @@ def _is_chain(nodes: Sequence[Node]) -> bool:
     return True
 
 
-class _Chain(Grouping):
+class Chain(Grouping):
     """A chain of inner nodes, and what they read."""
 
     def take(self, node: Node, inputs: Sequence[Edge]) -> None:

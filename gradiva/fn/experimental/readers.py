@@ -1,7 +1,7 @@
 """Readers under trial."""
 
 from gradiva.fn._old_names import absent
-from gradiva.ops.readers.fits import fits
+from gradiva.ops.readers.fits.fits import fits
 
 __getattr__ = absent("experimental.readers")
 

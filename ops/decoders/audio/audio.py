@@ -6,16 +6,16 @@ import io
 import math
 import wave
 from dataclasses import dataclass
-from typing import Any, Final, TypedDict
+from typing import Final, TypedDict
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Array
-from gradiva.ops.audio.resampling import lobes_of, resample_sound, resampled_length, window_table
-from gradiva.ops.audio.sound_types import convert_sound
+from gradiva.ops.audio.resampling import lobes_of, resampled_length, window_table
 
-from .sound_file import read_samples, refuse_long, sound_info
+from .decode_sound import Wanted, decode_sound
+from .sound_file import refuse_long, sound_info
 from .sound_info import SoundInfo
 
 _DTYPES: Final = (op.float32, op.int16, op.int32)
@@ -58,7 +58,9 @@ def audio(
     """Decode WAV, and with the package soundfile FLAC, Ogg (Vorbis, Opus), AIFF, MP3 and others.
 
     `pip install "gradiva[audio]"` installs soundfile. WAV files of plain integers or floats need
-    nothing. A WAV file that is cut short has the samples that are there.
+    nothing. A WAV file that is cut short has the samples that are there. AAC, M4A, WMA and the
+    sound of Matroska files need PyAV, `pip install "gradiva[video]"`; they are decoded whole to
+    count their samples.
 
     Args:
         input: the bytes of one file per sample: uint8, 1-D. Formats may be mixed in a batch.
@@ -162,17 +164,6 @@ def _part(call: op.Call, info: SoundInfo, sample: int) -> tuple[int, int]:
     return begin, count
 
 
-@op.jit
-def _mix(sound: Any, channels: int, mixed: Any) -> None:
-    """The mean of channels, which are added one after another."""
-    share = np.float32(1) / np.float32(channels)
-    for k in range(mixed.size):
-        total = np.float32(0)
-        for c in range(channels):
-            total += sound[k * channels + c] * share
-        mixed[k] = total
-
-
 @audio.cpu
 def _cpu(call: op.Call, plan: _Plan) -> None:
     files, sounds = call.inputs[0], call.outputs[0]
@@ -181,28 +172,12 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
     call.outputs[1].as_array()[...] = plan.rates
 
     def decode(sample: int) -> None:
-        info, (begin, count) = plan.infos[sample], plan.parts[sample]
-        data, out = files.array(sample), sounds.array(sample).reshape(-1)
-        rate, channels = plan.rates[sample], info.channels
-        mixes, resamples = call["downmix"] and channels > 1, rate != info.rate
+        wanted = Wanted(*plan.parts[sample], plan.rates[sample], lobes, call["downmix"])
+        out = sounds.array(sample).reshape(-1)
         try:
-            if not mixes and not resamples:
-                read_samples(data, info, begin, count, out)
-                return
-            sound: Array = np.empty(count * channels, np.float32)
-            read_samples(data, info, begin, count, sound)
+            decode_sound(files.array(sample), plan.infos[sample], wanted, out)
         except ValueError as error:
             raise op.SampleDataError(str(error), sample=sample) from None
-        if mixes:
-            mixed = np.empty(count, np.float32)
-            _mix(sound, channels, mixed)
-            sound, channels = mixed, 1
-        if resamples:
-            made = out if out.dtype == np.float32 else np.empty(out.size, np.float32)
-            resample_sound(sound, channels, info.rate, rate, lobes, made)
-            sound = made
-        if sound is not out:
-            convert_sound(sound, out)
 
     call.each_sample(decode, files.batch_shape.volumes.tolist())
 

@@ -1,5 +1,5 @@
 """Sound files of all formats: their headers and samples. What is not read here, libsndfile reads,
-through the package soundfile.
+through the package soundfile, or FFmpeg (`av_file.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.audio.sound_types import convert_sound
 
+from .av_file import av_sound, has_av, needs_av
 from .sound_info import MOST_CHANNELS, MOST_VALUES, SoundInfo
 from .wav import is_wav, wav_info, wav_samples
 
@@ -55,6 +56,12 @@ def sound_info(data: Array) -> SoundInfo:
     if data.size < _SHORTEST:
         raise ValueError(f"{data.size} bytes are too few for a sound file")
     found = wav_info(data) if is_wav(data) else None
+    if found is None and needs_av(data):
+        if not has_av():
+            raise op.OperatorRuntimeError(
+                "AAC and what else FFmpeg decodes need PyAV: pip install 'gradiva[video]'"
+            )
+        found = av_sound(data)
     if found is None:
         with _opened(data) as file:
             found = SoundInfo(
@@ -86,6 +93,10 @@ def read_samples(data: Array, info: SoundInfo, begin: int, count: int, out: Arra
     """Fill `out`, flat, float32, int16 or int32, with `count` samples of all channels, from number
     `begin` on. Raises ValueError for a file that ends before them."""
     if not count:
+        return
+    if info.samples is not None:
+        part = info.samples[begin * info.channels : (begin + count) * info.channels]
+        convert_samples(part, out)
         return
     if info.kind:
         convert_samples(wav_samples(data, info, begin, count), out)

@@ -29,7 +29,7 @@ from gradiva.eager.jit.kernel_digest import (
     kernel_digest,
     reached_functions,
 )
-from gradiva.eager.jit.numba_adapter import outlined_call
+from gradiva.eager.jit.numba_adapter import outlined_call, vector_type
 from tests.eager.jit.package_copy import (
     ROOMS,
     ROOT,
@@ -154,9 +154,12 @@ EXTENDING = {
 
 def test_numba_is_extended_through_register_extension_only() -> None:
     """`register_extension` and `register_intrinsic` alone call Numba's decorators; the rest stands
-    in what they are given, or makes the calls of outlined kernels."""
-    makers = [*extensions.values(), cast(types.FunctionType, outlined_call)]
-    sources = {file_of(maker): inspect.getsource(maker) for maker in makers}
+    in what they are given, or makes the calls of outlined kernels, or the types of vectors."""
+    own = [cast(types.FunctionType, one) for one in (outlined_call, vector_type)]
+    sources: dict[str, str] = {}
+    for maker in [*extensions.values(), *own]:
+        file = file_of(maker)
+        sources[file] = sources.get(file, "") + inspect.getsource(maker)
     seen = set()
     for room in ROOMS:
         for path in (ROOT / room).rglob("*.py"):

@@ -26,6 +26,8 @@ from gradiva.eager.jit.numba_adapter import (
     no_value,
     on_compile,
     ownerless_array,
+    vector_root,
+    vector_type,
 )
 from tests.eager.jit.package_copy import ROOMS, ROOT
 
@@ -354,6 +356,33 @@ def test_tuples_of_a_fixed_size() -> None:
         return array.reshape(fixed(shape, 2)).shape
 
     assert numba.njit(viewed)(np.arange(6), np.array([2, 3])) == (2, 3)
+
+
+def test_vectors() -> None:
+    """`vector_type`, made once; `vector_root`: of each lane."""
+    four = vector_type(numba, 4)
+    assert vector_type(numba, 4) is four
+    assert vector_type(numba, 4, 64) is not four
+    ir, _ = llvm()
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        vector = ir.Constant(context.get_value_type(four), ir.Undefined)
+        for lane in range(4):
+            vector = builder.insert_element(vector, values[0], ir.Constant(ir.IntType(32), lane))
+        return vector_root(builder, vector)
+
+    def last(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.extract_element(values[0], ir.Constant(ir.IntType(32), 3))
+
+    def spread_call(typing_context, number):  # type: ignore[no-untyped-def]
+        return four(numba.float32), generate
+
+    def last_call(typing_context, vector):  # type: ignore[no-untyped-def]
+        return numba.float32(vector), last
+
+    roots, lane = (numba.extending.intrinsic(call) for call in (spread_call, last_call))
+    made = numba.njit(lambda number: lane(roots(number)))(2.0)
+    assert made == np.sqrt(np.float32(2))
 
 
 def test_which_functions_can_be_compiled_for_new_types() -> None:

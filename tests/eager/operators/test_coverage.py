@@ -24,24 +24,13 @@ EXCLUDED = {
         "decoders.video", "experimental.inputs.video", "experimental.readers.video",
         "readers.video", "readers.video_resize",
     },
-    "readers beyond `file`": {
-        "readers.nemo_asr",
-    },
     "a GPU to write them on": {"decoders.inflate", "optical_flow"},
 }  # fmt: skip
-"""What comes later: video, the readers beyond `file`; and what runs on no CPU."""
+"""What comes later: video; and what runs on no CPU."""
 
 HERE = [name for name in facts() if not any(name in names for names in EXCLUDED.values())]
 
-HOST_ONLY = {
-    "audio_resample",
-    "mel_filter_bank",
-    "mfcc",
-    "nonsilent_region",
-    "preemphasis_filter",
-    "spectrogram",
-    "to_decibels",
-}
+HOST_ONLY = {"nonsilent_region"}
 """What the list has on a GPU too, and this package does not yet."""
 
 _FAMILY = ("resize", "experimental.resize", "resize_crop_mirror", "tensor_resize")

@@ -76,3 +76,52 @@ def test_power_spectrum() -> None:
     for axis in (0, 1, 2, -1, -2):
         made = gradiva.power_spectrum(batch([planes]), axis=axis).at(0)
         near(made, np.abs(fft.rfft(planes.astype(np.float64), axis=axis)) ** 2)
+
+
+# What librosa 0.11.0 computes, in float64, of sin(0.37 t^2), t = 0..3999, at 16 kHz: a window of
+# 400 values, taken in the middle of its samples, transforms of 512, a step of 160. Its filters are
+# divided by half of their width (norm="slaney"), its decibels have the largest value as reference
+# and a floor of -80.
+PLACES = [(0, 0), (10, 7), (20, 12), (30, 20), (39, 24)]
+CENTERED = [(5, 2), (40, 7), (100, 24), (3, 0), (73, 11)]
+LIBROSA: dict[str, list[float]] = {
+    "centered": [64.7211337, 28.0200568, 91.5476626, 5.59860018, 19.6047122],
+    "slaney": [1.99261353, 0.32844984, 4.26586171, 2.49918762, 2.16244007],
+    "htk": [2.89056486, 2.016011, 4.48196559, 1.67047625, 1.83505699],
+    "band": [4.08266246, 13.4705799, 48.8485811, 171.153186, 681.884611],
+    "decibels": [-7.54529181, -15.374832, -4.23945482, -6.56153394, -7.19008176],
+    "cepstra": [-182.674007, -22.4223037, 32.4277194, -9.8484517, -73.5078726],
+    "emphasis": [0.0, 0.361615432, -1.51594235, 0.0661524055],
+}
+
+
+def test_librosa() -> None:
+    """From the wave to cepstra, at a few places of each array."""
+    times = np.arange(4000)
+    wave = np.sin(times * times * 0.37)
+    sound = batch([wave.astype(np.float32)])
+    frames: dict[str, Any] = {"window_length": 400, "nfft": 512, "window_step": 160}
+
+    def close(name: str, made: Any, places: list[Any], bound: float = 1e-6) -> None:
+        values = np.asarray(made.at(0))
+        theirs = np.array(LIBROSA[name])
+        ours = np.array([values[place] for place in places])
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=bound * np.abs(values).max())
+
+    power = gradiva.spectrogram(sound, **frames)
+    assert power.at(0).shape == (257, 26)
+    close("centered", power, CENTERED)
+    mel = gradiva.mel_filter_bank(power, nfilter=40, sample_rate=16000)
+    close("slaney", mel, PLACES)
+    htk = gradiva.mel_filter_bank(power, nfilter=40, sample_rate=16000, mel_formula="htk")
+    close("htk", htk, PLACES)
+    band = gradiva.mel_filter_bank(
+        power, nfilter=40, sample_rate=16000, freq_low=300, freq_high=3400, normalize=False
+    )
+    close("band", band, PLACES)
+    level = gradiva.to_decibels(mel, cutoff_db=-80)
+    close("decibels", level, PLACES)
+    cepstra = gradiva.mfcc(level, n_mfcc=13, normalize=True, lifter=22)
+    close("cepstra", cepstra, [(0, 0), (1, 7), (5, 12), (9, 20), (12, 24)])
+    emphasized = gradiva.preemphasis_filter(sound, border="zero")
+    close("emphasis", emphasized, [0, 1, 100, 3999])

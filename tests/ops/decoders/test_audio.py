@@ -12,6 +12,7 @@ import pytest
 
 import gradiva
 from gradiva import OperatorRuntimeError, OperatorValueError, batch
+from gradiva.eager.execution.quarantine import Quarantine
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.audio.audio_resample import audio_resample
 from gradiva.ops.decoders.audio import sound_file
@@ -268,3 +269,62 @@ def test_too_long() -> None:
     silent[24:28] = 0
     with pytest.raises(OperatorRuntimeError, match="0 Hz"):
         gradiva.decoders.audio(batch([silent]))
+
+
+def aac_file(samples: Array, rate: int, format: str = "mp4") -> Array:
+    """Encoded by FFmpeg's own encoder."""
+    av = pytest.importorskip("av")
+    stream = io.BytesIO()
+    with av.open(stream, "w", format=format) as container:
+        layout = "mono" if samples.shape[1] == 1 else "stereo"
+        track = container.add_stream("aac", rate=rate, layout=layout)
+        planes = np.ascontiguousarray(samples.T.astype(np.float32))
+        frame = av.AudioFrame.from_ndarray(planes, format="fltp", layout=layout)
+        frame.sample_rate = rate
+        for packet in [*track.encode(frame), *track.encode()]:
+            container.mux(packet)
+    return np.frombuffer(stream.getvalue(), np.uint8)
+
+
+@pytest.mark.parametrize("format", ["mp4", "adts", "matroska"])
+def test_aac(format: str) -> None:
+    """A tone comes back as it was, nearly; parts are parts of the whole."""
+    times = np.arange(16000) / 16000
+    tone = np.stack([np.sin(2 * np.pi * f * times) / 2 for f in (440, 880)], axis=1)
+    file = aac_file(tone, 16000, format)
+    sound, rate = gradiva.decoders.audio(gradiva.batch([file]))
+    assert float(rate.at(0)) == 16000
+    made = np.asarray(sound.at(0))
+    assert made.shape[1] == 2
+    assert abs(len(made) - len(tone)) <= 4096
+    spectrum = np.abs(np.fft.rfft(made[2000:14000], axis=0))
+    assert spectrum.argmax(axis=0).tolist() == [330, 660]
+    part, _ = gradiva.decoders.audio(gradiva.batch([file]), offset=0.25, frames=100)
+    np.testing.assert_array_equal(part.at(0), made[4000:4100])
+    assert [int(one.at(0)) for one in gradiva.peek_audio(gradiva.batch([file]))][1:] == [2, 16000]
+    for size in (20, 100, len(file) // 2):
+        with Quarantine(warns=False) as found:
+            cut, _ = gradiva.decoders.audio(gradiva.batch([file[:size]]), on_error="skip")
+        assert found.total + len(cut) == 1
+        assert all(one.shape[0] <= len(made) for one in cut.arrays())
+
+
+def test_aac_without_pyav(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sound_file, "has_av", lambda: False)
+    file = np.frombuffer(b"\0\0\0\x20ftypM4A " + bytes(100), np.uint8)
+    with pytest.raises(gradiva.OperatorRuntimeError, match=r"need PyAV: pip install 'gradiva\[vid"):
+        gradiva.decoders.audio(gradiva.batch([file]))
+
+
+def test_headers_are_replaced_or_left_out(folder: list[str]) -> None:
+    pytest.importorskip("soundfile")
+    ((data, _),) = gradiva.readers.File(files=folder).next_epoch(batch_size=5)
+    with Quarantine(warns=False) as found:
+        lengths, channels, rates = gradiva.peek_audio(data, on_error="replace")
+        kept = gradiva.peek_audio(data, on_error="skip")
+    sounds, _ = gradiva.decoders.audio(data.at(0))
+    assert int(lengths.at(0)) == sounds.shape[0]
+    assert found.total == 2 * (len(data) - len(kept[0]))
+    assert 0 in [int(one) for one in lengths.arrays()]
+    assert 0 not in [int(one) for one in kept[0].arrays()]
+    assert len(channels) == len(rates) == 5

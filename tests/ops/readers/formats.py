@@ -16,6 +16,7 @@ import gradiva
 from gradiva import fn
 from gradiva import tfrecord as tfr
 
+from .manifests import nemo_asr
 from .row_formats import ROWS
 
 MAGIC = struct.pack("<I", 0xCED7230A)
@@ -432,6 +433,15 @@ def fits(folder: Path, size: int) -> dict[str, Any]:
 
 
 FORMATS = {
+    "nemo_asr": Format(
+        nemo_asr,
+        gradiva.readers.NemoAsr,
+        fn.readers.nemo_asr,
+        None,
+        "*.wav",
+        checked=False,
+        named=False,
+    ),
     "fits": Format(
         fits,
         gradiva.experimental.readers.Fits,

@@ -23,14 +23,14 @@ from gradiva.eager.storage.handles import (
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import any_url
 from gradiva.eager.types.arrays import Array
+from gradiva.ops.readers.containers import FileFacts
+from gradiva.ops.readers.listing import digest_of, list_arrays
+from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions, dtypes_of
+from gradiva.ops.readers.remote import storage_of
+from gradiva.ops.readers.table import Failures, Records, Table
+from gradiva.ops.readers.table_source import opens_table
 
-from .containers import FileFacts
 from .fits_header import HeaderUnit, units_of
-from .listing import digest_of, list_arrays
-from .reader_arguments import DTypes, ReaderArguments, ReaderOptions, dtypes_of
-from .remote import storage_of
-from .table import Failures, Records, Table
-from .table_source import opens_table
 
 __all__ = ["Fits", "fits"]
 

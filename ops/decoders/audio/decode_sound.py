@@ -1,0 +1,59 @@
+"""From the bytes of a sound file to samples as they are wanted: mixed, resampled, converted."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Array
+from gradiva.ops.audio.resampling import resample_sound
+from gradiva.ops.audio.sound_types import convert_sound
+
+from .sound_file import read_samples
+from .sound_info import SoundInfo
+
+
+class Wanted(NamedTuple):
+    """A part of a file: its first frame, and how many; the rate of the output in Hz, the lobes of
+    resampling; whether channels are mixed."""
+
+    begin: int
+    frames: int
+    rate: float
+    lobes: int
+    downmix: bool
+
+
+@op.jit
+def _mix(sound: Any, channels: int, mixed: Any) -> None:
+    """The mean of channels, which are added one after another."""
+    share = np.float32(1) / np.float32(channels)
+    for k in range(mixed.size):
+        total = np.float32(0)
+        for c in range(channels):
+            total += sound[k * channels + c] * share
+        mixed[k] = total
+
+
+def decode_sound(data: Array, info: SoundInfo, wanted: Wanted, out: Array) -> None:
+    """Fill `out`, flat, float32, int16 or int32. Raises ValueError for a file that is damaged."""
+    begin, count, rate, lobes, downmix = wanted
+    channels = info.channels
+    mixes, resamples = downmix and channels > 1, rate != info.rate
+    if not mixes and not resamples:
+        read_samples(data, info, begin, count, out)
+        return
+    sound: Array = np.empty(count * channels, np.float32)
+    read_samples(data, info, begin, count, sound)
+    if mixes:
+        mixed = np.empty(count, np.float32)
+        _mix(sound, channels, mixed)
+        sound, channels = mixed, 1
+    if resamples:
+        made = out if out.dtype == np.float32 else np.empty(out.size, np.float32)
+        resample_sound(sound, channels, info.rate, rate, lobes, made)
+        sound = made
+    if sound is not out:
+        convert_sound(sound, out)

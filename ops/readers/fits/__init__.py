@@ -1,0 +1,1 @@
+"""FITS files: their headers, the reader."""

@@ -1,0 +1,276 @@
+"""`readers.nemo_asr`: the sounds of a manifest, with their texts, as NVIDIA NeMo has them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import warnings
+from hashlib import blake2b
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.readers.files import prefetch_files, read_files
+from gradiva.eager.readers.reader import reader_class
+from gradiva.eager.readers.source import source_operator
+from gradiva.ops.audio.resampling import lobes_of, resampled_length, window_table
+from gradiva.ops.decoders.audio.decode_sound import Wanted, decode_sound
+from gradiva.ops.decoders.audio.sound_file import refuse_long, sound_info
+from gradiva.ops.decoders.audio.sound_info import SoundInfo
+
+from .listing import digest_of
+from .reader_arguments import ReaderArguments, ReaderOptions
+from .table import Failures, Records, Table, column, ragged
+from .table_source import opens_table
+
+__all__ = ["NemoAsr", "nemo_asr"]
+
+_DTYPES: Final = (op.float32, op.int16, op.int32)
+
+
+@source_operator("readers.nemo_asr", schema="readers__NemoAsr", formerly=("nemo_asr_reader",))
+@op.takes(ReaderArguments)
+def nemo_asr(
+    *,
+    manifest_filepaths: op.Paths,
+    downmix: bool = True,
+    dtype: op.DTypeLike = op.float32,
+    sample_rate: float = -1.0,
+    quality: float = 50.0,
+    min_duration: float = 0.0,
+    max_duration: float = 0.0,
+    read_sample_rate: bool = True,
+    read_text: bool = True,
+    read_idxs: bool = False,
+    **options: op.Unpack[ReaderOptions],
+) -> tuple[op.SampleType, ...]:
+    """Read and decode the sounds that manifests list, with their texts.
+
+    A manifest has a JSON object in each line: `audio_filepath`; `text`; `duration` and `offset` of
+    a part of the file, in seconds. Lines without a path are left out, with a warning. A path that
+    is not absolute is one from the working directory or, if nothing is there, from the folder of
+    the manifest. See `decoders.audio` for formats.
+
+    Args:
+        manifest_filepaths: the manifests, one after another.
+        downmix: make the mean of all channels.
+        dtype: float32 (default), int16 or int32.
+        sample_rate: resample to this rate, in Hz; 0 and less keep that of each file.
+        quality: of resampling, from 0 to 100.
+        min_duration, max_duration: leave out what the manifest says to be shorter or longer, in
+            seconds; 0 for no limit. What has no duration there is shorter than any limit.
+        read_sample_rate, read_text, read_idxs: which outputs there are beside the sounds.
+
+    Returns:
+        The sounds, (n,), or (n, channels) without `downmix`; the rate of each file in Hz, float32
+        scalars, also where sounds are resampled; texts in UTF-8, uint8, 1-D; the numbers of the
+        entries that were not left out, int64 of shape (1,).
+
+    Raises:
+        OperatorValueError: for a manifest that cannot be read or has no entry, with its line where
+            one is no JSON; for arguments out of range.
+        OperatorRuntimeError: with the file, for one that cannot be read or decoded, or ends before
+            its `offset`.
+    """
+    chosen: op.DType = dtype  # type: ignore[assignment]  # checked when it is opened
+    made = [op.SampleType(chosen, 1 if downmix else 2, "", "cpu")]
+    if read_sample_rate:
+        made.append(op.SampleType(op.float32, 0, "", "cpu"))
+    if read_text:
+        made.append(op.SampleType(op.uint8, 1, "", "cpu"))
+    if read_idxs:
+        made.append(op.SampleType(op.int64, 1, "", "cpu"))
+    return tuple(made)
+
+
+class _Entry(NamedTuple):
+    """path: as it is opened; offset, duration: in seconds, NaN for none; text: in UTF-8."""
+
+    path: str
+    offset: float
+    duration: float
+    text: bytes
+
+
+def _number(entry: dict[str, Any], name: str, line: str, file: str) -> float:
+    value = entry.get(name)
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise op.OperatorValueError(
+            argument="manifest_filepaths", expected=f"a number as {name!r}", got=line, file=file
+        )
+    return float(value)
+
+
+def _lines(manifest: str) -> list[str]:
+    """The lines of a file, which may hold other separators inside of texts."""
+    try:
+        with open(manifest, encoding="utf-8") as stream:
+            return stream.read().split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise op.OperatorValueError(
+            argument="manifest_filepaths",
+            expected="a text file that can be read",
+            got=str(error),
+            file=manifest,
+        ) from error
+
+
+def _entries(manifest: str) -> list[_Entry]:
+    """Those of one manifest. Raises OperatorValueError."""
+    found, without = [], 0
+    folder = os.path.dirname(manifest)
+    for number, line in enumerate(_lines(manifest), 1):
+        if not line.strip():
+            continue
+        shown = f"line {number}: {line[:80]!r}"
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise op.OperatorValueError(
+                argument="manifest_filepaths", expected="a JSON object in each line", got=shown,
+                file=manifest,
+            ) from error  # fmt: skip
+        path = entry.get("audio_filepath") if isinstance(entry, dict) else None
+        if not isinstance(path, str) or not path:
+            without += 1
+            continue
+        text = entry.get("text")
+        beside = os.path.join(folder, path)
+        if not os.path.isabs(path) and not os.path.exists(path) and os.path.exists(beside):
+            path = beside
+        times = [_number(entry, name, shown, manifest) for name in ("offset", "duration")]
+        words = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else b""
+        found.append(_Entry(path, times[0], times[1], words))
+    if without:
+        warnings.warn(
+            f"readers.nemo_asr: {without} lines of {manifest} have no audio_filepath, and are left "
+            "out",
+            stacklevel=2,
+        )
+    return found
+
+
+class SoundTable(Table):
+    """The entries of manifests."""
+
+    def __init__(self, entries: list[_Entry], given: dict[str, Any]) -> None:
+        self._entries = entries
+        self._dtype: op.DType = given["dtype"]
+        self._downmix, self._rate = given["downmix"], given["sample_rate"]
+        self._lobes = lobes_of(given["quality"])
+        wanted = ("read_sample_rate", "read_text", "read_idxs")
+        self._shown = [given[name] for name in wanted]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def names(self, indices: op.Int64Array) -> list[str]:
+        return [self._entries[index].path for index in indices.tolist()]
+
+    def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
+        failures: Failures = {}
+        raw = read_files(self.names(indices), None, pool, failures)
+        files = raw.batch_shape.views(raw.data)
+        parts: list[tuple[SoundInfo, Wanted] | None] = []
+        ndim = 1 if self._downmix else 2
+        shapes = np.zeros((len(files), ndim), np.int64)
+        rates = np.zeros(len(files), np.float32)
+        for sample, (index, data) in enumerate(zip(indices.tolist(), files, strict=True)):
+            part = None
+            if sample not in failures:
+                try:
+                    part = self._part(data, self._entries[index])
+                    info, wanted = part
+                    length = wanted.frames
+                    if wanted.rate != info.rate:
+                        length = resampled_length(length, info.rate, wanted.rate)
+                    refuse_long(max(length, wanted.frames) * info.channels)
+                    shapes[sample] = (length, info.channels)[:ndim]
+                    rates[sample] = info.rate
+                except ValueError as error:
+                    part, failures[sample] = None, op.SampleDataError(str(error))
+            parts.append(part)
+        made = op.Batch.empty(op.BatchShape.of(shapes), op.SampleType(self._dtype, ndim, "", "cpu"))
+        targets = made.batch_shape.views(made.data)
+        window_table(self._lobes)  # made once, before the threads start
+
+        def decode(begin: int, end: int) -> None:
+            for sample in range(begin, end):
+                part = parts[sample]
+                if part is None:
+                    continue
+                try:
+                    decode_sound(files[sample], *part, targets[sample].reshape(-1))
+                except ValueError as error:
+                    failures[sample] = op.SampleDataError(str(error))
+
+        pool.run(decode, [(sample, sample + 1) for sample in range(len(files))])
+        columns = [made]
+        entries = [self._entries[index] for index in indices.tolist()]
+        texts = [np.frombuffer(entry.text, np.uint8) for entry in entries]
+        others = (
+            column(rates, (), op.float32),
+            ragged(texts, op.uint8, 1),
+            column(indices.reshape(-1, 1), (1,), op.int64),
+        )
+        columns += [other for other, shown in zip(others, self._shown, strict=True) if shown]
+        return Records(tuple(columns), failures)
+
+    def _part(self, data: Any, entry: _Entry) -> tuple[SoundInfo, Wanted]:
+        """What the file is, and what is wanted of it. Raises ValueError."""
+        info = sound_info(data)
+        offset = 0.0 if math.isnan(entry.offset) else max(entry.offset, 0.0)
+        begin = int(offset * info.rate)
+        if begin > info.frames:
+            seconds = info.frames / info.rate
+            raise ValueError(f"the sound lasts {seconds:g} s, and its offset is {offset:g} s")
+        count = info.frames - begin
+        if not math.isnan(entry.duration):
+            count = min(count, int(max(entry.duration, 0.0) * info.rate))
+        rate = self._rate if self._rate > 0 else float(info.rate)
+        return info, Wanted(begin, count, rate, self._lobes, self._downmix)
+
+    def digest(self) -> dict[str, Any]:
+        paths = [entry.path for entry in self._entries]
+        parts = blake2b(digest_size=16)
+        for entry in self._entries:
+            parts.update(f"{entry.offset} {entry.duration} {len(entry.text)} ".encode())
+            parts.update(entry.text)
+        names = digest_of(paths, [0] * len(paths))
+        return {"files": len(paths), "names": names, "parts": parts.hexdigest()}
+
+    def prefetch(self, indices: op.Int64Array) -> None:
+        prefetch_files(self.names(indices))
+
+
+@opens_table(nemo_asr)
+def _open(given: dict[str, Any]) -> SoundTable:
+    if given["dtype"] not in _DTYPES:
+        raise op.wrong_type("dtype", ", ".join(d.name for d in _DTYPES), given["dtype"])
+    if not 0 <= given["quality"] <= 100:
+        raise op.wrong_value("quality", "a number from 0 to 100", given["quality"])
+    if not math.isfinite(given["sample_rate"]):
+        raise op.wrong_value("sample_rate", "a rate", given["sample_rate"])
+    manifests = given["manifest_filepaths"]
+    entries = [entry for manifest in manifests for entry in _entries(manifest)]
+    low, high = given["min_duration"], given["max_duration"]
+
+    def fits(entry: _Entry) -> bool:
+        duration = -1.0 if math.isnan(entry.duration) else entry.duration
+        return not (0 < high < duration or (low > 0 and duration < low))
+
+    kept = [entry for entry in entries if fits(entry)]
+    if not kept:
+        expected = "manifests with an entry"
+        if entries:
+            expected += " between `min_duration` and `max_duration`"
+        got = f"{len(entries)} entries" if entries else "none"
+        raise op.wrong_value("manifest_filepaths", expected, got)
+    return SoundTable(kept, given)
+
+
+NemoAsr = reader_class("NemoAsr", nemo_asr)

@@ -1,0 +1,248 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation: {extension: .py, format_name: percent}
+# ---
+
+# %% [markdown]
+# # Speech features for a recognizer
+#
+# A speech recognizer does not read waves. It reads a picture of each sound: how much energy there
+# is in each band of frequencies, a hundred times per second. This page goes the whole way, from
+# sound files and a list of what is said in them to batches that a network takes:
+#
+# 1. a **manifest**: a file that lists sounds and their texts;
+# 2. **features**: log-mel spectra of what is not silent;
+# 3. **batches**: sounds of like lengths together, padded to one length;
+# 4. the same in a captured loop and in a pipeline, bit by bit.
+#
+# The sounds are made here, so that nothing has to be downloaded.
+
+# %%
+import json
+import tempfile
+import wave
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gradiva
+from gradiva import fn, pipeline_def
+
+RATE = 16000
+folder = Path(tempfile.mkdtemp())
+
+# %% [markdown]
+# ## Sounds that are like speech
+#
+# A voice is a buzz, the vocal cords, whose harmonics the mouth makes louder at a few frequencies,
+# the formants. Two formants make a vowel. A word here is a row of vowels, with silence around it.
+
+# %%
+FORMANTS = {"a": (800, 1200), "e": (500, 1900), "i": (300, 2300), "o": (500, 900), "u": (320, 800)}
+
+
+def vowel(name: str, pitch: float, seconds: float) -> Any:
+    times = np.arange(int(seconds * RATE)) / RATE
+    sound = np.zeros(times.size)
+    for harmonic in range(1, int(4000 / pitch)):
+        frequency = harmonic * pitch
+        gain = sum(1 / (1 + ((frequency - formant) / 80) ** 2) for formant in FORMANTS[name])
+        sound += gain * np.sin(2 * np.pi * frequency * times)
+    return sound * np.hanning(times.size)
+
+
+def speak(word: str, seed: int) -> Any:
+    generator = np.random.default_rng(seed)
+    pitch = generator.uniform(90, 220)
+    parts = [np.zeros(int(generator.uniform(0.1, 0.4) * RATE))]
+    parts += [vowel(letter, pitch, generator.uniform(0.15, 0.3)) for letter in word]
+    parts += [np.zeros(int(generator.uniform(0.1, 0.4) * RATE))]
+    return 0.3 * np.concatenate(parts)
+
+
+WORDS = ["a", "ia", "oui", "aeiou", "uoiea", "eao", "io", "aaeeiioouu", "ue", "iaiaia"]
+lines = []
+for number, word in enumerate(WORDS):
+    sound = speak(word, number)
+    path = folder / f"{number}.wav"
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(RATE)
+        file.writeframes((sound * 32767).clip(-32767, 32767).astype(np.int16).tobytes())
+    lines.append({"audio_filepath": str(path), "duration": sound.size / RATE, "text": word})
+manifest = folder / "manifest.json"
+manifest.write_text("\n".join(map(json.dumps, lines)) + "\n")
+print(manifest.read_text().splitlines()[2].replace(str(folder), "..."))
+
+# %% [markdown]
+# That is the format of NVIDIA NeMo: a JSON object in each line. `readers.NemoAsr` reads it, decodes
+# the sounds, and gives the texts as bytes.
+
+# %%
+reader = gradiva.readers.NemoAsr(manifest_filepaths=str(manifest))
+sounds, rates, texts = next(iter(reader.next_epoch(batch_size=3)))
+print(sounds)
+print([bytes(np.asarray(text)).decode() for text in texts])
+
+# %% [markdown]
+# A batch does not know at which rate its sounds are to be played. `gradiva.show` can be told. In a
+# notebook each sound has a player.
+
+# %%
+gradiva.show(sounds, sample_rate=rates, labels=["a", "ia", "oui"], columns=1)
+
+# %% [markdown]
+# ## From a wave to a picture
+#
+# Four steps. Each is a call, and each can be looked at.
+#
+# **Silence** at both ends says nothing. `nonsilent_region` finds where sound begins, and how long
+# it lasts; `slice` takes that part.
+
+# %%
+begin, length = gradiva.nonsilent_region(sounds, cutoff_db=-50, window_length=512)
+spoken = gradiva.slice(sounds, begin, length, axes=[0])
+print([one.shape[0] for one in sounds.arrays()], "->", [one.shape[0] for one in spoken.arrays()])
+
+# %% [markdown]
+# **Pre-emphasis** makes high frequencies louder, which are weak in voices: each sample less 0.97 of
+# the one before it.
+#
+# The **spectrogram** cuts the sound into frames of 20 ms, one every 10 ms, and has the power of
+# each frequency in each of them. On a scale of decibels we see harmonics, and how vowels differ.
+
+# %%
+emphasized = gradiva.preemphasis_filter(spoken, preemph_coeff=0.97)
+spectra = gradiva.spectrogram(emphasized, nfft=512, window_length=320, window_step=160)
+print(spectra)
+gradiva.show(
+    gradiva.to_decibels(spectra, cutoff_db=-60), sample_rate=rates, window_step=160, columns=1
+)
+
+# %% [markdown]
+# **Mel bands** are what an ear tells apart: narrow at low frequencies, wide at high ones. 40 of
+# them instead of 257 frequencies, again in decibels.
+
+# %%
+bands = gradiva.mel_filter_bank(spectra, sample_rate=RATE, nfilter=40)
+log_mel = gradiva.to_decibels(bands, cutoff_db=-60)
+print(log_mel)
+gradiva.show(log_mel, columns=1)
+
+# %% [markdown]
+# ## One function
+#
+# A loud speaker and a soft one should look alike: each band is shifted and scaled to a mean of 0
+# and a deviation of 1 over the sound. What follows is padded to the longest sound of the batch, so
+# that the batch is one array. A network must know how much of it is real: the lengths.
+
+
+# %%
+def features(sound: Any) -> tuple[Any, Any]:
+    begin, length = gradiva.nonsilent_region(sound, cutoff_db=-50, window_length=512)
+    sound = gradiva.slice(sound, begin, length, axes=[0])
+    sound = gradiva.preemphasis_filter(sound)
+    power = gradiva.spectrogram(sound, nfft=512, window_length=320, window_step=160)
+    mel = gradiva.mel_filter_bank(power, sample_rate=RATE, nfilter=40)
+    mel = gradiva.normalize(gradiva.to_decibels(mel, cutoff_db=-60), axes=[1])
+    frames = gradiva.shapes(mel)
+    return gradiva.pad(mel, axes=[1]), frames
+
+
+padded, shapes = features(sounds)
+print(padded.as_array().shape, shapes.as_array()[:, 1])
+
+# %% [markdown]
+# ## Like lengths together
+#
+# Padding costs: where a short sound stands beside a long one, most of its row is zeros. The reader
+# can leave out what is too short or too long, by the durations in the manifest, before it opens a
+# file. Two readers with limits are two **buckets**.
+
+
+# %%
+def waste(limits: list[tuple[float, float]]) -> float:
+    """The share of the padded arrays that is padding."""
+    there, all_of_it = 0, 0
+    for low, high in limits:
+        bucket = gradiva.readers.NemoAsr(
+            manifest_filepaths=str(manifest), min_duration=low, max_duration=high
+        )
+        for sounds, _rates, _texts in bucket.next_epoch(batch_size=5):
+            padded, shapes = features(sounds)
+            there += int(shapes.as_array()[:, 1].sum())
+            all_of_it += padded.as_array().shape[0] * padded.as_array().shape[2]
+    return 1 - there / all_of_it
+
+
+one_bucket, two_buckets = waste([(0, 0)]), waste([(0, 1.3), (1.3000001, 0)])
+print(f"padding: {one_bucket:.0%} in one bucket, {two_buckets:.0%} in two")
+assert two_buckets < one_bucket
+
+# %% [markdown]
+# ## Captured
+#
+# `capture=True` makes the loop run ahead of itself. The calls stay as they are. From the slice to
+# the decibels they become one pass over each sound, in blocks of eight frames: nothing in between
+# is written to memory.
+
+# %%
+gradiva.random.set_seed(3)
+reader = gradiva.readers.NemoAsr(manifest_filepaths=str(manifest), random_shuffle=True)
+loop = reader.next_epoch(batch_size=5, capture=True)
+captured = []
+for sounds, _rates, texts in loop:
+    padded, shapes = features(sounds)
+    captured.append((padded.as_array(), shapes.as_array(), texts.arrays()))
+print(loop.explain())
+assert any("spectrogram" in group.title for group in loop.explain().groups)
+
+# %% [markdown]
+# ## As a pipeline
+#
+# The same function, recorded. Its batches are those of the loop, to the last bit.
+
+
+# %%
+@pipeline_def(batch_size=5, num_threads=2, seed=3)
+def recognizer() -> Any:
+    sounds, _rates, texts = fn.readers.nemo_asr(
+        manifest_filepaths=str(manifest), random_shuffle=True
+    )
+    return *features(sounds), texts
+
+
+with recognizer() as pipe:
+    for expected, frames, words in captured:
+        made, shapes, texts = pipe.run()
+        assert np.array_equal(made.as_array(), expected)
+        assert np.array_equal(shapes.as_array(), frames)
+        for one, other in zip(texts.arrays(), words, strict=True):
+            assert np.array_equal(one, other)
+
+# %% [markdown]
+# ## Texts as numbers
+#
+# A network that is trained with CTC wants letters as numbers. Texts are bytes, so that is
+# arithmetic in the batch, too: here 1 for a, 2 for b, and 0 for the end of the shorter ones.
+
+# %%
+letters = gradiva.pad(gradiva.cast(texts, dtype=gradiva.int32) - 96, axes=[0], fill_value=0)
+print(letters.as_array())
+
+# %% [markdown]
+# ## In short
+#
+# | to do | use |
+# |---|---|
+# | read a manifest | `readers.NemoAsr`, with `min_duration`, `max_duration`, `sample_rate` |
+# | decode files, or parts of them | `decoders.audio(offset=..., duration=...)` |
+# | know lengths without decoding | `peek_audio` |
+# | cut off silence | `nonsilent_region`, `slice` |
+# | another rate | `audio_resample` |
+# | spectra | `spectrogram`, `mel_filter_bank`, `to_decibels`, `mfcc` |
+# | one array | `pad` |
+# | listen and look | `gradiva.show(sounds, sample_rate=rates)` |
