@@ -124,9 +124,8 @@ def clamp(value: Array, low: Array, high: Array, out: Array | None = None) -> Ar
         return clamp(value, low, high, np.empty(shape, dtype))
     for x, lo, hi, result in _strips(value, low, high, out):
         if dtype.kind != "f":
-            if (
-                lo.ndim == hi.ndim == 0
-            ):  # NumPy has vectors for this, not for extremes of one number
+            if lo.ndim == hi.ndim == 0:
+                # NumPy has vectors for this, not for the extremes of an array and one number.
                 np.copyto(result, x, casting="unsafe")
                 np.clip(result, lo.astype(dtype), hi.astype(dtype), out=result)
                 continue

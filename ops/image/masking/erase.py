@@ -101,7 +101,8 @@ def _regions(call: op.Call, shapes: Int64Array) -> tuple[Int64Array, Int64Array]
     relative = [call["normalized"] or call[f"normalized_{name}"] for name in ("anchor", "shape")]
     lows, sizes = call["anchor"], call["shape"] or [np.empty(0, np.float32)] * call.size
     lows = [np.zeros_like(one) for one in sizes] if lows is None else lows
-    lengths = np.array([(len(low), len(size)) for low, size in zip(lows, sizes, strict=True)])
+    pairs = zip(lows, sizes, strict=True)
+    lengths = np.array([(len(low), len(size)) for low, size in pairs], np.int64)
     lengths = lengths.reshape(-1, 2)
     many = lengths[:, 1]
     bad = (lengths[:, 0] != many) | (many % max(count, 1) > 0) | ((many > 0) & (not count))

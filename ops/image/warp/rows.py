@@ -41,8 +41,7 @@ def _split(places: Any, size: int, count: int, indices: Any, weights: Any) -> No
     for k in range(count):
         shifted = places[k] - np.float32(0.5)
         whole = np.floor(shifted)
-        # The weight counts outside too, where both taps are equal: a * (1 - q) + a * q may not be
-        # a.
+        # It counts outside too, where both taps are equal: a * (1 - q) + a * q may not be a.
         weight = shifted - whole
         weights[k] = weight if weight >= np.float32(0.0) else np.float32(0.0)
         inside = whole if whole >= np.float32(-2.0) else np.float32(-2.0)

@@ -28,9 +28,9 @@ def _reverse(source: Any, at: int, target: Any, to: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32])
-def test_a_pixel_is_mixed_in_the_order_that_is_told(dtype: Any) -> None:
+def test_a_pixel_is_mixed_in_the_order_that_is_told(dtype: type) -> None:
     rng = np.random.default_rng(0)
-    source = rng.integers(0, 100, 40).astype(dtype)
+    source: Any = rng.integers(0, 100, 40).astype(dtype)
     weights = rng.random(2).astype(np.float32)
     target = np.zeros(6, np.float32)
     _blend(source, 2, 21, weights, target)
@@ -43,9 +43,9 @@ def test_a_pixel_is_mixed_in_the_order_that_is_told(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint64])
-def test_pixels_are_moved(dtype: Any) -> None:
-    source = np.arange(60).astype(dtype)
-    target = np.zeros(60, dtype)
+def test_pixels_are_moved(dtype: type) -> None:
+    source: Any = np.arange(60).astype(dtype)
+    target: Any = np.zeros(60, dtype)
     _move(source, 5, target, 2)
     assert target[:7].tolist() == [0, 0, 5, 6, 7, 8, 0]
     target[:] = 0

@@ -20,11 +20,11 @@ def _copy_and_finish(source: Any, at: int, target: Any, to: int, count: int) -> 
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint32])
-def test_pieces_of_any_length_at_any_place(dtype: Any) -> None:
-    source = np.arange(600).astype(dtype)
+def test_pieces_of_any_length_at_any_place(dtype: type) -> None:
+    source: Any = np.arange(600).astype(dtype)
     for to in (0, 1, 17, 63, 64, 65):
         for count in (0, 1, 15, 16, 63, 64, 65, 200, 333):
-            target = np.full(600, 7, dtype)
+            target: Any = np.full(600, 7, dtype)
             expected = target.copy()
             expected[to : to + count] = source[5 : 5 + count]
             _copy_and_finish(source, 5, target, to, count)
