@@ -15,6 +15,7 @@ from gradiva.capture.runtime.executor_threads import Runners
 from gradiva.eager.execution.quarantine import Quarantined, collecting
 from gradiva.eager.readers.read_ahead import ReadAhead
 from gradiva.eager.runtime.closer import closer
+from gradiva.eager.runtime.threads import started
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, without_frames
 from gradiva.eager.values.batch import Batch
@@ -96,10 +97,9 @@ class Prefetcher:
         self._process = os.getpid()
         self._pool = WorkerPool(num_threads, apart=num_threads > 1)
         self._runners = Runners("ahead")
-        self._thread = threading.Thread(target=self._run, name="gradiva-ahead", daemon=True)
         closer.ready()  # for the finalizer of the loop
+        self._thread = started(self._run, "gradiva-ahead")
         _running.add(self)
-        self._thread.start()
 
     def get(self) -> Item:
         """The next item; waits for it."""

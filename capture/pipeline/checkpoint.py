@@ -12,11 +12,13 @@ from typing import Any
 from gradiva.capture.graph.fingerprint import difference, fingerprint, user_nodes
 from gradiva.capture.graph.graph import Graph
 from gradiva.eager.checkpoints.files import (
+    UNFIT_VALUES,
     CheckpointError,
     load,
     looks_like_content,
     pack,
     save,
+    set_state,
     unpack,
 )
 from gradiva.eager.checkpoints.json_codec import from_json_value, to_json_value
@@ -124,10 +126,15 @@ class Restored:
         kinds = {"batch_size": int, "seed": int, "iteration": int, "ended": bool}
         kinds |= {"graph": dict, "sources": dict}
         for name, kind in kinds.items():
-            if type(content.get(name)) is not kind:
+            value = content.get(name)
+            sane = not isinstance(value, int) or -(2**63) <= value < 2**64
+            if type(value) is not kind or not sane:
                 raise CheckpointError(f"the checkpoint has no `{name}` that makes sense")
         self.seed: int = content["seed"]
-        self.context: Any = from_json_value(content.get("context"))
+        try:
+            self.context: Any = from_json_value(content.get("context"))
+        except UNFIT_VALUES as error:
+            raise CheckpointError(f"the checkpoint has no context: {error!r}") from None
 
     def check(self, graph: Graph, batch_size: int, seed: int | None) -> None:
         """Refuse a pipeline that would not go on as the saved one.
@@ -137,7 +144,7 @@ class Restored:
         """
         try:
             found = difference(self._content["graph"], graph)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except UNFIT_VALUES as error:
             raise CheckpointError(
                 f"the checkpoint has no graph that makes sense: {error!r}"
             ) from None
@@ -170,7 +177,7 @@ class Restored:
             try:
                 saved = sources[source_key(node)]
                 data, state = saved["data"], from_json_value(saved["state"])
-            except (KeyError, TypeError) as error:
+            except UNFIT_VALUES as error:
                 raise CheckpointError(
                     f"the checkpoint has no state of a source: {error!r}"
                 ) from None
@@ -182,7 +189,7 @@ class Restored:
                         expected=str(data),
                         got=str(contents),
                     )
-                source.set_state(state)
+                set_state(source, state)
             except GradivaError as error:
                 raise plan.program.locate(error, node) from error.__cause__
         plan.iteration = self._content["iteration"]

@@ -22,6 +22,7 @@ from gradiva.capture.runtime.dropped_samples import BatchOutputs, SampleIndices,
 from gradiva.capture.runtime.executor_threads import Runners
 from gradiva.capture.runtime.program import Outputs
 from gradiva.eager.runtime.closer import closer
+from gradiva.eager.runtime.threads import started
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support import tracing
 from gradiva.eager.support.errors import OperatorRuntimeError, fresh, without_frames
@@ -32,6 +33,7 @@ from .source_states import States
 __all__ = ["Executor"]
 
 _CLOSED = "the pipeline was closed while a batch was awaited"
+_ITSELF = "a source of the pipeline asks for its batches, and would wait for itself for ever"
 
 
 class Executor:
@@ -48,6 +50,7 @@ class Executor:
         self._ready: deque[Outputs | BaseException] = deque()
         self._early: dict[int, Outputs | BaseException] = {}
         self._begun = self._finished = 0
+        self._maker: threading.Thread | None = None
         self._changed = threading.Condition()
         self._ended = False
         self._end_was_met = False
@@ -127,18 +130,17 @@ class Executor:
     def _start_scheduler(self) -> threading.Thread:
         """The thread that has batches made, with the lock held."""
         if self._scheduler is None:
-            self._scheduler = threading.Thread(
-                target=_schedule,
-                args=(weakref.ref(self), self._changed),
-                name="gradiva-scheduler",
-                daemon=True,
+            self._scheduler = started(
+                _schedule, "gradiva-scheduler", weakref.ref(self), self._changed
             )
-            self._scheduler.start()
         return self._scheduler
 
     def _wait_until_ready(self) -> None:
         """Wait until a batch is ready, with the lock held."""
         scheduler = self._start_scheduler()
+        caller = threading.current_thread()
+        if caller in (scheduler, *self._runners.threads) or self.plan.pool.has(caller):
+            raise OperatorRuntimeError(_ITSELF)
         while not self._ready:
             self.plan.demand(self._finished)
             self._changed.wait(1.0)
@@ -150,6 +152,9 @@ class Executor:
     def _run_here(self) -> Outputs:
         if self._end_was_met:
             raise StopIteration
+        if self._maker is threading.current_thread():
+            raise OperatorRuntimeError(_ITSELF)
+        self._maker = threading.current_thread()
         tracing.place.batch = self.taken
         if tracing.active is not None:
             tracing.active.begun(self.plan.pool)
@@ -166,6 +171,7 @@ class Executor:
             self.taken += 1
             raise
         finally:
+            self._maker = None
             self.plan.states.deliver()
         self.taken += 1
         return self._deliver(outputs, self.taken - 1)

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from gradiva.eager.runtime.threads import started
+
 __all__ = ["Runners"]
 
 Work: TypeAlias = tuple[Callable[..., None], tuple[Any, ...]]
@@ -36,13 +38,7 @@ class Runners:
         self._waiting.put((work, arguments))
         if not self.threads:
             for index in range(_COUNT):
-                thread = threading.Thread(
-                    target=_serve,
-                    args=(self._waiting,),
-                    name=f"gradiva-{self._name}-{index}",
-                    daemon=True,
-                )
-                thread.start()
+                thread = started(_serve, f"gradiva-{self._name}-{index}", self._waiting)
                 # Not before: the thread that stops the runners joins what stands here.
                 self.threads.append(thread)
 

@@ -35,8 +35,6 @@ from .values import add_argument
 __all__ = ["GraphWriter", "serialize_graph"]
 
 _NOT_STORED = frozenset({"effect", "shared", "seed"})
-_OWN = frozenset({"compat", "min_size"})
-"""Arguments that the reference does not have: what they say cannot be left out."""
 _ON_ERROR = frozenset({"on_error", "fill_value"})
 _LARGEST = (1 << 63) - 1
 
@@ -129,7 +127,7 @@ class GraphWriter:
                     got=repr(value),
                     expected="plain data",
                 )
-            if name in _OWN and name in declared:
+            if name in node.operator.unstored:
                 raise OperatorValueError(
                     "the file format has no place for this argument",
                     argument=name,

@@ -14,7 +14,7 @@ from gradiva.eager.support.errors import (
     describe,
 )
 
-from .files import CheckpointError, CheckpointNotFoundError, load, pack, save, unpack
+from .files import CheckpointError, CheckpointNotFoundError, load, pack, save, set_state, unpack
 from .json_codec import from_json_value, to_json_value
 from .series import is_pattern, series_of
 
@@ -120,7 +120,7 @@ class Checkpoint:
     def _apply(self, key: str, op: Any) -> None:
         entry = self._entry(key, op)
         try:
-            op.set_state(from_json_value(entry.state))
+            set_state(op, from_json_value(entry.state))
         except GradivaError as error:
             error.problem = f"restoring {key!r}: {error.problem}".removesuffix(": ")
             raise

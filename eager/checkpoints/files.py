@@ -12,10 +12,13 @@ import hashlib
 import json
 import os
 import re
+import stat
+import time
 import warnings
 from typing import Any
 
 from gradiva.eager.support.errors import (
+    GradivaError,
     OperatorRuntimeError,
     OperatorValueError,
     describe,
@@ -23,18 +26,36 @@ from gradiva.eager.support.errors import (
 )
 
 __all__ = [
+    "UNFIT_VALUES",
     "CheckpointError",
     "CheckpointNotFoundError",
     "load",
     "looks_like_content",
     "pack",
     "save",
+    "set_state",
     "unpack",
 ]
 
 VERSION = 1
 _MAGIC = "gradiva checkpoint"
+_NONBLOCK = getattr(os, "O_NONBLOCK", 0)
+_PATIENCE = 60.0
+"""Seconds to wait for another process that saves the same checkpoint."""
 _HEAD = re.compile(re.escape(_MAGIC) + r" (\d{1,9}) sha256 ([0-9a-f]{64})\n")
+
+
+UNFIT_VALUES = (
+    AttributeError,
+    IndexError,
+    KeyError,
+    MemoryError,
+    OverflowError,
+    TypeError,
+    ValueError,
+)
+"""What Python says of values that are not of the kind, or not in the range, that it can work with.
+A checkpoint with a right checksum may hold any."""
 
 
 class CheckpointError(OperatorValueError):
@@ -101,6 +122,17 @@ def unpack(text: str | bytes, kind: str) -> dict[str, Any]:
     return content
 
 
+def set_state(target: Any, state: Any) -> None:
+    """Put what a checkpoint holds into an object with `set_state`. Raises CheckpointError for what
+    makes no sense; what `target` says of it in errors of ours stays."""
+    try:
+        target.set_state(state)
+    except GradivaError:
+        raise
+    except UNFIT_VALUES as error:
+        raise CheckpointError(f"the state in the checkpoint makes no sense: {error!r}") from None
+
+
 def looks_like_content(text: str) -> bool:
     """Whether a string is the text of a checkpoint, perhaps damaged, and no name of a file."""
     return "\n" in text or "{" in text[:1] or len(text) > 4096 or text.startswith(_MAGIC)
@@ -138,11 +170,15 @@ def save(path: str | os.PathLike[str], text: str, keep: bool = True) -> None:
 def _open_alone(path: str) -> int:
     """Open the temporary file, alone among all processes. What a killed one has left there is
     written over, so that nothing piles up."""
+    # A link there would be followed to a file of somebody else's choice.
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+    until = time.monotonic() + _PATIENCE
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+        handle = os.open(path, flags, 0o666)
         try:
-            with contextlib.suppress(OSError):  # some network file systems have no locks
-                fcntl.flock(handle, fcntl.LOCK_EX)
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise OSError(f"{path} is no regular file")
+            _lock(handle, until)
             # While this one waited, the file may have become the checkpoint itself.
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(handle), os.stat(path)):
@@ -151,6 +187,19 @@ def _open_alone(path: str) -> int:
             os.close(handle)
             raise
         os.close(handle)
+
+
+def _lock(handle: int, until: float) -> None:
+    """Raises OSError where another process has the file for too long: it may be stopped."""
+    while True:
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise OSError(f"another process has been saving it for {_PATIENCE:g} s") from None
+            time.sleep(0.01)
+        except OSError:
+            return None  # some network file systems have no locks
 
 
 def _is_whole(path: str) -> bool:
@@ -185,7 +234,10 @@ def _sync_folder(folder: str) -> None:
 
 
 def _read(path: str) -> str:
-    with open(path, "rb") as stream:
+    # Opening a pipe would wait for who writes into it.
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _NONBLOCK)) as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise OSError("it is no regular file")
         return stream.read().decode("latin-1")
 
 

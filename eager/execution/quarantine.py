@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from typing import Any, NamedTuple, overload
 
-from gradiva.eager.support.errors import user_location
+from gradiva.eager.support.errors import printable, user_location
 
 __all__ = [
     "Quarantine",
@@ -105,7 +105,7 @@ class Quarantine(Sequence[Quarantined]):
         Raises OSError for a path that cannot be written.
         """
         entries = list(self)
-        with open(path, "w", encoding="utf-8", newline="") as stream:
+        with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as stream:
             if os.fspath(path).endswith(".csv"):
                 writer = csv.writer(stream)
                 writer.writerow(Quarantined._fields)
@@ -141,6 +141,7 @@ class Quarantine(Sequence[Quarantined]):
 def _warn(entry: Quarantined | None) -> None:
     what = "" if entry is None else f" (the first: {entry.file or 'no file'}: {entry.reason})"
     text = f"samples that cannot be read are left out or replaced{what}; see `quarantine`"
+    text = printable(text)
     where = user_location()
     if where is None:
         warnings.warn(text, UserWarning, stacklevel=3)

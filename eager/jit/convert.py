@@ -192,7 +192,8 @@ def convert_array(values: Array, dtype: np.dtype[Any]) -> Array:
     if dtype == np.float16:
         return to_half(values).reshape(values.shape)
     if dtype.kind == "f" or values.dtype.kind == "b":
-        return values.astype(dtype)
+        with np.errstate(over="ignore"):  # what is beyond the range becomes infinite
+            return values.astype(dtype)
     if values.dtype.kind == "f":
         return _from_float(values, dtype)
     if dtype.kind == "b":

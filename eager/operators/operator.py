@@ -64,6 +64,7 @@ class OperatorBase:
     identity_on_same_type: its output is its input where both have the same type;
     decomposition: the chain of simpler operators that a call is (see `decomposition`), if any;
     schema: what the format of stored pipelines calls it, None if that has no name for it;
+    unstored: the arguments that this format has no place for;
     formerly: its names in old scripts, without `fn.`; old_arguments: arguments of old scripts, and
     their names of today, None for those that have no effect any more.
     """
@@ -100,6 +101,7 @@ class OperatorBase:
         self.identity_on_same_type = False
         self.decomposition: Decomposition | None = None
         self.gpu_tolerance = 0.0
+        self.unstored: frozenset[str] = frozenset()
         self.mixed = self.transfers = self.metadata = False
         self.host_from: int | None = None
         self.gpu_work: Callable[[Call, Gpu], None] | None = None
@@ -174,6 +176,12 @@ class OperatorBase:
         """Decorator: a function that returns a list of `Case`s, for the generic operator test."""
         self.case_maker = make
         return make
+
+    def not_stored(self, *names: str) -> None:
+        """Declare arguments that are gradiva's own: the format of stored pipelines has no place for
+        them, and a pipeline that uses one cannot be stored."""
+        assert self.arguments.keys() >= {*names}, f"{self.name} has not all of {names}"
+        self.unstored |= {*names}
 
     def bind(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Pass a call to the current interpreter; errors leave with the user's line."""

@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
+from .threads import started
+
 __all__ = ["Closer", "closer"]
 
 _MOST: Final = 16
@@ -38,11 +40,7 @@ class Closer:
         if self._thread is None:
             with self._lock:
                 if self._thread is None:
-                    thread = threading.Thread(
-                        target=self._serve, args=(self._posted,), name="gradiva-closer", daemon=True
-                    )
-                    thread.start()
-                    self._thread = thread
+                    self._thread = started(self._serve, "gradiva-closer", self._posted)
 
     def post(self, close: Callable[..., object], *arguments: Any) -> None:
         """Have `close(*arguments)` called soon. Does not wait, and may interrupt itself."""

@@ -18,10 +18,11 @@ from typing import Any, TypeAlias
 
 from gradiva.eager.support import tracing
 from gradiva.eager.support.environment import positive_integer, variable
-from gradiva.eager.support.errors import OperatorValueError, without_frames
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError, without_frames
 from gradiva.eager.support.validation import integer
 
 from . import affinity
+from .threads import started
 
 __all__ = [
     "WorkerPool",
@@ -121,8 +122,7 @@ class WorkerPool:
         if not self._threads:
             self._start()
         job = _Job(task, ranges, self)
-        helpers = min(self.num_threads, len(ranges))
-        for _ in range(helpers if self.apart else helpers - 1):
+        for _ in range(min(len(self._threads), len(ranges) - (not self.apart))):
             self._jobs.put(job)
         if not self.apart:
             job.work()
@@ -140,13 +140,19 @@ class WorkerPool:
             first = 0 if self.apart else 1
             for index in range(self.num_threads - first):
                 cpu = None if self.cpus is None else self.cpus[first + index]
-                # Daemons, so that an undisposed pool cannot hold up the exit of the interpreter;
-                # the exit hook below stops them while the interpreter is still whole.
-                thread = threading.Thread(
-                    target=_serve, args=(self._jobs, cpu), name=f"gradiva-{index}", daemon=True
-                )
-                thread.start()
+                try:
+                    # Daemons, so that an undisposed pool cannot hold up the exit of the
+                    # interpreter; the exit hook below stops them while it is still whole.
+                    thread = started(_serve, f"gradiva-{index}", self._jobs, cpu)
+                except OperatorRuntimeError:
+                    if self.apart and not self._threads:
+                        raise
+                    return  # fewer do
                 self._threads.append(thread)
+
+    def has(self, thread: threading.Thread) -> bool:
+        """Whether a thread is one of the pool's own."""
+        return thread in self._threads
 
     def pinned(self) -> contextlib.AbstractContextManager[None]:
         """A block in which the calling thread, if it takes part, runs on the first processor."""

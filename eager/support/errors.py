@@ -33,6 +33,7 @@ __all__ = [
     "frameless",
     "fresh",
     "leaving",
+    "printable",
     "user_location",
     "without_frames",
 ]
@@ -92,6 +93,11 @@ def user_location() -> Location | None:
             return Location(frame.f_code, frame.f_lineno)
         frame = frame.f_back
     return None
+
+
+def printable(text: str) -> str:
+    """The text, with escapes for what no stream takes: names of files that are no UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def describe(value: Any, limit: int = 80) -> str:
@@ -154,7 +160,7 @@ class GradivaError(RuntimeError):
             lines.append("  in " + ", ".join(part for part in (sample, file) if part))
         if self.location is not None:
             lines.append(f"  at {self.location}")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def _render_traceback_(self) -> list[str]:
         """What IPython prints: the user's line, then the message."""

@@ -23,6 +23,8 @@ SHARED = 1024
 would hold much memory, and making them costs little beside the work on their samples."""
 _MOST_EMPTY = 1 << 28
 """Of a sample without elements, the product of the other extents: what loops over them bear."""
+_MOST_AXES = 31
+"""Of a sample; with the axis of the samples, as many as the oldest NumPy has."""
 _STEP = 64
 """Samples start at multiples of 64 elements, hence of 64 bytes whatever the dtype."""
 
@@ -34,6 +36,13 @@ def _check_volume(volume: float, shape: Sequence[int], sample: int | None) -> No
             expected=f"at most {_MOST} elements",
             got=f"{volume:.0f}, with samples of shape {tuple(shape)}",
             sample=sample,
+        )
+
+
+def _check_axes(ndim: int) -> None:
+    if ndim > _MOST_AXES:
+        raise OperatorValueError(
+            "the samples have too many axes", expected=f"at most {_MOST_AXES}", got=ndim
         )
 
 
@@ -137,6 +146,7 @@ class BatchShape:
             return BatchShape(shapes, np.empty(0, np.int64), 0, True, True)
         if count == 1 or (shapes == shapes[0]).all():
             return BatchShape.equal(count, tuple(shapes[0].tolist()))
+        _check_axes(shapes.shape[1])
         _check_volumes(shapes)
         volumes = shapes.prod(axis=1)
         padded = -(-volumes // _STEP) * _STEP
@@ -188,6 +198,7 @@ def _repeated(count: int, shape: tuple[int, ...]) -> BatchShape:
 @lru_cache(maxsize=256)
 def _equal(count: int, shape: tuple[int, ...]) -> BatchShape:
     volume = math.prod(shape)
+    _check_axes(len(shape))
     _check_extents(min(shape, default=0), shape, None)
     if volume == 0:
         _check_empty(shape, None)

@@ -10,6 +10,7 @@ import numpy as np
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.support.errors import (
     GradivaError,
+    OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
     describe,
@@ -173,8 +174,12 @@ def prepare(
     own = checked(DType.from_numpy, array.dtype)
     wanted = own if dtype is None else checked(DType.of, dtype)
     layout = checked(check_layout, layout or "", array.ndim)
-    array = np.asarray(array, own.numpy, order="C")
-    return (array if wanted is own else np.asarray(convert_array(array, wanted.numpy))), layout
+    try:
+        array = np.asarray(array, own.numpy, order="C")
+        return (array if wanted is own else np.asarray(convert_array(array, wanted.numpy))), layout
+    except MemoryError as error:
+        lack = str(error)
+    raise OperatorRuntimeError(f"not enough memory for a copy of the input ({lack})")
 
 
 def pad_arrays(data: Any, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:

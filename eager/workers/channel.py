@@ -6,6 +6,7 @@ is no pickle, a reply is numbers and text.
 
 from __future__ import annotations
 
+import array
 import json
 import socket
 import struct
@@ -40,6 +41,11 @@ class MessageKind(IntEnum):
     ANSWER = 12  # from the fork server
 
 
+NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
+"""Flags of what is sent. A program that leaves SIGPIPE as the system has it would end, without a
+word, where a worker has."""
+
+
 class BrokenMessageError(Exception):
     """What came is no message."""
 
@@ -54,9 +60,11 @@ def send(
     body = json.dumps(message, separators=(",", ":")).encode()
     data = memoryview(_HEADER.pack(_MARK, kind, len(fds), len(body)) + body)
     if fds:
-        data = data[socket.send_fds(connection, [data], list(fds)) :]
+        # As socket.send_fds does, which takes flags and forgets them.
+        rights = socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds)
+        data = data[connection.sendmsg([data], [rights], NO_SIGNAL) :]
     if data:
-        connection.sendall(data)
+        connection.sendall(data, NO_SIGNAL)
 
 
 class Stream:

@@ -15,9 +15,10 @@ import threading
 from collections import deque
 from contextlib import suppress
 
+from gradiva.eager.runtime.threads import started
 from gradiva.eager.support.errors import OperatorRuntimeError, without_frames
 
-from .channel import BrokenMessageError, MessageKind
+from .channel import NO_SIGNAL, BrokenMessageError, MessageKind
 from .launcher import Launcher, how_it_ended
 from .shared_memory import Segment
 from .tasks import BadReplyError, Slots, Task, WorkerError
@@ -62,10 +63,7 @@ class Dispatcher:
             task.number = next(self._numbers)
             self._waiting.append(task)
             if self._thread is None and not self._closed:
-                self._thread = threading.Thread(
-                    target=self._run, name="gradiva-processes", daemon=True
-                )
-                self._thread.start()
+                self._thread = started(self._run, "gradiva-processes")
         self._wake_thread()
 
     def wait(self, task: Task) -> None:
@@ -94,7 +92,7 @@ class Dispatcher:
     def _wake_thread(self) -> None:
         try:
             if self._wake is not None:
-                self._wake.send(b"x")
+                self._wake.send(b"x", NO_SIGNAL)
         except OSError:
             pass  # it is full, which wakes as well, or closed
 

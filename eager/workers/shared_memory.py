@@ -95,8 +95,14 @@ class Segment:
                 raise OperatorRuntimeError(
                     f"{self.nbytes} bytes of shared memory for worker processes: {error}"
                 ) from None
+        try:
+            self._map = mmap.mmap(fd, self.nbytes)  # it has a descriptor of its own
+        except OSError as error:
+            os.close(fd)
+            raise OperatorRuntimeError(
+                f"{self.nbytes} bytes of shared memory for worker processes: {error}"
+            ) from None
         self.fd = fd
-        self._map = mmap.mmap(fd, self.nbytes)
         # Forked children inherit the mapping and close it. Were it kept from them (MADV_DONTFORK),
         # a view that goes late there would unmap what has come to lie at its address.
         close_in_forks(self)

@@ -147,7 +147,11 @@ def _regions(
 def _cpu(call: op.Call) -> None:
     sounds = call.inputs[0]
     given = call["reference_power"]
-    rule = call["window_length"], -1.0 if given is None else given, 10 ** (call["cutoff_db"] / 10)
+    rule = (
+        call["window_length"],
+        -1.0 if given is None else given,
+        10 ** min(call["cutoff_db"] / 10, 300.0),
+    )
     like = np.empty(0, np.int64 if sounds.dtype in _NARROW else np.float64)
     begins, lengths = (output.as_array() for output in call.outputs)
     source = sounds.data, sounds.batch_shape.offsets, sounds.batch_shape.volumes

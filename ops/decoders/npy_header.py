@@ -20,6 +20,8 @@ __all__ = ["Header", "read_header"]
 
 _MAGIC = b"\x93NUMPY"
 _LONGEST = 1 << 16
+_MOST_AXES = 31
+"""As of samples."""
 
 
 class Header(NamedTuple):
@@ -75,11 +77,14 @@ def _fields(header: bytes, version: int) -> tuple[np.dtype[Any], bool, tuple[int
         fields = ast.literal_eval(header.decode("utf-8" if version == 3 else "latin1"))
         text, fortran, shape = fields["descr"], fields["fortran_order"], fields["shape"]
         sane = isinstance(text, str) and isinstance(fortran, bool) and isinstance(shape, tuple)
-        if not sane or not all(type(extent) is int and extent >= 0 for extent in shape):
+        if not sane or not all(type(extent) is int and 0 <= extent < 2**63 for extent in shape):
             raise ValueError(f"it says {fields}")
+        if len(shape) > _MOST_AXES:
+            raise ValueError(f"an array of {len(shape)} axes; there are at most {_MOST_AXES}")
         found = np.dtype(text)
     except (ValueError, TypeError, KeyError, SyntaxError, MemoryError, RecursionError) as error:
-        raise op.SampleDataError(f"the header of the npy file cannot be read: {error}") from None
+        reason = f"the header of the npy file cannot be read: {error}"
+        raise op.SampleDataError(reason[:300]) from None
     try:
         op.DType.from_numpy(found)
     except TypeError as error:

@@ -8,7 +8,11 @@ from typing import Annotated, Any, TypeAlias, TypedDict
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import ArgumentType
 
-__all__ = ["DTypes", "ReaderArguments", "ReaderOptions", "dtypes_of"]
+__all__ = ["SHUFFLED_AFTER", "DTypes", "ReaderArguments", "ReaderOptions", "dtypes_of"]
+
+
+SHUFFLED_AFTER = "shuffle_after_epoch", "shuffle_after_epoch_seed"
+"""Arguments that some readers of the reference lack."""
 
 
 def dtypes_of(value: Any) -> tuple[op.DType, ...]:

@@ -17,7 +17,7 @@ from gradiva.ops.decoders.formats.image_info import ImageInfo
 from gradiva.ops.decoders.formats.probe import probe
 
 from .listing import digest_of
-from .reader_arguments import ReaderArguments, ReaderOptions
+from .reader_arguments import SHUFFLED_AFTER, ReaderArguments, ReaderOptions
 from .table import Failures, Records, Table
 from .table_source import opens_table
 
@@ -145,6 +145,9 @@ class SequenceTable(Table):
 
 def _of(file: str, problem: str) -> op.SampleDataError:
     return op.SampleDataError(f"frame {file}: {problem}")
+
+
+sequence.not_stored(*SHUFFLED_AFTER)
 
 
 @opens_table(sequence)

@@ -19,12 +19,12 @@ FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
             *("io", "python_function"),
         ),
         "`readers.tfrecord`, `external_source`, `numba_function`, `types.Constant`; as objects "
-        "`readers.File`, `ExternalSource`",
+        "`ExternalSource`, `readers.File`, `readers.TFRecord` and so on",
     ),
     "decoding": (
         ("decoders", "decoders.audio", "decoders.image"),
-        "`imread`; JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000; WAV, and through soundfile "
-        "FLAC, Ogg, AIFF, MP3",
+        "`imread`; JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000, GIF, AVIF; WAV, and "
+        "through soundfile FLAC, Ogg, AIFF, MP3",
     ),
     "windows and sizes": (("image.resize", "image.crop", "image.masking", "image.paste"), ""),
     "warps": (("image.warp", "transforms"), ""),

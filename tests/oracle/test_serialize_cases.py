@@ -15,7 +15,6 @@ from gradiva import Batch, DType
 from gradiva.capture.recording.data_node import WholeBatch
 from gradiva.capture.serialization.files import load
 from gradiva.capture.serialization.reader import read_pipeline
-from gradiva.capture.serialization.writer import _OWN
 from gradiva.eager.operators.argument_types import DTypeLike, argument_type
 from gradiva.eager.operators.arguments import is_edge
 from gradiva.eager.operators.cases import Case, samples
@@ -77,7 +76,7 @@ def _size(operator: OperatorBase, case: Case) -> int:
 
 
 def _takes_part(operator: OperatorBase, case: Case) -> bool:
-    if _OWN & case.arguments.keys():  # arguments of our own, which are refused
+    if operator.unstored & case.arguments.keys():  # arguments of our own, which are refused
         return False
     return case.raises is None and (case.oracle or operator.random) and _size(operator, case) > 0
 

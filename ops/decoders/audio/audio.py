@@ -103,6 +103,9 @@ class _Plan(op.Plan):
     rates: list[float]
 
 
+audio.not_stored("offset", "duration", "frames")
+
+
 @audio.shapes
 def _shapes(call: op.Call) -> _Plan:
     _check(call)

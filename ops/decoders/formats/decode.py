@@ -15,6 +15,7 @@ from .decode_opencv import decode_opencv
 from .decode_png import decode_png
 from .decode_tiff import decode_tiff
 from .image_info import ImageInfo
+from .pillow_formats import decode_with_pillow
 from .probe import encoded_bytes
 
 OUTPUT_TYPES = ("RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA")
@@ -107,6 +108,8 @@ def decode_other(data: Array, info: ImageInfo, color: str) -> Array:
         return decode_png(data, info, color)
     if info.format == "tiff":
         return decode_tiff(data, info, color)
+    if info.format in ("gif", "avif"):
+        return decode_with_pillow(data, info, color)
     if info.format == "bmp" and color == "ALL" and info.channels == 4:
         return _bmp_with_alpha(data, info)
     if color == "ALL" and info.channels in (1, 3):  # files may store them in other ways

@@ -27,6 +27,11 @@ _COLORS = {1: "gray", 3: "ycbcr", 4: "cmyk inverted"}
 _NO_ADOBE, _YCCK = -1, 2  # values of the color transform in Adobe's segment
 _EXIF = b"Exif\0\0"
 _SHORT = "JPEG ends before its frame header"
+_MOST_SCANS = 256
+"""An encoder makes a dozen. Each passes over the whole image, however short it is in the file."""
+_PIXELS_PER_BYTE = 1024
+"""At most: a block of 8 x 8 coefficients has a code of at least one bit, and subsampling by 4 x 4
+leaves a block for 114 pixels (three components of which one has 4 x 1 blocks, one 1 x 4)."""
 
 
 def read_jpeg(view: memoryview) -> ImageInfo:
@@ -70,6 +75,37 @@ def _walk(view: memoryview) -> ImageInfo:
         position += 2 + length
 
 
+def check_image_data(view: memoryview, info: ImageInfo) -> None:
+    """Raise ValueError for a file that cannot hold the pixels that its header promises, or that has
+    so many scans that it would be decoded for hours."""
+    arithmetic = "arithmetic" in info.coding  # less than a bit for a block
+    if not arithmetic and info.height * info.width > _PIXELS_PER_BYTE * len(view):
+        raise ValueError(
+            f"JPEG header promises {info.height} x {info.width} pixels, more than its {len(view)} "
+            "bytes can hold: the file is cut or damaged"
+        )
+    if "progressive" in info.coding or not _is_one_scan(view, info.channels):
+        scans = view.tobytes().count(b"\xff\xda")
+        if scans > _MOST_SCANS:
+            raise ValueError(f"JPEG has {scans} scans, more than the limit of {_MOST_SCANS}")
+
+
+def _is_one_scan(view: memoryview, channels: int) -> bool:
+    """Whether the first scan holds all components: then no other is decoded."""
+    position, size = 2, len(view)
+    while position + 4 < size and view[position] == 0xFF:
+        marker = view[position + 1]
+        if marker == 0xDA:
+            return view[position + 4] == channels
+        if marker == 0xFF:
+            position += 1
+        elif marker in _WITHOUT_LENGTH:
+            position += 2
+        else:
+            position += 2 + (view[position + 2] << 8 | view[position + 3])
+    return False
+
+
 def _frame(
     view: memoryview, start: int, length: int, coding: str, orientation: int, transform: int
 ) -> ImageInfo:
@@ -103,10 +139,12 @@ def jpeg_info(
 
 @jit
 def read_plain(data: Any, offsets: Any, sizes: Any, most: int, found: Any) -> None:
-    """Height, width and channels of baseline JPEGs of 8 bits, 1 or 3 channels, at most so many
-    pixels and without EXIF; of all else, and of what is damaged, 0: that is for `read_jpeg`."""
+    """Height, width and channels of baseline JPEGs of 8 bits, 1 or 3 channels in one scan, at most
+    so many pixels, no more than the file can hold, and without EXIF; of all else, and of what is
+    damaged, 0: that is for `read_jpeg` and `check_image_data`."""
     for sample in range(len(offsets)):
         found[sample, :] = 0
+        height = width = channels = np.int64(0)
         view = data[offsets[sample] : offsets[sample] + sizes[sample]]
         position, size = 2, len(view)
         if size < 4 or view[0] != 0xFF or view[1] != 0xD8:
@@ -119,10 +157,15 @@ def read_plain(data: Any, offsets: Any, sizes: Any, most: int, found: Any) -> No
                 width = np.int64(view[start + 3]) << 8 | view[start + 4]
                 channels = np.int64(view[start + 5])
                 known = (channels == 1 or channels == 3) and length == 8 + 3 * channels
-                if known and 0 < height * width <= most:
+                if not known or not 0 < height * width <= min(most, size * _PIXELS_PER_BYTE):
+                    break
+            elif marker == 0xDA:
+                if channels > 0 and view[start] == channels:
                     found[sample] = height, width, channels
                 break
-            if length < 2 or not (marker == 0xDB or marker == 0xC4 or 0xE0 <= marker <= 0xFE):
+            elif length < 2 or not (
+                marker == 0xDB or marker == 0xC4 or marker == 0xDD or 0xE0 <= marker <= 0xFE
+            ):
                 break
             if marker == 0xE1 and view[start] == 0x45:  # "E" of EXIF
                 break

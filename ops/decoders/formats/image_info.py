@@ -12,7 +12,7 @@ UINT16: np.dtype[Any] = np.dtype(np.uint16)
 FLOAT32: np.dtype[Any] = np.dtype(np.float32)
 
 MAX_PIXELS = 2**28
-"""Largest image decoded unless the caller says otherwise: 16384 x 16384."""
+"""Largest image that is decoded where `max_pixels` says nothing else: 16384 x 16384."""
 
 
 @dataclass(frozen=True, slots=True)

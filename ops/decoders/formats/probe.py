@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -10,30 +11,50 @@ from gradiva.eager.jit.later import Later
 from gradiva.eager.values.batch import Batch
 
 from .headers_jp2 import CODESTREAM, read_jp2
-from .headers_jpeg import jpeg_info, read_jpeg, read_plain
+from .headers_jpeg import check_image_data, jpeg_info, read_jpeg, read_plain
 from .headers_other import read_bmp, read_pnm, read_webp
 from .headers_png import read_png
 from .headers_tiff import read_tiff
 from .image_info import MAX_PIXELS, ImageInfo, check_size
+from .pillow_formats import pillow_format, read_with_pillow
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _JP2 = b"\0\0\0\x0cjP  \r\n\x87\n"
 _TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _PNM = (b"P1", b"P2", b"P3", b"P4", b"P5", b"P6")
 _WHITE = b" \t\r\n#"
-FORMATS = "JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000"
+FORMATS = "JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000, GIF, AVIF"
+_OTHERS: tuple[tuple[int, bytes, str], ...] = (
+    (4, b"ftypheic", "HEIC, which is not supported"),
+    (4, b"ftypheix", "HEIC, which is not supported"),
+    (4, b"ftypmif1", "HEIF, which is not supported"),
+    (4, b"ftyp", "a video in MP4 or a file like it"),
+    (0, b"\0\0\1\0", "ICO, which is not supported"),
+    (0, b"%PDF", "PDF, which is not supported"),
+    (0, b"8BPS", "Photoshop's, which is not supported"),
+    (0, b"<svg", "SVG, which is not supported"),
+    (0, b"\x1f\x8b", "compressed by gzip"),
+    (0, b"PK\x03\x04", "a ZIP archive"),
+    (0, b"\x93NUMPY", "an npy file: see decoders.numpy"),
+    (0, b"RIFF", "RIFF, perhaps a sound: see decoders.audio"),
+    (0, b"<!DO", "a web page"),
+    (0, b"<html", "a web page"),
+    (0, b"version https://git-lfs", "a pointer of Git LFS, not the file: git lfs pull"),
+)
+"""Beginnings of files that are met where images are expected: where in the file, and what it is."""
+_PATH = re.compile(rb"[\x20-\x7e]{1,1000}\.[A-Za-z0-9]{2,5}")
 
 
 _later = Later()
 
 
-def plain_headers(batch: Batch) -> list[ImageInfo | None]:
+def plain_headers(batch: Batch, max_pixels: int = MAX_PIXELS) -> list[ImageInfo | None]:
     """The headers of those files that most are like, read at once; None for what `probe` reads."""
     data, laid = batch.data, batch.batch_shape
     if not (_later.pays(len(laid)) and data.flags.writeable and data.flags.c_contiguous):
         return [None] * len(laid)
     found = np.empty((len(laid), 3), np.int64)
-    read_plain(data, laid.offsets, laid.volumes, MAX_PIXELS, found)
+    read_plain(data, laid.offsets, laid.volumes, max_pixels, found)
     return [jpeg_info(*row) if row[2] else None for row in found.tolist()]
 
 
@@ -50,6 +71,15 @@ def probe(data: np.ndarray[Any, Any], *, max_pixels: int = MAX_PIXELS) -> ImageI
     else:
         info = _read_other(view)
     return check_size(info, max_pixels)
+
+
+def check_data(data: np.ndarray[Any, Any], info: ImageInfo) -> None:
+    """Look on, where there is more to know before an image is decoded than its header says.
+
+    Raises ``ValueError`` for what would take memory or hours and give no image.
+    """
+    if info.format == "jpeg":
+        check_image_data(encoded_bytes(data).data, info)
 
 
 def encoded_bytes(data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -80,6 +110,20 @@ def _read_other(view: memoryview) -> ImageInfo:
         return read_jp2(view)
     if head[:2] == b"\xff\xd8":
         raise ValueError("JPEG ends before its frame header")
+    found = pillow_format(head)
+    if found is not None:
+        return read_with_pillow(view, found)
     raise ValueError(
-        f"unknown image format: starts with bytes {head[:8].hex(' ')}; known are {FORMATS}"
+        f"unknown image format: starts with bytes {head[:8].hex(' ')}{_hint(view)}; "
+        f"known are {FORMATS}"
     )
+
+
+def _hint(view: memoryview) -> str:
+    head = bytes(view[:32])
+    for place, start, what in _OTHERS:
+        if head[place:].startswith(start):
+            return f": this is {what}"
+    if len(view) < 1024 and _PATH.fullmatch(view):
+        return ": this looks like the name of a file: see imread"
+    return ""

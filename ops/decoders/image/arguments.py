@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from gradiva.eager import extension as op
+from gradiva.ops.decoders.formats.image_info import MAX_PIXELS
 from gradiva.ops.image.crop.crop_window import CropWindow
 from gradiva.ops.indexing.slice_region import SliceRegion
 
@@ -17,6 +18,7 @@ from gradiva.ops.indexing.slice_region import SliceRegion
     jpeg_fancy_upsampling=False,
     affine=True,
     min_size=None,
+    max_pixels=MAX_PIXELS,
 )
 class Pixels(TypedDict, total=False):
     """
@@ -30,6 +32,8 @@ class Pixels(TypedDict, total=False):
         min_size: N, or (height, width): JPEG is decoded at 1/2, 1/4 or 1/8 of its size, which takes
             a fraction of the time, if the upright image then still has at least so many rows and
             columns. Windows are in that smaller image. Other formats are not scaled.
+        max_pixels: an image with more, by its header and before `min_size`, is refused; 2**28 by
+            default. A file of a kilobyte can promise an image that fills the memory.
     """
 
     output_type: op.ImageType
@@ -39,6 +43,7 @@ class Pixels(TypedDict, total=False):
     jpeg_fancy_upsampling: bool
     affine: bool
     min_size: op.Ints | None
+    max_pixels: int
 
 
 @op.argument_group(
@@ -92,6 +97,8 @@ class Replacement(TypedDict, total=False):
     fill_value: float
 
 
+OWN = "min_size", "max_pixels"
+"""Those that the reference does not have."""
 DECODING = (Pixels, OnGpu, Preallocated, Replacement)
 
 

@@ -13,10 +13,10 @@ from gradiva.eager.operators.fusion_roles import Decode
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.decoders.formats.decode import codec_color, decode_into, is_direct, output_shape
 from gradiva.ops.decoders.formats.decode_jpeg import straight_decoder
-from gradiva.ops.decoders.formats.image_info import ImageInfo, at_scale
-from gradiva.ops.decoders.formats.probe import plain_headers, probe
+from gradiva.ops.decoders.formats.image_info import MAX_PIXELS, ImageInfo, at_scale
+from gradiva.ops.decoders.formats.probe import check_data, plain_headers, probe
 
-from .arguments import Decoded, OnGpu, Pixels, Preallocated, Replacement
+from .arguments import OWN, Decoded, OnGpu, Pixels, Preallocated, Replacement
 from .gpu import decode_on_gpu
 from .plan import DecodePlan
 
@@ -58,7 +58,7 @@ def image(
     use_chunk_allocator: bool = False,
     **options: op.Unpack[Decoded],
 ) -> op.SampleType:
-    """Decode JPEG, PNG, BMP, TIFF, PNM, WebP and JPEG 2000.
+    """Decode JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000, GIF and AVIF (of both, the first image).
 
     With device="mixed" (or "gpu") the pixels are on the GPU, and nvJPEG decodes JPEG; the files are
     in host memory all the same. See `docs/gpu-decoding.md`.
@@ -75,7 +75,8 @@ def image(
 
     Raises:
         OperatorRuntimeError: with the sample and its file, for data that is no image, is damaged or
-            cut short, or has more than 2**28 pixels.
+            cut short, has more than `max_pixels` pixels, more than its bytes can hold, or more than
+            256 scans (a progressive JPEG has about ten).
     """
     return decoded_type(input, options["dtype"])
 
@@ -94,13 +95,28 @@ def decoded_type(input: op.SampleType, dtype: Any) -> op.SampleType:
 
 
 def headers(call: op.Call) -> list[ImageInfo]:
-    """What the headers of the files of the first input say. A file without one fails; in a call
-    that goes on, it stands for one pixel. Raises OperatorRuntimeError."""
-    found, least = list[ImageInfo](), _least(call)
-    for sample, known in enumerate(plain_headers(call.inputs[0])):
+    """The headers of the files of the first input, of which images are to be decoded. A file that
+    no image can be in fails as one without a header does. Raises OperatorRuntimeError."""
+    least, most = _least(call), _most(call)
+
+    def look(data: np.ndarray[Any, Any]) -> ImageInfo:
+        info = probe(data, max_pixels=most)
+        check_data(data, info)
+        return info
+
+    found = look_at_each(call, look, most)
+    return found if least is None else [_scaled(info, least, call) for info in found]
+
+
+def look_at_each(
+    call: op.Call, look: Callable[[np.ndarray[Any, Any]], ImageInfo], max_pixels: int = MAX_PIXELS
+) -> list[ImageInfo]:
+    """What `look` says of the files of the first input. Where it raises ValueError, the file fails;
+    in a call that goes on, it stands for one pixel. Raises OperatorRuntimeError."""
+    found = list[ImageInfo]()
+    for sample, known in enumerate(plain_headers(call.inputs[0], max_pixels)):
         try:
-            info = known or probe(call.inputs[0].array(sample))
-            found.append(info if least is None else _scaled(info, least, call))
+            found.append(known or look(call.inputs[0].array(sample)))
             continue
         except ValueError as error:
             problem = str(error)
@@ -110,9 +126,19 @@ def headers(call: op.Call) -> list[ImageInfo]:
     return found
 
 
+def _most(call: op.Call) -> int:
+    """`max_pixels`. Raises OperatorValueError."""
+    given: int = call["max_pixels"]
+    if given < 1:
+        raise op.OperatorValueError(
+            argument="max_pixels", expected="a positive number of pixels", got=given
+        )
+    return given
+
+
 def _least(call: op.Call) -> tuple[int, int] | None:
     """`min_size` as rows and columns. Raises OperatorValueError."""
-    given = call["min_size"] if "min_size" in call.operator.arguments else None
+    given = call["min_size"]
     if given is None:
         return None
     values = (given,) if isinstance(given, int) else tuple(given)
@@ -153,6 +179,7 @@ def decode_options(call: op.Call) -> dict[str, Any]:
     }
 
 
+image.not_stored(*OWN)
 image.shapes(whole_images)
 
 

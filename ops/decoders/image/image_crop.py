@@ -7,7 +7,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.ops.image.crop.crop_window import CropWindow, window_of
 
-from .arguments import DECODING, DecodedWindow
+from .arguments import DECODING, OWN, DecodedWindow
 from .gpu import decode_on_gpu
 from .image import decoded_type, encode, picture, whole_images
 from .plan import DecodePlan
@@ -47,6 +47,7 @@ def _shapes(call: op.Call) -> DecodePlan:
     return place_windows(call, plan, np.hstack([anchors[:, :2], windows[:, :2]]))
 
 
+image_crop.not_stored(*OWN)
 image_crop.fusion_role = region
 image_crop.cpu(region.run)
 image_crop.mixed_gpu(decode_on_gpu)

@@ -7,7 +7,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.ops.random.crop_window import check_window_arguments, random_windows
 
-from .arguments import DECODING, RandomlyDecoded
+from .arguments import DECODING, OWN, RandomlyDecoded
 from .gpu import decode_on_gpu
 from .image import decoded_type, encode, picture, whole_images
 from .plan import DecodePlan
@@ -63,6 +63,7 @@ def _shapes(call: op.Call) -> DecodePlan:
     return place_windows(call, plan, random_windows(call, plan.shapes[:, 0], plan.shapes[:, 1]))
 
 
+image_random_crop.not_stored(*OWN)
 image_random_crop.fusion_role = region
 image_random_crop.cpu(region.run)
 image_random_crop.mixed_gpu(decode_on_gpu)

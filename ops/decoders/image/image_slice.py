@@ -7,7 +7,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.ops.indexing.slice_region import SliceRegion, check_region, slice_region
 
-from .arguments import DECODING, SlicedImage
+from .arguments import DECODING, OWN, SlicedImage
 from .gpu import decode_on_gpu
 from .image import decoded_type, encode, picture, whole_images
 from .plan import DecodePlan
@@ -57,6 +57,7 @@ def _shapes(call: op.Call) -> DecodePlan:
     return place_windows(call, plan, np.hstack(region))
 
 
+image_slice.not_stored(*OWN)
 image_slice.fusion_role = region
 image_slice.cpu(region.run)
 image_slice.mixed_gpu(decode_on_gpu)

@@ -6,8 +6,9 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.ops.decoders.formats.decode import output_shape
+from gradiva.ops.decoders.formats.probe import probe
 
-from .image import encode, headers, picture
+from .image import encode, look_at_each, picture
 
 _DTYPES = (op.int64, op.int32, op.uint32, op.uint64, op.float32, op.float64)
 
@@ -56,7 +57,7 @@ peek_image_shape.shapes(lambda call: op.BatchShape.equal(call.size, (3,)))
 def _cpu(call: op.Call) -> None:
     color = op.ImageType(call["image_type"]).name
     turn = call["adjust_orientation"]
-    rows = [output_shape(info, color, turn) for info in headers(call)]
+    rows = [output_shape(info, color, turn) for info in look_at_each(call, probe)]
     call.outputs[0].as_array()[:] = rows
 
 

@@ -89,6 +89,7 @@ def _shapes(call: op.Call) -> ResizePlan:
     return ResizePlan(shapes, inputs, sizes, low, high, filters, crop=True)
 
 
+random_resized_crop.not_stored("compat")
 random_resized_crop.cpu(run_plan)
 random_resized_crop.gpu(launch_plan)
 random_resized_crop.fusion_role = resize.fusion_role

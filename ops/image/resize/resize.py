@@ -124,6 +124,7 @@ def resample_tables(call: op.Call, source: op.BatchShape, layout: str) -> Tables
     return whole_tables(source, planes, channels, plan.inputs, plan.outputs, ends, plan.filters)
 
 
+resize.not_stored("compat")
 resize.fusion_role = Resample(
     resample_tables, run_resample, bind_resample, rounding, ("compat",), resample_launches
 )

@@ -16,6 +16,10 @@ import numpy.typing as npt
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Float32Array, Float64Array, Int64Array
 
+_LEAST = 2.0**-24
+"""Of a pixel. The scale that was asked for is kept: the pixel there is would be made of more than
+there can be."""
+
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 MODES = ("default", "stretch", "not_larger", "not_smaller")
@@ -196,6 +200,10 @@ def resize_geometry(
     out = np.where(empty, 0.0, out)
     lo, hi = lo32.astype(np.float64), hi32.astype(np.float64)
     if subpixel_scale:
+        if ((exact < _LEAST) & (out > 0)).any():
+            raise op.OperatorValueError(
+                "the size is too small", expected=f"at least {_LEAST:.0e} pixels", got=exact.min()
+            )
         # Keep the scale that was asked for: the region grows or shrinks with the rounding.
         change = out / exact.astype(np.float64)
         if alignment is None:

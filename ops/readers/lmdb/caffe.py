@@ -14,7 +14,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.types.arrays import Array
-from gradiva.ops.readers.reader_arguments import ReaderArguments, ReaderOptions
+from gradiva.ops.readers.reader_arguments import SHUFFLED_AFTER, ReaderArguments, ReaderOptions
 from gradiva.ops.readers.table import Failures, Records, Table
 from gradiva.ops.readers.table_source import opens_table
 
@@ -116,6 +116,9 @@ def _parts(record: Array) -> tuple[Array, Array]:
     if not encoded:
         image = shaped(image, (extents[2], extents[3], extents[1]), "its size and its data")
     return image, label
+
+
+caffe.not_stored(*SHUFFLED_AFTER)
 
 
 @opens_table(caffe, container=True)

@@ -15,7 +15,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.types.arrays import Array
-from gradiva.ops.readers.reader_arguments import ReaderArguments, ReaderOptions
+from gradiva.ops.readers.reader_arguments import SHUFFLED_AFTER, ReaderArguments, ReaderOptions
 from gradiva.ops.readers.table import Failures, Records, Table
 from gradiva.ops.readers.table_source import opens_table
 
@@ -225,6 +225,9 @@ class TensorTable(Table):
 
     def prefetch(self, indices: op.Int64Array) -> None:
         self._database.prefetch(indices)
+
+
+caffe2.not_stored(*SHUFFLED_AFTER)
 
 
 @opens_table(caffe2, container=True)

@@ -87,7 +87,7 @@ def test_blocking_waits_for_a_thread_that_feeds(options: dict[str, Any]) -> None
     feeder.join()
     started = time.monotonic()
     pipe.close()
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 30  # and not for ever
 
 
 @pytest.mark.parametrize("options", DEPTHS)

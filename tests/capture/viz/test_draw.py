@@ -152,9 +152,9 @@ def wide(count: int) -> Graph:
 def test_200_nodes_take_less_than_a_second() -> None:
     graph = wide(200)
     assert len(graph) == 200
-    started = time.perf_counter()
+    started = time.process_time()
     text = graph._repr_svg_()
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
     assert len(rectangles(parsed(text))) == 202
 
 

@@ -394,16 +394,19 @@ def _refuse_negative(key: Any) -> None:
 
 
 def interpret() -> None:
-    """Run kernels as Python, whose arrays check their bounds. Row kernels stay compiled."""
+    """Run kernels as Python, whose arrays check their bounds. Row kernels stay compiled, and so do
+    those that make millions of values of a few."""
 
     compiled = Kernel.__call__
 
     def call(kernel: Kernel, *arguments: Any) -> Any:
         if kernel.function.__module__ in (
             "gradiva.eager.jit.row_chain",
-            "gradiva.eager.jit.row_kernel",
+            "gradiva.eager.jit.row_kernel",  # they call machine code by its address
+            "gradiva.ops.audio.resampling",
+            "gradiva.ops.audio.sound_types",
         ):
-            return compiled(kernel, *arguments)  # they call machine code by its address
+            return compiled(kernel, *arguments)
         held = [value.view(Checked) if type(value) is np.ndarray else value for value in arguments]
         with np.errstate(all="ignore"):
             return kernel.function(*held)

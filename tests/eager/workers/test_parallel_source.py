@@ -24,6 +24,8 @@ from tests.tiers import few
 pytestmark = pytest.mark.core
 
 FULL = pytest.mark.full
+AT_ONCE = 30.0
+"""Seconds, on a machine that has much else to do. Who waits for what never comes waits an hour."""
 
 
 def pipeline(source: Any, workers: int = 2, size: int = 4, **options: Any) -> Any:
@@ -202,7 +204,7 @@ def test_a_worker_that_dies(what: str, words: str, tmp_path: Path) -> None:
     found = plain([pipe.run()])
     text, run, seconds = error_at(pipe)
     assert run == 0
-    assert seconds < 2
+    assert seconds < AT_ONCE
     assert words in text
     assert "in the call for sample 1 of batch 1 of epoch 0" in text
     assert "  in sample 1" in text
@@ -270,13 +272,13 @@ def test_an_idle_worker_that_dies_is_replaced() -> None:
 def test_a_call_that_takes_too_long(
     what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GRADIVA_WORKER_TIMEOUT", "0.5")
+    monkeypatch.setenv("GRADIVA_WORKER_TIMEOUT", "1.5")
     expected = stream(pipeline(sources.sample, parallel=False, batch=False), 1)[0]
     pipe = pipeline(sources.Trouble(what, 6, str(tmp_path / "once")), batch=False)
     found = plain([pipe.run()])
     text, _, seconds = error_at(pipe)
-    assert seconds < 2
-    assert "did not answer for 0.5 s, in the call for sample 2 of batch 1" in text
+    assert seconds < AT_ONCE
+    assert "did not answer for 1.5 s, in the call for sample 2 of batch 1" in text
     assert found + plain(pipe) == expected
     pipe.close()
 
@@ -290,7 +292,7 @@ def test_a_call_that_never_returns_does_not_hold_up_close() -> None:
         time.sleep(0.1)
         began = time.monotonic()
         pipe.close()
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < AT_ONCE
         assert all(gone(pid) for pid in pids)
 
 
@@ -311,7 +313,7 @@ def test_errors_of_a_sample(what: str, words: str) -> None:
     pids = pipe._built().processes.pids
     text, run, seconds = error_at(pipe)
     assert run == 0
-    assert seconds < 2
+    assert seconds < AT_ONCE
     assert words in text
     assert "  in sample 1" in text
     assert any(f"in worker process {pid}, batch 1 of epoch 0" in text for pid in pids)
@@ -435,7 +437,7 @@ def test_closing_and_letting_go_end_the_workers() -> None:
     pids = pipe._built().processes.pids
     began = time.monotonic()
     pipe.close()
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < AT_ONCE
     assert all(gone(pid) for pid in pids)
     with pytest.raises(RuntimeError, match="was closed"):
         pipe.run()

@@ -1,0 +1,83 @@
+"""GIF and AVIF through Pillow: the first image of the file."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.arrays import Array
+
+from .convert import weighted_gray
+from .image_info import ImageInfo
+
+if TYPE_CHECKING:
+    from PIL import AvifImagePlugin, GifImagePlugin, features
+else:
+    AvifImagePlugin = lazy_module("PIL.AvifImagePlugin", "pillow")
+    GifImagePlugin = lazy_module("PIL.GifImagePlugin", "pillow")
+    features = lazy_module("PIL.features", "pillow")
+
+__all__ = ["decode_with_pillow", "pillow_format", "read_with_pillow"]
+
+_MODES = {"L": 1, "RGB": 3, "P": 3, "RGBA": 4}
+_COLORS = {1: "gray", 3: "rgb", 4: "rgb+alpha"}
+_ORIENTATION = 0x0112
+
+
+def pillow_format(head: bytes) -> str | None:
+    """GIF or AVIF, if a file begins like one."""
+    if head[:6] in (b"GIF87a", b"GIF89a"):
+        return "GIF"
+    return "AVIF" if head[4:12] in (b"ftypavif", b"ftypavis") else None
+
+
+def read_with_pillow(view: memoryview, name: str) -> ImageInfo:
+    """The header of a file in this format. Raises ValueError."""
+    if name == "AVIF" and not features.check("avif"):
+        raise ValueError("AVIF needs pillow 11.3 or newer (pip install -U pillow)")
+    with _opened(view, name) as image:
+        channels = _channels(image)
+        width, height = image.size
+        orientation = _orientation(image) if name == "AVIF" else 1
+    return ImageInfo(
+        name.lower(), height, width, channels, orientation=orientation, color=_COLORS[channels]
+    )
+
+
+def decode_with_pillow(data: Array, info: ImageInfo, color: str) -> Array:
+    """Pixels (H, W, C) in stored orientation; ``color``: RGB, BGR, GRAY or ALL."""
+    with _opened(data.data, info.format.upper()) as image:
+        wanted = {1: "L", 4: "RGBA"}.get(info.channels, "RGB") if color == "ALL" else "RGB"
+        try:
+            pixels = np.asarray(image.convert(wanted))
+        except Exception as error:  # noqa: BLE001  Pillow raises many types on damaged files
+            raise ValueError(f"{info.format} data is damaged or ends early: {error}") from None
+    pixels = pixels.reshape(*pixels.shape[:2], -1)
+    if pixels.shape[:2] != (info.height, info.width):
+        raise ValueError(f"{info.format} data is damaged: its header contradicts itself")
+    if color == "GRAY":
+        return weighted_gray(pixels)
+    return pixels[..., ::-1] if color == "BGR" else pixels
+
+
+def _opened(view: memoryview, name: str) -> Any:
+    try:
+        # The class itself: Image.open judges the size by rules of its own, and warns.
+        kind = GifImagePlugin.GifImageFile if name == "GIF" else AvifImagePlugin.AvifImageFile
+        return kind(io.BytesIO(view))
+    except Exception as error:  # noqa: BLE001  Pillow raises many types on damaged files
+        raise ValueError(f"{name} header is damaged or ends early: {error}") from None
+
+
+def _channels(image: Any) -> int:
+    if image.mode not in _MODES:
+        raise ValueError(f"{image.format} with pixels {image.mode} is not supported")
+    return 4 if "transparency" in image.info else _MODES[image.mode]
+
+
+def _orientation(image: Any) -> int:
+    found = image.getexif().get(_ORIENTATION, 1)
+    return found if found in range(1, 9) else 1

@@ -1,0 +1,58 @@
+"""Stored pipelines with readers: the reference reads ours and gradiva reads the reference's, and
+both deliver the same samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gradiva
+from tests.ops.readers.formats import FORMATS, values
+
+from .reference import dali
+from .test_readers_formats import BATCH, of_theirs
+
+READERS = sorted(name for name, kind in FORMATS.items() if kind.runs and name != "tfrecord")
+
+
+def made(library: Any, function: Any, arguments: dict[str, Any]) -> Any:
+    pipeline = library.Pipeline(
+        batch_size=BATCH, num_threads=1, device_id=None, prefetch_queue_depth=1
+    )
+    with pipeline:
+        pipeline.set_outputs(*values(function(name="R", **arguments)))
+    return pipeline
+
+
+def batches(pipeline: Any) -> list[list[bytes]]:
+    pipeline.build()
+    return [
+        [output.at(i).tobytes() for output in pipeline.run() for i in range(BATCH)]
+        for _ in range(5)
+    ]
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_both_ways(name: str, tmp_path: Path) -> None:
+    kind = FORMATS[name]
+    common, of_them, of_us = kind.theirs(kind.write(tmp_path, 7))
+    ours = made(gradiva, kind.function, {**common, **of_us})
+    theirs = made(dali, of_theirs(name), {**common, **of_them})
+    stored, stored_there = ours.serialize(), theirs.serialize()
+    expected = batches(ours)
+    assert batches(theirs) == expected
+    assert batches(dali.Pipeline.deserialize(stored)) == expected
+    assert batches(gradiva.Pipeline.deserialize(stored_there)) == expected
+    assert batches(gradiva.Pipeline.deserialize(stored)) == expected
+
+
+def test_features_of_records_are_not_stored(tmp_path: Path) -> None:
+    kind = FORMATS["tfrecord"]
+    common, of_them, of_us = kind.theirs(kind.write(tmp_path, 7))
+    with pytest.raises(ValueError, match=r"readers\.tfrecord.*no place in the file format"):
+        made(gradiva, kind.function, {**common, **of_us}).serialize()
+    stored = made(dali, of_theirs("tfrecord"), {**common, **of_them}).serialize()
+    with pytest.raises(ValueError, match="readers___TFRecord"):
+        gradiva.Pipeline.deserialize(stored)
