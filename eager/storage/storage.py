@@ -65,7 +65,7 @@ class Storage:
             transport = transport_of(self._options, chosen.timeout)
             cache = None if chosen.cache is None else BlockCache(chosen.cache, chosen.cache_bytes)
             fetcher = Fetcher(transport, cache)
-        self._fetcher, self._transport, self._cache = fetcher, fetcher.transport, fetcher.cache
+        self._fetcher, self._transport, self._blocks = fetcher, fetcher.transport, fetcher.cache
         self._process = os.getpid()
 
     def __reduce__(self) -> Any:
@@ -248,7 +248,7 @@ class Storage:
         (known,) = self.facts([url])
         size = max(end for (_, end), _ in rows) if isinstance(known, StorageError) else known.size
         ranges = [one for one, _ in rows]
-        if self._cache is None:
+        if self._blocks is None:
             cut = split(joined(ranges))
         else:
             cut = aligned(ranges, size)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import av
 import cv2
 import fsspec
 import h5py
@@ -133,6 +134,22 @@ def web_servers() -> None:
     assert content.at(0).tobytes() == b"there"
 
 
+def other_sounds() -> None:
+    wave, file = np.sin(np.arange(16000, dtype=np.float32) / 20) / 2, io.BytesIO()
+    with av.open(file, "w", format="mp4") as container:
+        track = container.add_stream("aac", rate=16000, layout="mono")
+        frame = av.AudioFrame.from_ndarray(wave[None], format="fltp", layout="mono")
+        frame.sample_rate = 16000
+        for packet in [*track.encode(frame), *track.encode()]:
+            container.mux(packet)
+    data = np.frombuffer(file.getvalue(), np.uint8)
+    found, rate = gradiva.decoders.audio(gradiva.batch([data]))
+    assert np.asarray(rate.at(0)) == 16000
+    # The encoder shifts what it is given; the tone is the same.
+    heard = np.abs(np.fft.rfft(np.asarray(found.at(0)).reshape(-1)[4000:12000]))
+    assert heard.argmax() == np.abs(np.fft.rfft(wave[4000:12000])).argmax()
+
+
 USES: dict[str, Callable[[], Any]] = {
     "numpy": arrays,
     "numba": kernels,
@@ -142,6 +159,7 @@ USES: dict[str, Callable[[], Any]] = {
     "tqdm": bars,
     "protobuf": files,
     "ml_dtypes": short_floats,
+    "av": other_sounds,
     "soundfile": sounds,
     "h5py": rows,
     "pyarrow": columns,
@@ -165,5 +183,5 @@ def test_no_dependency_is_left_out() -> None:
     assert set(bounds) == set(USES)
     # What is optional has the same bound where it is tested.
     tested = text[text.index("\ntest = [") : text.index("\noracle = [")]
-    for package in ("aiohttp", "fsspec", "h5py", "ml_dtypes", "pyarrow", "soundfile"):
+    for package in ("aiohttp", "av", "fsspec", "h5py", "ml_dtypes", "pyarrow", "soundfile"):
         assert f'"{package}>={bounds[package]}"' in tested

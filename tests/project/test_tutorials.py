@@ -72,7 +72,7 @@ def assertions(path: Path) -> int:
 
 
 def test_all_are_there() -> None:
-    assert [path.stem[:3] for path in TUTORIALS] == [f"0{number}_" for number in range(8)]
+    assert [path.stem[:3] for path in TUTORIALS] == [f"0{number}_" for number in range(9)]
 
 
 @pytest.mark.parametrize("path", few(TUTORIALS, count=2), ids=lambda path: path.stem)

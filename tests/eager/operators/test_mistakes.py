@@ -37,7 +37,10 @@ MOVERS = {
 }  # fmt: skip
 REDUCTIONS = {name for name in NAMES if name.startswith("reductions.")}
 BOXES = {"bb_flip", "bbox_paste", "bbox_rotate", "box_encoder", "random_bbox_crop"}
-FILES = {name for name in NAMES if name.startswith(("decoders.", "io."))} | {"peek_image_shape"}
+FILES = {name for name in NAMES if name.startswith(("decoders.", "io."))} | {
+    "peek_audio",
+    "peek_image_shape",
+}
 SOUNDS = {"preemphasis_filter", "spectrogram", "to_decibels"}
 ANY = {"cast", "cast_like", "copy", "get_property", "permute_batch", "shapes"}
 WHOLE = {"cast_like", "copy", "equalize", "shapes", "subscript", *LIKE, *MATH}
@@ -130,6 +133,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
             "decoders.numpy",
             "io.file.read",
             "pad_channels",
+            "peek_audio",
             "per_frame",
             "segmentation.select_masks",
             "transforms.combine",
