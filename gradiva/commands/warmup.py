@@ -47,7 +47,7 @@ def _call(operator: OperatorBase, case: Any) -> None:
 def run_recipes() -> None:
     """Run the usual ways to train and to validate on the package's photographs, so that the kernels
     of these are compiled and kept; only JPEG files are decoded."""
-    for recipe in (_validation, _training, _training_with_color, _whole_images):
+    for recipe in (_validation, _training, _training_with_color, _whole_images, _wide_images):
         pipe = _pipeline(recipe, batch_size=2, num_threads=1, seed=1)
         with pipe:
             pipe.run()
@@ -75,6 +75,12 @@ def _training_with_color(files: Any) -> Any:
     images = fn.color_twist(images, hue=10.0 * factor, saturation=factor)
     images = fn.brightness_contrast(images, brightness=factor, contrast=factor)
     return fn.crop_mirror_normalize(images, mirror=fn.random.coin_flip(), **_TO_FLOAT)
+
+
+def _wide_images(files: Any) -> Any:
+    """Columns are resized first, and rows mirrored, as it happens now and then in training."""
+    images = fn.resize(fn.decoders.image(files), size=(1024, 64))
+    return fn.crop_mirror_normalize(images, mirror=1, **_TO_FLOAT)
 
 
 def _whole_images(files: Any) -> Any:
