@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import functools
 import os
+import stat
 import time
 from typing import Any
 
@@ -17,9 +18,11 @@ from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
+    OperatorValueError,
     SampleDataError,
     without_frames,
 )
+from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import uint8
 from gradiva.eager.types.provenance import Provenance
@@ -85,7 +88,11 @@ def read_files(
         for index in (begin + np.flatnonzero(handles[begin:end] < 0)).tolist():
             with _failing(index, paths[index], failures):
                 handles[index] = handle = os.open(paths[index], _FLAGS)
-                sizes[index] = os.fstat(handle).st_size
+                facts = os.fstat(handle)
+                # Reading a folder says that it is one.
+                if not stat.S_ISREG(facts.st_mode) and not stat.S_ISDIR(facts.st_mode):
+                    raise OSError(errno.EINVAL, "it is no regular file")
+                sizes[index] = facts.st_size
         pace.note(began, end - begin, reading=False)
 
     def read(begin: int, end: int) -> None:
@@ -99,7 +106,7 @@ def read_files(
 
     try:
         pool.run(open_files, pace.ranges(len(paths), reading=False))
-        batch = Batch.empty(BatchShape.of(sizes), SampleType(uint8, 1, "", "cpu"), where)
+        batch = _allocated(sizes, paths, where, handles, failures)
         pool.run(read, pace.ranges(len(paths), reading=True))
     finally:
         for handle in handles[handles >= 0].tolist():
@@ -107,7 +114,34 @@ def read_files(
     return without_bytes(batch, list(failures)) if failures else batch
 
 
-_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
+def _allocated(
+    sizes: Int64Array,
+    paths: list[str],
+    where: Provenance | None,
+    handles: Int64Array,
+    failures: dict[int, GradivaError] | None,
+) -> Batch:
+    """Memory for files of these sizes. Those for which there is not enough fail, the largest first:
+    the others of the batch are read all the same."""
+    while True:
+        try:
+            return Batch.empty(BatchShape.of(sizes), SampleType(uint8, 1, "", "cpu"), where)
+        except (MemoryError, OperatorValueError):
+            largest = int(sizes[:, 0].argmax())
+            size = int(sizes[largest, 0])
+            if not size:
+                raise
+        facts: dict[str, Any] = {"sample": largest, "file": paths[largest]}
+        failed = SampleDataError(f"there is not enough memory for the {size} bytes", **facts)
+        if failures is None:
+            raise failed
+        failures[largest] = failed
+        os.close(int(handles[largest]))
+        sizes[largest], handles[largest] = 0, -1
+
+
+# A pipe would be waited for until somebody writes into it.
+_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @functools.cache
@@ -136,7 +170,7 @@ def _open(
         if handle < 0:
             continue
         size = call_c(calls[1], handle, 0, 2, 0)
-        if 0 <= size < _MOST:
+        if 0 < size < _MOST:  # of none, it is asked what it is
             handles[index], sizes[index, 0] = handle, size
         else:
             call_c(calls[3], handle, 0, 0, 0)

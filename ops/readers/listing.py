@@ -48,7 +48,8 @@ def _from_files(
 
 def _from_list(root: str | None, file_list: str, storage: Storage) -> tuple[list[str], list[int]]:
     try:
-        lines = read_text(file_list, storage).splitlines()
+        # Other separators of lines than these may stand in names.
+        lines = read_text(file_list, storage).removeprefix("\ufeff").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise op.wrong_value("file_list", "a text file that can be read", error) from error
     folder = root if root is not None else parent(file_list)
@@ -61,7 +62,7 @@ def _from_list(root: str | None, file_list: str, storage: Storage) -> tuple[list
             labels.append(int(label))
         else:
             name = ""
-        if not name.strip():
+        if not name.strip() or "\0" in name:
             raise op.OperatorValueError(
                 argument="file_list",
                 expected="lines of the form 'path label'",

@@ -12,9 +12,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.files import prefetch_files, read_files
 from gradiva.eager.readers.reader import reader_class
+from gradiva.eager.readers.remote_files import prefetch_any_files, read_any_files
 from gradiva.eager.readers.source import source_operator
+from gradiva.eager.storage.folders import read_text
+from gradiva.eager.storage.storage import Storage
+from gradiva.eager.storage.urls import any_url, is_url, join, local_path, parent
 from gradiva.ops.audio.resampling import lobes_of, resampled_length, window_table
 from gradiva.ops.decoders.audio.decode_sound import Wanted, decode_sound
 from gradiva.ops.decoders.audio.sound_file import refuse_long, sound_info
@@ -22,6 +25,7 @@ from gradiva.ops.decoders.audio.sound_info import SoundInfo
 
 from .listing import digest_of
 from .reader_arguments import ReaderArguments, ReaderOptions
+from .remote import storage_of
 from .table import Failures, Records, Table, column, ragged
 from .table_source import opens_table
 
@@ -51,7 +55,8 @@ def nemo_asr(
     A manifest has a JSON object in each line: `audio_filepath`; `text`; `duration` and `offset` of
     a part of the file, in seconds. Lines without a path are left out, with a warning. A path that
     is not absolute is one from the working directory or, if nothing is there, from the folder of
-    the manifest. See `decoders.audio` for formats.
+    the manifest; in a manifest that a URL names, always from there. See `decoders.audio` for
+    formats.
 
     Args:
         manifest_filepaths: the manifests, one after another.
@@ -105,11 +110,10 @@ def _number(entry: dict[str, Any], name: str, line: str, file: str) -> float:
     return float(value)
 
 
-def _lines(manifest: str) -> list[str]:
+def _lines(manifest: str, storage: Storage) -> list[str]:
     """The lines of a file, which may hold other separators inside of texts."""
     try:
-        with open(manifest, encoding="utf-8") as stream:
-            return stream.read().split("\n")
+        return read_text(manifest, storage).split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise op.OperatorValueError(
             argument="manifest_filepaths",
@@ -119,11 +123,20 @@ def _lines(manifest: str) -> list[str]:
         ) from error
 
 
-def _entries(manifest: str) -> list[_Entry]:
+def _found(path: str, manifest: str) -> str:
+    """Where a path in a manifest leads: from the working directory, or from where it stands."""
+    beside = join(parent(manifest), path)
+    if is_url(manifest) or is_url(path):
+        return beside
+    here = os.path.isabs(path) or os.path.exists(path)
+    return path if here or not os.path.exists(beside) else beside
+
+
+def _entries(manifest: str, storage: Storage) -> list[_Entry]:
     """Those of one manifest. Raises OperatorValueError."""
     found, without = [], 0
-    folder = os.path.dirname(manifest)
-    for number, line in enumerate(_lines(manifest), 1):
+    manifest = local_path(manifest)
+    for number, line in enumerate(_lines(manifest, storage), 1):
         if not line.strip():
             continue
         shown = f"line {number}: {line[:80]!r}"
@@ -139,12 +152,9 @@ def _entries(manifest: str) -> list[_Entry]:
             without += 1
             continue
         text = entry.get("text")
-        beside = os.path.join(folder, path)
-        if not os.path.isabs(path) and not os.path.exists(path) and os.path.exists(beside):
-            path = beside
         times = [_number(entry, name, shown, manifest) for name in ("offset", "duration")]
         words = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else b""
-        found.append(_Entry(path, times[0], times[1], words))
+        found.append(_Entry(_found(path, manifest), times[0], times[1], words))
     if without:
         warnings.warn(
             f"readers.nemo_asr: {without} lines of {manifest} have no audio_filepath, and are left "
@@ -157,8 +167,9 @@ def _entries(manifest: str) -> list[_Entry]:
 class SoundTable(Table):
     """The entries of manifests."""
 
-    def __init__(self, entries: list[_Entry], given: dict[str, Any]) -> None:
+    def __init__(self, entries: list[_Entry], given: dict[str, Any], storage: Storage) -> None:
         self._entries = entries
+        self.storage = storage if any_url(entry.path for entry in entries) else None
         self._dtype: op.DType = given["dtype"]
         self._downmix, self._rate = given["downmix"], given["sample_rate"]
         self._lobes = lobes_of(given["quality"])
@@ -173,7 +184,7 @@ class SoundTable(Table):
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         failures: Failures = {}
-        raw = read_files(self.names(indices), None, pool, failures)
+        raw = read_any_files(self.names(indices), None, pool, failures, storage=self.storage)
         files = raw.batch_shape.views(raw.data)
         parts: list[tuple[SoundInfo, Wanted] | None] = []
         ndim = 1 if self._downmix else 2
@@ -244,7 +255,7 @@ class SoundTable(Table):
         return {"files": len(paths), "names": names, "parts": parts.hexdigest()}
 
     def prefetch(self, indices: op.Int64Array) -> None:
-        prefetch_files(self.names(indices))
+        prefetch_any_files(self.names(indices), self.storage)
 
 
 @opens_table(nemo_asr)
@@ -255,8 +266,8 @@ def _open(given: dict[str, Any]) -> SoundTable:
         raise op.wrong_value("quality", "a number from 0 to 100", given["quality"])
     if not math.isfinite(given["sample_rate"]):
         raise op.wrong_value("sample_rate", "a rate", given["sample_rate"])
-    manifests = given["manifest_filepaths"]
-    entries = [entry for manifest in manifests for entry in _entries(manifest)]
+    manifests, storage = given["manifest_filepaths"], storage_of(given)
+    entries = [entry for manifest in manifests for entry in _entries(manifest, storage)]
     low, high = given["min_duration"], given["max_duration"]
 
     def fits(entry: _Entry) -> bool:
@@ -270,7 +281,7 @@ def _open(given: dict[str, Any]) -> SoundTable:
             expected += " between `min_duration` and `max_duration`"
         got = f"{len(entries)} entries" if entries else "none"
         raise op.wrong_value("manifest_filepaths", expected, got)
-    return SoundTable(kept, given)
+    return SoundTable(kept, given, storage)
 
 
 NemoAsr = reader_class("NemoAsr", nemo_asr)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -11,9 +11,13 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
+from gradiva.eager.storage.storage import Storage
+from gradiva.eager.storage.streams import opened_file
+from gradiva.eager.storage.urls import is_url
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.readers.containers import Containers, refuse_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
+from gradiva.ops.readers.remote import storage_of
 from gradiva.ops.readers.table_source import opens_table
 
 from .row_table import RowTable
@@ -77,7 +81,7 @@ class HDF5Table(RowTable):
         cuts = np.flatnonzero(np.diff(rows) != 1) + 1
         found: list[Sequence[Any]] = []
         # It is opened for each batch: what it keeps open does not survive a fork.
-        with _opened(self._containers.paths[file]) as opened:
+        with _opened(self._containers.paths[file], self.storage) as opened:
             for name in self._columns:
                 values: list[Any] = []
                 for part in np.split(rows, cuts):
@@ -94,14 +98,20 @@ def _damaged(error: BaseException) -> op.SampleDataError:
     return op.SampleDataError(f"a damaged HDF5 file: {lines[0]}")
 
 
-def _opened(path: str) -> Any:
-    try:
-        return h5py.File(path, "r")
-    except (RuntimeError, ValueError, KeyError) as error:
-        raise _damaged(error) from None
+@contextmanager
+def _opened(path: str, storage: Storage | None) -> Iterator[Any]:
+    with ExitStack() as stack:
+        # Its own reading of files is faster than that of streams.
+        far = is_url(path)
+        source: Any = stack.enter_context(opened_file(path, storage)) if far else path
+        try:
+            file = h5py.File(source, "r")
+        except (RuntimeError, ValueError, KeyError) as error:
+            raise _damaged(error) from None
+        yield stack.enter_context(file)
 
 
-def _rows(opened: Any, name: str, path: str) -> int:
+def _rows(opened: Any, name: str, path: str, size: int) -> int:
     """How many rows a data set has. Raises OperatorValueError, SampleDataError."""
     try:
         found = opened.get(name)
@@ -119,7 +129,6 @@ def _rows(opened: Any, name: str, path: str) -> int:
             got=repr(name),
             file=path,
         )
-    size = os.path.getsize(path)
     volume = float(np.prod([float(extent) for extent in shape])) * itemsize
     if (not chunked and 0 < stored < volume) or stored > size:
         raise op.SampleDataError("a damaged HDF5 file: a data set is larger than the file")
@@ -130,12 +139,12 @@ def _rows(opened: Any, name: str, path: str) -> int:
 
 @opens_table(hdf5, container=True)
 def _open_table(given: dict[str, Any]) -> HDF5Table:
-    containers = Containers(given["paths"], "paths")
+    containers = Containers(given["paths"], "paths", storage_of(given))
     counts = []
-    for path in containers.paths:
+    for path, facts in zip(containers.paths, containers.facts, strict=True):
         try:
-            with _opened(path) as opened:
-                sizes = [_rows(opened, name, path) for name in given["columns"]]
+            with _opened(path, containers.storage) as opened:
+                sizes = [_rows(opened, name, path, facts.size) for name in given["columns"]]
         except ImportError as error:
             raise op.OperatorRuntimeError(str(error)) from None
         except (OSError, op.SampleDataError) as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import struct
 import zipfile
 from typing import Any, NamedTuple
@@ -13,9 +12,13 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
+from gradiva.eager.storage.handles import Handle, close_handle, open_handle, pread
+from gradiva.eager.storage.storage import Storage
+from gradiva.eager.storage.streams import opened_file
 from gradiva.ops.decoders.npy_header import Header, read_header
 from gradiva.ops.readers.containers import Containers, Places, refuse_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
+from gradiva.ops.readers.remote import storage_of
 from gradiva.ops.readers.table import Failures, Records, Table
 from gradiva.ops.readers.table_source import opens_table
 
@@ -70,6 +73,7 @@ class NpzTable(Table):
         self, containers: Containers, members: list[list[_Member]], types: tuple[op.SampleType, ...]
     ) -> None:
         self._containers, self._members, self._types = containers, members, types
+        self.storage = containers.storage
         self._ends = np.cumsum([one[0].header.shape[0] for one in members], dtype=np.int64)
 
     def __len__(self) -> int:
@@ -116,12 +120,14 @@ class NpzTable(Table):
             self._containers.prefetch(self._chosen(indices, number))
 
 
-def _members(path: str, size: int, columns: tuple[str, ...]) -> list[_Member]:
+def _members(
+    path: str, size: int, columns: tuple[str, ...], storage: Storage | None
+) -> list[_Member]:
     """The arrays of these names. Raises OperatorValueError, SampleDataError, OSError."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    handle = open_handle(path, storage)
     try:
         try:
-            with os.fdopen(os.dup(handle), "rb") as stream, zipfile.ZipFile(stream) as archive:
+            with opened_file(path, storage) as stream, zipfile.ZipFile(stream) as archive:
                 entries = {one.filename: one for one in archive.infolist()}
         except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError) as error:
             raise op.SampleDataError(f"this is no npz file, or a damaged one: {error}") from None
@@ -139,17 +145,17 @@ def _members(path: str, size: int, columns: tuple[str, ...]) -> list[_Member]:
             found.append(_member(handle, size, entry))
         return found
     finally:
-        os.close(handle)
+        close_handle(handle)
 
 
-def _member(handle: int, size: int, entry: zipfile.ZipInfo) -> _Member:
+def _member(handle: Handle, size: int, entry: zipfile.ZipInfo) -> _Member:
     """Where the array of an entry lies. (ZIP: a local header has 30 bytes, a name and more.)"""
     name = entry.filename
     if entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits & 1:
         raise op.SampleDataError(
             f"{name} is compressed: its rows have no places; write it with numpy.savez"
         )
-    local = os.pread(handle, 30, max(entry.header_offset, 0))
+    local = pread(handle, 30, max(entry.header_offset, 0))
     if len(local) < 30 or local[:4] != b"PK\3\4":
         raise op.SampleDataError(f"a damaged npz file: the header of {name}")
     begin = entry.header_offset + 30 + sum(struct.unpack("<HH", local[26:30]))
@@ -157,7 +163,7 @@ def _member(handle: int, size: int, entry: zipfile.ZipInfo) -> _Member:
     if end > size:
         raise op.SampleDataError(f"a damaged npz file: {name} ends behind it")
     header = read_header(
-        lambda count: os.pread(handle, min(count, end - begin), begin), entry.file_size
+        lambda count: pread(handle, min(count, end - begin), begin), entry.file_size
     )
     if not header.shape:
         raise op.SampleDataError(f"{name} has no rows", expected="at least one axis")
@@ -168,11 +174,11 @@ def _member(handle: int, size: int, entry: zipfile.ZipInfo) -> _Member:
 
 @opens_table(npz, container=True)
 def _open_table(given: dict[str, Any]) -> NpzTable:
-    containers = Containers(given["paths"], "paths")
+    containers = Containers(given["paths"], "paths", storage_of(given))
     members = []
     for path, facts in zip(containers.paths, containers.facts, strict=True):
         try:
-            found = _members(path, facts.size, given["columns"])
+            found = _members(path, facts.size, given["columns"], containers.storage)
         except op.SampleDataError as error:
             raise op.OperatorRuntimeError(
                 error.problem, expected=error.expected, got=error.got, file=path

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,13 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
+from gradiva.eager.storage.storage import Storage
+from gradiva.eager.storage.streams import opened_file
+from gradiva.eager.storage.urls import is_url
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.readers.containers import Containers, refuse_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
+from gradiva.ops.readers.remote import storage_of
 from gradiva.ops.readers.table_source import opens_table
 
 from .row_table import RowTable
@@ -92,7 +98,7 @@ class ParquetTable(RowTable):
         kept = self._kept.pop((file, number), None)
         if kept is None:
             names = [name.partition(".")[0] for name in self._columns]
-            with _open(self._containers.paths[file]) as opened, _Reading():
+            with _open(self._containers.paths[file], self.storage) as opened, _Reading():
                 kept = opened.read_row_group(number, columns=names, use_threads=False)
             # A table that is kept alone may be larger.
             size = kept.nbytes
@@ -122,9 +128,14 @@ def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def _open(path: str) -> Any:
-    with _Reading():
-        return arrow_parquet.ParquetFile(path, memory_map=False)
+@contextmanager
+def _open(path: str, storage: Storage | None) -> Iterator[Any]:
+    with ExitStack() as stack:
+        with _Reading():
+            far = is_url(path)
+            source: Any = stack.enter_context(opened_file(path, storage)) if far else path
+            file = stack.enter_context(arrow_parquet.ParquetFile(source, memory_map=False))
+        yield file
 
 
 def _column(table: Any, name: str) -> Any:
@@ -220,11 +231,11 @@ def _listed(one: Any) -> Any:
 
 @opens_table(parquet, container=True)
 def _open_table(given: dict[str, Any]) -> ParquetTable:
-    containers = Containers(given["paths"], "paths")
+    containers = Containers(given["paths"], "paths", storage_of(given))
     groups = []
     for path, facts in zip(containers.paths, containers.facts, strict=True):
         try:
-            with _open(path) as opened, _Reading():
+            with _open(path, containers.storage) as opened, _Reading():
                 schema, counts = opened.schema_arrow, []
                 limit = max(given["cache_bytes"], facts.size)
                 for number in range(opened.metadata.num_row_groups):

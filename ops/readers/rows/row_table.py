@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.storage.handles import close_handle, open_handle
 from gradiva.ops.readers.containers import Containers, FileFacts
 from gradiva.ops.readers.table import Failures, Records, Table
 
@@ -27,7 +27,7 @@ class RowTable(Table):
     def __init__(
         self, containers: Containers, counts: Sequence[int], types: Sequence[op.SampleType]
     ) -> None:
-        self._containers = containers
+        self._containers, self.storage = containers, containers.storage
         self._ends = np.cumsum(np.array(counts, np.int64))
         self._types = types
 
@@ -82,9 +82,12 @@ class RowTable(Table):
         return Records(tuple(made), failures)
 
     def _check(self, file: int) -> None:
-        facts = os.stat(self._containers.paths[file])
-        if FileFacts(facts.st_size, facts.st_mtime_ns) != self._containers.facts[file]:
-            raise OSError("it has changed since the reader was made")
+        handle = open_handle(self._containers.paths[file], self.storage)
+        try:
+            if FileFacts.of(handle) != self._containers.facts[file]:
+                raise OSError("it has changed since the reader was made")
+        finally:
+            close_handle(handle)
 
     def digest(self) -> dict[str, Any]:
         return {"rows": len(self), "names": self._containers.digest(self._ends)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv as csv_module
 import json
-import os
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,12 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
+from gradiva.eager.storage.handles import Handle, pread
+from gradiva.eager.storage.storage import Storage
+from gradiva.eager.storage.streams import opened_file
 from gradiva.ops.readers.containers import Containers, Places, refuse_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
+from gradiva.ops.readers.remote import storage_of
 from gradiva.ops.readers.scan_cache import Scan, kept_scan
 from gradiva.ops.readers.table import Failures, Records, Table
 from gradiva.ops.readers.table_source import opens_table
@@ -84,22 +87,22 @@ def csv(
     return types_of_columns(columns, dtypes)
 
 
-def _scan_lines(handle: int, size: int) -> Scan:
+def _scan_lines(handle: Handle, size: int) -> Scan:
     return _lines(handle, size, quotes=False)
 
 
-def _scan_rows(handle: int, size: int) -> Scan:
+def _scan_rows(handle: Handle, size: int) -> Scan:
     return _lines(handle, size, quotes=True)
 
 
-def _lines(handle: int, size: int, quotes: bool) -> Scan:
+def _lines(handle: Handle, size: int, quotes: bool) -> Scan:
     """Place and size of each line that is not empty, without its line break. quotes: line breaks
     between two are text."""
     ends: list[np.ndarray[Any, Any]] = []
     returns: list[np.ndarray[Any, Any]] = []
     place, inside, before = 0, 0, 0
     while place < size:
-        data = np.frombuffer(os.pread(handle, _CHUNK, place), np.uint8)
+        data = np.frombuffer(pread(handle, _CHUNK, place), np.uint8)
         if not data.size:
             raise op.SampleDataError(f"it ends at byte {place}")
         breaks = data == 10
@@ -125,6 +128,7 @@ class TextTable(Table):
         self, containers: Containers, places: Places, types: tuple[op.SampleType, ...]
     ) -> None:
         self._containers, self._places_of_all, self._types = containers, places, types
+        self.storage = containers.storage
 
     def values(self, text: str, file: int) -> list[Any]:
         """The fields of a line, one for each output; a SampleDataError for one that is not there.
@@ -236,8 +240,9 @@ def _number(text: str, dtype: op.DType | None) -> Any:
 
 
 def _found(given: dict[str, Any], scan: Any, kind: str) -> tuple[Containers, list[op.Int64Array]]:
-    containers = Containers(given["paths"], "paths")
-    return containers, [kept_scan(kind, path, 2, scan)[0] for path in containers.paths]
+    storage = storage_of(given)
+    containers = Containers(given["paths"], "paths", storage)
+    return containers, [kept_scan(kind, path, 2, scan, storage)[0] for path in containers.paths]
 
 
 @opens_table(jsonl, container=True)
@@ -257,7 +262,10 @@ def _open_csv(given: dict[str, Any]) -> CSVTable:
             argument="delimiter", expected="one character", got=repr(given["delimiter"])
         )
     containers, parts = _found(given, _scan_rows, "rows 1")
-    heads = [_head(path, part, given) for path, part in zip(containers.paths, parts, strict=True)]
+    heads = [
+        _head(path, part, given, containers.storage)
+        for path, part in zip(containers.paths, parts, strict=True)
+    ]
     types = types_of_columns(given["columns"], given["dtypes"])
     table = CSVTable(containers, Places.join([part[1:] for part in parts]), types)
     table.delimiter = given["delimiter"]
@@ -267,10 +275,12 @@ def _open_csv(given: dict[str, Any]) -> CSVTable:
     return table
 
 
-def _head(path: str, places: op.Int64Array, given: dict[str, Any]) -> list[str]:
+def _head(
+    path: str, places: op.Int64Array, given: dict[str, Any], storage: Storage | None
+) -> list[str]:
     """The names in the first line. Raises OperatorValueError, OperatorRuntimeError."""
     try:
-        with open(path, "rb") as stream:
+        with opened_file(path, storage) as stream:
             line = stream.read(int(places[0, 1])) if len(places) else b""
         head = _fields(_text(np.frombuffer(line, np.uint8)), given["delimiter"])
     except (op.SampleDataError, OSError) as error:

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import gradiva
+from gradiva.eager.execution.quarantine import Quarantine
 from gradiva.eager.readers import files
 from gradiva.eager.readers.files import Pace, read_files
 from gradiva.eager.runtime.worker_pool import WorkerPool
@@ -124,3 +126,40 @@ def test_pace() -> None:
         pace.note(time.perf_counter() - 1.0, 64, reading=True)
     assert len(pace.ranges(64, reading=True)) == 64
     assert len(pace.ranges(64, reading=False)) == 8
+
+
+@pytest.mark.usefixtures("compiled")
+def test_pipes_are_not_waited_for(tmp_path: Path) -> None:
+    """Nor files of devices, which never end."""
+    os.mkfifo(tmp_path / "pipe")
+    good = make(tmp_path, [b"abc"] * 3)
+    for bad in (str(tmp_path / "pipe"), "/dev/zero"):
+        with pytest.raises(OperatorRuntimeError, match="no regular file") as caught:
+            gradiva.readers.File(files=[*good, bad]).next_epoch(batch_size=50).__next__()
+        assert bad in str(caught.value)
+        reader = gradiva.readers.File(files=[*good, bad], on_error="skip")
+        with Quarantine(warns=False) as found:
+            ((contents, _),) = reader.next_epoch(batch_size=50)
+        assert len(contents) == len(good)
+        assert [one.file for one in found] == [bad]
+
+
+def test_a_file_that_is_larger_than_the_memory_fails_alone(tmp_path: Path) -> None:
+    good = make(tmp_path, [b"abc", b"defg"])
+    for size in (8 << 40, 1 << 47):
+        huge = tmp_path / f"huge {size}"
+        with open(huge, "wb") as file:
+            try:
+                file.truncate(size)
+            except OSError:
+                pytest.skip("no file can be that large here")
+        files = [good[0], str(huge), good[1]]
+        with pytest.raises(OperatorRuntimeError, match=f"memory for the {size} bytes") as caught:
+            gradiva.readers.File(files=files).next_epoch(batch_size=3).__next__()
+        assert str(huge) in str(caught.value)
+        reader = gradiva.readers.File(files=files, on_error="skip")
+        with Quarantine(warns=False) as found:
+            ((contents, _),) = reader.next_epoch(batch_size=3)
+        assert [one.tobytes() for one in contents.arrays()] == [b"abc", b"defg"]
+        assert found[0].file == str(huge)
+        os.remove(huge)

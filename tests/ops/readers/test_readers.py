@@ -260,3 +260,19 @@ def test_a_context_lends_its_threads(photographs: Path) -> None:
     assert len(list(reader.next_epoch(2, gradiva.EvalContext(num_threads=1)))) == 4
     with pytest.raises(TypeError, match="ctx"):
         reader.next_epoch(2, ctx=3)
+
+
+def test_lists_with_unusual_names(tmp_path: Path) -> None:
+    """Only line breaks end lines; a byte order mark is no part of a name; NUL is in none."""
+    names = ["good.jpg", "a\u2028b.jpg", "a\x0bb.jpg", "a\x85 c.jpg"]
+    for name in names:
+        (tmp_path / name).write_bytes(name.encode())
+    listed = tmp_path / "list.txt"
+    text = "\ufeff" + "".join(f"{name} {number}\n" for number, name in enumerate(names))
+    listed.write_bytes(text.replace("\n", "\r\n", 1).encode())
+    ((files, labels),) = gradiva.readers.File(file_list=listed).next_epoch(batch_size=9)
+    assert [one.tobytes().decode() for one in files.arrays()] == names
+    assert labels.as_array().ravel().tolist() == [0, 1, 2, 3]
+    listed.write_bytes(b"good.jpg 1\na\0b.jpg 2\n")
+    with pytest.raises(gradiva.OperatorValueError, match="line 2"):
+        gradiva.readers.File(file_list=listed)
