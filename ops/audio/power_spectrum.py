@@ -140,10 +140,9 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
     call.each_sample(compute, source.batch_shape.volumes.tolist())
 
 
-def power_of(values: Any, axis: int) -> Any:
-    """By NumPy, in float32 as the kernel."""
-    spectrum = np.fft.rfft(values, axis=axis)
-    return (spectrum.real**2 + spectrum.imag**2).astype(np.float32)
+def _along_1(one: Any) -> Any:
+    """The same with a number from 0 on, which the reference takes too."""
+    return np.asarray(power_spectrum(one, axis=1))
 
 
 @power_spectrum.cases
@@ -157,7 +156,7 @@ def _cases() -> list[op.Case]:
         op.case("magnitude", planes, power=1),
         op.case("first axis", planes, axis=0, nfft=16),
         op.case("middle axis", cubes, axis=1),
-        op.case("last but one", cubes, axis=-2).each(lambda one: power_of(one, 1)).no_oracle(),
+        op.case("last but one", cubes, axis=-2).each(_along_1).no_oracle(),
         op.case("one value", op.samples((1,), dtype=op.float32, layout=""))
         .each(np.square)
         .no_oracle(),
