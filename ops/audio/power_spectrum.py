@@ -140,15 +140,17 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
     call.each_sample(compute, source.batch_shape.volumes.tolist())
 
 
-def _along_1(one: Any) -> Any:
-    """The same with a number from 0 on, which the reference takes too."""
-    return np.asarray(power_spectrum(one, axis=1))
+def _power_of(values: Any) -> Any:
+    """By NumPy: the same bits, for few whole numbers along an axis of 4 or 2."""
+    spectrum = np.fft.rfft(values, axis=1)
+    return (spectrum.real**2 + spectrum.imag**2).astype(np.float32)
 
 
 @power_spectrum.cases
 def _cases() -> list[op.Case]:
     lines = op.samples((16,), (33,), (3,), dtype=op.float32, layout="", low=-1.0)
     planes = op.samples((6, 8), (5, 40), dtype=op.float32, layout="AB", low=-1.0)
+    whole = op.batch([np.arange(2 * n * 3, dtype=np.float32).reshape(2, n, 3) % 7 for n in (4, 2)])
     cubes = op.samples((3, 4, 5), (2, 9, 3), dtype=op.float32, layout="", low=-1.0)
     return [
         op.case("default", lines),
@@ -156,7 +158,7 @@ def _cases() -> list[op.Case]:
         op.case("magnitude", planes, power=1),
         op.case("first axis", planes, axis=0, nfft=16),
         op.case("middle axis", cubes, axis=1),
-        op.case("last but one", cubes, axis=-2).each(_along_1).no_oracle(),
+        op.case("last but one", whole, axis=-2).each(_power_of).no_oracle(),
         op.case("one value", op.samples((1,), dtype=op.float32, layout=""))
         .each(np.square)
         .no_oracle(),
