@@ -138,5 +138,5 @@ def test_writes(way: Any) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("way", WAYS)
 def test_many_writes(way: Any) -> None:
-    for seed in range(60, 700):
+    for seed in range(60, 400):
         check(way, seed)

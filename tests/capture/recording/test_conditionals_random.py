@@ -249,7 +249,7 @@ def test_random_programs(lines: list[str], data: list[tuple[int, int, int]]) -> 
 
 
 @pytest.mark.full
-@settings(max_examples=120, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(max_examples=80, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(lines=blocks(3), data=DATA)
 def test_many_random_programs(lines: list[str], data: list[tuple[int, int, int]]) -> None:
     _check(lines, data)
