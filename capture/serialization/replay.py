@@ -14,6 +14,7 @@ from gradiva.eager.operators.operator import Maker, OperatorBase, operators
 from gradiva.eager.support.errors import GradivaError, OperatorValueError
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.values.tensor import tensor
+from gradiva.ops.readers.reader_arguments import DTypes
 
 from . import branches, expressions, subscripts
 from .branches import BranchReader, within
@@ -137,6 +138,9 @@ def _operator(
                 del arguments[name]
             else:
                 arguments[name] = _dtype(name, arguments[name])
+        elif declared is not None and declared.kind is argument_type(DTypes):
+            several = arguments[name] if isinstance(arguments[name], list) else [arguments[name]]
+            arguments[name] = [_dtype(name, number) for number in several]
     for name in given:
         declared = operator.arguments.get(name)
         if declared is not None and not declared.per_sample:

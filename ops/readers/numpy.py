@@ -303,6 +303,9 @@ def _unreadable(error: OSError, sample: int, path: str) -> op.SampleDataError:
     return op.SampleDataError(reason)
 
 
+numpy.not_stored("split")
+
+
 @opens_table(numpy)
 def _open(given: dict[str, Any]) -> NumpyTable:
     numbers = {name.replace("roi_", ""): given[name] for name in _NUMBERS}

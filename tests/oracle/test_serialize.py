@@ -423,6 +423,10 @@ def test_every_operator_takes_part() -> None:
     assert {name for name in unknown if _plain(name) in on_cpu} == set()
 
 
+OURS_ALONE = {f"readers.{name}" for name in ("csv", "hdf5", "jsonl", "npz", "parquet")}
+"""Readers that the reference does not have: files with them are for gradiva alone."""
+
+
 def test_the_format_knows_our_operators_and_arguments() -> None:
     """The names of operators and arguments, and the types of their values, in the registry."""
     kinds = {
@@ -437,7 +441,7 @@ def test_the_format_knows_our_operators_and_arguments() -> None:
     checked = 0
     for one in operators.values():
         schema = one.schema
-        if schema is None:
+        if schema is None or one.name in OURS_ALONE:
             continue
         registered = dali.backend.GetSchema(schema)
         for argument in one.arguments.values():
@@ -457,11 +461,14 @@ def test_the_format_knows_our_operators_and_arguments() -> None:
 
 
 def test_the_names_of_schemas_are_registered() -> None:
-    for schema in filter(None, (one.schema for one in operators.values())):
+    unknown = set()
+    for one in operators.values():
         try:
-            dali.backend.GetSchema(schema)
-        except RuntimeError:
-            pytest.fail(f"the reference has no operator {schema}")
+            if one.schema:
+                dali.backend.GetSchema(one.schema)
+        except (RuntimeError, KeyError):
+            unknown.add(one.name)
+    assert unknown == OURS_ALONE
 
 
 def test_arithmetic_is_found_by_every_name() -> None:
