@@ -20,7 +20,7 @@ else:
     GifImagePlugin = lazy_module("PIL.GifImagePlugin", "pillow")
     features = lazy_module("PIL.features", "pillow")
 
-__all__ = ["decode_with_pillow", "pillow_format", "read_with_pillow"]
+__all__ = ["decode_with_pillow", "has_avif", "pillow_format", "read_with_pillow"]
 
 _MODES = {"L": 1, "RGB": 3, "P": 3, "RGBA": 4}
 _COLORS = {1: "gray", 3: "rgb", 4: "rgb+alpha"}
@@ -34,9 +34,14 @@ def pillow_format(head: bytes) -> str | None:
     return "AVIF" if head[4:12] in (b"ftypavif", b"ftypavis") else None
 
 
+def has_avif() -> bool:
+    """Whether Pillow reads AVIF. It warns where it is asked for what it has never heard of."""
+    return "avif" in features.modules and bool(features.check("avif"))
+
+
 def read_with_pillow(view: memoryview, name: str) -> ImageInfo:
     """The header of a file in this format. Raises ValueError."""
-    if name == "AVIF" and not features.check("avif"):
+    if name == "AVIF" and not has_avif():
         raise ValueError("AVIF needs pillow 11.3 or newer (pip install -U pillow)")
     with _opened(view, name) as image:
         channels = _channels(image)

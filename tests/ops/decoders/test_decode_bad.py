@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import features
 
 from gradiva.ops.decoders.formats.decode import decode_into, output_shape
+from gradiva.ops.decoders.formats.pillow_formats import has_avif
 from gradiva.ops.decoders.formats.probe import probe
 from tests.oracle import flavors
 from tests.tiers import few
 
 FILES = {**flavors.jpegs(), **flavors.others()}
-REFUSED = {"tif_u32", "tif_i16", *(() if features.check("avif") else ("avif",))}
+REFUSED = {"tif_u32", "tif_i16", *(() if has_avif() else ("avif",))}
 KNOWN = [name for name in FILES if name not in REFUSED]
 JPEG = flavors.pil(flavors.ASTRONAUT, "JPEG", quality=90)
 SCAN = JPEG.index(b"\xff\xda")
