@@ -40,10 +40,18 @@ def has_av() -> bool:
     return importlib.util.find_spec("av") is not None
 
 
+def _opened(data: Array) -> Any:
+    try:
+        # Titles that are no UTF-8 are no reason to refuse a sound.
+        return av.open(io.BytesIO(data.data), metadata_errors="ignore")
+    except TypeError:  # from PyAV 19 on there is nothing to say about them
+        return av.open(io.BytesIO(data.data))
+
+
 def av_sound(data: Array) -> SoundInfo:
     """A file, decoded: only its frames tell how many samples there are. Raises ValueError."""
     try:
-        with av.open(io.BytesIO(data.data), metadata_errors="ignore") as container:
+        with _opened(data) as container:
             if not container.streams.audio:
                 raise ValueError("there is no sound in this file")
             stream = container.streams.audio[0]
