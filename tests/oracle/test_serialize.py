@@ -28,7 +28,7 @@ from .reference import Samples, _samples, assert_close, dali, fn, math, types
 from .test_serialize_cases import CASES, holds_objects, in_format
 from .test_serialize_conditionals import PROGRAMS as CONDITIONALS
 from .test_serialize_conditionals import Ours, made
-from .test_serialize_readers import READERS
+from .test_serialize_readers import OURS_ALONE, READERS
 
 MOST_ULPS = 4
 """As in test_math.py."""
@@ -410,7 +410,6 @@ def test_every_operator_takes_part() -> None:
     parts = {normalize_pixels, normalize_by_numbers, pad_channels}
     internal = {constant, fused, parameter, random_key, *parts}
     declared = {one for one in operators.values() if one.__module__.startswith("gradiva.")}
-    # Readers of formats of their own: test_serialize_readers.py.
     called |= {operators[f"readers.{name}"] for name in READERS}
     # The reference has it on a GPU only, whatever its registry says.
     called |= {operators["experimental.readers.fits"], operators["readers.tfrecord"]}
@@ -421,10 +420,6 @@ def test_every_operator_takes_part() -> None:
     # Those that the format does not know either hold Python objects or are not the reference's.
     unknown = {one.name for one in missing if not holds_objects(one)}
     assert {name for name in unknown if _plain(name) in on_cpu} == set()
-
-
-OURS_ALONE = {f"readers.{name}" for name in ("csv", "hdf5", "jsonl", "npz", "parquet")}
-"""Readers that the reference does not have: files with them are for gradiva alone."""
 
 
 def test_the_format_knows_our_operators_and_arguments() -> None:
