@@ -45,9 +45,16 @@ _FIRST_PAUSE: float = 0.1
 _WHOLE: Final = 10
 """A request may take that many times what may pass without a byte."""
 _PACKAGES: Final = {
-    "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hf": "huggingface_hub",
-    "abfs": "adlfs", "az": "adlfs", "http": "aiohttp", "https": "aiohttp",
-}  # fmt: skip
+    "s3": "s3fs",
+    "s3a": "s3fs",
+    "gs": "gcsfs",
+    "gcs": "gcsfs",
+    "hf": "huggingface_hub",
+    "abfs": "adlfs",
+    "az": "adlfs",
+    "http": "aiohttp",
+    "https": "aiohttp",
+}
 
 
 class Transport:

@@ -144,9 +144,11 @@ def _entries(manifest: str, storage: Storage) -> list[_Entry]:
             entry = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise op.OperatorValueError(
-                argument="manifest_filepaths", expected="a JSON object in each line", got=shown,
+                argument="manifest_filepaths",
+                expected="a JSON object in each line",
+                got=shown,
                 file=manifest,
-            ) from error  # fmt: skip
+            ) from error
         path = entry.get("audio_filepath") if isinstance(entry, dict) else None
         if not isinstance(path, str) or not path:
             without += 1

@@ -37,9 +37,7 @@ class RemoteAhead:
             self._follower.walk(count)
             self._read += count
         at = self._follower
-        if at is None or (at.plan, at.epoch, at.index) != (
-            cursor.plan, cursor.epoch, cursor.index
-        ):  # fmt: skip
+        if at is None or (at.plan, at.epoch, at.index) != (cursor.plan, cursor.epoch, cursor.index):
             self._storage.forget()
             self._follower = Cursor(cursor.plan, cursor.epoch, cursor.index)
             self._scout = Cursor(cursor.plan, cursor.epoch, cursor.index)

@@ -258,9 +258,13 @@ def _refuse(given: dict[str, Any]) -> None:
             )
         return
     plain = {
-        "annotations_file": "", "skip_empty": False, "ratio": False, "ltrb": False, "images": None,
+        "annotations_file": "",
+        "skip_empty": False,
+        "ratio": False,
+        "ltrb": False,
+        "images": None,
         "size_threshold": 0.1,
-    }  # fmt: skip
+    }
     for name, default in plain.items():
         if given[name] != default:
             raise op.OperatorValueError(

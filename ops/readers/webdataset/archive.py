@@ -23,9 +23,7 @@ __all__ = ["Component", "index_lines", "indexed", "scanned"]
 _LARGEST_HEADER: Final = 1 << 20
 """Long names and extended headers are read; what is larger is no name."""
 _BLOCK: Final = 512
-_COMPRESSED: Final = {
-    b"\x1f\x8b": "gzip", b"BZ": "bzip2", b"\xfd7": "xz", b"(\xb5": "zstandard"
-}  # fmt: skip
+_COMPRESSED: Final = {b"\x1f\x8b": "gzip", b"BZ": "bzip2", b"\xfd7": "xz", b"(\xb5": "zstandard"}
 
 
 class Component(NamedTuple):

@@ -45,9 +45,14 @@ def test_spectrogram(window: int, step: int, nfft: int) -> None:
         batch([sound]), window_length=window, window_step=step, nfft=nfft, center_windows=False
     ).at(0)
     _, _, theirs = signal.stft(
-        sound.astype(np.float64), window=weights, nperseg=window, noverlap=window - step, nfft=nfft,
-        boundary=None, padded=False,
-    )  # fmt: skip
+        sound.astype(np.float64),
+        window=weights,
+        nperseg=window,
+        noverlap=window - step,
+        nfft=nfft,
+        boundary=None,
+        padded=False,
+    )
     near(made, np.abs(theirs * weights.sum()) ** 2)
 
 

@@ -87,8 +87,14 @@ def test_rates(folder: Path) -> None:
 
 
 def test_lines_that_are_left_out(folder: Path) -> None:
-    path = manifest(folder, "", "[1]", '{"text": "x"}', {"audio_filepath": 5, "text": "y"},
-                    {"audio_filepath": "mono.wav", "text": 7})  # fmt: skip
+    path = manifest(
+        folder,
+        "",
+        "[1]",
+        '{"text": "x"}',
+        {"audio_filepath": 5, "text": "y"},
+        {"audio_filepath": "mono.wav", "text": 7},
+    )
     with pytest.warns(UserWarning, match="3 lines of .*m.json have no audio_filepath"):
         ((sound, _, text),) = read(path)
     assert sound.size == 100

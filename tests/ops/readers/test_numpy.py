@@ -67,13 +67,22 @@ def test_scalars_and_vectors(tmp_path: Path) -> None:
         ({"roi_axes": ()}, CUBE),
         ({"roi_start": (), "roi_end": (), "roi_axes": ()}, CUBE),
         (
-            {"roi_start": (-1, 3), "roi_shape": (2, 4), "roi_axes": (0, 2),
-             "out_of_bounds_policy": "trim_to_shape"},
+            {
+                "roi_start": (-1, 3),
+                "roi_shape": (2, 4),
+                "roi_axes": (0, 2),
+                "out_of_bounds_policy": "trim_to_shape",
+            },
             CUBE[:1, :, 3:],
         ),
         (
-            {"roi_start": (-1, 3), "roi_shape": (2, 4), "roi_axes": (0, 2),
-             "out_of_bounds_policy": "pad", "fill_value": 6.5},
+            {
+                "roi_start": (-1, 3),
+                "roi_shape": (2, 4),
+                "roi_axes": (0, 2),
+                "out_of_bounds_policy": "pad",
+                "fill_value": 6.5,
+            },
             np.pad(CUBE[:1, :, 3:], ((1, 0), (0, 0), (0, 2)), constant_values=7),
         ),
         (
@@ -82,7 +91,7 @@ def test_scalars_and_vectors(tmp_path: Path) -> None:
         ),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_regions(tmp_path: Path, order: Any, region: dict[str, Any], expected: Any) -> None:
     for array in (CUBE, CUBE.astype(">i4")):
         (found,) = read(save(tmp_path, np.asarray(array, order=order)), **region)
