@@ -82,6 +82,7 @@ from gradiva.eager.types.dtypes import uint8 as uint8
 from gradiva.eager.types.dtypes import uint16 as uint16
 from gradiva.eager.types.dtypes import uint32 as uint32
 from gradiva.eager.types.dtypes import uint64 as uint64
+from gradiva.eager.types.provenance import NamesOnDemand as NamesOnDemand
 from gradiva.eager.types.provenance import Provenance as Provenance
 from gradiva.eager.types.sample_type import SampleType as SampleType
 from gradiva.eager.values.batch import Batch as Batch

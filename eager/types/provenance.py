@@ -2,13 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Provenance"]
+__all__ = ["NamesOnDemand", "Provenance"]
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class NamesOnDemand(Sequence[str]):
+    """The names of samples of a data set, which are made when somebody asks for them: of most
+    batches, nobody does.
+
+    make: the names of the samples with these numbers.
+    """
+
+    __slots__ = ("_indices", "_make")
+
+    def __init__(self, make: Callable[[Numbers], list[str]], indices: Numbers) -> None:
+        self._make, self._indices = make, indices
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def __getitem__(self, at: Any) -> Any:
+        chosen = self._indices[at]
+        return self._make(chosen) if isinstance(at, slice) else self._make(chosen.reshape(1))[0]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._make(self._indices))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and [*self] == [*other]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr([*self])
+
+    def select(self, samples: list[int]) -> NamesOnDemand:
+        return NamesOnDemand(self._make, self._indices[samples])
+
+    def __reduce__(self) -> Any:
+        return list, (list(self),)  # without the data set
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +56,9 @@ class Provenance:
     `names`: file or key of each sample, or None where there is none; `indices`: its number in its
     data set, where that is known."""
 
-    positions: np.ndarray[Any, np.dtype[np.int64]]
+    positions: Numbers
     names: Sequence[str] | None = None
-    indices: np.ndarray[Any, np.dtype[np.int64]] | None = None
+    indices: Numbers | None = None
 
     def name(self, sample: int) -> str | None:
         if self.names is None or not 0 <= sample < len(self.names):
@@ -27,7 +66,11 @@ class Provenance:
         return self.names[sample]
 
     def select(self, samples: Sequence[int]) -> Provenance:
-        names = None if self.names is None else [self.names[index] for index in samples]
         chosen = list(samples)
+        names = self.names
+        if isinstance(names, NamesOnDemand):
+            names = names.select(chosen)
+        elif names is not None:
+            names = [names[index] for index in chosen]
         indices = None if self.indices is None else self.indices[chosen]
         return Provenance(self.positions[chosen], names, indices)

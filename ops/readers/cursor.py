@@ -58,6 +58,8 @@ class Cursor:
             count -= self.index - before
         if not parts:
             return np.empty(0, np.int64), np.empty(0, np.int64)
+        if len(parts) == 1:
+            return parts[0]
         samples, positions = zip(*parts, strict=True)
         return np.concatenate(samples), np.concatenate(positions)
 

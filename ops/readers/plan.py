@@ -162,6 +162,8 @@ class ShardedPlan:
         epoch has."""
         begin, end = self.bounds(epoch)
         places = np.arange(begin + start, begin + stop, dtype=np.int64)
+        if begin + stop <= end:
+            return places, np.zeros(len(places), np.int64)
         return np.minimum(places, end - 1), np.where(places < end, 0, places)
 
     def indices(self, epoch: int, start: int, stop: int) -> op.Int64Array:
@@ -170,6 +172,8 @@ class ShardedPlan:
     def positions(self, epoch: int, start: int, stop: int) -> op.Int64Array:
         """Epoch x stride + place in the epoch's order."""
         places, repeats = self.places(epoch, start, stop)
+        if not len(repeats) or repeats[-1] == 0:
+            return epoch * self.order.stride + places
         turn = epoch * self.num_shards + self.shard(epoch)
         return np.where(
             repeats == 0, epoch * self.order.stride + places, PADDING + (turn << 32) + repeats

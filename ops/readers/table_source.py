@@ -153,7 +153,8 @@ class TableSource(Source):
         elif ahead and self._arguments["read_ahead"]:
             count = len(indices) * self._arguments["prefetch_queue_depth"]
             table.prefetch(cursor.coming(count))
-        where = op.Provenance(positions, table.names(indices), indices)
+        names = op.NamesOnDemand(table.names, indices)
+        where = op.Provenance(positions, names, indices)
         records = table.read(indices, pool)
         if self._arguments["with_index"]:
             records = with_column(records, column(indices, (1,), op.int64), where)

@@ -4,8 +4,9 @@ The messages (protobuf's wire format; field numbers in front): Example {1: Featu
 repeated entry {1: key, 2: Feature}}; Feature {1: BytesList, 2: FloatList, 3: Int64List}, the last
 of which counts; a list {1: repeated value}, packed or not. Of entries with one key the last counts.
 
-Places are numbers of bytes in the slab of a batch. `broken` takes the place, plus 1, where the
-message of a sample cannot be understood.
+Places are numbers of bytes in the slab of a batch. What is known of a feature of a sample is a row
+of numbers, whose columns have the names below. A batch is looked at in one call: to come back to
+the interpreter, while other threads decode, takes longer than to look at small records.
 """
 
 from __future__ import annotations
@@ -16,11 +17,52 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-__all__ = ["BYTES", "FLOATS", "INTEGERS", "copy_bytes", "count", "fill", "find"]
+__all__ = [
+    "ABSENT",
+    "BEGIN",
+    "BYTES",
+    "COLUMNS",
+    "COMPLETE",
+    "COUNT",
+    "END",
+    "FIRST",
+    "FLOATS",
+    "INTEGERS",
+    "KIND",
+    "MISFIT",
+    "MISSING",
+    "SHORT",
+    "VERDICT",
+    "copy_bytes",
+    "fill",
+    "parse",
+]
 
 BYTES: Final = 1
 FLOATS: Final = 2
 INTEGERS: Final = 3
+
+FIRST: Final = 0
+"""Begin and end (the column after it) of the first value, if values are bytes."""
+KIND: Final = 2
+"""Of the values, which are to be used; 0 for none, or minus the kind of those that do not fit."""
+COUNT: Final = 3
+"""The number of values."""
+VERDICT: Final = 4
+"""One of the five words below."""
+BEGIN: Final = 5
+END: Final = 6
+"""Begin and end of the Feature message."""
+COLUMNS: Final = 7
+
+ABSENT: Final = 0
+COMPLETE: Final = 1
+SHORT: Final = 2
+"""Fewer values than the shape holds, and a default for the others."""
+MISSING: Final = 3
+"""Fewer values than the shape holds, and no default; or none at all."""
+MISFIT: Final = 4
+"""Of another type, or of a number that does not fit the shape."""
 
 
 @op.jit
@@ -61,7 +103,7 @@ def _field(data: Any, place: Any, end: Any) -> Any:
 
 
 @op.jit
-def _entry(data: Any, place: Any, end: Any, names: Any, ends: Any, found: Any) -> Any:
+def _entry(data: Any, place: Any, end: Any, names: Any, ends: Any, rows: Any) -> Any:
     """Note the Feature of an entry if its key is wanted. Returns the place where it is broken."""
     key_begin = key_end = begin = after = np.int64(0)
     while place < end:
@@ -82,40 +124,31 @@ def _entry(data: Any, place: Any, end: Any, names: Any, ends: Any, found: Any) -
                     same = False
                     break
             if same:
-                found[feature, 0], found[feature, 1] = begin, after
+                rows[feature, BEGIN], rows[feature, END] = begin, after
         start = ends[feature]
     return 0
 
 
 @op.jit
-def find(
-    data: Any, begins: Any, limits: Any, names: Any, ends: Any, found: Any, broken: Any
-) -> None:
-    """Begin and end of the wanted Feature messages of each sample, 0 and 0 where there is none.
-
-    begins, limits: of the messages; names, ends: the keys one after the other, and where each ends;
-    found: int64 (samples, features, 2).
-    """
-    for sample in range(begins.size):
-        place, end = begins[sample], limits[sample]
-        while place < end and broken[sample] == 0:
-            number, wire, first, last = _field(data, place, end)
-            if number < 0:
-                broken[sample] = place + 1
-                break
-            place = last
-            inner = first if number == 1 and wire == 2 else last
-            while inner < last:
-                key, kind, begin, after = _field(data, inner, last)
-                if key < 0:
-                    broken[sample] = inner + 1
-                    break
-                if key == 1 and kind == 2:
-                    bad = _entry(data, begin, after, names, ends, found[sample])
-                    if bad > 0:
-                        broken[sample] = bad
-                        break
-                inner = after
+def _find(data: Any, place: Any, end: Any, names: Any, ends: Any, rows: Any) -> Any:
+    """Where the wanted Feature messages of a sample are. Returns the place, plus 1, where the
+    message cannot be understood, else 0."""
+    while place < end:
+        number, wire, first, last = _field(data, place, end)
+        if number < 0:
+            return place + 1
+        place = last
+        inner = first if number == 1 and wire == 2 else last
+        while inner < last:
+            key, kind, begin, after = _field(data, inner, last)
+            if key < 0:
+                return inner + 1
+            if key == 1 and kind == 2:
+                bad = _entry(data, begin, after, names, ends, rows)
+                if bad > 0:
+                    return bad
+            inner = after
+    return 0
 
 
 @op.jit
@@ -151,28 +184,81 @@ def _count_list(data: Any, kind: Any, place: Any, end: Any, first: Any, total: A
 
 
 @op.jit
-def count(data: Any, found: Any, kinds: Any, counts: Any, firsts: Any, broken: Any) -> None:
-    """Kind (0 for none) and number of the values of each feature; begin and end of the first one,
-    if these are bytes."""
-    for sample in range(found.shape[0]):
-        for feature in range(found.shape[1]):
-            place, end = found[sample, feature, 0], found[sample, feature, 1]
-            kind = total = np.int64(0)
-            while place < end:
-                number, wire, begin, after = _field(data, place, end)
-                if number < 0:
-                    broken[sample] = place + 1
-                    total = np.int64(0)
-                    break
-                if 1 <= number <= 3 and wire == 2:
-                    if number != kind:
-                        kind, total = number, np.int64(0)
-                    total = _count_list(data, kind, begin, after, firsts[sample, feature], total)
-                    if total < 0:
-                        broken[sample] = -total
-                        break
-                place = after
-            kinds[sample, feature], counts[sample, feature] = kind, max(total, 0)
+def _count(data: Any, row: Any) -> Any:
+    """Kind and number of the values of a feature. Returns as `_find`."""
+    place, end = row[BEGIN], row[END]
+    kind = total = np.int64(0)
+    while place < end:
+        number, wire, begin, after = _field(data, place, end)
+        if number < 0:
+            return place + 1
+        if 1 <= number <= 3 and wire == 2:
+            if number != kind:
+                kind, total = number, np.int64(0)
+            total = _count_list(data, kind, begin, after, row[FIRST : FIRST + 2], total)
+            if total < 0:
+                return -total
+        place = after
+    row[KIND], row[COUNT] = kind if total > 0 else 0, total
+    return 0
+
+
+@op.jit
+def _judge(row: Any, wanted: Any, least: Any, item: Any, required: Any) -> None:
+    """Whether the values fit the feature: these numbers are those of `wanted_of`."""
+    total = row[COUNT]
+    if total > 0 and (row[KIND] != wanted or (total > least if item == 0 else total % item)):
+        row[KIND], row[VERDICT] = -row[KIND], MISFIT
+    elif total < least:
+        row[VERDICT] = MISSING if required else SHORT if total > 0 else ABSENT
+    elif total > 0:
+        row[VERDICT] = COMPLETE
+
+
+@op.jit
+def parse(
+    data: Any,
+    offsets: Any,
+    sizes: Any,
+    before: Any,
+    behind: Any,
+    names: Any,
+    ends: Any,
+    wanted: Any,
+    rows: Any,
+    broken: Any,
+) -> None:
+    """Fill the rows of each sample (samples, features, `COLUMNS`), which are zeros.
+
+    offsets, sizes: of the records, with so many bytes `before` and `behind` the message;
+    names, ends: the keys one after the other, and where each ends; wanted: of each feature, four
+    numbers for `_judge`; broken: takes the place, plus 1, where a message cannot be understood,
+    -1 where the record has another length than it says. A record of no bytes is left out.
+    """
+    for sample in range(offsets.size):
+        size, place = sizes[sample], offsets[sample]
+        if size == 0:
+            continue
+        said = np.uint64(0)
+        for byte in range(8):
+            said |= np.uint64(data[place + byte]) << np.uint64(8 * byte)
+        if said != np.uint64(size - before - behind):
+            broken[sample] = -1
+            continue
+        first, last = place + before, place + size - behind
+        bad = _find(data, first, last, names, ends, rows[sample])
+        for feature in range(ends.size):
+            row = rows[sample, feature]
+            if bad == 0:
+                bad = _count(data, row)
+        broken[sample] = bad
+        for feature in range(ends.size):
+            row = rows[sample, feature]
+            if bad > 0:
+                row[:] = 0
+            else:
+                asked = wanted[feature]
+                _judge(row, asked[0], asked[1], asked[2], asked[3])
 
 
 @op.jit
@@ -183,15 +269,14 @@ def _word(data: Any, place: Any) -> Any:
 
 
 @op.jit
-def fill(
-    data: Any, found: Any, kinds: Any, counts: Any, offsets: Any, floats: Any, integers: Any
-) -> None:
-    """Write the values of one feature of each sample, which `count` has found sound, from these
-    offsets on: bits of float32 to `floats`, of int64 to `integers`. kinds: 0 to leave one out."""
+def fill(data: Any, rows: Any, offsets: Any, floats: Any, integers: Any) -> None:
+    """Write the values of one feature of each sample (its rows), from these offsets on: bits of
+    float32 to `floats`, of int64 to `integers`."""
     for sample in range(offsets.size):
-        kind, target = kinds[sample], offsets[sample]
-        limit = target + counts[sample]  # lists that another one makes void may hold more
-        place, end = found[sample, 0], found[sample, 1]
+        row = rows[sample]
+        kind, target = row[KIND], offsets[sample]
+        limit = target + row[COUNT]  # lists that another one makes void may hold more
+        place, end = row[BEGIN], row[END]
         while place < end and kind > 0:
             number, wire, inner, after = _field(data, place, end)
             place = after
@@ -210,10 +295,10 @@ def fill(
 
 
 @op.jit
-def copy_bytes(data: Any, firsts: Any, chosen: Any, offsets: Any, target: Any) -> None:
-    """Copy the first value of each chosen sample."""
+def copy_bytes(data: Any, rows: Any, offsets: Any, target: Any) -> None:
+    """Copy the first value of each sample that has one to use."""
     for sample in range(offsets.size):
-        if chosen[sample]:
-            begin, end = firsts[sample, 0], firsts[sample, 1]
+        if rows[sample, KIND] > 0:
+            begin, end = rows[sample, FIRST], rows[sample, FIRST + 1]
             place = offsets[sample]
             target[place : place + end - begin] = data[begin:end]

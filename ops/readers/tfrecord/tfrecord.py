@@ -21,7 +21,7 @@ from gradiva.ops.readers.table_source import opens_table
 from . import example
 from .features import Feature, Features, features_of
 from .records import AROUND, HEAD, checksums, indexed_records, scan_records
-from .values import Values
+from .values import Values, wanted_of
 
 __all__ = ["TFRecord", "index_lines", "tfrecord"]
 
@@ -82,6 +82,7 @@ class ExampleTable(Table):
         names = [name.encode() for name in features]
         self._names = np.frombuffer(b"".join(names) or b"\0", np.uint8)
         self._ends = np.array([*itertools.accumulate(map(len, names))], np.int64)
+        self._wanted = wanted_of(features.values())
 
     def __len__(self) -> int:
         return len(self._places.files)
@@ -95,65 +96,60 @@ class ExampleTable(Table):
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         failures: Failures = {}
         raw = self._containers.read(self._chosen(indices), pool, failures)
-        begins, ends = self._messages(raw, failures)
-        shape = len(indices), len(self._features)
-        found = np.zeros((*shape, 2), np.int64)
-        kinds, counts = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        firsts = np.zeros((*shape, 2), np.int64)
+        offsets, sizes = raw.batch_shape.offsets, raw.batch_shape.volumes
+        rows = np.zeros((len(indices), len(self._features), example.COLUMNS), np.int64)
         broken = np.zeros(len(indices), np.int64)
 
         def parse(first: int, last: int) -> None:
             part = slice(first, last)
-            where = begins[part], ends[part], self._names, self._ends
-            example.find(raw.data, *where, found[part], broken[part])
-            example.count(
-                raw.data, found[part], kinds[part], counts[part], firsts[part], broken[part]
-            )
+            where = offsets[part], sizes[part], HEAD, AROUND - HEAD
+            asked = self._names, self._ends, self._wanted
+            example.parse(raw.data, *where, *asked, rows[part], broken[part])
 
         pool.run(parse, shares(raw.batch_shape, pool))
-        counts[broken > 0] = 0
-        for sample in np.flatnonzero(broken).tolist():
-            place = int(broken[sample] - 1 - begins[sample])
-            failures.setdefault(
-                sample, op.SampleDataError(f"a damaged record: its message, at byte {place}")
-            )
+        if broken.any():
+            self._note_broken(raw, broken, failures)
+        if self._check_crc:
+            self._compare(raw, broken >= 0, rows, failures)
         columns = []
+        doubtful = bool((rows[:, :, example.VERDICT] >= example.MISSING).any())
         for number, (name, feature) in enumerate(self._features.items()):
-            values = Values(
-                raw.data, found[:, number], kinds[:, number], counts[:, number], firsts[:, number]
-            )
-            columns.append(values.column(name, feature, pool, failures))
+            values = Values(raw.data, rows[:, number])
+            if doubtful:
+                values.note(name, feature, failures)
+            columns.append(values.column(feature, pool))
         return Records(tuple(columns), failures)
 
-    def _messages(self, raw: op.Batch, failures: Failures) -> tuple[op.Int64Array, op.Int64Array]:
-        """Where the messages lie; empty where the record is damaged."""
-        begins = raw.batch_shape.offsets + HEAD
-        ends = raw.batch_shape.offsets + raw.batch_shape.volumes - (AROUND - HEAD)
-        good = np.ones(len(begins), bool)
-        good[list(failures)] = False
-        said = np.zeros(len(begins), np.uint64)
-        said[good] = _words(raw.data, raw.batch_shape.offsets[good], "<u8")
-        sizes = raw.batch_shape.volumes - AROUND
-        for sample in np.flatnonzero(good & (said != sizes.astype(np.uint64))).tolist():
-            good[sample] = False
-            failures[sample] = op.SampleDataError(
-                "a damaged record: its length",
-                expected=f"{sizes[sample]}, as the index says",
-                got=str(said[sample]),
-            )
-        if self._check_crc:
-            heads = checksums(raw.data, begins - HEAD, begins - (HEAD - 8))
-            bodies = checksums(raw.data, begins, ends)
-            known = np.flatnonzero(good)
-            stored = (
-                _words(raw.data, begins[known] - 4, "<u4"),
-                _words(raw.data, ends[known], "<u4"),
-            )
-            same = (stored[0] == heads[known]) & (stored[1] == bodies[known])
-            for sample in known[~same].tolist():
-                failures[sample] = op.SampleDataError("a damaged record: its checksum")
-                good[sample] = False
-        return np.where(good, begins, 0), np.where(good, ends, 0)
+    def _note_broken(self, raw: op.Batch, broken: op.Int64Array, failures: Failures) -> None:
+        """Say of each record what is wrong with it."""
+        offsets, sizes = raw.batch_shape.offsets, raw.batch_shape.volumes
+        for sample in np.flatnonzero(broken).tolist():
+            at, size = int(offsets[sample]), int(sizes[sample])
+            if broken[sample] < 0:
+                said = int.from_bytes(raw.data[at : at + 8].tobytes(), "little")
+                error = op.SampleDataError(
+                    "a damaged record: its length",
+                    expected=f"{size - AROUND}, as the index says",
+                    got=str(said),
+                )
+            else:
+                place = int(broken[sample]) - 1 - at - HEAD
+                error = op.SampleDataError(f"a damaged record: its message, at byte {place}")
+            failures.setdefault(sample, error)
+
+    def _compare(
+        self, raw: op.Batch, there: Any, rows: op.Int64Array, failures: Failures
+    ) -> None:
+        """Compare the checksums of the records; what is damaged has no values."""
+        known = np.flatnonzero(there & (raw.batch_shape.volumes > 0))
+        begins = raw.batch_shape.offsets[known] + HEAD
+        ends = begins + raw.batch_shape.volumes[known] - AROUND
+        heads = checksums(raw.data, begins - HEAD, begins - (HEAD - 8))
+        bodies = checksums(raw.data, begins, ends)
+        stored = _words(raw.data, begins - 4), _words(raw.data, ends)
+        for sample in known[(stored[0] != heads) | (stored[1] != bodies)].tolist():
+            failures[sample] = op.SampleDataError("a damaged record: its checksum")
+            rows[sample] = 0
 
     def sizes(self) -> op.Int64Array:
         return self._places.sizes
@@ -165,10 +161,9 @@ class ExampleTable(Table):
         self._containers.prefetch(self._chosen(indices))
 
 
-def _words(data: np.ndarray[Any, Any], places: op.Int64Array, kind: str) -> Any:
-    """The numbers of this kind that stand there."""
-    words = data[places[:, None] + np.arange(np.dtype(kind).itemsize)]
-    return np.ascontiguousarray(words).view(kind).reshape(-1)
+def _words(data: np.ndarray[Any, Any], places: op.Int64Array) -> Any:
+    """The uint32 that stand there."""
+    return np.ascontiguousarray(data[places[:, None] + np.arange(4)]).view("<u4").reshape(-1)
 
 
 @opens_table(tfrecord, container=True)

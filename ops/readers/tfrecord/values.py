@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,64 +15,54 @@ from gradiva.ops.readers.table import Failures
 from . import example
 from .features import Feature, int64, string
 
-__all__ = ["Values"]
+__all__ = ["Values", "wanted_of"]
+
+_NO_FLOATS, _NO_INTEGERS = np.empty(0, np.uint32), np.empty(0, np.uint64)
+
+
+def wanted_of(features: Iterable[Feature]) -> op.Int64Array:
+    """What `example.parse` must know of each feature: the kind of its values, how many its shape
+    holds, how many an item has where the length differs (else 0), and whether all must be there."""
+    rows = []
+    for feature in features:
+        if feature.dtype == string:  # the first of any number
+            rows.append((example.BYTES, 0, 1, False))
+            continue
+        kind = example.INTEGERS if feature.dtype == int64 else example.FLOATS
+        if feature.shape is None:
+            rows.append((kind, 0, feature.item, False))
+        else:
+            rows.append((kind, math.prod(feature.shape), 0, feature.default is None))
+    return np.array(rows, np.int64).reshape(-1, 4)
 
 
 class Values:
-    """The values of one feature, in the bytes of a batch: see `example.count`."""
+    """The values of one feature, in the bytes of a batch. rows: see `example.parse`."""
 
-    def __init__(
-        self,
-        data: np.ndarray[Any, Any],
-        found: op.Int64Array,
-        kinds: op.Int64Array,
-        counts: op.Int64Array,
-        firsts: op.Int64Array,
-    ) -> None:
-        self._data, self._found, self._firsts = data, found, firsts
-        self._kinds, self._counts = kinds, counts
+    def __init__(self, data: np.ndarray[Any, Any], rows: op.Int64Array) -> None:
+        self._data, self._rows = data, rows
 
-    def column(
-        self, name: str, feature: Feature, pool: op.WorkerPool, failures: Failures
-    ) -> op.Batch:
-        """The output; what does not fit the feature goes to `failures`."""
-        wanted = {int64: example.INTEGERS, string: example.BYTES}.get(feature.dtype, example.FLOATS)
-        least = math.prod(feature.shape or ())
-        sound = (self._counts > 0) & (self._kinds == wanted)
-        for sample in np.flatnonzero(self._suspect(wanted, feature)).tolist():
-            problem = self._problem(sample, wanted, feature)
+    def note(self, name: str, feature: Feature, failures: Failures) -> None:
+        """Say of each sample what does not fit the feature, or is missing."""
+        for sample in np.flatnonzero(self._rows[:, example.VERDICT] >= example.MISSING).tolist():
+            problem = self._problem(sample, feature)
             problem.problem = f"feature {name!r}: {problem.problem}"
             failures.setdefault(sample, problem)
-            sound[sample] = False
-        if feature.shape is not None and feature.default is None and feature.dtype != string:
-            for sample in np.flatnonzero(self._counts < least).tolist():
-                failures.setdefault(
-                    sample,
-                    op.SampleDataError(
-                        f"feature {name!r}: there is no default for what is missing",
-                        expected=f"{least} values",
-                        got=str(self._counts[sample]),
-                    ),
-                )
-        return self._made(feature, sound, pool)
 
-    def _suspect(self, wanted: int, feature: Feature) -> Any:
-        """Whether the values of each sample do not fit the feature."""
-        if feature.dtype == string:
-            misfit: Any = False
-        elif feature.shape is None:
-            misfit = self._counts % feature.item != 0
-        else:
-            misfit = self._counts > math.prod(feature.shape)
-        return (self._counts > 0) & ((self._kinds != wanted) | misfit)
-
-    def _problem(self, sample: int, wanted: int, feature: Feature) -> op.SampleDataError:
+    def _problem(self, sample: int, feature: Feature) -> op.SampleDataError:
         """Why the values of a sample do not fit."""
-        kind, count = int(self._kinds[sample]), int(self._counts[sample])
-        if kind != wanted:
-            names = {1: "bytes", 2: "float32", 3: "int64"}
+        row = self._rows[sample]
+        kind, count = abs(int(row[example.KIND])), int(row[example.COUNT])
+        if row[example.VERDICT] == example.MISSING:
             return op.SampleDataError(
-                "values of another type", expected=names[wanted], got=names[kind]
+                "there is no default for what is missing",
+                expected=f"{math.prod(feature.shape or ())} values",
+                got=str(count),
+            )
+        (wanted, *_), names = wanted_of([feature])[0].tolist(), ("bytes", "float32", "int64")
+        if kind != wanted:
+            return op.SampleDataError(
+                "values of another type", expected=names[wanted - 1], got=names[kind - 1]
             )
         if feature.shape is None:
             return op.SampleDataError(
@@ -85,54 +76,54 @@ class Values:
             got=f"shape {list(feature.shape)}",
         )
 
-    def _made(self, feature: Feature, sound: Any, pool: op.WorkerPool) -> op.Batch:
-        """The batch, with the values of the sound samples."""
-        count = len(sound)
+    def column(self, feature: Feature, pool: op.WorkerPool) -> op.Batch:
+        """The output."""
+        rows = self._rows
+        complete = bool((rows[:, example.VERDICT] == example.COMPLETE).all())
         if feature.dtype == string:
-            return self._strings(feature, sound, pool)
+            return self._strings(feature, complete, pool)
+        count = len(rows)
         if feature.shape is not None:
             shape = op.BatchShape.equal(count, feature.shape)
         else:
-            lengths = np.where(sound, self._counts // feature.item, 0)
-            partial = np.broadcast_to(
-                np.array(feature.partial, np.int64), (count, len(feature.partial))
-            )
-            shape = op.BatchShape.of(np.concatenate([lengths[:, None], partial], 1))
+            used = np.where(rows[:, example.KIND] > 0, rows[:, example.COUNT], 0)
+            shapes = np.empty((count, 1 + len(feature.partial)), np.int64)
+            shapes[:, 0], shapes[:, 1:] = used // feature.item, feature.partial
+            shape = op.BatchShape.of(shapes)
         made = op.Batch.empty(shape, feature.type)
-        if feature.shape is not None and shape.size:
+        if feature.shape is not None and shape.size and not complete:
             default = 0 if feature.default is None else feature.default
             whole = made.data[: shape.size].reshape(count, -1)
             whole[...] = np.array(default, made.data.dtype).reshape(-1)
         bits = made.data.view(np.uint32 if feature.dtype != int64 else np.uint64)
-        floats = bits if feature.dtype != int64 else np.empty(0, np.uint32)
-        integers = bits if feature.dtype == int64 else np.empty(0, np.uint64)
-        kinds = np.where(sound, self._kinds, 0)
+        floats = bits if feature.dtype != int64 else _NO_FLOATS
+        integers = bits if feature.dtype == int64 else _NO_INTEGERS
 
         def fill(begin: int, end: int) -> None:
             part = slice(begin, end)
-            place = self._found[part], kinds[part], self._counts[part], shape.offsets[part]
-            example.fill(self._data, *place, floats, integers)
+            example.fill(self._data, rows[part], shape.offsets[part], floats, integers)
 
         pool.run(fill, shares(shape, pool))
         return made
 
-    def _strings(self, feature: Feature, sound: Any, pool: op.WorkerPool) -> op.Batch:
+    def _strings(self, feature: Feature, complete: bool, pool: op.WorkerPool) -> op.Batch:
+        rows = self._rows
         default = np.frombuffer((feature.default or "").encode(), np.uint8)
-        sizes = np.where(sound, self._firsts[:, 1] - self._firsts[:, 0], default.size)
-        if sound.all() and 2 * int(sizes.sum()) > self._data.size:
+        sizes = rows[:, example.FIRST + 1] - rows[:, example.FIRST]
+        if complete and 2 * int(sizes.sum()) > self._data.size:
             return self._in_place(feature, sizes)
+        absent = rows[:, example.KIND] <= 0
+        sizes[absent] = default.size
         made = op.Batch.empty(op.BatchShape.of(sizes.reshape(-1, 1)), feature.type)
         if default.size:
             views = made.batch_shape.views(made.data)
-            for sample in np.flatnonzero(~sound).tolist():
+            for sample in np.flatnonzero(absent).tolist():
                 views[sample][...] = default
         offsets = made.batch_shape.offsets
 
         def copy(begin: int, end: int) -> None:
             part = slice(begin, end)
-            example.copy_bytes(
-                self._data, self._firsts[part], sound[part], offsets[part], made.data
-            )
+            example.copy_bytes(self._data, rows[part], offsets[part], made.data)
 
         pool.run(copy, shares(made.batch_shape, pool))
         return made
@@ -141,7 +132,6 @@ class Values:
         """Strings as they lie in the records, of which they are the most."""
         shapes = sizes.reshape(-1, 1)
         uniform = bool((sizes == sizes[:1]).all())
-        made = op.BatchShape(
-            shapes, self._firsts[:, 0].copy(), self._data.size, uniform, False, False
-        )
+        begins = self._rows[:, example.FIRST].copy()
+        made = op.BatchShape(shapes, begins, self._data.size, uniform, False, False)
         return op.Batch.over(self._data, made, feature.type)
