@@ -55,16 +55,26 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     that are named on the command line are."""
     if config.args_source is config.ArgsSource.ARGS:
         return None
-    tier = config.option.markexpr
-    if tier == "tiny" and collection_path.name.startswith("test_"):
-        return "mark.tiny" not in collection_path.read_text("utf-8") or None
-    if tiers.is_quick() and collection_path == ORACLE:
-        return True
+    words = config.option.markexpr.split(" and ")
+    if collection_path == ORACLE:
+        return "not oracle" in words or None
+    if collection_path.name.startswith("test_"):
+        asked = tiers.RARE.intersection(words)
+        if ORACLE in collection_path.parents:
+            asked -= {"oracle"}  # which the folder says for them
+        if asked:
+            text = collection_path.read_text("utf-8")
+            return not all(f"mark.{word}" in text for word in asked) or None
     return None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The cases of operators come first: they compile the kernels that most other tests need."""
+    """The cases of operators come first: they compile the kernels that most other tests need. A
+    file whose tests have a rare mark says so in its text, by which it is found."""
+    rare = {(item.path, mark.name) for item in items for mark in item.iter_markers()}
+    for path, name in sorted(rare):
+        if name in tiers.RARE and not (name == "oracle" and ORACLE in path.parents):
+            assert f"mark.{name}" in path.read_text("utf-8"), f"{path}: write pytest.mark.{name}"
     items.sort(key=lambda item: item.path.name != "test_operators.py")
 
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-__all__ = ["QUICK", "examples", "few", "is_quick"]
+__all__ = ["QUICK", "RARE", "examples", "few", "is_quick"]
 
 QUICK = "not full and not oracle and not gpu"
 """What pyproject.toml gives to `-m`, unless the command line does."""
+RARE = frozenset(("tiny", "core", "oracle", "alone"))
+"""Marks that most files have not: where one is asked for, the others need not be read."""
 
 _chosen = [QUICK]
 

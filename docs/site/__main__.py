@@ -74,15 +74,22 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m docs.site", description=__doc__)
     parser.add_argument("--to", type=Path, default=ROOT / "build" / "site", help="the folder")
     parser.add_argument("--sources-only", action="store_true", help="write Markdown, run no Sphinx")
+    parser.add_argument("--theme", default="furo", help="furo's pages take most of the time")
     given = parser.parse_args(arguments)
     source = given.to / "source"
     count = write_sources(source, _progress)
     _progress(f"{count} pages")
     if given.sources_only:
         return 0
+    return run_sphinx(source, given.to, given.theme)
+
+
+def run_sphinx(source: Path, target: Path, theme: str) -> int:
+    """Make HTML of the pages, in `target`/html. Returns the exit status: a warning is an error."""
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-j", "2", "-b", "html"]
-    command += ["-c", str(Path(__file__).parent), "-d", str(given.to / "doctrees")]
-    return subprocess.call([*command, str(source), str(given.to / "html")])
+    command += ["-c", str(Path(__file__).parent), "-d", str(target / "doctrees")]
+    command += ["-D", f"html_theme={theme}"]
+    return subprocess.call([*command, str(source), str(target / "html")])
 
 
 if __name__ == "__main__":

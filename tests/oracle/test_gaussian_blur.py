@@ -32,8 +32,15 @@ def noise(name: str, shape: tuple[int, ...]) -> Array:
     return generator.integers(least, most, shape, endpoint=True).astype(name)
 
 
-@pytest.mark.parametrize("target", [None, *NAMES])
-@pytest.mark.parametrize("source", NAMES)
+# Each pair is a kernel: every dtype with those that are usual, and with one more of its own.
+PAIRS = [
+    (source, target)
+    for number, source in enumerate(NAMES)
+    for target in dict.fromkeys((None, "uint8", "float32", NAMES[5 * number % len(NAMES)]))
+]
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_dtypes(source: str, target: str | None) -> None:
     if source == "float16":
         return  # see below

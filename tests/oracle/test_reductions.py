@@ -66,9 +66,11 @@ def test_dtypes(name: str, source: str) -> None:
 @pytest.mark.parametrize("target", NAMES)
 @pytest.mark.parametrize("name", ["sum", *MEANS])
 def test_dtype_of_the_output(name: str, target: str) -> None:
-    """Where the reference takes the dtype; it refuses most, ours takes all."""
+    """Where the reference takes the dtype; it refuses most, ours takes all. Each pair of dtypes is
+    tried with one of the operators."""
     operator = getattr(gradiva.reductions, name)
-    for source in NAMES:
+    turn = NAMES.index(target) + ("sum", *MEANS).index(name)
+    for source in NAMES[turn % 4 :: 4]:
         input = batch([np.arange(5).astype(source)])
         try:
             theirs = reference(f"reductions.{name}", [input], dtype=DTYPES[target])
