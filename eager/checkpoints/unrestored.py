@@ -1,7 +1,7 @@
 """Objects for which a checkpoint was loaded, and which `restore` has not put into their places.
 
-Whoever registers first and loads then must call `restore`; a loop over a reader that was forgotten
-begins at the start, and says so.
+A program that registers first and loads then must call `restore`; a loop over a reader that was
+forgotten begins at the start, and says so.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def wait_for_ever() -> Any:
 
 
 class Waiting:
-    """Can be pickled; whoever loads it waits."""
+    """Can be pickled; to load it takes for ever."""
 
     def __reduce__(self) -> Any:
         return wait_for_ever, ()
