@@ -17,7 +17,11 @@ from .shared_memory import Segment
 
 __all__ = ["STACK_SIGNAL", "stack_in", "write_stack_into"]
 
-STACK_SIGNAL: int = getattr(signal, "SIGRTMIN", signal.SIGUSR2 - 7) + 7
+STACK_SIGNAL: int = (
+    signal.SIGRTMIN + 7
+    if hasattr(signal, "SIGRTMIN")
+    else getattr(signal, "SIGUSR2", signal.SIGTERM)
+)
 """One that libraries leave alone, and that ends a process without a core dump."""
 
 _PLACE = mmap.PAGESIZE  # in the file of the segment, behind what is mapped of it
