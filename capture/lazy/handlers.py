@@ -29,12 +29,11 @@ def explain_handler(error: GradivaError) -> None:
 def _handler_around(location: Location, caught: set[str]) -> int | None:
     """The line of the innermost handler around a line of a function that names one of these
     classes, or all errors; None if there is none, or no source code."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(location.code.co_filename)))
-    except (SyntaxError, ValueError):
-        return None
     finder = _Finder(location.line, caught)
-    finder.visit(tree)
+    try:
+        finder.visit(ast.parse("".join(linecache.getlines(location.code.co_filename))))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
     return finder.found
 
 

@@ -49,7 +49,7 @@ class WorkerHandle:
         control = Segment(CONTROL.itemsize)
         process = launcher.start()
         self.process, self._control, self._stream = process, control, Stream(process.connection)
-        self._known, self.ready = {}, False
+        self._known, self.ready, self._seen = {}, False, (-1, -1)
         self.generation += 1
         try:
             if payload is None:

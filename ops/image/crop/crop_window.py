@@ -187,7 +187,8 @@ def _sizes(call: op.Call, count: int) -> dict[str, Int64Array]:
 
 
 def _whole(name: str, sizes: Float32Array) -> Int64Array:
-    """Sizes without their fractions. Raises OperatorValueError, for NaN and infinity too."""
+    """Sizes without their fractions. Raises OperatorValueError, for NaN, infinity and what is less
+    than a pixel, too."""
     bad = ~(np.abs(sizes) <= _LARGEST)
     op.refuse_samples(bad, name, f"a size of at most {_LARGEST} pixels", sizes)
     part = (sizes > 0) & (sizes < 1)  # 0 would be the whole extent

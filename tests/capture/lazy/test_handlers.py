@@ -189,6 +189,7 @@ def test_pickles(images: Any) -> None:
     assert again is not cropped
     assert (again.__name__, again.compilations) == ("crop", 0)
     assert again(small).shape[0] == (9, 9, 3)
+    assert np.array_equal(pickle.loads(pickle.dumps(flipped))(images), gradiva.flip(images))
 
     @capture.compile
     def local(images: Any) -> Any:
