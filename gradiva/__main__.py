@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     graph.add_arguments(commands.add_parser("graph", help="show the graph of a pipeline in a file"))
     listing.add_arguments(commands.add_parser("ops", help="list the operators, or show one"))
     commands.add_parser("info", help="versions, threads and folders")
-    commands.add_parser("warmup", help="compile the kernels ahead of time")
+    warmup.add_arguments(commands.add_parser("warmup", help="compile the kernels ahead of time"))
     scan.add_arguments(
         commands.add_parser("scan", help="what is wrong with the images in a folder")
     )
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.command == "verify":
             return verify.run(given)
         if given.command == "warmup":
-            return warmup.run()
+            return warmup.run(given)
         return show_info()
     except GradivaError as error:
         print(f"gradiva: {error}", file=sys.stderr)

@@ -18,6 +18,7 @@ from gradiva.eager.support.errors import (
     describe,
     frameless,
 )
+from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.values.batch import Batch
 
 from .iterator_facts import IteratorFacts
@@ -144,7 +145,7 @@ class PipelineIterator(IteratorFacts):
             runtime.follow(epochs)
 
     def __iter__(self) -> Self:
-        if self._ended or self._done:
+        if self._ended or (self._done and self._over()):
             self.reset()
         return self
 
@@ -242,8 +243,14 @@ class PipelineIterator(IteratorFacts):
         raise StopIteration
 
     def reset(self) -> None:
-        """Begin the next epoch. In the middle of an epoch it has no effect."""
+        """Begin the next epoch. In the middle of an epoch it has no effect, and warns of that: the
+        next loop goes on where the last one was left."""
         if not (self._ended or self._over()):
+            if self._done:
+                warn_user(
+                    f"{type(self).__name__}.reset has no effect in the middle of an epoch, here "
+                    f"after {self._done} batches of it: the next loop goes on there"
+                )
             return
         self._counted = self._size > 0 and self._over()
         for pipe in self._pipes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
@@ -10,12 +11,19 @@ from gradiva.capture.graph.graph import Graph
 from gradiva.capture.recording.recorder import Recorder
 from gradiva.capture.runtime.fusion_report import FusionExplanation
 from gradiva.eager.operators.interpreter import interpreter
-from gradiva.eager.support.errors import OperatorTypeError, describe, frameless, user_location
+from gradiva.eager.support.errors import (
+    GradivaError,
+    OperatorTypeError,
+    describe,
+    frameless,
+    user_location,
+)
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch, batch_on
 from gradiva.eager.values.tensor import Tensor, tensor_on
 from gradiva.eager.values.value import Value
 
+from .handlers import explain_handler
 from .interpreter import Deferred
 from .pending import LazyBatch, LazyTensor
 from .program_cache import ProgramCache
@@ -81,6 +89,11 @@ class Compiled(Generic[P, R]):
     closure, an attribute or a default argument is always seen. What is compiled is kept by the
     structure of the calls: other batch sizes and shapes compile nothing new.
 
+    What is wrong with a call itself is raised by it, inside the function. What depends on the data
+    is raised when the function has returned, so an `except` in the function does not see it, and
+    the error says so; `evaluate()` of a result computes it there. A call whose results nobody uses
+    is not made. It can be pickled as the function can.
+
     compilations: how often it had to compile. graph: the optimized graph of the last compilation.
     """
 
@@ -113,6 +126,14 @@ class Compiled(Generic[P, R]):
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        # Decorated, it stands where its function would: it is found by name, as functions are.
+        name = getattr(self, "__qualname__", "")
+        found: Any = sys.modules.get(getattr(self, "__module__", ""))
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (Compiled, (self.function,))
+
     def __repr__(self) -> str:
         name = getattr(self.function, "__qualname__", repr(self.function))
         plural = "" if self.compilations == 1 else "s"
@@ -122,9 +143,13 @@ class Compiled(Generic[P, R]):
 @frameless
 def _computed(deferred: Deferred, result: Any) -> Any:
     """What a function has returned, after the calls that it stands for have run together."""
-    deferred.force_together(
-        [leaf.pending for leaf in _leaves(result) if isinstance(leaf, LazyBatch | LazyTensor)]
-    )
+    try:
+        deferred.force_together(
+            [leaf.pending for leaf in _leaves(result) if isinstance(leaf, LazyBatch | LazyTensor)]
+        )
+    except GradivaError as error:
+        explain_handler(error)
+        raise
     return _concrete(result)
 
 
@@ -154,7 +179,8 @@ def compile(function: None = None) -> Callable[[Callable[P, R]], Compiled[P, R]]
 def compile(function: Any = None) -> Any:
     """Turn a function of batches into one that runs optimized: `@compile` or `compile(f)`.
 
-    Its results have the bits of the function's own. See `Compiled`.
+    Its results have the bits of the function's own. An `except` in the function does not see errors
+    that depend on the data, unless the result is computed there by `evaluate()`. See `Compiled`.
     """
     if function is None:
         return compile

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
 import warnings
@@ -54,8 +55,10 @@ class PipelineFactory(Generic[P]):
             )
         unknown = [name for name in options if name not in _OPTIONS]
         if unknown:
+            close = difflib.get_close_matches(unknown[0], _OPTIONS, 1)
+            hint = f"; did you mean `{close[0]}`?" if close else ""
             raise OperatorTypeError(
-                f"there is no argument `{unknown[0]}`",
+                f"there is no argument `{unknown[0]}`{hint}",
                 operator="pipeline_def",
                 location=user_location(),
             )

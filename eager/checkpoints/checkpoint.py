@@ -17,6 +17,7 @@ from gradiva.eager.support.errors import (
 from .files import CheckpointError, CheckpointNotFoundError, load, pack, save, set_state, unpack
 from .json_codec import from_json_value, to_json_value
 from .series import is_pattern, series_of
+from .unrestored import note_unrestored
 
 __all__ = ["Checkpoint", "CheckpointKeyError"]
 
@@ -244,6 +245,7 @@ class Checkpoint:
                 raise CheckpointError(f"the checkpoint has a bad entry for {key!r}")
             entries[key] = _Entry(*entry)
         self._entries, self._loaded, self._complete = entries, True, False
+        note_unrestored(op for key, op in self._operators.items() if key in entries)
 
     def save(self, filename: str | os.PathLike[str]) -> str:
         """Write the states to a file, atomically, and return its name.

@@ -20,12 +20,13 @@ def missing() -> str | None:
     Imports no library: `require_gpu` in eager/cuda/cupy_runtime.py finds out whether there is a
     GPU.
     """
-    if importlib.util.find_spec("cupy") is None:
-        return f"CuPy is not installed (pip install {EXTRAS})"
+    # The driver first: nobody is sent for a large package who could not use it.
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:
-        return "there is no NVIDIA driver (libcuda.so.1)"
+        return "this machine has no NVIDIA GPU, or no driver for it (libcuda.so.1)"
+    if importlib.util.find_spec("cupy") is None:
+        return f"CuPy is not installed (pip install {EXTRAS})"
     return None
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, ParamSpec, Protocol, cast, overload
 
 import numpy as np
 
+from gradiva.eager.checkpoints.unrestored import is_placed, warn_if_unrestored
 from gradiva.eager.contexts.eval_modes import pool_of
 from gradiva.eager.execution.eager_interpreter import as_seed, check_common
 from gradiva.eager.operators.interpreter import current_interpreter
@@ -201,6 +202,7 @@ class Reader:
             if batch_size is not None:
                 batch_size = size_of_batches(batch_size, self.operator.name)
             pool = pool_of(ctx)
+        warn_if_unrestored(self, self.name)
         with self._ahead.turn:
             self._ahead.pause()
             self._end_epoch()
@@ -242,6 +244,7 @@ class Reader:
         with annotate_error(self.operator.name):
             self._source.set_state(state)
             self._moved = False
+        is_placed(self)
 
     def set_weights(self, weights: Any) -> None:
         """Set the weights of the samples, for a reader with `sampler="weighted"`: a number for each

@@ -81,7 +81,8 @@ def labels_of(
         return None
     if single:
         amount = len(boxes[0]) if boxes else 0
-        if _scalar(labels) or (amount > 1 and hasattr(labels, "__len__") and len(labels) == amount):
+        each = amount and hasattr(labels, "__len__") and len(labels) == amount
+        if _scalar(labels) or (each and _scalar(labels[0])):
             labels = [labels]
     found: list[tuple[str, list[str]]] = []
     for index, given in enumerate(_entries("labels", labels, count, False)):
@@ -89,7 +90,7 @@ def labels_of(
         texts = _texts(given, index)
         if isinstance(texts, str):
             found.append((texts, []))
-        elif len(texts) == amount and amount > 1:
+        elif amount and len(texts) == amount:
             found.append(("", texts))
         elif len(texts) == 1:
             found.append((texts[0], []))

@@ -49,9 +49,10 @@ def show(
     batch: a Batch, a Tensor, an output of a pipeline, a list of arrays or tensors, or an array:
     one sample if it is (H, W) or (H, W, 1 to 4), otherwise the batch is its first axis.
     boxes: per sample (n, 4) or (4,): left, top, right, bottom, in pixels; parts of width and height
-    if all are floats and none is over 1. labels: per sample a text or a number, or one for each of
-    its boxes. masks: per sample (H, W) of classes, 0 being transparent, of booleans or of opacity
-    0..1; or several, (n, H, W). For a single sample these are given without a batch axis.
+    if all are floats and none is over 1. labels: per sample a text or a number, which stands below
+    it, or a list or array with one for each of its boxes, which stand at them, also at one alone.
+    masks: per sample (H, W) of classes, 0 being transparent, of booleans or of opacity 0..1; or
+    several, (n, H, W). For a single sample these are given without a batch axis.
     columns: pictures in a row. size: pixels of the longer side of a picture.
     sample_rate: makes samples sounds and spectrograms (layouts ft and tf): a rate in Hz, or one per
     sample, such as the second output of `decoders.audio`. Sounds, (n,) or (n, channels), have a

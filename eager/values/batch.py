@@ -210,8 +210,8 @@ class Batch(DeviceValue):
     def __getitem__(self, ranges: Any) -> Any:
         """A batch is not subscripted itself: samples or parts of samples could be meant."""
         raise OperatorTypeError(
-            "a batch takes no subscript: batch.slice[...] takes a part of each sample, "
-            "batch.select(...) takes some of the samples",
+            "a batch takes no subscript: batch.at(i) or batch.tensors[i] is one sample, "
+            "batch.select(...) takes some of them, batch.slice[...] a part of each",
             location=user_location(),
         )
 

@@ -28,6 +28,8 @@ __all__ = ["Dispatcher"]
 
 _DEPTH = 2
 _TICK = 0.5
+_LEAST_TO_START = 60.0
+"""Seconds that a worker may take to start, however little a call may."""
 
 
 class Dispatcher:
@@ -213,12 +215,22 @@ class Dispatcher:
                 self._end_worker(worker)
 
     def _check_time(self) -> None:
+        if self.timeout is None:
+            return
         for worker in self._workers:
-            if self.timeout is not None and worker.stuck_for() > self.timeout:
-                self._end_worker(worker, f"was ended, for it did not answer for {self.timeout:g} s")
+            limit = self.timeout if worker.ready else max(self.timeout, _LEAST_TO_START)
+            if worker.stuck_for(2 * self._tick()) > limit:
+                stack = worker.end_with_stack()
+                below = "; GRADIVA_WORKER_TIMEOUT sets another limit"
+                below += f". It was at\n{stack}" if stack else ""
+                why = f"was ended, for it did not answer for {limit:g} s"
+                self._end_worker(worker, why, below)
 
-    def _end_worker(self, worker: WorkerHandle, why: str | None = None) -> None:
-        """A worker has ended, or must: its task fails, the others go to other workers."""
+    def _end_worker(self, worker: WorkerHandle, why: str | None = None, below: str = "") -> None:
+        """A worker has ended, or must: its task fails, the others go to other workers.
+
+        below: what the error says behind that.
+        """
         if worker.process is None:
             return
         if why is not None:
@@ -230,14 +242,15 @@ class Dispatcher:
             self._waiting.extend(tasks)
             tasks = []
             self._fail_all(
-                OperatorRuntimeError(f"worker process {pid} {why}, while it was starting")
+                OperatorRuntimeError(f"worker process {pid} {why}, while it was starting{below}")
             )
         elif tasks:
             task = tasks.pop(0)
             sample = at[1] if at[0] == task.number and at[1] >= 0 else None
             which = "" if sample is None else f"sample {sample} of "
             error = WorkerError(
-                f"worker process {pid} {why}, in the call for {which}{task.what}", sample=sample
+                f"worker process {pid} {why}, in the call for {which}{task.what}{below}",
+                sample=sample,
             )
             self._finish(task, error)
         self._waiting.extendleft(reversed(tasks))

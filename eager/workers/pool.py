@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager.support.environment import number_between, variable
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
 
 from .dispatcher import Dispatcher
@@ -24,14 +25,15 @@ from .worker_handle import WorkerHandle
 __all__ = ["ProcessPool"]
 
 _BYTE = np.dtype(np.uint8)
+_TIMEOUT = 600.0
 
 
 class ProcessPool(Dispatcher):
     """`count` processes that do tasks. Make it, `add` sources, `start`; then `submit` and `wait`.
 
     method: "fork", "spawn" or "forkserver". timeout: seconds that one call of a user's callable
-    may take, or None for ever; by default what GRADIVA_WORKER_TIMEOUT says. pickler: see `pickled`.
-    A count of 0 has no processes: sources then work in the caller's thread.
+    may take; by default what GRADIVA_WORKER_TIMEOUT says (0: as long as it takes), or 600.
+    pickler: see `pickled`. A count of 0 has no processes: sources then work in the caller's thread.
     """
 
     def __init__(
@@ -148,21 +150,13 @@ class ProcessPool(Dispatcher):
 
 
 def _timeout_from_environment() -> float | None:
-    text = os.environ.get("GRADIVA_WORKER_TIMEOUT", "")
-    if not text:
-        return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 < seconds < float("inf"):
-        raise OperatorValueError(
-            operator="Pipeline",
-            argument="GRADIVA_WORKER_TIMEOUT",
-            expected="a positive number of seconds",
-            got=repr(text),
-        )
-    return seconds
+    seconds = variable(
+        "WORKER_TIMEOUT",
+        number_between(0, 1e9),
+        "a number of seconds, 0 for no limit",
+        ("GRADIVA_",),
+    )
+    return _TIMEOUT if seconds is None else seconds or None
 
 
 _pools: weakref.WeakSet[ProcessPool] = weakref.WeakSet()

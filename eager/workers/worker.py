@@ -25,6 +25,7 @@ from gradiva.eager.random.default_generator import default
 from .channel import MessageKind, Received, Stream, send
 from .fork_hygiene import close_in_forks, die_with_parent
 from .shared_memory import Segment, aligned
+from .stacks import write_stack_into
 
 __all__ = ["CONTROL", "Work", "serve", "spawned"]
 
@@ -74,6 +75,7 @@ class _Worker:
         self._slots: dict[int, Segment] = {}
         self._tasks: queue.SimpleQueue[Received | None] = queue.SimpleQueue()
         self._granted: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._page: Segment | None = None
         self._control: Any = None
 
     def run(self) -> None:
@@ -107,7 +109,9 @@ class _Worker:
             os._exit(0)
 
     def _set_up(self, message: dict[str, Any], fds: list[int]) -> None:
-        self._control = Segment(CONTROL.itemsize, fds[0]).array(CONTROL, (1,))[0]
+        self._page = Segment(CONTROL.itemsize, fds[0])
+        self._control = self._page.array(CONTROL, (1,))[0]
+        write_stack_into(self._page)
         kind, answer = MessageKind.READY, dict[str, Any]()
         if self._works is None:
             segment = Segment(message["bytes"], fds[1])

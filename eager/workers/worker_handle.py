@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing.connection
+import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,10 +14,14 @@ from gradiva.eager.support.errors import OperatorRuntimeError
 from .channel import BrokenMessageError, MessageKind, Received, Stream, send
 from .launcher import Launcher, Process
 from .shared_memory import Segment
+from .stacks import STACK_SIGNAL, stack_in
 from .tasks import Task
 from .worker import CONTROL
 
 __all__ = ["WorkerHandle"]
+
+_PATIENCE = 5.0
+"""Seconds in which a process that does not answer may write down where it is."""
 
 
 class WorkerHandle:
@@ -33,7 +38,7 @@ class WorkerHandle:
         self._control: Segment | None = None
         self._known: dict[int, int] = {}
         self._seen: tuple[int, int] = (-1, -1)
-        self._since = 0.0
+        self._looked = self._stuck = 0.0
 
     @property
     def pid(self) -> int:
@@ -44,7 +49,7 @@ class WorkerHandle:
         control = Segment(CONTROL.itemsize)
         process = launcher.start()
         self.process, self._control, self._stream = process, control, Stream(process.connection)
-        self._known, self.ready = {}, False
+        self._known, self.ready, self._seen = {}, False, (-1, -1)
         self.generation += 1
         try:
             if payload is None:
@@ -63,16 +68,21 @@ class WorkerHandle:
         at = self._control.array(CONTROL, (1,))[0]
         return int(at["task"]), int(at["sample"])
 
-    def stuck_for(self) -> float:
-        """Seconds since it last began a call or was given its first task."""
-        if self.process is None or not self.tasks or not self.ready:
+    def stuck_for(self, most: float) -> float:
+        """Seconds since it last began a call, was given its first task or, before it was ready, was
+        started. most: what counts of the time between two questions. A master that was stopped
+        (Ctrl+Z) has not asked, and its workers were stopped with it."""
+        now, before = time.monotonic(), self._looked
+        self._looked = now
+        if self.process is None or (self.ready and not self.tasks):
+            self._seen = -1, -1
             return 0.0
         assert self._control is not None
         calls = int(self._control.array(CONTROL, (1,))[0]["calls"])
-        if self._seen != (self.tasks[0].number, calls):
-            self._seen = self.tasks[0].number, calls
-            self._since = time.monotonic()
-        return time.monotonic() - self._since
+        seen = self.tasks[0].number if self.ready else -1, calls
+        self._stuck = self._stuck + min(now - before, most) if seen == self._seen else 0.0
+        self._seen = seen
+        return self._stuck
 
     def assign(self, task: Task) -> None:
         """Send a task, with its slot. Raises OSError."""
@@ -131,6 +141,20 @@ class WorkerHandle:
     def messages(self) -> Iterator[Received]:
         assert self._stream is not None
         return self._stream.messages()
+
+    def end_with_stack(self) -> str:
+        """End the process; where it was, or nothing if it did not say so."""
+        assert self.process is not None
+        assert self._control is not None
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, STACK_SIGNAL)
+        until = time.monotonic() + _PATIENCE
+        while (left := until - time.monotonic()) > 0:
+            ready = multiprocessing.connection.wait([self.process.connection], left)
+            if ready and not self.receive():
+                break  # what it wrote is whole
+        self.process.kill()
+        return stack_in(self._control)
 
     def detach(self) -> list[Task]:
         """The process has ended: forget it; the tasks it had."""

@@ -19,7 +19,7 @@ from gradiva.capture.viz.svg import before_after
 from gradiva.eager.support.errors import GradivaError, OperatorValueError
 from gradiva.ops.external_source.external_source import external_source
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["add_arguments", "find_pipelines", "made", "run"]
 
 _NAME = "__gradiva__"
 """The file's `__name__`: what stands under `if __name__ == "__main__"` does not run."""
@@ -63,23 +63,30 @@ def run(options: argparse.Namespace) -> int:
 
 def find_graph(place: str) -> Graph:
     """The recorded graph of `FILE.py` or `FILE.py:name`. Raises OperatorValueError."""
+    pipelines = find_pipelines(place)
+    if len(pipelines) > 1:
+        raise _refusal(f"{place} has several pipelines: name one of {', '.join(pipelines)}")
+    ((only, value),) = pipelines.items()
+    return _graph(value, only)
+
+
+def find_pipelines(place: str) -> dict[str, Any]:
+    """What `FILE.py:name` names, or the pipelines of `FILE.py`, one or more; the file is executed.
+    Raises OperatorValueError."""
     file, _, name = place.partition(":") if not Path(place).is_file() else (place, "", "")
     found = _load(Path(file))
+    pipelines = _pipelines(found)
     if name:
         if name not in found:
-            names = ", ".join(_pipelines(found)) or "none"
+            names = ", ".join(pipelines) or "none"
             raise _refusal(f"{file} has no `{name}`; its pipelines: {names}")
-        return _graph(found[name], name)
-    pipelines = _pipelines(found)
+        return {name: found[name]}
     if not pipelines:
         raise _refusal(
             f"{file} has no pipeline: decorate a function with pipeline_def, or name a function "
             f"of batches as {file}:name"
         )
-    if len(pipelines) > 1:
-        raise _refusal(f"{file} has several pipelines: name one of {', '.join(pipelines)}")
-    ((only, value),) = pipelines.items()
-    return _graph(value, only)
+    return pipelines
 
 
 def _load(file: Path) -> dict[str, Any]:
@@ -116,14 +123,20 @@ def _pipelines(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _graph(value: Any, name: str) -> Graph:
+    if isinstance(value, types.FunctionType):
+        return pipeline_def(batch_size=1)(_fed(value))().graph
+    return made(value, name).graph
+
+
+def made(value: Any, name: str) -> Pipeline:
+    """A pipeline, or what its factory makes without arguments. Raises OperatorValueError."""
     if isinstance(value, Pipeline):
-        return value.graph
+        return value
     if isinstance(value, PipelineFactory):
         _refuse_missing(value.function, name)
         options = {} if "batch_size" in value.options else {"batch_size": 1}
-        return value(**options).graph
-    if isinstance(value, types.FunctionType):
-        return pipeline_def(batch_size=1)(_fed(value))().graph
+        pipe: Pipeline = value(**options)
+        return pipe
     raise _refusal(f"`{name}` is no pipeline and no function, but a {type(value).__name__}")
 
 

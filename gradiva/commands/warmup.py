@@ -2,28 +2,100 @@
 
 from __future__ import annotations
 
+import argparse
+import threading
 import time
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import gradiva
 from gradiva import fn
 from gradiva.capture.pipeline.pipeline_def import pipeline_def
+from gradiva.commands.graph import find_pipelines, made
 from gradiva.eager.jit.jit import compiled_kernels
 from gradiva.eager.jit.kernel_cache import cache_folder
 from gradiva.eager.operators.operator import OperatorBase, operators
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
 
 tqdm = lazy_module("tqdm", "tqdm")
 
-__all__ = ["run", "run_recipes"]
+__all__ = ["add_arguments", "run", "run_recipes"]
 
 _TO_FLOAT: Any = {"mean": [124.0, 116.0, 104.0], "std": [58.0, 57.0, 57.0], "output_layout": "CHW"}
 
 
-def run() -> int:
-    """Run every operator's declared examples, so that their kernels are compiled and kept."""
+_OFTEN = 0.2  # seconds from one look at the number of kernels to the next
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `python -m gradiva warmup`."""
+    parser.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE.py[:name]",
+        help="a file, which is executed, and in it a function made by pipeline_def or a Pipeline: "
+        "what its first batch needs is compiled, for all pipelines of the file if none is named. "
+        "Without a file, all kernels of all operators are",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compile kernels, those of some pipelines or all, and keep them. Returns the exit status."""
     started = time.perf_counter()
+    if options.file is None:
+        _run_examples()
+    else:
+        _run_pipelines(options.file)
+    folder = cache_folder()
+    seconds = time.perf_counter() - started
+    print(f"{len(compiled_kernels)} kernels compiled in {seconds:.1f} s")
+    print(f"kept in {folder}" if folder else "not kept: there is no private folder for them")
+    return 0
+
+
+def _run_pipelines(place: str) -> None:
+    """Run the first batch of pipelines in a file. Raises OperatorValueError for what is none, and
+    what the file or a batch of it raises."""
+    try:
+        found = find_pipelines(place)
+        for name, value in found.items():
+            if isinstance(value, types.FunctionType):
+                raise OperatorValueError(f"`{name}` is no pipeline: make one by pipeline_def")
+            with _counter(name), made(value, name) as pipe:
+                pipe.run()
+    except OperatorValueError as error:
+        if error.operator in (None, "graph"):
+            error.operator = "warmup"
+        raise
+
+
+@contextmanager
+def _counter(name: str) -> Iterator[None]:
+    """Show how many kernels have been compiled so far, while they are."""
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(_OFTEN):
+            bar.update(len(compiled_kernels) - before - bar.n)
+
+    with tqdm.tqdm(desc=f"warming up {name}", unit=" kernels") as bar:
+        before = len(compiled_kernels)
+        watcher = threading.Thread(target=watch, name="gradiva-warmup", daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
+            bar.update(len(compiled_kernels) - before - bar.n)
+
+
+def _run_examples() -> None:
+    """Run every operator's declared examples."""
     examples = [
         (operator, case)
         for _, operator in sorted(operators.items())
@@ -31,13 +103,10 @@ def run() -> int:
         for case in operator.case_maker()
         if case.raises is None
     ]
-    for operator, case in tqdm.tqdm(examples, desc="warming up", unit=" calls"):
-        _call(operator, case)
-    folder = cache_folder()
-    seconds = time.perf_counter() - started
-    print(f"{len(compiled_kernels)} kernels compiled in {seconds:.1f} s")
-    print(f"kept in {folder}" if folder else "not kept: there is no private folder for them")
-    return 0
+    with tqdm.tqdm(examples, desc="warming up", unit=" calls") as bar:
+        for operator, case in bar:
+            _call(operator, case)
+            bar.set_postfix_str(f"{len(compiled_kernels)} kernels", refresh=False)
 
 
 def _call(operator: OperatorBase, case: Any) -> None:

@@ -44,11 +44,13 @@ def check_operator(operator: Any) -> int:
     require(operator.case_maker is not None, f"{operator.name}: it has no cases")
     assert operator.case_maker is not None
     cases = operator.case_maker()
-    require(len(cases) >= 5, f"{operator.name}: {len(cases)} cases are too few: give five")
-    require(any(case.raises for case in cases), f"{operator.name}: no case raises")
-    require(
-        any("empty" in case.name for case in cases), f"{operator.name}: no case is called 'empty'"
-    )
+    lacks = {
+        f"{len(cases)} cases are too few: give five": len(cases) < 5,
+        "no case raises": not any(case.raises for case in cases),
+        "no case is called 'empty'": not any("empty" in case.name for case in cases),
+    }
+    missing = [text for text, lacking in lacks.items() if lacking]
+    require(not missing, f"{operator.name}: {', '.join(missing)}")
     made = 0
     for case in cases:
         if case.raises is None:

@@ -153,7 +153,7 @@ class PermutePlan(op.Plan):
 @permute_batch.shapes
 def _permute_batch_shapes(call: op.Call) -> PermutePlan:
     rows = call["indices"]
-    if call.size and rows.shape[1] == 1:
+    if rows.shape[1] == 1:  # without samples: a batch of no numbers, or one number for all
         order = rows[:, 0]
     elif rows.shape[1] != call.size or (rows[1:] != rows[:-1]).any():
         raise op.wrong_value(
@@ -191,6 +191,9 @@ def _permute_batch_cases() -> list[op.Case]:
         op.case("scalars", numbers, indices=[2, 1, 0]).equals([numbers.at(i) for i in (2, 1, 0)]),
         op.case("the same", images, indices=[0, 1, 2]).equals(images.arrays()),
         op.case("empty", op.samples(), indices=[]).equals([]),
+        op.case("empty, as data", op.samples(), indices=np.zeros((0, 1), np.int32))
+        .equals([])
+        .no_oracle(),
         op.case("out of range", images, indices=[0, 3, 1]).value_error("sample 1"),
         op.case("negative", images, indices=[0, -1, 1]).value_error("`indices`"),
         op.case("too few", images, indices=[0, 1]).value_error("3 in all"),

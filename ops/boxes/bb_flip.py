@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .box_rows import require_flat_boxes, require_fours
+from .box_rows import require_flat_boxes, require_fours, warn_of_pixels
 
 
 @op.operator("bb_flip", schema="BbFlip")
@@ -26,8 +26,8 @@ def bb_flip(
 
     Args:
         input: boxes, float32: samples of shape (..., 4), or 1-D with four numbers for each box, in
-            fractions of the image. (left, top, width, height), or with `ltrb` (left, top, right,
-            bottom).
+            fractions of the image; a number over 2 gives a warning. (left, top, width, height), or
+            with `ltrb` (left, top, right, bottom).
         horizontal, vertical: nonzero to mirror; may differ per sample.
         ltrb: whether boxes are (left, top, right, bottom); else (left, top, width, height).
 
@@ -46,6 +46,7 @@ def bb_flip(
 @bb_flip.shapes
 def _bb_flip_shapes(call: op.Call) -> op.BatchShape:
     require_fours(call.inputs[0])
+    warn_of_pixels(call.inputs[0], "bb_flip")
     return call.inputs[0].batch_shape
 
 
@@ -144,8 +145,8 @@ def bbox_paste(
 
     Args:
         input: boxes, float32: samples of shape (..., 4), or 1-D with four numbers for each box, in
-            fractions of the image. (left, top, width, height), or with `ltrb` (left, top, right,
-            bottom).
+            fractions of the image; a number over 2 gives a warning. (left, top, width, height), or
+            with `ltrb` (left, top, right, bottom).
         ratio: from 1 on.
         paste_x, paste_y: where on the canvas the image is, from 0 (left, top) to 1. All may differ
             per sample.
@@ -166,6 +167,7 @@ def bbox_paste(
 @bbox_paste.shapes
 def _bbox_paste_shapes(call: op.Call) -> op.BatchShape:
     require_fours(call.inputs[0])
+    warn_of_pixels(call.inputs[0], "bbox_paste")
     return call.inputs[0].batch_shape
 
 

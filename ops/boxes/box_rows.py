@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.types.arrays import Array
+
+_FAR: Final = 2
+"""How far a box may reach, in extents of the image: rotated and pasted ones may leave it."""
 
 
 def require_flat_boxes(input: op.SampleType) -> None:
@@ -26,6 +30,19 @@ def require_fours(batch: op.Batch) -> None:
     lengths = batch.batch_shape.shapes[:, -1]
     bad = (lengths % 4 != 0) if batch.ndim == 1 else (lengths != 4)
     op.refuse_samples(bad, "", "(..., 4)", batch.batch_shape.shapes, "boxes have four numbers")
+
+
+def warn_of_pixels(boxes: op.Batch, operator: str) -> None:
+    """Warn where boxes, which are in fractions of the image, look like pixels: a number over 2."""
+    if boxes.device.device_type != "cpu":
+        return
+    shape = boxes.batch_shape
+    arrays = [boxes.data[: shape.size]] if shape.dense else boxes.arrays()
+    if any((np.abs(array) > _FAR).any() for array in arrays):
+        warn_user(
+            f"{operator}: boxes are in fractions of the image, and these look like pixels: there "
+            f"are numbers over {_FAR}"
+        )
 
 
 def require_boxes(boxes: op.SampleType, labels: op.SampleType | None) -> None:

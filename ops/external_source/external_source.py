@@ -65,6 +65,8 @@ def external_source(
 
     With `parallel`, an OperatorRuntimeError also tells that a worker process ended, with its signal
     and the sample that it was at; the next `run` asks for the same batch again, up to five times.
+    A call that takes over 600 s (GRADIVA_WORKER_TIMEOUT, 0 for no limit) ends its process, and the
+    error shows the stack of the call.
 
     Args:
         source: an iterable or a generator function, whose items are batches; or a callable that

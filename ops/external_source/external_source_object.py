@@ -9,6 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.checkpoints.files import CheckpointError
+from gradiva.eager.checkpoints.unrestored import is_placed, warn_if_unrestored
 from gradiva.eager.contexts.eval_modes import pool_of
 from gradiva.eager.random.step import close_step, enter_step, leave_step
 from gradiva.eager.readers.read_ahead import ReadAhead
@@ -63,6 +64,7 @@ class ExternalSource:
         (then a tensor is the same for all samples). A tuple if there are several outputs."""
         if batch_size is not None:
             batch_size = size_of_batches(batch_size, "ExternalSource")
+        warn_if_unrestored(self, "ExternalSource")
         self._ahead.pause()
         try:
             values, positions = self._values(self._take(), batch_size)
@@ -87,6 +89,7 @@ class ExternalSource:
         for a `batch_size` that is no integer from 1 on.
         """
         batch_size = size_of_batches(batch_size, "ExternalSource.captured")
+        warn_if_unrestored(self, "ExternalSource")
         self._ahead.pause()
         made: Loop = make_loop.get()(_Ahead(self, batch_size, ctx), external_source, False, strict)
         return made
@@ -148,6 +151,7 @@ class ExternalSource:
             restore_feed(self._feed, feed)
             self._position, self._ended = position, bool(ended)
             self._waiting.clear()
+        is_placed(self)
 
     def _mark(self) -> _Mark:
         """The place in the source; before what waits, if something does."""

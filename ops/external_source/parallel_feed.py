@@ -95,8 +95,10 @@ class ParallelFeed(ExternalFeed):
             self._deadly = error.sample
             if self._tries >= _TRIES and not self._stateful:
                 self._tries = 0
+                what, line_break, stack = error.problem.partition("\n")
                 raise op.OperatorRuntimeError(
-                    f"{error.problem}; this was tried {_TRIES} times, and the batch is lost",
+                    f"{what}; this was tried {_TRIES} times, and the batch is lost"
+                    f"{line_break}{stack}",
                     sample=error.sample,
                 ) from None
             self._epoch, self._iteration, self._in_epoch, self._position = before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,8 @@ import PIL.Image
 import pytest
 
 from gradiva.__main__ import main
+from gradiva.commands import warmup
+from gradiva.eager.jit.jit import compiled_kernels
 
 
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,3 +69,55 @@ def test_lists(capsys: pytest.CaptureFixture[str]) -> None:
 def test_warmup(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["warmup"]) == 0
     assert "kernels compiled in" in capsys.readouterr().out
+
+
+PIPELINES = """
+import numpy as np
+from gradiva import fn, pipeline_def
+
+@pipeline_def(batch_size=2, num_threads=1)
+def first():
+    return fn.external_source(lambda: called("first"))
+
+@pipeline_def
+def second():
+    return fn.external_source(lambda: called("second"))
+
+def called(name):
+    open(f"{__file__}.{name}", "w").close()
+    return np.zeros((1, 2))
+
+def other(images):
+    return images
+"""
+
+
+def test_warmup_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first batch of the pipeline that is named, or of all."""
+    file = tmp_path / "pipelines.py"
+    file.write_text(PIPELINES)
+    ran = [tmp_path / "pipelines.py.first", tmp_path / "pipelines.py.second"]
+    assert main(["warmup", f"{file}:second"]) == 0
+    assert [path.exists() for path in ran] == [False, True]
+    assert main(["warmup", str(file)]) == 0
+    assert [path.exists() for path in ran] == [True, True]
+    printed = capsys.readouterr()
+    assert printed.out.count(" kernels compiled in ") == 2
+    assert "warming up first: " in printed.err
+    for place, words in (
+        (f"{file}:other", "warmup: `other` is no pipeline"),
+        (f"{file}:third", "warmup: .*no `third`; its pipelines: first, second"),
+        (f"{tmp_path}/none.py", "warmup: there is no file"),
+    ):
+        assert main(["warmup", place]) == 1
+        assert re.search(words, capsys.readouterr().err)
+
+
+def test_warmup_counts_kernels(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warmup, "_OFTEN", 0.001)
+    with warmup._counter("this"):
+        compiled_kernels.extend([("one", 1.0), ("two", 1.0)])
+    del compiled_kernels[-2:]
+    assert "warming up this: 2 kernels" in capsys.readouterr().err

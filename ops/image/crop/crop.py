@@ -128,6 +128,10 @@ def _cases() -> list[op.Case]:
         op.case(
             "corner, per sample", images, crop_h=2, crop_w=[2, 3, 4], crop_pos_x=0, crop_pos_y=1
         ).equals([images.at(0)[4:, :2], images.at(1)[3:, :3], images.at(2)[7:, :4]]),
+        op.case("fractions of pixels", images, crop=(3.9, 1.0)).equals(
+            [images.at(0)[2:5, 4:5], images.at(1)[1:4, 2:3], images.at(2)[3:6, 2:3]]
+        ),
+        op.case("parts of the extent", images, crop=(0.5, 0.5)).value_error("pixels; `slice`"),
         op.case("nothing given", images).equals([images.at(i) for i in range(3)]),
         op.case("CHW", planes, crop=(2, 2)).equals(
             [planes.at(0)[:, 3:5, 2:4], planes.at(1)[:, 1:3, 2:4]]

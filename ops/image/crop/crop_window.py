@@ -29,7 +29,8 @@ class CropWindow(TypedDict, total=False):
     """
     Args:
         crop: (h, w) or (d, h, w) of the window in pixels; may differ per sample. Fractions are
-            dropped; a size that is 0 or not given is the full extent. d counts frames in sequences.
+            dropped, and sizes between 0 and 1 refused; one that is 0 or not given is the full
+            extent. d counts frames in sequences.
         crop_h, crop_w, crop_d: in place of `crop`, the sizes one by one; may differ per sample.
         crop_pos_x, crop_pos_y, crop_pos_z: where the window lies, from 0 (low end) to 1 (high end);
             may differ per sample. It starts at position * (extent - size).
@@ -186,9 +187,12 @@ def _sizes(call: op.Call, count: int) -> dict[str, Int64Array]:
 
 
 def _whole(name: str, sizes: Float32Array) -> Int64Array:
-    """Sizes without their fractions. Raises OperatorValueError, for NaN and infinity too."""
+    """Sizes without their fractions. Raises OperatorValueError, for NaN, infinity and what is less
+    than a pixel, too."""
     bad = ~(np.abs(sizes) <= _LARGEST)
     op.refuse_samples(bad, name, f"a size of at most {_LARGEST} pixels", sizes)
+    part = (sizes > 0) & (sizes < 1)  # 0 would be the whole extent
+    op.refuse_samples(part, name, "pixels; `slice` takes parts of the extent", sizes)
     return sizes.astype(np.int64)
 
 

@@ -370,10 +370,15 @@ def test_a_new_loop_begins_the_next_epoch(file: str) -> None:
     assert [labels(row[0]) for row in iterator] == [[2, 3], [4, 5]]
 
 
-def test_a_reset_in_the_middle_of_an_epoch_changes_nothing(file: str) -> None:
+def test_a_reset_in_the_middle_of_an_epoch_changes_nothing_and_says_so(file: str) -> None:
     iterator = DALIGenericIterator(pipeline(file, 6, 2), ["label"], reader_name="reader")
-    seen = [next(iterator)[0]["label"][0, 0]]
     iterator.reset()
+    seen = [next(iterator)[0]["label"][0, 0]]
+    with pytest.warns(
+        UserWarning, match=r"Iterator\.reset has no effect .* after 1 batches"
+    ) as said:
+        iterator.reset()
+    assert said[0].filename == __file__
     seen += [row[0]["label"][0, 0] for row in iterator]
     assert seen == [0, 2, 4]
 

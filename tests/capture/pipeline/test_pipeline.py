@@ -58,7 +58,7 @@ def test_refusals() -> None:
         def loose(**options: Any) -> Any:
             return None
 
-    with pytest.raises(TypeError, match="there is no argument `batchsize`"):
+    with pytest.raises(TypeError, match=r"no argument `batchsize`; did you mean `batch_size`\?"):
         pipeline_def(batchsize=3)(lambda: None)  # type: ignore[call-overload]
     with pytest.raises(ValueError, match="argument `batch_size`"):
         pipeline_def(num_threads=1)(lambda: np.zeros(3))().build()

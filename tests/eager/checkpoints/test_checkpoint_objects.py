@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import gradiva
-from gradiva import ExternalSource
+from gradiva import ExternalSource, random
+from gradiva.checkpoint import Checkpoint
 from gradiva.eager.checkpoints.files import CheckpointError
 from tests.capture.pipeline.test_checkpoint_sources import (
     Counter,
@@ -84,3 +86,61 @@ def test_a_damaged_state_of_a_source() -> None:
             source.set_state({"position": 0, "ended": False, "feed": feed})
     with pytest.raises(CheckpointError, match="has neither of state_dict and load_state_dict"):
         source.set_state({"position": 0, "ended": 0, "feed": {"history": [[0, 0, 1]], "own": {}}})
+
+
+@pytest.mark.parametrize("capture", [False, True])
+def test_a_loop_that_forgot_to_restore_says_so(capture: bool, tmp_path: Path) -> None:
+    """`load` after `register` needs `restore`; the other way round nothing is said."""
+
+    def loop(reader: Any) -> Any:
+        return reader.next_epoch(batch_size=1, capture=capture)
+
+    def step(source: Any) -> Any:
+        return next(iter(source.captured(2))) if capture else source(2)
+
+    def objects() -> tuple[Any, Any, Any]:
+        return reader_of_names(tmp_path), ExternalSource(generator), random.RNG(3)
+
+    held = Checkpoint()
+    for one in objects():
+        held.register(one)
+    held.collect()
+    text = held.serialize()
+
+    forgot = Checkpoint()
+    reader, source, rng = objects()
+    for one in (reader, source, rng):
+        forgot.register(one)
+    forgot.deserialize(text)
+    with pytest.warns(UserWarning, match=r"readers.file begins .* call `restore\(\)`") as said:
+        loop(reader)
+    assert said[0].filename == __file__
+    loop(reader)  # once is enough
+    with pytest.warns(UserWarning, match="ExternalSource begins where it is"):
+        step(source)
+    step(source)
+
+    forgot.deserialize(text)
+    forgot.restore()
+    loop(reader)
+    step(source)
+
+    forgot.deserialize(text)
+    reader.set_state(reader.get_state())
+    source.set_state(source.get_state())
+    loop(reader)
+    step(source)
+
+    right = Checkpoint()
+    right.deserialize(text)
+    reader, source, rng = objects()
+    for one in (reader, source, rng):
+        right.register(one)
+    loop(reader)
+    step(source)
+
+
+def reader_of_names(folder: Path) -> Any:
+    for name in "ab":
+        (folder / name).write_bytes(b"x")
+    return gradiva.readers.File(files=[str(folder / "a"), str(folder / "b")])

@@ -88,6 +88,7 @@ def test_an_operator_passes() -> None:
         ({"type": True}, "float32 came out, not uint8"),
         ({"error": True}, "case 'none'"),
         ({"count": 4}, "4 cases are too few"),
+        ({"count": 1}, "1 cases are too few: give five, no case raises, no case is called 'empty'"),
     ],
 )
 def test_what_is_wrong_is_named(spoilt: dict[str, Any], text: str) -> None:

@@ -116,6 +116,34 @@ def test_labels_of_boxes_stand_at_the_boxes() -> None:
     assert (first(single) == first(figure)).all()
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [["one"], "below"],
+        [np.array([3], np.int32), np.int32(3)],
+        gradiva.batch([np.array([3], np.int32)] * 2),
+    ],
+)
+def test_the_label_of_a_single_box_stands_at_the_box(labels: Any) -> None:
+    boxes = [[[4, 4, 16, 18]]] * 2
+    plain = gradiva.show(black(), boxes=boxes)
+    figure = gradiva.show(black(), boxes=boxes, labels=labels)
+    changed = [
+        (cell.pixels != before.pixels).any()  # type: ignore[union-attr]
+        for cell, before in zip(figure.cells, plain.cells, strict=True)
+    ]
+    below = [cell.caption[0] for cell in figure.cells]
+    assert changed == [not caption for caption in below]
+    assert changed[0]
+    one = gradiva.show(
+        black().tensors[0],
+        boxes=boxes[0],
+        labels=labels[0] if isinstance(labels, list) else labels.tensors[0],
+    )
+    assert (first(one) == first(figure)).all()
+    assert one.cells[0].caption[0] == ""
+
+
 def test_names_of_files(photographs: Path) -> None:
     files, labels = next(iter(gradiva.readers.File(file_root=str(photographs)).next_epoch(3)))
     figure = gradiva.show(files, labels=labels)

@@ -60,3 +60,12 @@ def test_element_types_by_name_and_number() -> None:
     assert DType.from_type_id(int(gradiva.int16)) is gradiva.int16
     with pytest.raises((ValueError, TypeError)):
         DType.parse("float33")
+
+
+def test_a_subscript_of_a_batch_names_what_takes_its_place() -> None:
+    batch: Any = gradiva.batch([[1, 2], [3, 4]])
+    for subscript in (0, slice(1), (0, 1)):
+        with pytest.raises(gradiva.OperatorTypeError) as raised:
+            batch[subscript]
+        for name in ("batch.at(i)", "batch.tensors[i]", "batch.select(...)", "batch.slice[...]"):
+            assert name in str(raised.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -220,13 +221,18 @@ def test_on_error(folder: list[str]) -> None:
     """Files that cannot be decoded are left out, or replaced, and listed."""
     pytest.importorskip("soundfile")
     ((data, _),) = gradiva.readers.File(files=folder).next_epoch(batch_size=5)
-    with pytest.warns(UserWarning, match="left out or replaced"):
+    with (
+        gradiva.Quarantine() as bad,  # that of the process warns once in all
+        pytest.warns(UserWarning, match="left out or replaced"),
+    ):
         sound, rate = gradiva.decoders.audio(data, dtype=gradiva.int16, on_error="skip")
+    assert len(bad) == 3
     assert [one[:, 0].tolist() for one in sound.arrays()] == [[7] * 5] * 2
     assert rate.as_array().tolist() == [16000, 16000]
-    sound, rate = gradiva.decoders.audio(
-        data, dtype=gradiva.int16, on_error="replace", fill_value=3
-    )
+    with gradiva.Quarantine(warns=False):
+        sound, rate = gradiva.decoders.audio(
+            data, dtype=gradiva.int16, on_error="replace", fill_value=3
+        )
     assert [one[:, 0].tolist() for one in sound.arrays()] == [[7] * 5, [3], [3], [3], [7] * 5]
     assert rate.as_array().tolist() == [16000, 3, 3, 3, 16000]
 
@@ -281,6 +287,7 @@ def aac_file(samples: Array, rate: int, format: str = "mp4") -> Array:
         planes = np.ascontiguousarray(samples.T.astype(np.float32))
         frame = av.AudioFrame.from_ndarray(planes, format="fltp", layout=layout)
         frame.sample_rate = rate
+        frame.pts, frame.time_base = 0, Fraction(1, rate)  # else the priming is taken for sound
         for packet in [*track.encode(frame), *track.encode()]:
             container.mux(packet)
     return np.frombuffer(stream.getvalue(), np.uint8)
@@ -288,7 +295,8 @@ def aac_file(samples: Array, rate: int, format: str = "mp4") -> Array:
 
 @pytest.mark.parametrize("format", ["mp4", "adts", "matroska"])
 def test_aac(format: str) -> None:
-    """A tone comes back as it was, nearly; parts are parts of the whole."""
+    """A tone comes back as it was, nearly; parts are parts of the whole. What the encoder has put
+    before the first sample is left out where the file says how much that is."""
     times = np.arange(16000) / 16000
     tone = np.stack([np.sin(2 * np.pi * f * times) / 2 for f in (440, 880)], axis=1)
     file = aac_file(tone, 16000, format)
@@ -297,8 +305,8 @@ def test_aac(format: str) -> None:
     made = np.asarray(sound.at(0))
     assert made.shape[1] == 2
     assert abs(len(made) - len(tone)) <= 4096
-    spectrum = np.abs(np.fft.rfft(made[2000:14000], axis=0))
-    assert spectrum.argmax(axis=0).tolist() == [330, 660]
+    late = 1024 if format == "adts" else 0
+    np.testing.assert_allclose(made[late:][2000:14000], tone[2000:14000], atol=0.02)
     part, _ = gradiva.decoders.audio(gradiva.batch([file]), offset=0.25, frames=100)
     np.testing.assert_array_equal(part.at(0), made[4000:4100])
     assert [int(one.at(0)) for one in gradiva.peek_audio(gradiva.batch([file]))][1:] == [2, 16000]
