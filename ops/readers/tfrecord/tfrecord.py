@@ -137,9 +137,7 @@ class ExampleTable(Table):
                 error = op.SampleDataError(f"a damaged record: its message, at byte {place}")
             failures.setdefault(sample, error)
 
-    def _compare(
-        self, raw: op.Batch, there: Any, rows: op.Int64Array, failures: Failures
-    ) -> None:
+    def _compare(self, raw: op.Batch, there: Any, rows: op.Int64Array, failures: Failures) -> None:
         """Compare the checksums of the records; what is damaged has no values."""
         known = np.flatnonzero(there & (raw.batch_shape.volumes > 0))
         begins = raw.batch_shape.offsets[known] + HEAD
