@@ -97,6 +97,20 @@ def test_lossy(format: str, subtype: str) -> None:
     assert np.abs(np.asarray(whole.at(0)) - np.clip(floats * 32767, -32768, 32767)).max() <= 0.51
 
 
+@pytest.mark.parametrize(
+    ("format", "subtype"), [*LOSSLESS, ("WAV", "PCM_16"), ("OGG", "VORBIS"), ("OGG", "OPUS")]
+)
+def test_headers_agree_with_what_is_decoded(format: str, subtype: str) -> None:
+    """`peek_audio` says what `decoders.audio` makes, whole; also of a WAV file without samples."""
+    counts = [0, 1, 3000] if format == "WAV" else [1, 3000]
+    files = batch([encoded(noise(count), format, subtype, 8000) for count in counts])
+    lengths, channels, rates = (one.as_array().tolist() for one in gradiva.peek_audio(files))
+    sounds, said = gradiva.decoders.audio(files)
+    assert sounds.shape == list(zip(lengths, channels, strict=True))
+    assert rates == said.as_array().tolist() == [8000.0] * len(counts)
+    assert lengths == counts
+
+
 def test_formats_are_told_by_content(tmp_path: Path) -> None:
     """Whatever a file is called; formats and channels may be mixed in a batch."""
     files = {"a.wav": ("FLAC", 2), "b.flac": ("WAV", 1), "c.txt": ("AIFF", 3)}
