@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.cuda.launch import THREADS
 
 _DTYPES: Final = (
     op.uint8,
@@ -143,19 +145,61 @@ def _regions(
             begins[i], lengths[i] = _find(sound, length, given, ratio, sums, powers)
 
 
-@nonsilent_region.cpu
-def _cpu(call: op.Call) -> None:
-    sounds = call.inputs[0]
+class _Rule(NamedTuple):
+    """The arguments, as kernels take them: the window's length, the given reference or -1, and what
+    of it is loud; kind: the type of sums, exact for integers up to 16 bits."""
+
+    window: int
+    given: float
+    ratio: float
+    kind: np.dtype[Any]
+
+
+def _rule(call: op.Call) -> _Rule:
     given = call["reference_power"]
-    rule = (
+    return _Rule(
         call["window_length"],
         -1.0 if given is None else given,
         10 ** min(call["cutoff_db"] / 10, 300.0),
+        np.dtype(np.int64 if call.inputs[0].dtype in _NARROW else np.float64),
     )
-    like = np.empty(0, np.int64 if sounds.dtype in _NARROW else np.float64)
+
+
+@nonsilent_region.cpu
+def _cpu(call: op.Call) -> None:
+    sounds = call.inputs[0]
+    *rule, kind = _rule(call)
     begins, lengths = (output.as_array() for output in call.outputs)
     source = sounds.data, sounds.batch_shape.offsets, sounds.batch_shape.volumes
-    call.for_samples(_regions, source, rule, like, begins, lengths, work=sounds)
+    like = np.empty(0, kind)
+    call.for_samples(_regions, source, tuple(rule), like, begins, lengths, work=sounds)
+
+
+_SUMS = op.CudaKernel("window_sums", (Path(__file__).with_name("window_sums.cuh"),), registers=48)
+_KERNEL = op.CudaKernel("nonsilent_region", (Path(__file__).with_suffix(".cuh"),), registers=56)
+
+
+@nonsilent_region.gpu
+def _gpu(call: op.Call) -> list[op.Launch]:
+    sounds = call.inputs[0]
+    window, given, ratio, kind = _rule(call)
+    volumes = sounds.batch_shape.volumes
+    windows = np.clip(window, 1, np.maximum(volumes, 1))
+    sums = op.Scratch(max(int(volumes.sum()), 1), kind)
+    places = [sounds.batch_shape.offsets, volumes.cumsum() - volumes]
+    table = op.struct_rows(places, [volumes, windows])
+    blocks = op.blocks_of(-(-volumes // windows), THREADS)
+    begins, lengths = (op.OutputArg(output.data) for output in call.outputs)
+    types = {"Kind": op.type_name(kind)}
+    adding = _SUMS.unit({"Source": op.type_name(sounds.dtype.numpy), **types})
+    return [
+        op.Launch(adding, len(blocks), (sounds.data, op.OutputArg(sums), table, blocks)),
+        op.Launch(
+            _KERNEL.unit(types),
+            call.size,
+            (sums, begins, lengths, table, np.float64(given), np.float64(ratio)),
+        ),
+    ]
 
 
 def _region(sound: Any, window: int, cutoff: float) -> tuple[int, int]:

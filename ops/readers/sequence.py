@@ -21,6 +21,7 @@ from gradiva.ops.decoders.formats.probe import probe
 from .listing import digest_of
 from .reader_arguments import SHUFFLED_AFTER, ReaderArguments, ReaderOptions
 from .remote import storage_of
+from .sampling.sizes import file_sizes
 from .table import Failures, Records, Table
 from .table_source import opens_table
 
@@ -139,6 +140,12 @@ class SequenceTable(Table):
         for sample in failures:
             shapes[sample] = 0
         return infos, shapes
+
+    def sizes(self) -> op.Int64Array:
+        """The bytes of the files of all frames."""
+        files = file_sizes(self._paths, self.storage)
+        found: op.Int64Array = files[self._firsts[:, None] + self._frames].sum(axis=1)
+        return found
 
     def digest(self) -> dict[str, Any]:
         names = digest_of(self._paths, [0] * len(self._paths))

@@ -59,12 +59,27 @@ def av_sound(data: Array) -> SoundInfo:
             if rate < 1 or not 1 <= channels <= MOST_CHANNELS:
                 raise ValueError(f"the header says {channels} channels at {rate} Hz")
             parts = _frames(container, stream, channels)
+            said = _frames_said(container, stream, rate)
     except (av.FFmpegError, EOFError) as error:
         problem = getattr(error, "strerror", None) or str(error)
         raise ValueError(f"this is no sound file that can be decoded: {problem}") from None
     samples = np.concatenate([np.zeros(0, np.float32), *parts])
+    if said is not None:
+        samples = samples[: said * channels]
     frames = samples.size // channels
     return SoundInfo("FFmpeg", frames, channels, rate, True, samples=samples)
+
+
+def _frames_said(container: Any, stream: Any, rate: int) -> int | None:
+    """How many samples there are by the header, if it says so.
+
+    FFmpeg cuts off what an encoder has put before the sound, wherever the container tells of it;
+    what fills the last packet it cuts off by itself in Matroska, and from version 9 on in MP4.
+    Other containers than MP4 tell no duration, or one that is guessed from the rate of bits.
+    """
+    if "mp4" not in container.format.name or not stream.duration or stream.duration < 0:
+        return None
+    return round(float(stream.duration * stream.time_base * rate))
 
 
 def _frames(container: Any, stream: Any, channels: int) -> list[Array]:

@@ -27,6 +27,7 @@ from gradiva.ops.readers.containers import FileFacts
 from gradiva.ops.readers.listing import digest_of, list_arrays
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions, dtypes_of
 from gradiva.ops.readers.remote import storage_of
+from gradiva.ops.readers.sampling.sizes import file_sizes
 from gradiva.ops.readers.table import Failures, Records, Table
 from gradiva.ops.readers.table_source import opens_table
 
@@ -192,6 +193,9 @@ class FitsTable(Table):
                 )
             shapes[sample] = unit.shape
         return op.Batch.empty(op.BatchShape.of(shapes), op.SampleType(dtype, ndim, "", "cpu"))
+
+    def sizes(self) -> op.Int64Array:
+        return file_sizes(self._paths, self.storage)
 
     def digest(self) -> dict[str, Any]:
         names = digest_of(self._paths, [0] * len(self._paths))

@@ -112,6 +112,10 @@ class NpzTable(Table):
             columns.append(column_of(values, type.dtype, failures))
         return Records(tuple(columns), failures)
 
+    def sizes(self) -> op.Int64Array:
+        strides = [sum(one.stride for one in columns) for columns in self._members]
+        return np.repeat(np.array(strides, np.int64), np.diff(self._ends, prepend=0))
+
     def digest(self) -> dict[str, Any]:
         return {"rows": len(self), "names": self._containers.digest(self._ends)}
 

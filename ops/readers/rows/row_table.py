@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.storage.handles import close_handle, open_handle
 from gradiva.ops.readers.containers import Containers, FileFacts
 from gradiva.ops.readers.table import Failures, Records, Table
@@ -16,6 +17,9 @@ from gradiva.ops.readers.table import Failures, Records, Table
 from .values import as_array, column_of
 
 __all__ = ["RowTable"]
+
+_AT_ONCE = 256
+"""Rows whose sizes are found together."""
 
 
 class RowTable(Table):
@@ -88,6 +92,16 @@ class RowTable(Table):
                 raise OSError("it has changed since the reader was made")
         finally:
             close_handle(handle)
+
+    def sizes(self) -> op.Int64Array:
+        """The bytes of the values, which are all read once for that."""
+        found = np.zeros(len(self), np.int64)
+        pool = default_pool()
+        for begin in range(0, len(self), _AT_ONCE):
+            rows = np.arange(begin, min(begin + _AT_ONCE, len(self)), dtype=np.int64)
+            for column in self.read(rows, pool).columns:
+                found[rows] += column.batch_shape.volumes * column.dtype.itemsize
+        return found
 
     def digest(self) -> dict[str, Any]:
         return {"rows": len(self), "names": self._containers.digest(self._ends)}

@@ -164,6 +164,9 @@ class TextTable(Table):
         )
         return Records(tuple(made), failures)
 
+    def sizes(self) -> op.Int64Array:
+        return self._places_of_all.sizes
+
     def digest(self) -> dict[str, Any]:
         return {"lines": len(self), "names": self._containers.digest(*self._places_of_all)}
 

@@ -30,9 +30,6 @@ EXCLUDED = {
 
 HERE = [name for name in facts() if not any(name in names for names in EXCLUDED.values())]
 
-HOST_ONLY = {"nonsilent_region"}
-"""What the list has on a GPU too, and this package does not yet."""
-
 _FAMILY = ("resize", "experimental.resize", "resize_crop_mirror", "tensor_resize")
 _CROPS = ("crop", "crop_mirror_normalize", "decoders.image_crop", "resize_crop_mirror")
 DEFAULTS: list[tuple[tuple[str, ...], tuple[str, ...], str]] = [
@@ -246,7 +243,7 @@ def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[-1].startswith(f"{len(HERE)} of {len(facts())} operators")
     assert main(["ops", "--coverage", "flip"]) == 0
     assert "cpu gpu | arguments 3 of 3: depthwise" in capsys.readouterr().out
-    assert {line.split()[0] for line in lines if "(not gpu)" in line} == {*HOST_ONLY, *ON_CPU}
+    assert {line.split()[0] for line in lines if "(not gpu)" in line} == set(ON_CPU)
     assert not [line for line in lines if "(not" in line and "(not gpu)" not in line]
     assert main(["ops", "fn.random.uniform"]) == 0
     assert "range: numbers, or a row per sample" in capsys.readouterr().out

@@ -130,3 +130,41 @@ def test_librosa() -> None:
     close("cepstra", cepstra, [(0, 0), (1, 7), (5, 12), (9, 20), (12, 24)])
     emphasized = gradiva.preemphasis_filter(sound, border="zero")
     close("emphasis", emphasized, [0, 1, 100, 3999])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_regions(seed: int) -> None:
+    """The mean squares of SciPy's filter: the first and the last window that is loud enough."""
+    generator = np.random.default_rng(seed)
+    envelope = np.interp(np.arange(2000), [0, 600, 900, 1400, 2000], [1e-3, 1e-3, 1, 0.7, 1e-4])
+    sound = (generator.uniform(-1, 1, 2000) * envelope).astype(np.float32)
+    window, cutoff = int(generator.integers(1, 300)), -float(generator.uniform(1, 30))
+    power = signal.lfilter(np.full(window, 1 / window), [1.0], sound.astype(np.float64) ** 2)
+    loud = np.flatnonzero(power >= power.max() * 10 ** (cutoff / 10))
+    first = max(int(loud[0]) - window + 1, 0)
+    begin, length = gradiva.nonsilent_region(batch([sound]), cutoff_db=cutoff, window_length=window)
+    assert (int(begin.at(0)), int(length.at(0))) == (first, int(loud[-1]) - first + 1)
+
+
+@pytest.mark.parametrize("htk", [False, True])
+def test_librosa_itself(htk: bool) -> None:
+    """Mel bands, decibels and cepstra of noise, where librosa is installed."""
+    librosa: Any = pytest.importorskip("librosa")
+    power = gradiva.spectrogram(batch([noise(4000)]), window_length=400, nfft=512, window_step=160)
+    given = np.asarray(power.at(0)).astype(np.float64)
+    filters = librosa.filters.mel(sr=16000, n_fft=512, n_mels=40, htk=htk, dtype=np.float64)
+    formula = "htk" if htk else "slaney"
+    mel = gradiva.mel_filter_bank(power, nfilter=40, sample_rate=16000, mel_formula=formula)
+    near(mel.at(0), filters @ given)
+    level = gradiva.to_decibels(mel, cutoff_db=-30)
+    theirs = librosa.power_to_db(filters @ given, ref=np.max, amin=1e-20, top_db=30)
+    near(level.at(0), theirs)
+    cepstra = gradiva.mfcc(level, n_mfcc=13, normalize=True, lifter=22)
+    near(cepstra.at(0), librosa.feature.mfcc(S=theirs, n_mfcc=13, lifter=22))
+
+
+def test_librosa_pre_emphasis() -> None:
+    librosa: Any = pytest.importorskip("librosa")
+    sound = noise(500)
+    made = gradiva.preemphasis_filter(batch([sound]), preemph_coeff=0.9, border="zero")
+    near(made.at(0), librosa.effects.preemphasis(sound, coef=0.9, zi=[0.0]))

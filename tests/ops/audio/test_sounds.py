@@ -52,6 +52,21 @@ def test_bits_depend_on_the_sample_alone(name: str) -> None:
         gradiva.set_num_threads(before)
 
 
+@pytest.mark.parametrize("name", CALLS)
+def test_odd_sounds(name: str) -> None:
+    """Silence gives numbers; NaN and infinity leave the other samples of the batch alone."""
+    (noise,) = sounds(3000)
+    lost, endless = noise.copy(), noise.copy()
+    lost[100:900], endless[2000] = np.nan, np.inf
+    (expected,) = CALLS[name](batch([noise])).arrays()
+    silent, *others, last = CALLS[name](
+        batch([np.zeros(3000, np.float32), lost, endless, noise])
+    ).arrays()
+    assert np.isfinite(silent).all()
+    assert [one.shape for one in others] == ([expected.shape] * 2)
+    np.testing.assert_array_equal(last, expected)
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
     """WAV files with silence at their ends."""

@@ -98,6 +98,20 @@ def test_lossy(format: str, subtype: str) -> None:
     assert np.abs(np.asarray(whole.at(0)) - np.clip(floats * 32767, -32768, 32767)).max() <= 0.51
 
 
+@pytest.mark.parametrize(
+    ("format", "subtype"), [*LOSSLESS, ("WAV", "PCM_16"), ("OGG", "VORBIS"), ("OGG", "OPUS")]
+)
+def test_headers_agree_with_what_is_decoded(format: str, subtype: str) -> None:
+    """`peek_audio` says what `decoders.audio` makes, whole; also of a WAV file without samples."""
+    counts = [0, 1, 3000] if format == "WAV" else [1, 3000]
+    files = batch([encoded(noise(count), format, subtype, 8000) for count in counts])
+    lengths, channels, rates = (one.as_array().tolist() for one in gradiva.peek_audio(files))
+    sounds, said = gradiva.decoders.audio(files)
+    assert sounds.shape == list(zip(lengths, channels, strict=True))
+    assert rates == said.as_array().tolist() == [8000.0] * len(counts)
+    assert lengths == counts
+
+
 def test_formats_are_told_by_content(tmp_path: Path) -> None:
     """Whatever a file is called; formats and channels may be mixed in a batch."""
     files = {"a.wav": ("FLAC", 2), "b.flac": ("WAV", 1), "c.txt": ("AIFF", 3)}
@@ -277,11 +291,13 @@ def test_too_long() -> None:
         gradiva.decoders.audio(batch([silent]))
 
 
-def aac_file(samples: Array, rate: int, format: str = "mp4") -> Array:
-    """Encoded by FFmpeg's own encoder."""
+def aac_file(
+    samples: Array, rate: int, format: str = "mp4", options: dict[str, str] | None = None
+) -> Array:
+    """Encoded by FFmpeg's own encoder. options: of the container."""
     av = pytest.importorskip("av")
     stream = io.BytesIO()
-    with av.open(stream, "w", format=format) as container:
+    with av.open(stream, "w", format=format, options=options or {}) as container:
         layout = "mono" if samples.shape[1] == 1 else "stereo"
         track = container.add_stream("aac", rate=rate, layout=layout)
         planes = np.ascontiguousarray(samples.T.astype(np.float32))
@@ -315,6 +331,40 @@ def test_aac(format: str) -> None:
             cut, _ = gradiva.decoders.audio(gradiva.batch([file[:size]]), on_error="skip")
         assert found.total + len(cut) == 1
         assert all(one.shape[0] <= len(made) for one in cut.arrays())
+
+
+_IN_PIECES = {"movflags": "frag_keyframe+empty_moov+delay_moov", "frag_duration": "200000"}
+
+
+@pytest.mark.parametrize(
+    ("format", "options", "delay", "padding"),
+    [
+        ("mp4", {}, 0, 0),
+        ("ipod", {}, 0, 0),
+        ("mov", {}, 0, 0),
+        ("matroska", {}, 0, 1023),
+        ("mp4", _IN_PIECES, 0, 1023),
+        # Where the container says nothing of what the encoder has put before the sound, it stays.
+        ("mp4", {"use_editlist": "0"}, 1024, 0),
+        ("adts", {}, 1024, 1023),
+    ],
+)
+def test_aac_lines_up(format: str, options: dict[str, str], delay: int, padding: int) -> None:
+    """What an encoder puts before and behind a sound is cut off where the container tells of it,
+    whatever the version of PyAV; all agree on how long the sound is."""
+    times = np.arange(16000) / 16000
+    sweep = np.sin(2 * np.pi * (200 + 900 * times) * times) / 2 * (times > 0.1) * (times < 0.95)
+    file = gradiva.batch([aac_file(sweep[:, None], 16000, format, options)])
+    sound, _ = gradiva.decoders.audio(file, downmix=True)
+    made = np.asarray(sound.at(0))
+    width = 1 << 16
+    product = np.fft.rfft(made, width) * np.fft.rfft(sweep, width).conj()
+    assert int(np.fft.irfft(product).argmax()) == delay
+    assert 0 <= len(made) - len(sweep) - delay <= padding
+    length, *_ = gradiva.peek_audio(file)
+    assert int(length.at(0)) == len(made)
+    end, _ = gradiva.decoders.audio(file, downmix=True, offset=0.9, frames=9999)
+    np.testing.assert_array_equal(end.at(0), made[14400:])
 
 
 def test_aac_without_pyav(monkeypatch: pytest.MonkeyPatch) -> None:

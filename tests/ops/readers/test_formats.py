@@ -17,16 +17,7 @@ from gradiva.samplers import Bucket
 from .formats import FORMATS, Format, read_epoch, values
 
 SIZE = 9
-WITHOUT_SIZES = (
-    gradiva.experimental.readers.Fits,
-    gradiva.readers.CSV,
-    gradiva.readers.HDF5,
-    gradiva.readers.JSONL,
-    gradiva.readers.NemoAsr,
-    gradiva.readers.Npz,
-    gradiva.readers.Parquet,
-    gradiva.readers.Sequence,
-)
+WITHOUT_SIZES = (gradiva.readers.NemoAsr,)
 """Readers that do not know how many bytes a sample has."""
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import gradiva
 from gradiva import OperatorRuntimeError, OperatorValueError, readers
+from gradiva.ops.readers.table_source import table_openers
 
 from . import row_formats
 from .formats import values
@@ -259,3 +260,25 @@ def test_stored_pipelines(name: str, tmp_path: Path) -> None:
     for _ in range(2):
         for one, other in zip(pipe.run(), again.run(), strict=True):
             assert [a.tobytes() for a in one.arrays()] == [a.tobytes() for a in other.arrays()]
+
+
+@pytest.mark.parametrize("name", sorted(row_formats.ROWS))
+def test_bytes_of_rows(name: str, tmp_path: Path) -> None:
+    """Buckets know the bytes of values, or of lines as they are written."""
+    write, reader, *_ = row_formats.ROWS[name]
+    data = write(tmp_path, 9)
+    table = table_openers[reader(**data).operator.name](reader(**data).operator.attributes(data))
+    sizes = table.sizes()
+    assert sizes is not None
+    if name == "jsonl":
+        lines = (tmp_path / "data.jsonl").read_bytes().splitlines()
+        assert sizes.tolist() == [len(line) for line in lines]
+        return
+    if name == "csv":
+        head, *rows = (tmp_path / "data.csv").read_bytes().split(b"\r\n")
+        assert (len(head), rows[-1]) == (11, b"")
+        assert sizes.tolist() == [len(row) for row in rows[:-1]]
+        return
+    (outputs,) = reader(**data).next_epoch(batch_size=9)
+    held = [sum(column.at(row).nbytes for column in values(outputs)) for row in range(9)]
+    assert sizes.tolist() == held

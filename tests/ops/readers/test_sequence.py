@@ -101,3 +101,20 @@ def test_refusals(streams: Path, refused: dict[str, Any]) -> None:
 def test_no_folder(tmp_path: Path) -> None:
     with pytest.raises(gradiva.OperatorValueError, match="file_root"):
         read(tmp_path / "no", sequence_length=1)
+
+
+def test_buckets_by_the_bytes_of_all_frames(streams: Path) -> None:
+    """Each sequence comes once, with others whose files are as long."""
+    (streams / "a" / "3.ppm").write_bytes((streams / "a" / "3.ppm").read_bytes() + bytes(1000))
+    bucket = gradiva.samplers.Bucket(tolerance=0.0)
+    reader = gradiva.readers.Sequence(file_root=str(streams), sequence_length=2, bucket=bucket)
+    epoch = [
+        [one.array(k)[:, 0, 0, 0].tolist() for k in range(len(one))]
+        for one in reader.next_epoch(batch_size=9)
+    ]
+    assert epoch == [
+        [[20, 30]],
+        [[1, 11], [11, 21], [21, 31], [31, 41]],
+        [[0, 10], [10, 20]],
+        [[2, 12]],
+    ]
