@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from tests import tiers
 
-__all__ = ["FIGURES", "Figures", "scale", "scaled", "write"]
+__all__ = ["FIGURES", "Figures", "is_soak", "scale", "scaled", "write"]
 
 FIGURES = Path(__file__).parents[1] / "build" / "promises.json"
 """What a run of `-m soak` writes; `benchmarks/soak.py --promises` puts it among the results."""

@@ -14,6 +14,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from tests.eager.workers.test_parallel_source import (
     plain,
     stream,
 )
-from tests.soaking import Figures, scaled
+from tests.soaking import Figures, is_soak, scaled
 
 pytestmark = [
     pytest.mark.full,
@@ -168,18 +169,16 @@ def nothing_left(mark: str, seconds: float = 5.0) -> bool:
     return True
 
 
-MASTERS = [
-    (method, source)
-    for method in ("fork", "spawn", "forkserver")
-    for source in (
-        "worker_callbacks.mine",
-        "worker_callbacks.Trouble('sleep', 9)",
-        "worker_callbacks.Trouble('spin', 9)",
-    )
-]
+SOURCES = (
+    "worker_callbacks.mine",
+    "worker_callbacks.Trouble('sleep', 9)",
+    "worker_callbacks.Trouble('spin', 9)",
+)
+MASTERS = list(product(("fork", "spawn", "forkserver"), SOURCES))
+SHORT = [*product(("fork",), SOURCES), ("spawn", SOURCES[0]), ("forkserver", SOURCES[2])]
 
 
-@pytest.mark.parametrize(("method", "source"), MASTERS)
+@pytest.mark.parametrize(("method", "source"), MASTERS if is_soak() else SHORT)
 def test_the_master_is_killed(method: str, source: str, tmp_path: Path, figures: Figures) -> None:
     before = set(os.listdir("/dev/shm"))
     chance = random.Random(method + source)
@@ -198,7 +197,7 @@ def test_the_master_is_killed(method: str, source: str, tmp_path: Path, figures:
 def test_the_master_is_killed_many_times(tmp_path: Path, figures: Figures) -> None:
     before = set(os.listdir("/dev/shm"))
     chance = random.Random(3)
-    for _ in range(scaled(8)):
+    for _ in range(scaled(5)):
         mark = uuid.uuid4().hex
         master = start_master(tmp_path, "fork", "worker_callbacks.sample", mark)
         time.sleep(chance.random() * 0.05)
@@ -206,7 +205,7 @@ def test_the_master_is_killed_many_times(tmp_path: Path, figures: Figures) -> No
         master.communicate()
         assert nothing_left(mark), marked(mark)
     assert set(os.listdir("/dev/shm")) <= before
-    figures(kills=scaled(8))
+    figures(kills=scaled(5))
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])

@@ -31,6 +31,8 @@ from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.dtypes import dtypes
 from gradiva.eager.values.batch import Batch, batch
 
+from .compiled_kernels import COMPILED
+
 __all__ = ["INTEGERS", "REALS", "attacked", "draw", "interpreted_call", "spoken"]
 
 INTEGERS: tuple[int, ...] = (
@@ -397,16 +399,9 @@ _compiled = Kernel.__call__
 
 
 def interpreted_call(kernel: Kernel, *arguments: Any) -> Any:
-    """In the place of `Kernel.__call__`: kernels run as Python, whose arrays check their bounds.
-    Row kernels stay compiled, and so do those that make millions of values of a few."""
-    if kernel.function.__module__ in (
-        "gradiva.eager.jit.row_chain",
-        "gradiva.eager.jit.row_kernel",  # they call machine code by its address
-        "gradiva.eager.readers.files",
-        "gradiva.ops.readers.record_reads",
-        "gradiva.ops.audio.resampling",
-        "gradiva.ops.audio.sound_types",
-    ):
+    """In the place of `Kernel.__call__`: kernels run as Python, whose arrays check their bounds,
+    but for those that cannot."""
+    if kernel.function.__module__ in COMPILED:
         return _compiled(kernel, *arguments)
     held = [value.view(Checked) if type(value) is np.ndarray else value for value in arguments]
     with np.errstate(all="ignore"):
