@@ -22,7 +22,7 @@ from gradiva.eager.random.step import _step
 from gradiva.eager.runtime.closer import closer
 from gradiva.eager.runtime.worker_pool import default_num_threads
 
-from . import tiers
+from . import soaking, tiers
 
 ORACLE = Path(__file__).parent / "oracle"
 
@@ -68,9 +68,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None
 
 
+@pytest.hookimpl(tryfirst=True)  # before markers choose
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The cases of operators come first: they compile the kernels that most other tests need. A
-    file whose tests have a rare mark says so in its text, by which it is found."""
+    """Promises are in the run of `-m soak`. A file whose tests have a rare mark says so in its
+    text, by which it is found. The cases of operators come first: they compile the kernels that
+    most other tests need."""
+    for item in items:
+        if "figures" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.soak)
     rare = {(item.path, mark.name) for item in items for mark in item.iter_markers()}
     for path, name in sorted(rare):
         if name in tiers.RARE and not (name == "oracle" and ORACLE in path.parents):
@@ -98,6 +103,25 @@ def _few_objects() -> None:
 def photographs() -> Path:
     """The folder of photographs that ships with the package: one folder per label."""
     return Path(gradiva.__file__).parent / "photographs"
+
+
+_figures: dict[str, dict[str, Any]] = {}
+
+
+@pytest.fixture
+def figures(request: pytest.FixtureRequest) -> soaking.Figures:
+    """Takes what the test of a promise has done, for the report of a long run."""
+    name = f"{request.node.path.stem.removeprefix('test_')}: {request.node.name}"
+
+    def note(**numbers: Any) -> None:
+        _figures[name] = numbers
+
+    return note
+
+
+def pytest_sessionfinish() -> None:
+    if soaking.is_soak() and _figures:
+        soaking.write(_figures)
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["QUICK", "RARE", "examples", "few", "is_quick"]
+__all__ = ["QUICK", "RARE", "chosen", "examples", "few", "is_quick"]
 
 QUICK = "not full and not oracle and not gpu"
 """What pyproject.toml gives to `-m`, unless the command line does."""
@@ -20,6 +20,11 @@ _chosen = [QUICK]
 def choose(expression: str) -> None:
     """Note what was given to `-m`."""
     _chosen[:] = [expression]
+
+
+def chosen() -> str:
+    """What was given to `-m`."""
+    return _chosen[0]
 
 
 def is_quick() -> bool:

@@ -29,7 +29,7 @@ from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 
-__all__ = ["Pace", "not_of_the_file", "prefetch_files", "read_files", "without_bytes"]
+__all__ = ["Pace", "not_of_the_file", "opened", "prefetch_files", "read_files", "without_bytes"]
 
 _MOST = 1 << 40
 """Larger is no file but a folder, for one whose end is asked for."""
@@ -87,7 +87,7 @@ def read_files(
             _open(compiled, *names, handles, sizes, begin, end)
         for index in (begin + np.flatnonzero(handles[begin:end] < 0)).tolist():
             with _failing(index, paths[index], failures):
-                handles[index] = handle = os.open(paths[index], _FLAGS)
+                handles[index] = handle = opened(paths[index])
                 facts = os.fstat(handle)
                 # Reading a folder says that it is one.
                 if not stat.S_ISREG(facts.st_mode) and not stat.S_ISDIR(facts.st_mode):
@@ -144,6 +144,14 @@ def _allocated(
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
+def opened(path: str) -> int:
+    """A descriptor. Raises OSError, also for what can be no name of a file."""
+    try:
+        return os.open(path, _FLAGS)
+    except ValueError as error:  # a zero byte, or half a character
+        raise OSError(errno.EINVAL, f"no file has such a name: {error}") from None
+
+
 @functools.cache
 def _calls() -> np.ndarray[Any, np.dtype[np.int64]] | None:
     """Functions for the kernels, where the system has them."""
@@ -152,7 +160,10 @@ def _calls() -> np.ndarray[Any, np.dtype[np.int64]] | None:
 
 def _names(paths: list[str]) -> tuple[Any, Any] | None:
     """The paths as the C library takes them, and where each begins; None where one cannot be."""
-    joined = np.frombuffer(os.fsencode("\0".join(paths)) + b"\0", np.uint8)
+    try:
+        joined = np.frombuffer(os.fsencode("\0".join(paths)) + b"\0", np.uint8)
+    except UnicodeEncodeError:
+        return None
     ends = np.flatnonzero(joined == 0) + 1
     if len(ends) != len(paths):  # a path with a zero byte
         return None
@@ -251,7 +262,7 @@ def prefetch_files(paths: list[str]) -> None:
     """Ask the system to fetch files, where it can be asked."""
     for path in paths if hasattr(os, "posix_fadvise") else ():
         try:
-            handle = os.open(path, os.O_RDONLY)
+            handle = opened(path)
         except OSError:
             continue  # the read that follows will say so
         try:

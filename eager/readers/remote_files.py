@@ -19,7 +19,7 @@ from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 
-from .files import Pace, not_of_the_file, prefetch_files, read_files, without_bytes
+from .files import Pace, not_of_the_file, opened, prefetch_files, read_files, without_bytes
 
 __all__ = ["prefetch_any_files", "read_any_files"]
 
@@ -57,7 +57,7 @@ def _read(
             contents[index] = found
     for index in sorted({*range(len(paths))} - {*remote}):
         try:
-            with open(local_path(paths[index]), "rb") as stream:
+            with open(opened(local_path(paths[index])), "rb") as stream:
                 contents[index] = [memoryview(stream.read())]
         except OSError as error:
             wrong[index] = error

@@ -68,7 +68,7 @@ def _size(status: int, headers: Any) -> int | None:
         total = headers.get("Content-Range", "").rpartition("/")[2]
     else:
         total = headers.get("Content-Length", "")
-    return int(total) if total.isdecimal() else None
+    return int(total) if total.isdecimal() and len(total) < 19 else None
 
 
 def tracing() -> Any:

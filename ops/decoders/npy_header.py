@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 import struct
 from collections.abc import Callable
 from functools import lru_cache
@@ -20,6 +21,10 @@ __all__ = ["Header", "read_header"]
 
 _MAGIC = b"\x93NUMPY"
 _LONGEST = 1 << 16
+_ODD = re.compile(r"[0-9][A-Za-z_]|\\")
+"""What warns when it is read as Python: nothing of the kind is in a header without a structure."""
+_DTYPE = re.compile(r"[<>=|]?(?:\?|[b-zB-Z][0-9]{0,3}|bool|u?int[0-9]{1,2}|float[0-9]{2,3})")
+"""Others are no numbers, and NumPy warns of some."""
 _MOST_AXES = 31
 """As of samples."""
 
@@ -74,13 +79,18 @@ def read_header(head: Callable[[int], bytes], size: int) -> Header:
 def _fields(header: bytes, version: int) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:
     """Dtype, order and shape. The files of a data set often have one header."""
     try:
-        fields = ast.literal_eval(header.decode("utf-8" if version == 3 else "latin1"))
+        written = header.decode("utf-8" if version == 3 else "latin1")
+        if _ODD.search(written):
+            raise ValueError(f"it says {written.strip()}")
+        fields = ast.literal_eval(written)
         text, fortran, shape = fields["descr"], fields["fortran_order"], fields["shape"]
         sane = isinstance(text, str) and isinstance(fortran, bool) and isinstance(shape, tuple)
         if not sane or not all(type(extent) is int and 0 <= extent < 2**63 for extent in shape):
             raise ValueError(f"it says {fields}")
         if len(shape) > _MOST_AXES:
             raise ValueError(f"an array of {len(shape)} axes; there are at most {_MOST_AXES}")
+        if not _DTYPE.fullmatch(text):
+            raise ValueError(f"the type of its values is {text!r}")
         found = np.dtype(text)
     except (ValueError, TypeError, KeyError, SyntaxError, MemoryError, RecursionError) as error:
         reason = f"the header of the npy file cannot be read: {error}"

@@ -51,14 +51,19 @@ def _from_list(root: str | None, file_list: str, storage: Storage) -> tuple[list
         # Other separators of lines than these may stand in names.
         lines = read_text(file_list, storage).removeprefix("\ufeff").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise op.wrong_value("file_list", "a text file that can be read", error) from error
+        raise op.OperatorValueError(
+            argument="file_list",
+            expected="a text file that can be read",
+            got=str(error),
+            file=file_list,
+        ) from error
     folder = root if root is not None else parent(file_list)
     paths, labels = [], []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         name, _, label = line.rstrip().replace("\t", " ").rpartition(" ")
-        if label.isdecimal() and int(label) < 2**31:
+        if label.isdecimal() and len(label) < 19 and int(label) < 2**31:
             labels.append(int(label))
         else:
             name = ""

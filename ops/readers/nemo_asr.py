@@ -32,6 +32,8 @@ from .table_source import opens_table
 __all__ = ["NemoAsr", "nemo_asr"]
 
 _DTYPES: Final = (op.float32, op.int16, op.int32)
+_LONGEST: Final = 1e12
+"""Seconds that a manifest may speak of: thousands of years."""
 
 
 @source_operator("readers.nemo_asr", schema="readers__NemoAsr", formerly=("nemo_asr_reader",))
@@ -103,7 +105,8 @@ def _number(entry: dict[str, Any], name: str, line: str, file: str) -> float:
     value = entry.get(name)
     if value is None:
         return math.nan
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    if not plain or not abs(value) <= _LONGEST:  # nor NaN
         raise op.OperatorValueError(
             argument="manifest_filepaths", expected=f"a number as {name!r}", got=line, file=file
         )
@@ -282,7 +285,9 @@ def _open(given: dict[str, Any]) -> SoundTable:
         if entries:
             expected += " between `min_duration` and `max_duration`"
         got = f"{len(entries)} entries" if entries else "none"
-        raise op.wrong_value("manifest_filepaths", expected, got)
+        raise op.OperatorValueError(
+            argument="manifest_filepaths", expected=expected, got=got, file=", ".join(manifests[:3])
+        )
     return SoundTable(kept, given, storage)
 
 

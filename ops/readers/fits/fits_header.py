@@ -83,7 +83,7 @@ def _cards(handle: Handle, place: int, size: int, number: int) -> tuple[dict[str
 
 def _integer(cards: dict[str, str], name: str, number: int, default: int | None = None) -> int:
     value = cards.get(name, "" if default is None else str(default)).partition("/")[0].strip()
-    if not value.lstrip("+-").isdecimal() or len(value) > 19:
+    if not value[value[:1] in ("+", "-") :].isdecimal() or len(value) > 19:
         raise _damaged(f"{name} of unit {number} is {value!r} and no integer")
     return int(value)
 

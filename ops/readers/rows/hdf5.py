@@ -119,10 +119,10 @@ def _rows(opened: Any, name: str, path: str, size: int) -> int:
         stored = 0 if found is None or not shape else int(found.id.get_storage_size())
         chunked = found is not None and bool(getattr(found, "chunks", None))
         itemsize = 0 if found is None or not shape else found.dtype.itemsize
+        names = "" if shape else ", ".join(list(opened)[:5])
     except _ERRORS as error:
         raise _damaged(error) from None
     if not shape:
-        names = ", ".join(list(opened)[:5])
         raise op.OperatorValueError(
             argument="columns",
             expected=f"data sets with rows, in a file with {names or 'none'}",

@@ -45,12 +45,14 @@ def as_array(value: Any, dtype: op.DType | None, plain: bool = False) -> np.ndar
         except (ValueError, OverflowError):
             raise op.SampleDataError("lists of several lengths are no array") from None
     if plain and found.dtype.kind in _PLAIN and not isinstance(value, bytes):
-        found = found.astype(_PLAIN[found.dtype.kind])
+        with np.errstate(over="ignore"):  # what float32 does not hold is infinite
+            found = found.astype(_PLAIN[found.dtype.kind])
     if found.dtype.kind not in "biuf":
         raise op.SampleDataError("a value that is no number and no text", got=type(value).__name__)
     if dtype is not None and found.dtype != dtype.numpy:
         kinds = found.dtype.kind + np.dtype(dtype.numpy).kind
-        whole = found.astype(dtype.numpy, casting="unsafe")
+        with np.errstate(over="ignore", invalid="ignore"):
+            whole = found.astype(dtype.numpy, casting="unsafe")
         if kinds[1] in "biu" and not np.array_equal(whole, found):
             raise op.SampleDataError("a value that the type does not hold", expected=dtype.name)
         found = whole

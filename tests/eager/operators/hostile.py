@@ -31,7 +31,9 @@ from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.dtypes import dtypes
 from gradiva.eager.values.batch import Batch, batch
 
-__all__ = ["INTEGERS", "REALS", "attacked", "draw", "spoken"]
+from .compiled_kernels import COMPILED
+
+__all__ = ["INTEGERS", "REALS", "attacked", "draw", "interpreted_call", "spoken"]
 
 INTEGERS: tuple[int, ...] = (
     0,
@@ -393,25 +395,22 @@ def _refuse_negative(key: Any) -> None:
                 raise IndexError(f"index {end} is negative")
 
 
+_compiled = Kernel.__call__
+
+
+def interpreted_call(kernel: Kernel, *arguments: Any) -> Any:
+    """In the place of `Kernel.__call__`: kernels run as Python, whose arrays check their bounds,
+    but for those that cannot."""
+    if kernel.function.__module__ in COMPILED:
+        return _compiled(kernel, *arguments)
+    held = [value.view(Checked) if type(value) is np.ndarray else value for value in arguments]
+    with np.errstate(all="ignore"):
+        return kernel.function(*held)
+
+
 def interpret() -> None:
-    """Run kernels as Python, whose arrays check their bounds. Row kernels stay compiled, and so do
-    those that make millions of values of a few."""
-
-    compiled = Kernel.__call__
-
-    def call(kernel: Kernel, *arguments: Any) -> Any:
-        if kernel.function.__module__ in (
-            "gradiva.eager.jit.row_chain",
-            "gradiva.eager.jit.row_kernel",  # they call machine code by its address
-            "gradiva.ops.audio.resampling",
-            "gradiva.ops.audio.sound_types",
-        ):
-            return compiled(kernel, *arguments)
-        held = [value.view(Checked) if type(value) is np.ndarray else value for value in arguments]
-        with np.errstate(all="ignore"):
-            return kernel.function(*held)
-
-    Kernel.__call__ = call  # type: ignore[method-assign, assignment]
+    """Run kernels as Python from now on."""
+    Kernel.__call__ = interpreted_call  # type: ignore[method-assign, assignment]
     for name in ("cpu", "rows", "run"):
         module = sys.modules[f"gradiva.ops.image.resample.{name}"]
         if hasattr(module, "without_refcount"):

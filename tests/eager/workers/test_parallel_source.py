@@ -267,35 +267,6 @@ def test_an_idle_worker_that_dies_is_replaced() -> None:
     pipe.close()
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("what", ["sleep", "spin"])
-def test_a_call_that_takes_too_long(
-    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GRADIVA_WORKER_TIMEOUT", "1.5")
-    expected = stream(pipeline(sources.sample, parallel=False, batch=False), 1)[0]
-    pipe = pipeline(sources.Trouble(what, 6, str(tmp_path / "once")), batch=False)
-    found = plain([pipe.run()])
-    text, _, seconds = error_at(pipe)
-    assert seconds < AT_ONCE
-    assert "did not answer for 1.5 s, in the call for sample 2 of batch 1" in text
-    assert found + plain(pipe) == expected
-    pipe.close()
-
-
-@pytest.mark.full
-def test_a_call_that_never_returns_does_not_hold_up_close() -> None:
-    for what in ("sleep", "spin"):
-        pipe = pipeline(sources.Trouble(what, 9), batch=False)
-        pipe.run()
-        pids = pipe._built().processes.pids
-        time.sleep(0.1)
-        began = time.monotonic()
-        pipe.close()
-        assert time.monotonic() - began < AT_ONCE
-        assert all(gone(pid) for pid in pids)
-
-
 @pytest.mark.parametrize(
     ("what", "words"),
     [

@@ -1,4 +1,5 @@
-"""Parallel sources under fire: workers and masters are killed, memory runs out, nothing is left."""
+"""Promise: workers and their masters may be killed at any moment, callbacks may sleep for ever, and
+shared memory may run out: batches are whole or tell why they are lost, and nothing is left."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,15 @@ import gradiva
 from gradiva import fn, types
 from gradiva.eager.workers import shared_memory
 from tests.eager.workers import worker_callbacks as sources
-from tests.eager.workers.test_parallel_source import error_at, gone, pipeline, plain, stream
+from tests.eager.workers.test_parallel_source import (
+    AT_ONCE,
+    error_at,
+    gone,
+    pipeline,
+    plain,
+    stream,
+)
+from tests.soaking import Figures, is_soak, scaled
 
 pytestmark = [
     pytest.mark.full,
@@ -31,7 +41,7 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks into /proc"),
 ]
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 def slow_sample(info: types.SampleInfo) -> Any:
@@ -47,9 +57,11 @@ def slow_batches() -> Iterator[Any]:
         yield np.random.default_rng(index).integers(0, 255, (4, 40, 3), np.uint8)
 
 
-@pytest.mark.parametrize(("method", "kills"), [("fork", 50), ("forkserver", 15)])
+@pytest.mark.parametrize(("method", "kills"), [("fork", scaled(16)), ("forkserver", scaled(5))])
 @pytest.mark.parametrize("source", [slow_sample, slow_batches])
-def test_workers_killed_at_random_points(method: str, kills: int, source: Any) -> None:
+def test_workers_killed_at_random_points(
+    method: str, kills: int, source: Any, figures: Figures
+) -> None:
     options: dict[str, Any] = {"batch": source is slow_batches, "prefetch_queue_depth": 2}
     expected = stream(pipeline(source, parallel=False, **options), 1)[0]
     chance = random.Random(7)
@@ -83,6 +95,7 @@ def test_workers_killed_at_random_points(method: str, kills: int, source: Any) -
         pipe.close()
     assert told
     assert all("SIGKILL" in text for text in told)
+    figures(kills=killed, errors=len(told))
 
 
 MASTER = """
@@ -156,22 +169,20 @@ def nothing_left(mark: str, seconds: float = 5.0) -> bool:
     return True
 
 
-MASTERS = [
-    (method, source)
-    for method in ("fork", "spawn", "forkserver")
-    for source in (
-        "worker_callbacks.mine",
-        "worker_callbacks.Trouble('sleep', 9)",
-        "worker_callbacks.Trouble('spin', 9)",
-    )
-]
+SOURCES = (
+    "worker_callbacks.mine",
+    "worker_callbacks.Trouble('sleep', 9)",
+    "worker_callbacks.Trouble('spin', 9)",
+)
+MASTERS = list(product(("fork", "spawn", "forkserver"), SOURCES))
+SHORT = [*product(("fork",), SOURCES), ("spawn", SOURCES[0]), ("forkserver", SOURCES[2])]
 
 
-@pytest.mark.parametrize(("method", "source"), MASTERS)
-def test_the_master_is_killed(method: str, source: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("method", "source"), MASTERS if is_soak() else SHORT)
+def test_the_master_is_killed(method: str, source: str, tmp_path: Path, figures: Figures) -> None:
     before = set(os.listdir("/dev/shm"))
     chance = random.Random(method + source)
-    for _ in range(4 if method == "fork" else 2):
+    for _ in range(scaled(2 if method == "fork" else 1)):
         mark = uuid.uuid4().hex
         master = start_master(tmp_path, method, source, mark)
         time.sleep(chance.random() * 0.2)
@@ -180,12 +191,13 @@ def test_the_master_is_killed(method: str, source: str, tmp_path: Path) -> None:
         master.communicate()
         assert nothing_left(mark), marked(mark)
     assert set(os.listdir("/dev/shm")) <= before
+    figures(kills=scaled(2 if method == "fork" else 1))
 
 
-def test_the_master_is_killed_20_times(tmp_path: Path) -> None:
+def test_the_master_is_killed_many_times(tmp_path: Path, figures: Figures) -> None:
     before = set(os.listdir("/dev/shm"))
     chance = random.Random(3)
-    for _ in range(20):
+    for _ in range(scaled(5)):
         mark = uuid.uuid4().hex
         master = start_master(tmp_path, "fork", "worker_callbacks.sample", mark)
         time.sleep(chance.random() * 0.05)
@@ -193,16 +205,47 @@ def test_the_master_is_killed_20_times(tmp_path: Path) -> None:
         master.communicate()
         assert nothing_left(mark), marked(mark)
     assert set(os.listdir("/dev/shm")) <= before
+    figures(kills=scaled(5))
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_control_c_ends_everything(method: str, tmp_path: Path) -> None:
+def test_control_c_ends_everything(method: str, tmp_path: Path, figures: Figures) -> None:
     mark = uuid.uuid4().hex
     master = start_master(tmp_path, method, "worker_callbacks.mine", mark)
     os.killpg(master.pid, signal.SIGINT)
     _, told = master.communicate(timeout=5)
     assert told.count("KeyboardInterrupt") == 1, told
     assert nothing_left(mark), marked(mark)
+    figures(interrupts=1)
+
+
+@pytest.mark.parametrize("what", ["sleep", "spin"])
+def test_a_call_that_takes_too_long(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Figures
+) -> None:
+    monkeypatch.setenv("GRADIVA_WORKER_TIMEOUT", "1.5")
+    expected = stream(pipeline(sources.sample, parallel=False, batch=False), 1)[0]
+    pipe = pipeline(sources.Trouble(what, 6, str(tmp_path / "once")), batch=False)
+    found = plain([pipe.run()])
+    text, _, seconds = error_at(pipe)
+    assert seconds < AT_ONCE
+    assert "did not answer for 1.5 s, in the call for sample 2 of batch 1" in text
+    assert found + plain(pipe) == expected
+    pipe.close()
+    figures(calls=1, seconds_to_the_error=round(seconds, 1))
+
+
+def test_a_call_that_never_returns_does_not_hold_up_close(figures: Figures) -> None:
+    for what in ("sleep", "spin") * scaled(1):
+        pipe = pipeline(sources.Trouble(what, 9), batch=False)
+        pipe.run()
+        pids = pipe._built().processes.pids
+        time.sleep(0.1)
+        began = time.monotonic()
+        pipe.close()
+        assert time.monotonic() - began < AT_ONCE
+        assert all(gone(pid) for pid in pids)
+    figures(calls=2 * scaled(1))
 
 
 def test_the_fork_server_is_killed() -> None:
@@ -224,7 +267,7 @@ def test_the_fork_server_is_killed() -> None:
     assert all(gone(pid) for pid in pids)
 
 
-def test_300_pipelines_leave_nothing() -> None:
+def test_many_pipelines_leave_nothing(figures: Figures) -> None:
     def facts() -> tuple[int, int, int]:
         gc.collect()
         children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
@@ -234,11 +277,12 @@ def test_300_pipelines_leave_nothing() -> None:
     pipe.run()
     pipe.close()
     before = facts()
-    for _ in range(300):
+    for _ in range(scaled(100)):
         pipe = pipeline(sources.sample, 2, batch=False)
         pipe.run()
         pipe.close()
     assert facts() == before
+    figures(pipelines=scaled(100))
 
 
 def test_many_workers_and_much_data() -> None:
@@ -261,7 +305,9 @@ def test_many_workers_and_much_data() -> None:
     pipe.close()
 
 
-def test_a_small_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_file_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Figures
+) -> None:
     """Without memfd, on a file system of 4 MiB: an error, and no signal."""
     small = tmp_path / "small"
     small.mkdir()
@@ -285,5 +331,6 @@ def test_a_small_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         pipe = pipeline(sources.big, 1, batch=False)
         with pytest.raises(RuntimeError, match="No space left"):
             pipe.build()
+        figures(refused=3)
     finally:
         subprocess.run([umount, str(small)], check=True)

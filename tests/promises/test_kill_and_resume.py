@@ -1,4 +1,4 @@
-"""A training loop that is killed at any moment, saving included, goes on bit by bit."""
+"""Promise: a training loop that is killed at any moment, saving included, goes on bit by bit."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from PIL import Image
 
 from gradiva import Pipeline, fn, pipeline_def
 from tests.capture.loop.loops import bits
+from tests.soaking import Figures, scaled
 
-KILLS = 50
+KILLS = scaled(20)
 
 
 def shuffled() -> Iterator[Any]:
@@ -85,7 +86,7 @@ def train(name: str, folder: str, work: Path, life: int, steps: int | None) -> N
 @pytest.mark.alone
 @pytest.mark.full
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_killed_at_random_moments(name: str, tmp_path: Path) -> None:
+def test_killed_at_random_moments(name: str, tmp_path: Path, figures: Figures) -> None:
     noise = np.random.default_rng(5)
     folder = tmp_path / "pictures"
     for number in range(7):
@@ -139,6 +140,6 @@ def test_killed_at_random_moments(name: str, tmp_path: Path) -> None:
     # A step whose checkpoint was not saved any more was made twice, with the same bits.
     assert [found for _, found in lines] == [expected[int(number)] for number, _ in lines]
     assert during_save > 0
-    print(f"{name}: {steps} steps, {len(lines) - steps} made twice, {during_save} killed in save")
+    figures(kills=KILLS, steps=steps, twice=len(lines) - steps, during_save=during_save)
     assert steps > KILLS
     assert sorted(os.listdir(work)) == ["checkpoint", "checkpoint.previous", "log"]

@@ -1,4 +1,4 @@
-"""Promise: the same function gives the same bits eagerly and captured, however it is run."""
+"""Promise: one digest of a program for all settings: threads, depths, sizes of batches, shards."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 
 import gradiva
 from gradiva import fn, random, readers
+from tests.soaking import Figures, scaled
 
-EPOCHS = 3
+EPOCHS = scaled(3)
 
 
 def augment(files: Any) -> tuple[Any, Any]:
@@ -69,9 +70,14 @@ def expected(photographs: Path) -> dict[int, tuple[bytes, bytes]]:
 
 @pytest.mark.parametrize(("threads", "batch_size"), [(1, 7), (2, 4), (8, 3), (8, 5)])
 def test_eager(
-    photographs: Path, expected: dict[int, tuple[bytes, bytes]], threads: int, batch_size: int
+    photographs: Path,
+    expected: dict[int, tuple[bytes, bytes]],
+    threads: int,
+    batch_size: int,
+    figures: Figures,
 ) -> None:
     assert eager_samples(str(photographs), batch_size, threads) == expected
+    figures(samples=len(expected))
 
 
 QUICK = ((1, 2, 5), (2, 1, 3), (8, 4, 3))
@@ -90,6 +96,7 @@ def test_pipeline(
     threads: int,
     depth: int,
     batch_size: int,
+    figures: Figures,
 ) -> None:
     root = str(photographs)
 
@@ -107,6 +114,7 @@ def test_pipeline(
     pipe.close()
     for position, sample in expected.items():
         assert found[position] == sample, position
+    figures(samples=len(expected))
 
 
 @pytest.mark.parametrize("options", [{"exec_async": False}, {"exec_pipelined": False}])

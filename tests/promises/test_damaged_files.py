@@ -1,36 +1,32 @@
-"""Damaged and malicious files: an error that names the file, and nothing worse."""
+"""Promise: of damaged files, in every format, there is an error that names the file, and nothing
+worse."""
 
 from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gradiva
+from tests.ops.readers.formats import FORMATS, Format
+from tests.oracle import flavors
+from tests.soaking import Figures, scaled
+from tests.tiers import few
 
-from .formats import FORMATS, Format, values
+from .damage import SIZE, damaged, outcome, refused_of
 
-SIZE = 3
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(params=sorted(name for name, kind in FORMATS.items() if kind.checked))
 def kind(request: pytest.FixtureRequest) -> Format:
     return FORMATS[request.param]
-
-
-def outcome(kind: Format, data: dict[str, Any], limit: int) -> str | int:
-    """The text of the error, or how many samples were read. No output is larger than the files."""
-    try:
-        read = 0
-        for outputs in kind.reader(**data).next_epoch(batch_size=2):
-            assert all(batch.nbytes <= 2 * limit for batch in values(outputs))
-            read += len(values(outputs)[0])
-        return read
-    except gradiva.GradivaError as error:
-        return str(error)
 
 
 def variants(kind: Format, data: dict[str, Any]) -> list[dict[str, Any]]:
@@ -62,7 +58,7 @@ def test_cut_at_each_byte(kind: Format, scanned: bool, every: bool, tmp_path: Pa
 
 
 @pytest.mark.parametrize("scanned", [False, True])
-def test_flipped_bytes(kind: Format, scanned: bool, tmp_path: Path) -> None:
+def test_flipped_bytes(kind: Format, scanned: bool, tmp_path: Path, figures: Figures) -> None:
     data = variants(kind, kind.write(tmp_path, SIZE))
     if scanned and len(data) == 1:
         return
@@ -70,22 +66,18 @@ def test_flipped_bytes(kind: Format, scanned: bool, tmp_path: Path) -> None:
     whole = path.read_bytes()
     drawn = random.Random(5)
     refused = 0
-    for _ in range(150):
-        bad = bytearray(whole)
-        for _ in range(drawn.choice((1, 1, 2, 5))):
-            bad[drawn.randrange(len(bad))] = drawn.choice(
-                (0, 1, 127, 128, 255, drawn.randrange(256))
-            )
-        path.write_bytes(bad)
+    for _ in range(scaled(150)):
+        path.write_bytes(damaged(whole, drawn))
         found = outcome(kind, data[scanned], len(whole))
         if isinstance(found, str):
             assert path.name in found
             refused += 1
+    figures(files=scaled(150), refused=refused)
     # Of an archive with an index no header is read.
     assert refused or (kind.files == "*.tar" and not scanned)
 
 
-def test_flipped_index(kind: Format, tmp_path: Path) -> None:
+def test_flipped_index(kind: Format, tmp_path: Path, figures: Figures) -> None:
     data = kind.write(tmp_path, SIZE)
     if kind.indexed is None:
         return
@@ -93,7 +85,7 @@ def test_flipped_index(kind: Format, tmp_path: Path) -> None:
     whole = path.read_bytes()
     files = sum(file.stat().st_size for file in tmp_path.glob(kind.files))
     drawn = random.Random(6)
-    for _ in range(120):
+    for _ in range(scaled(120)):
         bad = bytearray(whole)
         bad[drawn.randrange(len(bad))] = drawn.choice(b"0123456789 -\n\tx\xff\0")
         path.write_bytes(bad)
@@ -112,3 +104,52 @@ def test_cut_index(kind: Format, tmp_path: Path) -> None:
         path.write_bytes(whole[:size])
         found = outcome(kind, data, files)
         assert isinstance(found, int) or str(tmp_path) in found, size
+
+
+FOREIGN = {"hdf5", "parquet"} & {*FORMATS}
+"""What libraries read whose defects end the process."""
+UNCHECKED = sorted({name for name, kind in FORMATS.items() if not kind.checked} - FOREIGN)
+
+
+@pytest.mark.parametrize("name", UNCHECKED)
+def test_formats_of_others(name: str, tmp_path: Path, figures: Figures) -> None:
+    """Rows, sounds, pictures and annotations: what is read of a damaged file may be wrong, but it
+    is as large as it can be, or there is an error of ours."""
+    refused = refused_of(name, scaled(60), tmp_path)
+    assert refused
+    figures(files=scaled(60), refused=refused)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", sorted(FOREIGN))
+def test_formats_of_libraries(name: str, figures: Figures) -> None:
+    """In a process of their own, which a library may end, and no error of a library."""
+    command = [sys.executable, "-m", "tests.promises.damage", name, str(scaled(30))]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert ran.returncode <= 0, ran.stderr
+    if ran.returncode == 0:
+        assert int(ran.stdout.split()[1]) > 0
+    figures(files=scaled(30), ended_by_signal=-ran.returncode)
+
+
+IMAGES = {**flavors.jpegs(), **flavors.others()}
+
+
+@pytest.mark.parametrize("name", few(IMAGES, "jpeg_420", "png_rgb", "tif_rgb", "webp_lossy"))
+def test_images(name: str, figures: Figures) -> None:
+    """A picture, wherever libraries forgive, or an error that names the sample."""
+    drawn, whole = random.Random(name), IMAGES[name]()
+    good = np.frombuffer(IMAGES["jpeg_gray"](), np.uint8)
+    refused = 0
+    for _ in range(scaled(6)):
+        bad = damaged(whole, drawn)[: drawn.choice((None, None, drawn.randrange(len(whole))))]
+        try:
+            images = gradiva.decoders.image(
+                gradiva.batch([good, np.frombuffer(bad, np.uint8), good]), max_pixels=1 << 20
+            )
+            assert [image.ndim for image in images] == [3, 3, 3]
+        except gradiva.OperatorRuntimeError as error:
+            refused += 1
+            if error.sample != 1:
+                raise
+    figures(files=scaled(6), refused=refused)

@@ -1,0 +1,11 @@
+"""Where kernels cannot be interpreted: they call machine code by its address, or make millions of
+values of a few. Imports nothing, for who must say so before anything else is imported."""
+
+COMPILED = (
+    "gradiva.eager.jit.row_chain",
+    "gradiva.eager.jit.row_kernel",
+    "gradiva.eager.readers.files",
+    "gradiva.ops.readers.record_reads",
+    "gradiva.ops.audio.resampling",
+    "gradiva.ops.audio.sound_types",
+)

@@ -1,0 +1,386 @@
+"""The table of parsers: what reads bytes that others have made.
+
+A parser takes the bytes of a file. It returns, or raises one of the errors that are allowed; an
+error about a file must name it. Nothing else may come out, and no output may be larger than the
+bytes can hold.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import copy
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import gradiva
+from gradiva import GradivaError
+from gradiva.capture.serialization.reader import read_pipeline
+from gradiva.eager.checkpoints import files as checkpoint_files
+from gradiva.eager.checkpoints.json_codec import from_json_value
+from gradiva.eager.storage.errors import StorageError
+from gradiva.eager.storage.http_checks import Expected
+from gradiva.ops.decoders.formats.headers_jpeg import read_plain
+from gradiva.ops.decoders.formats.probe import check_data, probe
+from gradiva.ops.decoders.npy_header import read_header
+from gradiva.ops.readers.webdataset import archive, plain_headers
+from tests.capture.serialization.stored import again
+from tests.ops.readers.formats import FORMATS, values, write_lmdb
+
+from . import seeds
+
+__all__ = ["PARSERS", "Parser", "survives"]
+
+MOST_PIXELS = 1 << 14
+
+
+class Parser(NamedTuple):
+    """read: of the bytes of a file; seeds: bytes to begin with; allowed: what it may raise;
+    compiled: its kernels cannot run as Python, or would take long."""
+
+    read: Callable[[bytes], None]
+    seeds: Callable[[], list[bytes]]
+    allowed: tuple[type[Exception], ...] = (GradivaError,)
+    compiled: bool = False
+
+
+def survives(parser: Parser, data: bytes) -> bool:
+    """Whether the bytes were taken; False where they were refused as they may be."""
+    taken = True
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            parser.read(data)
+        except parser.allowed as error:
+            str(error).encode()
+            taken = False
+    foreign = [one for one in heard if one.category is not UserWarning]
+    assert not foreign, f"warned: {foreign[0].message}"
+    return taken
+
+
+@cache
+def _folder() -> Path:
+    """Of this process; in memory, where there is such a place."""
+    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    made = tempfile.mkdtemp(prefix="gradiva-fuzzing-", dir=memory)
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return Path(made)
+
+
+# Images and arrays.
+
+
+def image_header(data: bytes) -> None:
+    """The header; the walk over plain ones must say the same."""
+    array = np.frombuffer(data, np.uint8)
+    found = np.full((1, 3), 7, np.int64)
+    places = np.array([0]), np.array([array.size])
+    read_plain(array, *places, MOST_PIXELS, found)
+    info = probe(array, max_pixels=MOST_PIXELS)
+    check_data(array, info)
+    if found[0, 2]:
+        assert found[0].tolist() == [info.height, info.width, info.channels]
+        assert (info.orientation, info.coding, info.bits) == (1, "baseline", 8)
+
+
+def image(data: bytes) -> None:
+    """All pixels, and a window."""
+    array = np.frombuffer(data, np.uint8)
+    shape = np.asarray(gradiva.peek_image_shape(array))
+    whole = gradiva.decoders.image(array, output_type=gradiva.types.ANY_DATA, **_LIMIT)
+    assert sorted(whole.shape[:2]) == sorted(shape[:2].tolist())
+    gradiva.decoders.image_crop(array, crop=(3, 5), **_LIMIT)
+
+
+_LIMIT: dict[str, Any] = {"max_pixels": MOST_PIXELS}
+
+
+def npy(data: bytes) -> None:
+    header = read_header(lambda count: data[:count], len(data))
+    found = np.asarray(gradiva.decoders.numpy(np.frombuffer(data, np.uint8)))
+    assert found.shape == header.shape
+    assert found.nbytes <= len(data)
+
+
+def sound(data: bytes) -> None:
+    """WAV files; of others, libraries take care."""
+    if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
+        data = b"RIFF" + data[4:8].ljust(4, b"\0") + b"WAVE" + data[12:]
+    array = np.frombuffer(data, np.uint8)
+    found, _ = gradiva.decoders.audio(array, dtype=gradiva.int16)
+    assert np.asarray(found).nbytes <= 4 * len(data)
+
+
+# Files of records and rows: a data set of which one file is replaced.
+
+
+@cache
+def _data_set(kind: str, use: str = "") -> tuple[Path, dict[str, Any]]:
+    folder = _folder() / f"{kind}{use}"
+    folder.mkdir()
+    return folder, FORMATS[kind].write(folder, 3)
+
+
+def _read(reader: Any, arguments: dict[str, Any], name: str, most: int) -> None:
+    """An epoch. An error names the file, and outputs are no larger than `most`."""
+    try:
+        for outputs in reader(**arguments).next_epoch(batch_size=2):
+            for output in values(outputs):
+                assert output.nbytes <= most, output.nbytes
+    except GradivaError as error:
+        if name not in str(error):
+            raise AssertionError(f"no {name} in: {error}") from error
+        raise
+
+
+def records(kind: str, pattern: str, drop: tuple[str, ...], data: bytes, **more: Any) -> None:
+    """The file of a data set that the pattern finds holds these bytes. drop: arguments."""
+    folder, arguments = _data_set(kind, "".join(filter(str.isalpha, pattern)))
+    path = max(folder.glob(pattern))
+    path.write_bytes(data)
+    given = {key: value for key, value in arguments.items() if key not in drop} | more
+    # An index is at fault, or does not fit what it belongs to.
+    named = str(folder) if path.suffix == ".idx" else path.name
+    _read(FORMATS[kind].reader, given, named, (len(data) << 4) + (1 << 16))
+
+
+def seed_files(kind: str, pattern: str) -> Callable[[], list[bytes]]:
+    def made() -> list[bytes]:
+        with tempfile.TemporaryDirectory() as folder:
+            FORMATS[kind].write(Path(folder), 3)
+            return [path.read_bytes() for path in sorted(Path(folder).glob(pattern))[:2]]
+
+    return made
+
+
+def of_records(kind: str, pattern: str, *drop: str, **more: Any) -> Parser:
+    return Parser(partial(records, kind, pattern, drop, **more), seed_files(kind, pattern))
+
+
+def lmdb_value(kind: str, data: bytes) -> None:
+    """A message in a database."""
+    reader = FORMATS[kind].reader
+    path = write_lmdb(_folder() / f"{kind}-value", [(b"0", data)])
+    _read(reader, {"path": path}, "key 0", (len(data) << 4) + (1 << 16))
+
+
+def tar_headers(data: bytes) -> None:
+    """With checksums that are right: the compiled walk and `tarfile` must say the same."""
+    content = bytearray(data)
+    for place in range(0, len(content) - 511, 512):
+        block = content[place : place + 512]
+        if block[257:262] == b"ustar":
+            block[148:156] = b" " * 8
+            content[place + 148 : place + 156] = b"%06o\0 " % sum(block)
+    path = _folder() / "headers.tar"
+    path.write_bytes(content)
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        before, plain_headers._later._seen = plain_headers._later._seen, 1 << 20
+        known = plain_headers.plain_scan(handle, len(content))
+        plain_headers._later._seen = before
+        if known is not None:
+            (places, names), end = archive._scan_any(handle, len(content))
+            assert known[0][0].tolist() == places.tolist()
+            assert (known[0][1], known[1]) == (names, end)
+    finally:
+        os.close(handle)
+    archive.scanned(str(path))
+
+
+def preprocessed(data: bytes) -> None:
+    """A file of the annotations that were stored before; the first byte says which."""
+    source, arguments = _data_set("coco", "-stored")
+    folder = _folder() / "preprocessed"
+    keys = {"polygon_masks": True, "image_ids": True}
+    if not folder.exists():
+        kept = {"save_preprocessed_annotations": True}
+        where = {"save_preprocessed_annotations_dir": str(folder)}
+        for _ in gradiva.readers.COCO(**{**arguments, **keys, **kept, **where}).next_epoch(3):
+            pass
+        for path in folder.iterdir():
+            path.rename(f"{path}.whole")
+    whole = sorted(folder.glob("*.whole"))
+    for path in whole:
+        shutil.copy(path, path.with_suffix(""))
+    chosen = whole[data[0] % len(whole)].with_suffix("") if data else whole[0].with_suffix("")
+    chosen.write_bytes(data[1:])
+    given = {"file_root": str(source), "preprocessed_annotations": str(folder), **keys}
+    _read(gradiva.readers.COCO, {**given, "on_error": "skip"}, folder.name, 1 << 20)
+
+
+def preprocessed_seeds() -> list[bytes]:
+    with contextlib.suppress(GradivaError):  # of the file that it empties
+        preprocessed(b"")
+    whole = sorted((_folder() / "preprocessed").glob("*.whole"))
+    return [bytes([number]) + path.read_bytes() for number, path in enumerate(whole)]
+
+
+def file_list(data: bytes) -> None:
+    """A list of files; those that it names are not there."""
+    path = _folder() / "list.txt"
+    path.write_bytes(data)
+    photograph = str(Path(gradiva.__file__).parent / "photographs")
+    arguments = {"file_list": str(path), "file_root": photograph, "on_error": "skip"}
+    _read(gradiva.readers.File, arguments, path.name, 1 << 22)
+
+
+# What is said in JSON: bytes as they are, and whole data of which values are replaced.
+
+
+ABSURD: list[Any] = [
+    *(2**63, -(2**63) - 1, 1e308, -1, 0, 1, 3, 0.5, -0.0, "", "1", "x\0", "\ud800", None, True),
+    *([], {}, [[]], [1] * 40, [[1, 2, 3]], {"size": [1, 1], "counts": "0"}, {"a": 1}, 10**400),
+]
+
+
+def places(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where the values stand."""
+    if path:
+        yield path
+    items: Any = content.items() if isinstance(content, dict) else ()
+    items = enumerate(content) if isinstance(content, list) else items
+    for key, value in items:
+        yield from places(value, (*path, key))
+
+
+def edited(content: Any, data: bytes) -> Any:
+    """The content with a value replaced for every two bytes; `content` itself is lost."""
+    for k in range(0, min(len(data) - 1, 16), 2):
+        found = list(places(content))
+        if not found:
+            break
+        *path, last = found[data[k] * 7919 % len(found)]
+        inner = content
+        for key in path:
+            inner = inner[key]
+        inner[last] = copy.deepcopy(ABSURD[data[k + 1] % len(ABSURD)])
+    return content
+
+
+def coco_values(data: bytes) -> None:
+    coco(seeds.as_json(edited(seeds.coco(), data)))
+
+
+def coco(data: bytes) -> None:
+    """Images that are not there are left out."""
+    for dropped, masks in (((), {}), (("polygon_masks",), {"pixelwise_masks": True})):
+        records("coco", "annotations.json", dropped, data, on_error="skip", **masks)
+
+
+def jsonl_values(data: bytes) -> None:
+    records("jsonl", "*.jsonl", (), seeds.as_lines(edited(seeds.lines(), data)))
+
+
+def manifest_values(data: bytes) -> None:
+    folder, _ = _data_set("nemo_asr")
+    lines = seeds.manifest(str(folder / "data00.wav"))
+    manifest(seeds.as_lines(edited(lines, data)))
+
+
+def manifest(data: bytes) -> None:
+    folder, arguments = _data_set("nemo_asr")
+    (folder / "manifest.json").write_bytes(data)
+    given = {**arguments, "on_error": "skip"}
+    _read(FORMATS["nemo_asr"].reader, given, "manifest.json", 1 << 22)
+
+
+@cache
+def _generators() -> tuple[Any, Any]:
+    photographs = str(Path(gradiva.__file__).parent / "photographs")
+    return gradiva.readers.File(file_root=photographs), gradiva.random.RNG(1)
+
+
+def _use_checkpoint(text: str | bytes) -> None:
+    checkpoint = gradiva.checkpoint.Checkpoint()
+    checkpoint.deserialize(text)
+    reader, generator = _generators()
+    checkpoint.register(reader, "reader")
+    checkpoint.register(generator, "generator")
+
+
+def checkpoint_text() -> str:
+    checkpoint = gradiva.checkpoint.Checkpoint()
+    reader, generator = _generators()
+    checkpoint.register(reader, "reader")
+    checkpoint.register(generator, "generator")
+    checkpoint.collect()
+    return checkpoint.serialize()
+
+
+def checkpoint(data: bytes) -> None:
+    """The text as it is; without a first line, with one that is right."""
+    if not data.startswith(b"gradiva"):
+        body = data.decode("ascii", "replace").replace("\ufffd", "?")
+        head = f"gradiva checkpoint {checkpoint_files.VERSION} sha256 "
+        _use_checkpoint(head + checkpoint_files._digest(body) + f"\n{body}\n")
+    else:
+        _use_checkpoint(data)
+
+
+def checkpoint_values(data: bytes) -> None:
+    content = checkpoint_files.unpack(checkpoint_text(), "dynamic")
+    _use_checkpoint(checkpoint_files.pack(edited(content, data)))
+
+
+def json_state(data: bytes) -> None:
+    """What stands for arrays, bytes and tuples."""
+    from_json_value(edited(seeds.state(), data))
+
+
+def stored_pipeline(data: bytes) -> None:
+    """A graph is made of it, and stored again."""
+    pipe = again(read_pipeline(data))
+    assert pipe.graph.outputs
+    again(read_pipeline(pipe.serialize()))
+
+
+def http_answer(data: bytes) -> None:
+    """The lines of an answer about an object of 100 bytes, of which 10 were asked for."""
+    first, *lines = data.decode("latin1").split("\n")
+    headers = dict(line.partition(": ")[::2] for line in lines)
+    expected = Expected(100, 'ETag "a"')
+    expected.look(206 if first[:1] == "2" else 200, headers)
+
+
+PARSERS: dict[str, Parser] = {
+    "image_header": Parser(image_header, seeds.images, (ValueError,)),
+    "image": Parser(image, seeds.images, compiled=True),
+    "npy": Parser(npy, seeds.npy),
+    "sound": Parser(sound, seeds.sounds),
+    "tfrecord": of_records("tfrecord", "*.tfrecord", "index_path"),
+    "tfrecord_index": of_records("tfrecord", "*.idx"),
+    "recordio": of_records("mxnet", "*.rec", "index_path"),
+    "recordio_index": of_records("mxnet", "*.idx"),
+    "tar": of_records("webdataset", "*.tar", "index_paths", missing_component_behavior="empty"),
+    "tar_index": of_records("webdataset", "*.idx"),
+    "tar_headers": Parser(tar_headers, seeds.archives, compiled=True),
+    "lmdb": of_records("caffe", "*/data.mdb"),
+    "caffe_value": Parser(partial(lmdb_value, "caffe"), seeds.datums),
+    "caffe2_value": Parser(partial(lmdb_value, "caffe2"), seeds.tensors),
+    "fits": of_records("fits", "*.fits"),
+    "csv": of_records("csv", "*.csv"),
+    "jsonl": of_records("jsonl", "*.jsonl"),
+    "jsonl_values": Parser(jsonl_values, seeds.edits),
+    "npz": of_records("npz", "*.npz"),
+    "coco": Parser(coco, lambda: [seeds.as_json(seeds.coco())]),
+    "coco_values": Parser(coco_values, seeds.edits),
+    "coco_preprocessed": Parser(preprocessed, preprocessed_seeds),
+    "manifest": Parser(manifest, seed_files("nemo_asr", "manifest.json")),
+    "manifest_values": Parser(manifest_values, seeds.edits),
+    "file_list": Parser(file_list, seeds.lists),
+    "checkpoint": Parser(checkpoint, lambda: [checkpoint_text().encode()]),
+    "checkpoint_values": Parser(checkpoint_values, seeds.edits),
+    "json_state": Parser(json_state, seeds.edits),
+    "pipeline": Parser(stored_pipeline, seeds.pipelines),
+    "http_answer": Parser(http_answer, seeds.answers, (StorageError,)),
+}

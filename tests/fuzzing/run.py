@@ -1,0 +1,122 @@
+"""A parser under atheris, which looks for bytes that reach new code.
+
+    python -m tests.fuzzing.run NAME [--seconds 120] [--corpus FOLDER] [--keep]
+
+Without a name, all of them, one after another, each in a process of its own. atheris is in no extra
+of the package: `pip install atheris`. What ends a run is written to `build/fuzzing/NAME-crash-*`;
+--keep adds a few of the bytes that reached most code to `tests/fuzzing/corpora`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.eager.operators.compiled_kernels import COMPILED
+
+ROOT = Path(__file__).parents[2]
+BUILT = ROOT / "build" / "fuzzing"
+LONGEST = 1 << 15
+"""Bytes of an input."""
+KEPT_FILES, KEPT_BYTES = 12, 3000
+"""Of the corpus of a parser, in the repository."""
+
+
+WITH_KERNELS = ("image", "tar_headers")
+"""`PARSERS` says so, too; it cannot be asked before modules are changed."""
+
+
+def left_out(name: str) -> list[str]:
+    """Modules with kernels, where these are compiled: Numba knows nothing of atheris."""
+    if name not in WITH_KERNELS:
+        return [*COMPILED]
+    found = [path for room in ("ops", "eager", "capture") for path in (ROOT / room).rglob("*.py")]
+    kernels = [
+        path for path in found if re.search(r"^@.*(jit|kernel|inlined)", path.read_text(), re.M)
+    ]
+    return ["gradiva." + ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in kernels]
+
+
+def fuzz(name: str, arguments: list[str]) -> None:
+    """In this process, which libFuzzer ends."""
+    import atheris
+
+    rooms = ["gradiva.ops", "gradiva.eager", "gradiva.capture"]
+    with atheris.instrument_imports(include=rooms, exclude=left_out(name)):
+        from gradiva.eager.jit.jit import Kernel
+        from tests.eager.operators.hostile import interpreted_call
+        from tests.fuzzing.parsers import PARSERS, survives
+    parser = PARSERS[name]
+    if not parser.compiled:
+        Kernel.__call__ = interpreted_call  # type: ignore[method-assign, assignment]
+    with tempfile.TemporaryDirectory() as first:
+        for number, data in enumerate(parser.seeds()):
+            (Path(first) / f"seed-{number}").write_bytes(data)
+        survives(parser, parser.seeds()[0])  # what is made once
+        atheris.Setup([*arguments, first], lambda data: survives(parser, data) and None)
+        atheris.Fuzz()
+
+
+def attempt(name: str, seconds: int, corpus: Path, keep: bool) -> bool:
+    """Run in a process of its own; a line of figures. Whether nothing was found."""
+    BUILT.mkdir(parents=True, exist_ok=True)
+    corpus.mkdir(parents=True, exist_ok=True)
+    known = ROOT / "tests" / "fuzzing" / "corpora" / name
+    options = [
+        f"-max_total_time={seconds}", f"-max_len={LONGEST}", "-timeout=30", "-rss_limit_mb=3000",
+        "-print_final_stats=1", f"-artifact_prefix={BUILT}/{name}-", "-verbosity=1",
+        str(corpus), *([str(known)] if known.is_dir() else []),
+    ]  # fmt: skip
+    command = [sys.executable, "-m", "tests.fuzzing.run", "--inside", name, *options]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    (BUILT / f"{name}.log").write_text(ran.stdout + ran.stderr)
+    count = re.search(r"number_of_executed_units: *(\d+)", ran.stderr)
+    covered = re.findall(r"cov: (\d+)", ran.stderr)
+    good = ran.returncode == 0
+    print(
+        f"{name}: {count[1] if count else '?'} runs, {covered[-1] if covered else '?'} places, "
+        f"{len(list(corpus.iterdir()))} in the corpus, {'nothing found' if good else 'FOUND'}",
+        flush=True,
+    )
+    if not good:
+        shown = re.search(r"(?s)Uncaught Python exception.*?(?===\d+==|\Z)", ran.stderr)
+        print((shown[0] if shown else ran.stderr)[-1500:], flush=True)
+    elif keep:
+        known.mkdir(parents=True, exist_ok=True)
+        new = [path for path in corpus.iterdir() if path.stat().st_size <= KEPT_BYTES]
+        new.sort(key=lambda path: path.stat().st_mtime_ns)
+        room = KEPT_FILES - len(list(known.iterdir()))
+        for path in new[-room:] if room > 0 else []:
+            (known / path.name[:16]).write_bytes(path.read_bytes())
+    return good
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--inside"]:
+        fuzz(sys.argv[2], [sys.argv[0], *sys.argv[3:]])
+        return
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("names", nargs="*")
+    options.add_argument("--seconds", type=int, default=120, help="for each parser")
+    options.add_argument("--corpus", type=Path, default=BUILT / "corpora")
+    options.add_argument("--keep", action="store_true")
+    given = options.parse_args()
+    from tests.fuzzing.parsers import PARSERS
+
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    found = [
+        name
+        for name in given.names or PARSERS
+        if not attempt(name, given.seconds, given.corpus / name, given.keep)
+    ]
+    if found:
+        sys.exit(f"something was found in: {', '.join(found)}")
+
+
+if __name__ == "__main__":
+    main()

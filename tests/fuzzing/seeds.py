@@ -1,0 +1,230 @@
+"""Bytes that fuzzing begins with: small files of each kind. Interesting ones that were found later
+lie in `corpora`."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import struct
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from PIL import Image
+
+from gradiva import fn, types
+from gradiva.eager.checkpoints.json_codec import to_json_value
+from gradiva.ops.decoders.audio.audio import wav_file
+from tests.capture.serialization.stored import feed
+from tests.capture.serialization.stored import pipeline as stored
+from tests.ops.readers import formats
+
+__all__ = [
+    "answers",
+    "archives",
+    "as_json",
+    "as_lines",
+    "coco",
+    "corpus",
+    "datums",
+    "edits",
+    "images",
+    "lines",
+    "lists",
+    "manifest",
+    "npy",
+    "pipelines",
+    "sounds",
+    "state",
+    "tensors",
+]
+
+CORPORA = Path(__file__).parent / "corpora"
+
+
+def corpus(name: str) -> list[bytes]:
+    """What was found before."""
+    return [path.read_bytes() for path in sorted((CORPORA / name).glob("*"))]
+
+
+def _saved(image: Image.Image, kind: str, **options: Any) -> bytes:
+    stream = io.BytesIO()
+    image.save(stream, kind, **options)
+    return stream.getvalue()
+
+
+def images() -> list[bytes]:
+    """All formats, and several flavors of those whose headers are ours."""
+    noise = np.random.default_rng(3)
+    color = Image.fromarray(noise.integers(0, 255, (11, 14, 3), np.uint8))
+    gray = color.convert("L")
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    made = [
+        _saved(color, "JPEG"),
+        _saved(gray, "JPEG", progressive=True),
+        _saved(color, "JPEG", exif=exif.tobytes(), restart_marker_blocks=1),
+        _saved(color.convert("CMYK"), "JPEG"),
+        _saved(color, "PNG", exif=exif.tobytes()),
+        _saved(color.quantize(7), "PNG", transparency=bytes(7), bits=4),
+        _saved(color, "BMP"),
+        _saved(color.quantize(7), "BMP"),
+        _saved(gray.convert("1"), "PPM"),
+        _saved(color, "PPM"),
+        b"P2 # a comment\n3 2\n99\n1 2 3\n4 5 99\n",
+        _saved(color, "WEBP", lossless=True, exif=exif.tobytes()),
+        _saved(color.convert("RGBA"), "WEBP"),
+        _saved(color, "JPEG2000"),
+        _saved(color, "TIFF"),
+        _saved(color, "TIFF", compression="tiff_lzw", tiffinfo={274: 3}),
+        _saved(color.quantize(7), "TIFF"),
+        _saved(color, "GIF"),
+    ]
+    five = noise.integers(0, 255, (5, 4, 5), np.uint8)
+    deep = noise.integers(0, 9999, (5, 4, 3)).astype(np.uint16)
+    made.append(bytes(cv2.imencode(".tiff", deep)[1]))
+    made.append(_tiff(five))
+    return made
+
+
+def _tiff(pixels: Any) -> bytes:
+    """Channels that are read sample by sample, without a library that writes them."""
+    height, width, channels = pixels.shape
+    tags = {256: width, 257: height, 258: 8, 259: 1, 262: 1, 277: channels, 278: height, 284: 1}
+    tags |= {273: 8, 279: pixels.size, 338: 0}
+    body = pixels.tobytes() + bytes(-pixels.size % 2)
+    entries = b"".join(
+        struct.pack("<HHII", tag, 4 if tag in (273, 279) else 3, 1, value)
+        for tag, value in sorted(tags.items())
+    )
+    head: bytes = b"II*\0" + struct.pack("<I", 8 + len(body)) + body
+    return head + struct.pack("<H", len(tags)) + entries + bytes(4)
+
+
+def npy() -> list[bytes]:
+    made = []
+    for array in (
+        np.arange(6).reshape(2, 3),
+        np.asfortranarray(np.ones((2, 2), ">f4")),
+        np.bool_(),
+    ):
+        stream = io.BytesIO()
+        np.save(stream, array)
+        made.append(stream.getvalue())
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, np.arange(3.0), version=(2, 0))
+    return [*made, stream.getvalue()]
+
+
+def sounds() -> list[bytes]:
+    stereo = np.arange(40, dtype=np.int16).reshape(-1, 2)
+    plain = wav_file(stereo, 8000).tobytes()
+    wide = plain.replace(struct.pack("<HH", 4, 16), struct.pack("<HH", 6, 24))
+    return [plain, wide, plain[:36] + b"LIST\4\0\0\0abcd" + plain[36:]]
+
+
+def archives() -> list[bytes]:
+    made = []
+    for kind in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+        stream = io.BytesIO()
+        with tarfile.open(fileobj=stream, mode="w", format=kind) as archive:
+            for name in ("a/1.jpg", "a/1.cls", "d/" * 60 + "2.jpg", ".hidden"):
+                member = tarfile.TarInfo(name)
+                member.size, member.mtime = 9, 0.5 if kind == tarfile.PAX_FORMAT else 7
+                archive.addfile(member, io.BytesIO(b"123456789"))
+        made.append(stream.getvalue().rstrip(b"\0") + bytes(1024))
+    return made
+
+
+def datums() -> list[bytes]:
+    return [
+        formats.datum(b"an image", 3, 1, 2, 3),
+        formats.datum(bytes(6), 3, 3, 1, 2, encoded=0),
+        formats.datum(b"x", None, encoded=1),
+    ]
+
+
+def tensors() -> list[bytes]:
+    one = formats.tensors(formats.tensor(4, b"an image"), formats.tensor(2, [7]))
+    two = formats.tensors(formats.tensor(3, bytes(12), [2, 2, 3]), formats.tensor(2, [-1]))
+    return [one, two]
+
+
+def lists() -> list[bytes]:
+    return [
+        b"people/camera.jpg 3\nthings/coffee.jpg 1\n",
+        b"\xef\xbb\xbfspace/a name.jpg\t0\r\n\n  \nspace/rocket.jpg 00007",
+        "ü\u2028\x0c.jpg 9\n".encode(),
+        b"x.jpg " + b"9" * 30,
+    ]
+
+
+def answers() -> list[bytes]:
+    return [
+        b'206\nContent-Range: bytes 0-9/100\nETag: "a"\nContent-Length: 10',
+        b"100\nContent-Length: 100\nContent-Encoding: identity",
+    ]
+
+
+def pipelines() -> list[bytes]:
+    def build() -> Any:
+        images = fn.crop(feed(ndim=3, dtype=types.UINT8), crop=(2, 2), name="window")
+        return images * 3, images[1:, 0], images + np.array([1, 2, 3], np.int16)
+
+    return [stored(build).serialize(), stored(fn.random.coin_flip).serialize()]
+
+
+# Data in JSON, and bytes that say what to replace in them (`parsers.edited`).
+
+
+def edits() -> list[bytes]:
+    drawn = random.Random(2)
+    return [b"", *(drawn.randbytes(2 * count) for count in (1, 1, 1, 2, 4))]
+
+
+def as_json(content: Any) -> bytes:
+    return json.dumps(content).encode()
+
+
+def as_lines(content: Any) -> bytes:
+    return b"".join(as_json(line) + b"\n" for line in content)
+
+
+def coco() -> Any:
+    """Two images, with polygons and runs of both kinds."""
+    runs = {"size": [4, 5], "counts": [3, 5, 12]}
+    common = {"category_id": 2, "bbox": [1, 1, 2, 2.5], "iscrowd": 0}
+    return {
+        "images": [
+            {"id": k, "file_name": f"data{k}.jpg", "height": 4, "width": 5} for k in range(2)
+        ],
+        "categories": [{"id": 2, "name": "two"}],
+        "annotations": [
+            {"id": 1, "image_id": 0, **common, "segmentation": [[1, 1, 3, 1, 3, 3.5]]},
+            {"id": 2, "image_id": 1, **common, "iscrowd": 1, "segmentation": runs},
+            {"id": 3, "image_id": 1, **common, "segmentation": {"size": [4, 5], "counts": "35<"}},
+        ],
+    }
+
+
+def lines() -> Any:
+    return [
+        {"text": "one", "number": 1, "box": [0.5, 1.5]},
+        {"text": "ü", "number": -2, "box": []},
+        {"text": "", "number": 3, "box": [1.0]},
+    ]
+
+
+def manifest(path: str) -> Any:
+    return [
+        {"audio_filepath": path, "text": "one", "duration": 0.004, "offset": 0.001},
+        {"audio_filepath": path, "text": "two"},
+    ]
+
+
+def state() -> Any:
+    arrays = {"a": np.arange(4, dtype="<i2").reshape(2, 2), "b": np.float32(2), "c": b"xyz"}
+    return to_json_value({**arrays, "d": (1, [2, {3: 4}]), "e": np.array("2020", "M8[D]")})

@@ -1,0 +1,78 @@
+"""Bytes that fuzzing has found: each ended in a warning or an error of Python, NumPy or the system,
+or in an error without the name of the file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gradiva
+from gradiva import GradivaError
+
+from . import seeds
+from .parsers import PARSERS, survives
+
+
+def fits(card: bytes, value: bytes) -> bytes:
+    """A seed with another value of a card."""
+    data = bytearray(PARSERS["fits"].seeds()[0])
+    place = data.index(card.ljust(8) + b"= ", 2880)
+    data[place + 10 : place + 30] = value.rjust(20)
+    return bytes(data)
+
+
+def npy(header: str) -> bytes:
+    text = header.encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text + bytes(16)
+
+
+def manifest(**entry: Any) -> bytes:
+    return json.dumps({"audio_filepath": "x.wav", **entry}).encode()
+
+
+FOUND: dict[str, tuple[str, bytes]] = {
+    "a label of many digits": ("file_list", b"a.jpg " + b"9" * 5000),
+    "a list that is no text": ("file_list", b"\xff\xfe 1"),
+    "a size of many digits": ("http_answer", b"206\nContent-Range: bytes 0-9/" + b"9" * 5000),
+    "two signs": ("fits", fits(b"NAXIS1", b"--2")),
+    "signs alone": ("fits", fits(b"BITPIX", b"+-")),
+    "a number beyond float32": ("jsonl", seeds.as_lines([{"text": 1e300, "number": 1, "box": 1}])),
+    "a duration beyond floats": ("manifest", manifest(duration=10**400)),
+    "an endless duration": ("manifest", manifest(duration=1e308, offset=1e308)),
+    "half a character in a name": ("manifest", manifest(audio_filepath="/\ud800.wav")),
+    "a zero in a name": ("manifest", manifest(audio_filepath="/x\0.wav")),
+    "a manifest of nothing": ("manifest", b"{}\n"),
+    "an old name of a type": (
+        "npy",
+        npy("{'descr': '<a4', 'fortran_order': False, 'shape': (4,)}"),
+    ),
+    "a number and a letter": (
+        "npy",
+        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4or 4,)}"),
+    ),
+    "an escape": ("npy", npy(r"{'descr': '\d', 'fortran_order': False, 'shape': (4,)}")),
+}
+TAKEN = {"a size of many digits", "a number beyond float32", "half a character in a name"}
+TAKEN |= {"a zero in a name"}
+"""These are passed over, or left out where `on_error` says so."""
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_found(name: str) -> None:
+    parser, data = FOUND[name]
+    assert survives(PARSERS[parser], data) == (name in TAKEN)
+
+
+@pytest.mark.parametrize("path", ["/\ud800.jpg", "file:///\ud800.jpg"])
+def test_a_name_that_no_file_has(path: str) -> None:
+    good = str(Path(gradiva.__file__).parent / "photographs" / "people" / "camera.jpg")
+    with pytest.raises(GradivaError, match="no file has such a name") as caught:
+        gradiva.imread([good, path])
+    assert str(caught.value).encode()
+    reader = gradiva.readers.File(files=[good, path], on_error="skip")
+    with pytest.warns(UserWarning, match="no file"), gradiva.Quarantine() as quarantine:
+        assert [len(files) for files, _ in reader.next_epoch(batch_size=2)] == [1]
+    assert ["no file has such a name" in one.reason for one in quarantine] == [True]
