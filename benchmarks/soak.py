@@ -1,11 +1,15 @@
 """Whether memory, descriptors and threads stay flat: many epochs, and many pipelines.
 
     python benchmarks/soak.py [--epochs 100] [--cycles 300]
+    python benchmarks/soak.py --promises build/promises.json
 
 The first part runs one pipeline over the photographs of the package, epoch after epoch. The second
 builds a pipeline, takes a few batches and closes it, again and again. Both print JSON, which is
 saved as `results/soak.json`: at intervals, the resident memory in MiB, the memory in use and
 waiting in the pool, open descriptors, and threads.
+
+`--promises` measures nothing: it puts the figures that `pytest -m soak` has written among the
+results.
 """
 
 from __future__ import annotations
@@ -117,19 +121,27 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--epochs", type=int, default=100)
     options.add_argument("--cycles", type=int, default=300)
+    options.add_argument("--promises", type=Path, metavar="FILE")
     options.add_argument("--save", action=argparse.BooleanOptionalAction, default=True)
     given = options.parse_args()
+    saved = RESULTS / "soak.json"
+    before = json.loads(saved.read_text("utf-8")) if saved.exists() else {}
+    if given.promises:
+        result = {**before, "promises": json.loads(given.promises.read_text("utf-8"))}
+        saved.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+        return
     result = {
         "machine": f"{processor()}, {os.cpu_count()} CPUs, {platform.system()}",
         "command": " ".join(["python benchmarks/soak.py", *sys.argv[1:]]),
         "epochs": watch(epochs, given.epochs),
         "cycles": watch(cycles, given.cycles),
+        **({"promises": before["promises"]} if "promises" in before else {}),
     }
     text = json.dumps(result, indent=1)
     print(text)
     if given.save:
         RESULTS.mkdir(exist_ok=True)
-        (RESULTS / "soak.json").write_text(text + "\n", "utf-8")
+        saved.write_text(text + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from tests.soaking import Figures, is_soak
 
 __all__ = ["no_thread_is_left"]
 
-pytestmark = [pytest.mark.core, pytest.mark.usefixtures("no_thread_is_left")]
+pytestmark = [pytest.mark.full, pytest.mark.core, pytest.mark.usefixtures("no_thread_is_left")]
 
 FILES, SIZE = 11, 2
 BATCHES = -(-FILES // SIZE)

@@ -111,7 +111,7 @@ FOREIGN = {"hdf5", "parquet"} & {*FORMATS}
 UNCHECKED = sorted({name for name, kind in FORMATS.items() if not kind.checked} - FOREIGN)
 
 
-@pytest.mark.parametrize("name", UNCHECKED)
+@pytest.mark.parametrize("name", few(UNCHECKED, "coco"))
 def test_formats_of_others(name: str, tmp_path: Path, figures: Figures) -> None:
     """Rows, sounds, pictures and annotations: what is read of a damaged file may be wrong, but it
     is as large as it can be, or there is an error of ours."""
@@ -135,7 +135,7 @@ def test_formats_of_libraries(name: str, figures: Figures) -> None:
 IMAGES = {**flavors.jpegs(), **flavors.others()}
 
 
-@pytest.mark.parametrize("name", few(IMAGES, "jpeg_420", "png_rgb", "tif_rgb", "webp_lossy"))
+@pytest.mark.parametrize("name", few(IMAGES, "jpeg_420", "tif_rgb"))
 def test_images(name: str, figures: Figures) -> None:
     """A picture, wherever libraries forgive, or an error that names the sample."""
     drawn, whole = random.Random(name), IMAGES[name]()

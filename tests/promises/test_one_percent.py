@@ -28,6 +28,7 @@ def decoded(paths: list[str], capture: bool) -> dict[str, bytes]:
     return found
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("capture", [False, True])
 def test_images(capture: bool, tmp_path: Path, figures: Figures) -> None:
     count = scaled(200)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tests.capture.serialization.stored import change, text_of
 from tests.fuzzing import seeds
@@ -79,6 +80,7 @@ def in_pipelines(canary: Path) -> Iterator[tuple[str, bytes]]:
             yield "pipeline", change(whole, give)
 
 
+@pytest.mark.full
 def test_nothing_is_executed(tmp_path: Path, figures: Figures) -> None:
     canary = tmp_path / "canary"
     pickle.loads(payloads(canary)[0])
@@ -102,6 +104,7 @@ def test_nothing_is_executed(tmp_path: Path, figures: Figures) -> None:
     figures(payloads=tried)
 
 
+@pytest.mark.full
 def test_values_in_json(tmp_path: Path, figures: Figures) -> None:
     """In the place of each value of annotations, and of a checkpoint."""
     canary = tmp_path / "canary"

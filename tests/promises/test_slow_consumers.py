@@ -49,6 +49,7 @@ def make(source: Source, depth: int) -> gradiva.Pipeline:
     return pipe
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("depth", [1, 3])
 @pytest.mark.parametrize("held", [0, 7, 1000])
 def test_what_is_kept_stays(depth: int, held: int, figures: Figures) -> None:

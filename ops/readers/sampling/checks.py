@@ -76,16 +76,22 @@ def checked_weights(value: Any, argument: str) -> Floats:
     return weights
 
 
-def checked_labels(value: Any, size: int, argument: str = "labels") -> op.Int64Array:
-    """A label for each sample. Raises OperatorValueError, OperatorTypeError."""
-    labels = np.asarray(value)
-    if labels.dtype.kind not in "iu" or labels.size != len(labels):
+def checked_labels(value: Any, size: int | None, argument: str = "labels") -> op.Int64Array:
+    """A label for each sample, of which there are so many, or any number. Raises
+    OperatorValueError, OperatorTypeError."""
+    try:
+        labels = np.asarray(value)
+    except ValueError:  # lists of several lengths
+        raise op.OperatorTypeError(
+            argument=argument, expected="an integer for each sample", got=type(value).__name__
+        ) from None
+    if labels.dtype.kind not in "iu" or labels.ndim == 0 or labels.size != len(labels):
         raise op.OperatorTypeError(
             argument=argument,
             expected="an integer for each sample",
             got=f"{labels.dtype} of shape {labels.shape}",
         )
-    if labels.size != size:
+    if size is not None and labels.size != size:
         raise op.OperatorValueError(
             argument=argument, expected=f"a number for each sample, {size}", got=str(labels.size)
         )

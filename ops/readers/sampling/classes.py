@@ -20,9 +20,9 @@ class _ByClass(Sampler):
     labels to draw from; by default all that occur."""
 
     def __init__(self, labels: Any, classes: Any) -> None:
-        self._labels = None if labels is None else checked_labels(labels, len(labels))
+        self._labels = None if labels is None else checked_labels(labels, None)
         self._classes = (
-            None if classes is None else np.unique(checked_labels(classes, len(classes), "classes"))
+            None if classes is None else np.unique(checked_labels(classes, None, "classes"))
         )
         self._found: tuple[Any, list[op.Int64Array]] | None = None
         self._held = ", ".join(

@@ -454,6 +454,10 @@ def test_refusals(folder: Path, arguments: dict[str, Any], message: str) -> None
         (lambda: Subset([]), "`indices`: .*got none"),
         (lambda: Subset(3), "`indices`: .*got 3"),
         (lambda: Balanced(labels=[0.5]), "`labels`: .*got float64"),
+        (lambda: Balanced(labels=3), "`labels`: .*got int64 of shape"),
+        (lambda: Balanced(labels=[[1], [2, 3]]), "`labels`: .*got list"),
+        (lambda: Balanced(classes=1.5), "`classes`: .*got float64 of shape"),
+        (lambda: PK(2, 2, labels=object()), "`labels`: .*got object of shape"),
         (lambda: Function(3), "`function`: "),  # type: ignore[arg-type]
         (lambda: ShuffleBlocks(0), "`block`: "),
     ],
