@@ -23,6 +23,7 @@ __all__ = [
     "expression_operators",
     "find_operator",
     "from_single",
+    "schema_of",
     "to_single",
 ]
 
@@ -66,8 +67,20 @@ _ELEMENTS = {
 }
 
 
+_OWN_SCHEMAS = {"readers___TFRecord": "readers.tfrecord"}
+"""Names for operators that have no class of this name."""
+
+
+def schema_of(operator: OperatorBase) -> str | None:
+    """What the format calls an operator, if it has a place for it."""
+    own = (schema for schema, name in _OWN_SCHEMAS.items() if operators.get(name) is operator)
+    return operator.schema or next(own, None)
+
+
 def find_operator(schema: str) -> OperatorBase:
     """Our operator for a name of the format, of older versions too. Raises OperatorValueError."""
+    if schema in _OWN_SCHEMAS:
+        return operators[_OWN_SCHEMAS[schema]]
     wanted = _SECOND_NAMES.get(schema, schema)
     for operator in operators.values():
         if operator.schema and wanted in (operator.schema, *map(_schema, operator.formerly)):

@@ -12,6 +12,7 @@ from typing import Any
 
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 
+from . import features
 from .edges import EdgeName, known_device
 from .model import StoredOperator
 from .names import from_single
@@ -95,7 +96,12 @@ def _operator(op: Any, index: int) -> StoredOperator:
     for stored in op.args:
         if stored.name in arguments:
             raise OperatorValueError(f"{where} has the argument `{stored.name}` twice")
-        arguments[stored.name] = _value(stored, where)
+        is_feature = stored.type == features.KIND
+        arguments[stored.name] = (
+            features.read_features(stored, where) if is_feature else _value(stored, where)
+        )
+    if schema == features.SCHEMA:
+        features.joined_features(arguments, where)
     device = known_device(arguments.get("device", "cpu"), where, ("cpu", "gpu", "mixed"))
     inputs: list[EdgeName] = []
     per_sample: dict[str, EdgeName] = {}

@@ -25,7 +25,8 @@ from gradiva.ops.math.arithmetic import Arithmetic
 from .branches import BranchWriter
 from .edges import EdgeName, device_word, wanted_on
 from .expressions import write_expression
-from .names import INTERP_TYPE
+from .features import SCHEMA, add_features
+from .names import INTERP_TYPE, schema_of
 from .options import StoredOptions
 from .proto import pack, pipeline_message
 from .sources import write_constant, write_source
@@ -101,7 +102,7 @@ class GraphWriter:
         elif self._is_transfer(node):
             self._edges[node, 0] = EdgeName(self.edge(node.inputs[0]), node.device)
         elif not self._branches.write(node):
-            schema = operator.schema
+            schema = schema_of(operator)
             if schema is None or operator is parameter:
                 raise OperatorValueError("this operator has no place in the file format")
             self._call(schema, node)
@@ -248,6 +249,9 @@ class GraphWriter:
             given["preserve"] = True
         given["preserve_name"] = name is not None
         for key, value in given.items():
+            if schema == SCHEMA and key == "features":
+                add_features(made, value)
+                continue
             add_argument(made, key, value, node.operator.arguments.get(key))
         self._stack(made, node)
         single = [made.inst_name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
@@ -17,6 +18,7 @@ from .urls import is_url, local_path
 __all__ = [
     "Handle",
     "LoadedFile",
+    "PartlyLoadedFile",
     "RemoteFile",
     "close_handle",
     "load_files",
@@ -138,6 +140,40 @@ class LoadedFile(RemoteFile):
 
     def close(self) -> None:
         pass
+
+
+class PartlyLoadedFile(RemoteFile):
+    """An object of which some ranges are there. All else is read as ever, by one at a time."""
+
+    def __init__(self, url: str, storage: Storage) -> None:
+        super().__init__(url, storage)
+        self._held: list[tuple[int, memoryview]] = []
+        self._lock = threading.RLock()  # `fill` reads
+
+    def hold(self, begin: int, content: Content) -> None:
+        """These bytes lie there."""
+        self._held.append((begin, memoryview(b"".join(content))))
+
+    def _found(self, count: int, offset: int) -> memoryview | None:
+        for begin, data in self._held:
+            if begin <= offset and offset + count <= begin + len(data):
+                return data[offset - begin : offset - begin + count]
+        return None
+
+    def read(self, count: int, offset: int) -> bytes:
+        found = self._found(min(count, self.facts.size - offset), offset)
+        if found is not None:
+            return bytes(found)
+        with self._lock:
+            return super().read(count, offset)
+
+    def fill(self, offset: int, target: Array) -> None:
+        found = self._found(target.nbytes, offset)
+        if found is not None:
+            fill(target, [found])
+            return
+        with self._lock:
+            super().fill(offset, target)
 
 
 def load_files(paths: Sequence[str], storage: Storage | None) -> dict[str, LoadedFile | OSError]:

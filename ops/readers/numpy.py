@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from gradiva.eager.readers.remote_files import prefetch_any_files
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.handles import (
     Handle,
-    LoadedFile,
+    RemoteFile,
     close_handle,
     load_files,
     open_handle,
@@ -30,7 +31,7 @@ from gradiva.ops.indexing.slice_region import check_region
 
 from .containers import FileFacts
 from .listing import digest_of, list_arrays
-from .numpy_region import Region
+from .numpy_region import FarRegions, Region, rows_of
 from .reader_arguments import ReaderArguments, ReaderOptions
 from .remote import storage_of
 from .sampling.names import part_of
@@ -144,6 +145,9 @@ class NumpyTable(Table):
     ) -> None:
         self.storage = storage if any_url(paths) else None
         self._paths, self._region, self._fill = paths, region, fill
+        # Of files on other machines, no more than the region is fetched.
+        far = self.storage is not None and not region.whole
+        self._far = FarRegions(region, storage) if far else None
         self._headers: dict[str, tuple[FileFacts, Header]] | None = {} if keep else None
 
     def __len__(self) -> int:
@@ -190,14 +194,13 @@ class NumpyTable(Table):
                 close_handle(one.handle)
         return Records((made,), failures)
 
-    def _loaded(self, paths: list[str]) -> dict[str, LoadedFile | OSError]:
-        """What is read whole from other machines; of regions, only that it is there is asked."""
-        if self.storage is not None and not self._region.whole:
-            self.storage.facts([path for path in paths if is_url(path)])
-            return {}
+    def _loaded(self, paths: list[str]) -> Mapping[str, RemoteFile | OSError]:
+        """What is on other machines: whole files, or the regions of them."""
+        if self._far is not None:
+            return self._far.open([path for path in paths if is_url(path)])
         return load_files(paths, self.storage)
 
-    def _open(self, path: str, loaded: LoadedFile | OSError | None = None) -> _Opened:
+    def _open(self, path: str, loaded: RemoteFile | OSError | None = None) -> _Opened:
         if isinstance(loaded, OSError):
             raise loaded
         handle = open_handle(path, self.storage) if loaded is None else loaded
@@ -260,14 +263,12 @@ class NumpyTable(Table):
             target[...] = convert_array(np.array(self._fill), target.dtype)
         if not (high > low).all():
             return
-        # In the file the axes stand in C order, or the other way round.
         step = -1 if header.fortran else 1
-        stored = header.shape[::step]
+        stored, first, last = rows_of(header, low, high)
         whole = (low == 0).all() and (high == shape).all() and (window == shape).all()
         if whole and not header.fortran and header.dtype == target.dtype:
             read_fully(handle, header.begin, target.reshape(-1).view(np.uint8))
             return
-        first, last = (int(low[::step][0]), int(high[::step][0])) if stored else (0, 1)
         rows = np.empty((last - first, *stored[1:]), header.dtype)
         skipped = first * (rows.nbytes // max(len(rows), 1))
         read_fully(handle, header.begin + skipped, rows.reshape(-1).view(np.uint8))
@@ -288,8 +289,11 @@ class NumpyTable(Table):
         return {"files": len(self._paths), "names": names}
 
     def prefetch(self, indices: op.Int64Array) -> None:
-        if self.storage is None or self._region.whole:
-            prefetch_any_files(self.names(indices), self.storage)
+        paths = self.names(indices)
+        if self._far is not None:
+            self._far.expect([path for path in paths if is_url(path)])
+        else:
+            prefetch_any_files(paths, self.storage)
 
 
 def _head(handle: Handle, count: int) -> bytes:

@@ -15,6 +15,7 @@ from .reference import dali
 from .test_readers_formats import BATCH, of_theirs
 
 READERS = sorted(name for name, kind in FORMATS.items() if kind.runs and name != "tfrecord")
+"""But TFRecord files, see `test_features_of_records`."""
 
 OURS_ALONE = {f"readers.{name}" for name in ("csv", "hdf5", "jsonl", "npz", "parquet")}
 """Readers that the reference does not have: files with them are for gradiva alone."""
@@ -51,11 +52,21 @@ def test_both_ways(name: str, tmp_path: Path) -> None:
     assert batches(gradiva.Pipeline.deserialize(stored)) == expected
 
 
-def test_features_of_records_are_not_stored(tmp_path: Path) -> None:
+def test_features_of_records(tmp_path: Path) -> None:
+    """Both ways. (The reference does not use defaults, and its files have no shapes of items.)"""
     kind = FORMATS["tfrecord"]
-    common, of_them, of_us = kind.theirs(kind.write(tmp_path, 7))
-    with pytest.raises(ValueError, match=r"readers\.tfrecord.*no place in the file format"):
-        made(gradiva, kind.function, {**common, **of_us}).serialize()
-    stored = made(dali, of_theirs("tfrecord"), {**common, **of_them}).serialize()
-    with pytest.raises(ValueError, match="readers___TFRecord"):
-        gradiva.Pipeline.deserialize(stored)
+    data = kind.write(tmp_path, 7)
+    data["features"] |= {
+        "box": gradiva.tfrecord.VarLenFeature(gradiva.tfrecord.float32, 0.25),
+        "label": gradiva.tfrecord.FixedLenFeature([1, 1], gradiva.tfrecord.int64, -1),
+    }
+    common, of_them, of_us = kind.theirs(data)
+    of_them["features"]["box"] = dali.tfrecord.VarLenFeature(dali.tfrecord.float32, 0.25)
+    ours = made(gradiva, kind.function, {**common, **of_us})
+    theirs = made(dali, of_theirs("tfrecord"), {**common, **of_them})
+    stored, stored_there = ours.serialize(), theirs.serialize()
+    expected = batches(ours)
+    assert batches(theirs) == expected
+    assert batches(dali.Pipeline.deserialize(stored)) == expected
+    assert batches(gradiva.Pipeline.deserialize(stored_there)) == expected
+    assert batches(gradiva.Pipeline.deserialize(stored)) == expected

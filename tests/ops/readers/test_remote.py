@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -303,3 +304,69 @@ def test_what_is_not_installed_is_named(module: str, url: str, hint: str) -> Non
         [sys.executable, "-c", MISSING, module, url], capture_output=True, text=True, check=True
     )
     assert hint in run.stdout, run.stdout
+
+
+def _arrays(server: Loopback, order: Any = np.ascontiguousarray) -> tuple[list[str], list[Any]]:
+    """Arrays of 800 kB on a server, and their URLs."""
+    arrays = [np.arange(200_000, dtype=np.int32).reshape(400, 500) + number for number in range(12)]
+    for number, array in enumerate(arrays):
+        stream = io.BytesIO()
+        np.save(stream, order(array))
+        server.objects[f"/{number:02}.npy"] = stream.getvalue()
+    return [f"{server.url}/{number:02}.npy" for number in range(len(arrays))], arrays
+
+
+@pytest.mark.parametrize("order", [np.ascontiguousarray, np.asfortranarray])
+def test_regions_of_arrays_are_fetched_ahead(server: Loopback, order: Any) -> None:
+    """While the server answers no more, headers and regions of what was planned are there; where
+    the region lies is known from files of the same size."""
+    files, arrays = _arrays(server, order)
+    region: dict[str, Any] = {"roi_start": (200, 300), "roi_shape": (7, 9)}
+    reader = gradiva.readers.Numpy(files=files, read_ahead_bytes=1 << 24, **region)
+    assert sum(len(batch) for batch in reader.next_epoch(batch_size=4)) == 12
+    epoch = reader.next_epoch(batch_size=4)
+    made = [*next(epoch).arrays()]
+    storage = reader._source._opened[0].storage  # type: ignore[attr-defined]
+    for part in storage._parts.every():
+        part.ready.result(60)
+    server.always |= dict.fromkeys(server.objects, "404")
+    made += [array for batch in epoch for array in batch.arrays()]
+    for found, array in zip(made, arrays, strict=True):
+        np.testing.assert_array_equal(found, array[200:207, 300:309])
+    ranges = [
+        [int(place) for place in wanted.removeprefix("bytes=").split("-")]
+        for _, _, wanted in server.asked()
+    ]
+    assert all(len(one) == 2 for one in ranges)  # never a whole file
+    assert sum(end - begin for begin, end in ranges) < 12 * 100_000
+
+
+def test_regions_of_arrays_are_asked_for_together(server: Loopback) -> None:
+    """Nothing is fetched ahead: a request for the header of each file, and one for its region."""
+    files, arrays = _arrays(server)
+    reader = gradiva.readers.Numpy(
+        files=[*files, files[3]], read_ahead_bytes=0, roi_start=(300, 0), roi_end=(301, 500)
+    )
+    (batch,) = reader.next_epoch(batch_size=13)
+    for found, array in zip(batch.arrays(), [*arrays, arrays[3]], strict=True):
+        np.testing.assert_array_equal(found, array[300:301])
+    assert len(server.asked()) <= 2 * len(files)
+
+
+def test_regions_of_files_that_are_wrong(server: Loopback) -> None:
+    """No array, a cut one, none at all, and a region that leaves one: the file is named."""
+    files, arrays = _arrays(server)
+    server.objects["/01.npy"] = b"no array"
+    server.objects["/02.npy"] = server.objects["/02.npy"][:-9]
+    del server.objects["/03.npy"]
+    region: dict[str, Any] = {"roi_start": (200, 300), "roi_shape": (7, 9)}
+    with Quarantine(warns=False) as bad:
+        reader = gradiva.readers.Numpy(files=files[:5], on_error="skip", **region)
+        (batch,) = reader.next_epoch(batch_size=5)
+    assert [str(entry.file) for entry in bad] == files[1:4]
+    for found, array in zip(batch.arrays(), (arrays[0], arrays[4]), strict=True):
+        np.testing.assert_array_equal(found, array[200:207, 300:309])
+    reader = gradiva.readers.Numpy(files=files[4:], roi_start=(0, 499), roi_shape=(1, 2))
+    with pytest.raises(OperatorValueError, match="leaves the sample") as caught:
+        next(reader.next_epoch(batch_size=3))
+    assert files[4] in str(caught.value)

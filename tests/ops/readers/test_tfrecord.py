@@ -261,3 +261,41 @@ def test_outputs_by_name_everywhere(tmp_path: Path) -> None:
         x, y, again = (output.as_array().tolist() for output in running.run())
     assert x == again == [0, 1, 2, 3, 4, 5]
     assert y == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]
+
+
+def test_stored_pipelines(tmp_path: Path) -> None:
+    """Features and their defaults come back."""
+    records = [example({"n": feature([number]), "s": feature(b"abc")}) for number in range(3)]
+    path, index = write_tfrecord(tmp_path, "a", [*records, b""])
+    features: dict[str, Any] = {
+        "s": tfr.FixedLenFeature([], tfr.string, "x"),
+        "n": tfr.FixedLenFeature([1, 2], tfr.int64, [5, 6]),
+        "f": tfr.FixedLenFeature([1], tfr.float32, 0.1),
+        "v": tfr.VarLenFeature(tfr.int64, 0),
+    }
+
+    def made(**more: Any) -> Any:
+        with gradiva.Pipeline(4, 1, None) as pipe:
+            found = fn.readers.tfrecord(path=path, index_path=index, features={**features, **more})
+            pipe.set_outputs(*found.values())
+        return pipe
+
+    def outputs(pipe: Any) -> list[Any]:
+        try:
+            return [one.tolist() for batch in pipe.run() for one in batch.arrays()]
+        finally:
+            pipe.close()
+
+    stored = made().serialize()
+    expected = outputs(made())
+    assert expected[4:8] == [[[0, 6]], [[1, 6]], [[2, 6]], [[5, 6]]]
+    again = gradiva.Pipeline.deserialize(stored)
+    assert outputs(gradiva.Pipeline.deserialize(again.serialize())) == expected
+    assert outputs(again) == expected
+    # The reference library drops the shape of items, and a missing default ends its process.
+    for one in (tfr.VarLenFeature([2], tfr.float32, 0.0), tfr.FixedLenFeature([], tfr.int64)):
+        with pytest.raises(OperatorValueError, match=r"no place for a feature.*got 'w'"):
+            made(w=one).serialize()
+    for old, new in ((b"has_shape", b"had_shape"), (b"feature_names", b"feature_notes")):
+        with pytest.raises(OperatorValueError, match="readers___TFRecord"):
+            gradiva.Pipeline.deserialize(stored.replace(old, new))
