@@ -112,4 +112,6 @@ def _decode_array(code: str, shape: list[int] | None, held: str) -> Any:
     if dtype.kind not in _NUMERIC:
         raise ValueError(f"an array of dtype {dtype}")
     flat = np.frombuffer(base64.b64decode(held, validate=True), dtype).copy()
+    if shape is None and flat.size != 1:
+        raise ValueError(f"a number of {flat.size} values")
     return flat[0] if shape is None else flat.reshape(shape)

@@ -33,12 +33,13 @@ def require_fours(batch: op.Batch) -> None:
 
 
 def warn_of_pixels(boxes: op.Batch, operator: str) -> None:
-    """Warn where boxes, which are in fractions of the image, look like pixels: a number over 2."""
+    """Warn where boxes, which are in fractions of the image, look like pixels: a number over 2.
+    What is infinite looks like nothing."""
     if boxes.device.device_type != "cpu":
         return
     shape = boxes.batch_shape
     arrays = [boxes.data[: shape.size]] if shape.dense else boxes.arrays()
-    if any((np.abs(array) > _FAR).any() for array in arrays):
+    if any(((np.abs(array) > _FAR) & np.isfinite(array)).any() for array in arrays):
         warn_user(
             f"{operator}: boxes are in fractions of the image, and these look like pixels: there "
             f"are numbers over {_FAR}"

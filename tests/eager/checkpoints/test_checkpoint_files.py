@@ -130,6 +130,12 @@ def test_odd_data_are_an_error_or_data(value: Any) -> None:
     assert isinstance(found, int | float | str | list | tuple | dict | bytes | np.ndarray | None)
 
 
+@pytest.mark.parametrize("held", ["", "AAAAAAAAAAA="])
+def test_a_number_of_several_values(held: str) -> None:
+    with pytest.raises(gradiva.OperatorValueError, match="a number of"):
+        from_json_value({"$array": ["<f4", None, held]})
+
+
 def test_plain_arrays() -> None:
     arrays: list[Any] = [
         np.arange(6, dtype=">i2").reshape(2, 3),

@@ -309,7 +309,7 @@ def test_a_name_needs_a_layout() -> None:
 
 @pytest.mark.tiny
 def test_a_batch_itself_takes_none() -> None:
-    with pytest.raises(TypeError, match=r"(?s)batch\.slice.*batch\.select.*test_subscript\.py"):
+    with pytest.raises(TypeError, match=r"(?s)batch\.select.*batch\.slice.*test_subscript\.py"):
         images()[0]
     for value in (images(), images().select(0)):
         with pytest.raises(TypeError, match="not iterable"):
