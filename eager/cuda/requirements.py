@@ -5,8 +5,14 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import importlib.util
-from importlib.metadata import PackageNotFoundError, version
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from gradiva.eager.support.lazy_import import lazy_module
+
+if TYPE_CHECKING:
+    from importlib import metadata
+else:
+    metadata = lazy_module("importlib.metadata")
 
 __all__ = ["EXTRAS", "cuda_version", "missing"]
 
@@ -34,7 +40,9 @@ def cuda_version() -> int:
     """The version of CUDA whose compiler is installed, as the reference writes it: 12986 for
     12.9.86; 0 for none."""
     for name in ("nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"):
-        with contextlib.suppress(PackageNotFoundError):
-            major, minor, patch = (int(part) for part in (version(name) + ".0.0").split(".")[:3])
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            major, minor, patch = (
+                int(part) for part in (metadata.version(name) + ".0.0").split(".")[:3]
+            )
             return major * 1000 + minor * 100 + patch
     return 0

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-import zipfile
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.handles import Handle, close_handle, open_handle, pread
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.streams import opened_file
+from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.decoders.npy_header import Header, read_header
 from gradiva.ops.readers.containers import Containers, Places, refuse_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
@@ -23,6 +23,11 @@ from gradiva.ops.readers.table import Failures, Records, Table
 from gradiva.ops.readers.table_source import opens_table
 
 from .values import column_of, types_of_columns
+
+if TYPE_CHECKING:
+    import zipfile
+else:
+    zipfile = lazy_module("zipfile")
 
 __all__ = ["Npz", "npz"]
 

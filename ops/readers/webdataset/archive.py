@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import io
 import os
-import tarfile
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.storage.handles import Handle, pread
 from gradiva.eager.storage.storage import Storage
+from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.readers.containers import text_lines
 from gradiva.ops.readers.scan_cache import Scan, kept_scan
 
 from .plain_headers import plain_scan
+
+if TYPE_CHECKING:
+    import tarfile
+else:
+    tarfile = lazy_module("tarfile")
 
 __all__ = ["Component", "index_lines", "indexed", "scanned"]
 
