@@ -245,7 +245,7 @@ def test_version_of_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
             raise PackageNotFoundError(name)
         return installed[name]
 
-    monkeypatch.setattr(requirements.metadata, "version", version)
+    monkeypatch.setattr(vars(requirements)["metadata"], "version", version)
     assert backend.__cuda_version__ == 13100
     installed["nvidia-cuda-nvrtc-cu12"] = "12.9.86"
     assert backend.__cuda_version__ == 12986
