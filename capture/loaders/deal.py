@@ -70,19 +70,19 @@ class Deal:
         first = place.begin + place.step * self.global_batch
         left = length - first
         if left < self.global_batch and self.policy is LastBatchPolicy.PARTIAL:
-            cuts = [first + left * one // self.world_size for one in (rank, rank + 1)]
+            start, stop = (first + left * one // self.world_size for one in (rank, rank + 1))
         else:
-            cuts = [first + self.batch_size * one for one in (rank, rank + 1)]
-        return Part(place.epoch, *cuts)
+            start, stop = (first + self.batch_size * one for one in (rank, rank + 1))
+        return Part(place.epoch, start, stop)
 
     def _of_shard(self, place: Place, rank: int, length: int) -> Part:
         size = self.batch_size
-        cuts = [step * size for step in (place.step, place.step + 1)]
+        start, stop = (step * size for step in (place.step, place.step + 1))
         if self.policy is LastBatchPolicy.PARTIAL:
             shard = (rank + (place.epoch if self.moving else 0)) % self.world_size
             own, steps = self._own(length, shard), self.steps(length)
-            cuts = [begin_of(step, steps, own, size) for step in (place.step, place.step + 1)]
-        return Part(place.epoch, *cuts, rank, self.world_size)
+            start, stop = (begin_of(place.step + one, steps, own, size) for one in (0, 1))
+        return Part(place.epoch, start, stop, rank, self.world_size)
 
     def _own(self, length: int, shard: int) -> int:
         """Samples of a shard."""

@@ -113,14 +113,15 @@ def test_what_cannot_be_made(folder: str) -> None:
         one = fn.readers.numpy(files=[f"{folder}/0.npy"])
         return one, fn.readers.numpy(file_root=folder)
 
-    for pipe, said in (
+    refused: list[tuple[Any, str]] = [
         (fed(), "only readers know"),
         (random(), "loaders need a reader"),
         (two(), "equally many samples, got readers.numpy with 1, readers.numpy with 7"),
         (piped(folder, num_shards=2, shard_id=1), "leave `num_shards` out"),
         (piped(folder, bucket=gradiva.samplers.Bucket(key="bytes")), "no buckets"),
         (None, "expected a pipeline"),
-    ):
+    ]
+    for pipe, said in refused:
         with pytest.raises(gradiva.GradivaError, match=said):
             BatchMaker(pipe)
         if pipe is not None:
