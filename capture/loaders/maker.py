@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.fingerprint import fingerprint
+from gradiva.capture.graph.graph import Node
 from gradiva.capture.pipeline.debug import DebugPipeline
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.pipeline.source_plan import SourcePlan
@@ -24,15 +26,20 @@ from gradiva.eager.support.errors import (
     describe,
     without_frames,
 )
+from gradiva.eager.values.batch import Batch
 
+from .cut import Cut, apart_at, prepared, propose
 from .made import Made, column_of
 
 __all__ = ["BatchMaker", "LoaderFacts"]
 
+_PROBED = 16
+"""How many samples say how large values are."""
+
 
 class LoaderFacts(NamedTuple):
     """What trainers know of a pipeline. digest: of its graph, its seed and its data. length: of
-    epoch 0; `uneven` where others differ."""
+    epoch 0; `uneven` where others differ. cut: what loaders send, where trainers do the rest."""
 
     batch_size: int
     seed: int
@@ -42,13 +49,26 @@ class LoaderFacts(NamedTuple):
     uneven: bool
     moving: bool
     unit: int
+    cut: Cut | None = None
+
+
+class _Sizes:
+    """The bytes of all values of a batch."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[Node, int], int] = {}
+
+    def record(self, node: Node, outputs: Sequence[Batch]) -> None:
+        for output, batch in enumerate(outputs):
+            self.found[node, output] = batch.nbytes
 
 
 class BatchMaker:
-    """A built pipeline of readers. Safe from any thread; raises GradivaError for a pipeline whose
-    batches are no function of the places of their samples."""
+    """A built pipeline of readers; with `cut`, the part of it that is left to loaders. Safe
+    from any thread; raises GradivaError for a pipeline whose batches are no function of the places
+    of their samples."""
 
-    def __init__(self, pipe: Pipeline) -> None:
+    def __init__(self, pipe: Pipeline, cut: bool = False) -> None:
         if not isinstance(pipe, Pipeline) or isinstance(pipe, DebugPipeline):
             raise OperatorTypeError(
                 argument="pipeline", expected="a pipeline, not in debug mode", got=describe(pipe)
@@ -60,6 +80,9 @@ class BatchMaker:
         pool = self.plan.pool
         pool.apart = True  # one batch is read while another is computed
         self._reading = WorkerPool(pool.num_threads, cpus=pool.cpus)
+        self.cut: Cut | None = None
+        if cut:
+            self._cut()
         self._facts: LoaderFacts | None = None
 
     @property
@@ -76,17 +99,34 @@ class BatchMaker:
                     self.plan.batch_size,
                     self.plan.seed,
                     self._digest(),
-                    len(self.plan.graph.outputs),
+                    len(self.pipe._recorded().outputs),
                     source.whole_length(0),
                     source.uneven,
                     not meta.get("stick_to_shard"),
                     source.unit,
+                    self.cut,
                 )
             return self._facts
 
+    def _cut(self) -> None:
+        """Measure on some samples where to cut, and make that part of the graph."""
+        graph, plan = prepared(self.pipe._recorded()), self.plan
+        sizes = _Sizes()
+        whole = SourcePlan(graph, plan.batch_size, plan.seed, plan.pool)
+        whole.program.statistics = sizes  # type: ignore[assignment]  # it records as well
+        samples = min(_PROBED, self._first.whole_length(0))
+        read = whole.read_part(Part(0, 0, samples), self._reading)
+        for (node, output), batch in read.values.items():
+            sizes.found[node, output] = batch.nbytes
+        whole.compute(read)
+        self.cut = propose(graph, samples, lambda node, output: sizes.found[node, output])
+        loader = optimize(apart_at(graph, self.cut.sent)[0])
+        self.plan = SourcePlan(loader, plan.batch_size, plan.seed, plan.pool)
+
     def _digest(self) -> str:
         contents = [source.contents() for source in self.plan.sources.values()]
-        said = fingerprint(self.pipe._recorded()), self.plan.seed, contents
+        sent = None if self.cut is None else self.cut.sent
+        said = fingerprint(self.pipe._recorded()), self.plan.seed, contents, sent
         text = json.dumps(said, sort_keys=True, default=str)
         return blake2b(text.encode(), digest_size=16).hexdigest()
 

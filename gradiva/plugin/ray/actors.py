@@ -11,6 +11,7 @@ from gradiva.capture.loaders.delivery import Waits
 from gradiva.capture.loaders.made import Made
 from gradiva.capture.loaders.maker import BatchMaker, LoaderFacts
 from gradiva.capture.pipeline.pipeline import Pipeline
+from gradiva.capture.serialization import files
 from gradiva.eager.execution.quarantine import Quarantined
 from gradiva.eager.readers.source import Part
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, describe
@@ -22,21 +23,25 @@ __all__ = ["Ledger", "Loader", "Recipe"]
 class Recipe:
     """What a loader makes its pipeline from: a stored one, or a function that makes one.
 
-    seed: in place of the pipeline's; otherwise: where it has none.
+    seed: in place of the pipeline's; otherwise: where it has none. cut: whether trainers do a part
+    of it.
     """
 
     source: bytes | Callable[[], Any]
     num_threads: int
     seed: int | None
     otherwise: int
+    cut: bool = False
 
     def pipeline(self) -> Pipeline:
-        """A pipeline of the loader's own. Raises what the function raises, and GradivaError."""
+        """A pipeline that is not built: its data are not opened. Raises what the function raises,
+        and GradivaError."""
         if isinstance(self.source, bytes):
             changed: dict[str, Any] = {"num_threads": self.num_threads}
             if self.seed is not None:
                 changed["seed"] = self.seed
-            return Pipeline.deserialize(self.source, **changed)
+            stored: Pipeline = files.load(Pipeline, self.source, None, changed)
+            return stored
         made = self.source()
         if not isinstance(made, Pipeline):
             raise OperatorTypeError(
@@ -60,7 +65,7 @@ class Loader:
 
     def _made(self) -> BatchMaker:
         if self._maker is None:
-            self._maker = BatchMaker(self._recipe.pipeline())
+            self._maker = BatchMaker(self._recipe.pipeline(), self._recipe.cut)
         return self._maker
 
     def facts(self) -> LoaderFacts | GradivaError:

@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gradiva.capture.graph.builtin_ops import random_key
 from gradiva.capture.iterators.iterator_options import FACTS
+from gradiva.capture.lazy.compile import compile, trace
+from gradiva.capture.loaders.cut import TrainerProgram
 from gradiva.capture.loaders.deal import Deal, Place
 from gradiva.capture.loaders.delivery import Delivery, Waits
 from gradiva.capture.loaders.made import Made
 from gradiva.capture.loaders.maker import LoaderFacts
 from gradiva.eager.execution.quarantine import Quarantine, Quarantined
-from gradiva.eager.readers.source import Part
+from gradiva.eager.readers.source import Part, SourceOperator
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
@@ -23,6 +26,7 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.values.batch import Batch
 
+from .actors import Recipe
 from .cluster import cluster_errors, errors, ray
 from .frameworks import converted
 from .transport import RayTransport
@@ -46,7 +50,8 @@ class Settings:
     max_bytes: int | None
     timeout: float
     patience: float | None
-    trainer_fn: Callable[..., Any] | None
+    trainer_fn: Callable[..., Any] | str | None
+    recipe: Recipe
 
 
 class LoaderIterator:
@@ -89,6 +94,7 @@ class LoaderIterator:
         self._transport: RayTransport | None = None
         self._delivery: Delivery | None = None
         self._answer: Any = None
+        self._trainer: Callable[..., Any] | None = None
         self._version = 0
         self._bad: list[Quarantined] = []
         self._closed = False
@@ -97,7 +103,15 @@ class LoaderIterator:
 
     def __getstate__(self) -> dict[str, Any]:
         kept = dict(vars(self))
-        for name in ("_transport", "_delivery", "_answer", "waits", "quarantine", "_bad"):
+        for name in (
+            "_transport",
+            "_delivery",
+            "_answer",
+            "_trainer",
+            "_bad",
+            "waits",
+            "quarantine",
+        ):
             kept.pop(name)
         return kept
 
@@ -201,9 +215,11 @@ class LoaderIterator:
             self._answer = None
 
     def _named(self, made: Made) -> dict[str, Any]:
-        batches: Sequence[Batch] = made.batches()
+        batches = made.batches()
         if self._settings.trainer_fn is not None:
-            outputs = self._settings.trainer_fn(*batches)
+            if self._trainer is None:
+                self._trainer = self._made_trainer(batches)
+            outputs = self._trainer(*batches)
             batches = tuple(outputs) if isinstance(outputs, tuple | list) else (outputs,)
         names, form = self._settings.names, self._settings.form
         plain = [name for name in names if name not in FACTS]
@@ -218,6 +234,21 @@ class LoaderIterator:
             name: converted(next(waiting), form) if name not in FACTS else self._fact(name, batches)
             for name in names
         }
+
+    def _made_trainer(self, batches: Sequence[Batch]) -> Callable[..., Any]:
+        """What the trainer does with these outputs of loaders. Raises OperatorValueError for random
+        calls: here they have no place in the data."""
+        function, cut = self._settings.trainer_fn, self._facts.cut
+        if cut is not None:
+            return TrainerProgram(self._settings.recipe.pipeline()._recorded(), cut.sent)
+        assert callable(function)
+        for node in trace(function, *batches).nodes:
+            if node.operator is random_key or isinstance(node.operator, SourceOperator):
+                raise OperatorValueError(
+                    "it draws random values or reads, which is for the loaders to do",
+                    argument="trainer_fn",
+                )
+        return compile(function)
 
     def _fact(self, name: str, batches: Sequence[Batch]) -> Any:
         found = FACTS[name](batches)

@@ -7,26 +7,22 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy
-from gradiva.capture.iterators.iterator_options import FACTS
-from gradiva.capture.loaders.deal import SHARDINGS, Deal
+from gradiva.capture.loaders.deal import Deal
 from gradiva.capture.loaders.maker import LoaderFacts
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.execution.quarantine import Quarantine
-from gradiva.eager.random.default_generator import default
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
-    OperatorTypeError,
     OperatorValueError,
     annotate_error,
-    describe,
 )
 from gradiva.eager.support.validation import integer
 
-from .actors import Ledger, Loader, Recipe
+from .actors import Ledger, Loader
 from .cluster import cluster_errors, ray, require_cluster
-from .frameworks import FORMS
 from .loader_iterator import LoaderIterator, Settings
+from .loader_options import check_iterator, check_names, check_pool, recipe_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -79,26 +75,22 @@ class LoaderPool:
         timeout: float = 600.0,
         start_timeout: float = 300.0,
         patience: float | None = 3.0,
-        trainer_fn: Callable[..., Any] | None = None,
+        trainer_fn: Callable[..., Any] | str | None = None,
     ) -> None:
         with annotate_error("LoaderPool"):
-            for name, value in (
-                ("num_loaders", num_loaders),
-                ("cpus_per_loader", cpus_per_loader),
-                ("ahead", ahead),
-                ("max_bytes", max_bytes),
-                ("global_batch_size", global_batch_size),
-            ):
-                if value is not None:
-                    integer(value, 1, argument=name, expected="a positive integer", limits="1 on")
-            for name, limit in (("timeout", timeout), ("start_timeout", start_timeout)):
-                if not limit > 0:
-                    raise OperatorValueError(argument=name, expected="above 0", got=str(limit))
-            if sharding not in SHARDINGS:
-                raise OperatorValueError(
-                    argument="sharding", expected=" or ".join(SHARDINGS), got=describe(sharding)
-                )
-            recipe = _recipe(pipeline, seed, cpus_per_loader)
+            check_pool(
+                {
+                    "num_loaders": num_loaders,
+                    "cpus_per_loader": cpus_per_loader,
+                    "ahead": ahead,
+                    "max_bytes": max_bytes,
+                    "global_batch_size": global_batch_size,
+                },
+                {"timeout": timeout, "start_timeout": start_timeout, "patience": patience},
+                sharding,
+                trainer_fn,
+            )
+            recipe = recipe_of(pipeline, seed, cpus_per_loader, trainer_fn == "auto")
             require_cluster()
             self._sharding, self._global = sharding, global_batch_size
             self._ahead, self._max_bytes = ahead, max_bytes
@@ -136,7 +128,7 @@ class LoaderPool:
         """Start loaders, or stop some, until there are so many. Trainers that are at work learn of
         it within some batches. Raises as the constructor does."""
         with annotate_error("LoaderPool.resize"):
-            integer(num_loaders, 1, argument="num_loaders", expected="1 or more", limits="1 on")
+            integer(num_loaders, 1, argument="num_loaders", expected="a positive integer")
             self._require_open()
             added: dict[int, Any] = {}
             with cluster_errors("starting the loaders"):
@@ -205,31 +197,11 @@ class LoaderPool:
         """
         with annotate_error("LoaderPool.iterator"):
             self._require_open()
-            world = integer(world_size, 1, argument="world_size", expected="1 on", limits="1 on")
-            integer(rank, 0, argument="rank", expected="0 on", limits="0 on")
-            if rank >= world:
-                raise OperatorValueError(
-                    argument="rank", expected=f"0 to {world - 1}, below `world_size`", got=str(rank)
-                )
-            if to not in (*FORMS, "gradiva"):
-                forms = ", ".join(map(repr, (*FORMS, "gradiva")))
-                raise OperatorValueError(argument="to", expected=forms, got=describe(to))
-            if not isinstance(last_batch_policy, LastBatchPolicy):
-                raise OperatorTypeError(
-                    argument="last_batch_policy",
-                    expected="a LastBatchPolicy",
-                    got=describe(last_batch_policy),
-                )
-            names = [output_map] if isinstance(output_map, str) else list(output_map)
-            plain = [name for name in names if name not in FACTS]
-            known = self._trainer_fn is None
-            if len(set(names)) < len(names) or (known and len(plain) != self.facts.outputs):
-                raise OperatorValueError(
-                    argument="output_map",
-                    expected=f"a name for each of {self.facts.outputs} outputs",
-                    got=describe(names),
-                )
-            deal = self._deal(world, last_batch_policy)
+            check_iterator(rank, world_size, to, last_batch_policy)
+            # A function at the trainer says how many there are when it is called.
+            outputs = None if callable(self._trainer_fn) else self.facts.outputs
+            names = check_names(output_map, outputs)
+            deal = self._deal(world_size, last_batch_policy)
             settings = Settings(
                 names,
                 to,
@@ -238,6 +210,7 @@ class LoaderPool:
                 self._timeout,
                 self._patience,
                 self._trainer_fn,
+                self._recipe,
             )
             return LoaderIterator(
                 dict(self._loaders), self._ledger, self.facts, deal, rank, settings, self._state
@@ -316,19 +289,3 @@ def _kill(actors: dict[int, Any]) -> None:
     for actor in actors.values():
         with cluster_errors("stopping the loaders"):
             ray.kill(actor)
-
-
-def _recipe(pipeline: Any, seed: int | None, threads: int) -> Recipe:
-    """What loaders make their pipelines from. Raises GradivaError for what cannot be sent."""
-    otherwise = default.inherited_seed
-    if isinstance(pipeline, Pipeline):
-        own = pipeline._options.seed
-        chosen = own if seed is None else seed
-        return Recipe(pipeline.serialize(), threads, chosen, otherwise)
-    if isinstance(pipeline, bytes) or callable(pipeline):
-        return Recipe(pipeline, threads, seed, otherwise)
-    raise OperatorTypeError(
-        argument="pipeline",
-        expected="a function made by pipeline_def, a Pipeline, or a stored one",
-        got=describe(pipeline),
-    )

@@ -109,8 +109,8 @@ def test_uneven_ends(folder: str, pool: LoaderPool) -> None:
     steps = list(zip(*parts, strict=True))
     assert [digest_of(batches) for batches in steps] == wanted[0]
     assert [len(batch["numbers"]) for batch in steps[-1]] == [0, 1, 1]
-    numbers = np.concatenate([batch["numbers"] for batches in steps for batch in batches])
-    assert sorted(numbers.ravel().tolist()) == list(range(SIZE))
+    numbers = [batch["numbers"].ravel() for batches in steps for batch in batches]
+    assert sorted(np.concatenate(numbers).tolist()) == list(range(SIZE))
 
 
 def test_contiguous_shards(folder: str, cluster: Any) -> None:
@@ -128,13 +128,43 @@ def test_contiguous_shards(folder: str, cluster: Any) -> None:
             next(part)
 
 
+def test_cut_for_the_trainer(folder: str, wanted: list[list[str]]) -> None:
+    """Where the fewest bytes are sent, here before floats."""
+    with LoaderPool(maker(folder), trainer_fn="auto", timeout=120) as pool:
+        cut = pool.facts.cut
+        assert cut is not None
+        assert cut.bytes < cut.before
+        assert epoch_of([pool.iterator(0, 1, NAMES)]) == wanted[0]
+
+
+def test_work_at_the_trainer(pool: LoaderPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def halved(images: Any, numbers: Any, noise: Any) -> Any:
+        return images * 0.5, gradiva.cast(numbers, dtype=gradiva.types.FLOAT)
+
+    def noisy(images: Any, *others: Any) -> Any:
+        return images + gradiva.random.uniform(range=(0, 1))
+
+    whole = next(pool.iterator(0, 1, NAMES))
+    monkeypatch.setattr(pool, "_trainer_fn", halved)
+    found = next(pool.iterator(0, 1, ["half", "@index", "numbers"]))
+    assert np.array_equal(found["half"], whole["images"] * np.float32(0.5))
+    assert np.array_equal(found["numbers"], whole["numbers"])
+    assert found["numbers"].dtype == np.float32
+    assert found["half"].flags.writeable
+    with pytest.raises(gradiva.OperatorValueError, match="a name for each of 2 outputs"):
+        next(pool.iterator(0, 1, ["half"]))
+    monkeypatch.setattr(pool, "_trainer_fn", noisy)
+    with pytest.raises(gradiva.OperatorValueError, match="for the loaders to do"):
+        next(pool.iterator(0, 1, ["noisy"]))
+
+
 def test_trainers_in_other_processes(
     pool: LoaderPool, wanted: list[list[str]], cluster: Any
 ) -> None:
-    @cluster.remote(num_cpus=1)
-    def trainer(part: Any) -> list[dict[str, Any]]:
+    def train(part: Any) -> list[dict[str, Any]]:
         return [{name: np.array(batch[name]) for name in NAMES} for batch in part]
 
+    trainer = cluster.remote(num_cpus=1)(train)
     parts = [pool.iterator(rank, 2, NAMES) for rank in range(2)]
     found = cluster.get([trainer.remote(part) for part in parts], timeout=120)
     assert [digest_of(batches) for batches in zip(*found, strict=True)] == wanted[0]
@@ -172,7 +202,8 @@ def test_bad_samples(tmp_path: Path, pool: LoaderPool) -> None:
     damaged = tmp_path / "007.npy"
     damaged.write_bytes(damaged.read_bytes()[:-1])
     with LoaderPool(maker(folder, 10), num_loaders=1, timeout=120) as pool:
-        part, errors, good = pool.iterator(0, 1, NAMES), [], 0
+        part, good = pool.iterator(0, 1, NAMES), 0
+        errors: list[str] = []
         while good + len(errors) < 5:
             try:
                 next(part)
