@@ -13,7 +13,7 @@ from statistics import median
 from typing import Protocol
 
 from gradiva.eager.readers.source import Part
-from gradiva.eager.support.errors import OperatorRuntimeError
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError
 
 from .made import Made
 
@@ -243,7 +243,9 @@ class Delivery:
                 if wanted.lost < self._deaths and not wanted.asked:
                     self._ask(wanted)
             return
-        if wanted is None:
+        except GradivaError as error:
+            made = Made(error=error)
+        if wanted is None or wanted.made is not None:
             return
         wanted.made = made
         self._forget(wanted)

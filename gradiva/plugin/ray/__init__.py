@@ -4,3 +4,4 @@ from gradiva.capture.iterators.iterator import LastBatchPolicy as LastBatchPolic
 
 from .loader_iterator import LoaderIterator as LoaderIterator
 from .loader_pool import LoaderPool as LoaderPool
+from .map import Map as Map

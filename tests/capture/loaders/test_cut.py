@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gradiva import fn, pipeline_def, types
 from gradiva.capture.loaders.cut import TrainerProgram
 from gradiva.capture.loaders.maker import BatchMaker
@@ -48,6 +50,7 @@ def test_before_the_values_are_floats(photographs: Path) -> None:
         cut.close()
 
 
+@pytest.mark.full
 def test_what_is_small_already(photographs: Path) -> None:
     """Nothing is moved where that would send more."""
 
