@@ -8,6 +8,7 @@ Ours alone: what it costs to have batches made elsewhere.
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -90,6 +91,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     rows: list[Row] = []
+    os.environ.setdefault("RAY_worker_niceness", "0")  # both sides have the same rights
     ray.init(num_cpus=options.cores + 2, include_dashboard=False, log_to_driver=False)
     with tempfile.TemporaryDirectory() as folder:
         make_data(Path(folder), options.images)

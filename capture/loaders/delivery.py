@@ -119,7 +119,8 @@ class Delivery:
 
     def __next__(self) -> Made:
         """The next batch, or the error of one, as `Made`. Raises StopIteration at the end;
-        OperatorRuntimeError where no loader makes it, after which the next one may come."""
+        OperatorRuntimeError where no loader makes it, after which the same one is asked for again,
+        as its attribute `again` says; but for a batch that kills loaders."""
         self._fill()
         if not self._window:
             raise StopIteration
@@ -128,8 +129,9 @@ class Delivery:
         try:
             while head.made is None:
                 self._wait(head, began)
-        except OperatorRuntimeError:
-            self._forget(self._window.popleft())
+        except GradivaError as error:
+            if not getattr(error, "again", False):
+                self._forget(self._window.popleft())
             raise
         finally:
             self.waits.waited += self._transport.now() - began
@@ -217,11 +219,11 @@ class Delivery:
         if not head.asked:
             why = self._transport.hopeless()
             if why is not None:
-                raise OperatorRuntimeError(f"no loader is left to make {what}: {why}")
+                raise _again(f"no loader is left to make {what}: {why}")
         if now - began >= self._timeout:
             at = sorted(set(head.asked.values()))
             who = f"loaders {at} are at it" if at else "all loaders are lost, and none came back"
-            raise OperatorRuntimeError(
+            raise _again(
                 f"{what} were waited for, for {self._timeout:g} seconds (`timeout`): {who}"
             )
 
@@ -259,3 +261,10 @@ class Delivery:
         """Nobody waits for its other answers."""
         self._strays.update(wanted.asked)
         wanted.asked = {}
+
+
+def _again(text: str) -> OperatorRuntimeError:
+    """The error of a batch that is asked for again."""
+    error = OperatorRuntimeError(text)
+    error.again = True  # type: ignore[attr-defined]
+    return error

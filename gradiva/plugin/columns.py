@@ -16,7 +16,6 @@ from gradiva.eager.support.errors import (
     annotate_error,
     describe,
 )
-from gradiva.eager.types.dtypes import DType
 from gradiva.eager.values.batch import Batch, as_batch
 from gradiva.ops.readers.rows.objects import value_of
 from gradiva.ops.readers.rows.values import column_of
@@ -108,10 +107,10 @@ def _batch(name: str, values: Any) -> Batch:
         except SampleDataError as error:
             raise error.complete(sample=sample, file=f"column {name}") from None
     failures: dict[int, Any] = {}
-    known: DType | None = None
-    batch = column_of(arrays, known, failures)
-    for sample, error in sorted(failures.items()):
-        raise error.complete(sample=sample, file=f"column {name}")
+    batch = column_of(arrays, None, failures)
+    if failures:
+        first = min(failures)
+        raise failures[first].complete(sample=first, file=f"column {name}")
     return batch
 
 

@@ -54,7 +54,10 @@ def test_lists_and_arrays() -> None:
 def test_random_values_belong_to_rows() -> None:
     """The same in any batch and order; and in another process, where it is sent to."""
     function = ColumnFunction(noisy, "x", seed_column="key", seed=5)
-    columns = {"x": np.zeros(6, np.float32), "key": [f"file {number}" for number in range(6)]}
+    columns: dict[str, Any] = {
+        "x": np.zeros(6, np.float32),
+        "key": [f"file {number}" for number in range(6)],
+    }
     whole = function(columns)["x"]
     assert len(set(whole.tolist())) == 6
     order = [4, 0, 5]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -61,12 +62,14 @@ class Loader:
     def __init__(self, number: int, recipe: Recipe, ledger: Any) -> None:
         self._recipe = recipe
         self._maker: BatchMaker | None = None
+        self._lock = threading.Lock()
         ledger.joined.remote(number)
 
     def _made(self) -> BatchMaker:
-        if self._maker is None:
-            self._maker = BatchMaker(self._recipe.pipeline(), self._recipe.cut)
-        return self._maker
+        with self._lock:  # two batches may be the first ones
+            if self._maker is None:
+                self._maker = BatchMaker(self._recipe.pipeline(), self._recipe.cut)
+            return self._maker
 
     def facts(self) -> LoaderFacts | GradivaError:
         """What it makes, or why it cannot."""

@@ -30,11 +30,18 @@ def cluster_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except errors.GetTimeoutError as error:
-        raise OperatorRuntimeError(f"{doing}: the Ray cluster did not answer in time") from error
+        raise _failed(f"{doing}: the Ray cluster did not answer in time") from error
     except errors.RayTaskError as error:
         if isinstance(error.cause, GradivaError):
             raise error.cause from None
-        raise OperatorRuntimeError(f"{doing}: {error.cause!r} in a Ray actor") from error
+        raise _failed(f"{doing}: {error.cause!r} in a Ray actor") from error
     except errors.RayError as error:
         text = str(error).strip().partition("\n")[0]
-        raise OperatorRuntimeError(f"{doing}: {type(error).__name__}: {text}") from error
+        raise _failed(f"{doing}: {type(error).__name__}: {text}") from error
+
+
+def _failed(text: str) -> OperatorRuntimeError:
+    """An error that is no batch's: what was asked for is asked for again."""
+    error = OperatorRuntimeError(text)
+    error.again = True  # type: ignore[attr-defined]
+    return error

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LoaderIterator", "Settings"]
 
+_OF_PROCESS = {
+    *("_transport", "_delivery", "_answer", "_trainer", "_bad", "_name", "waits", "quarantine")
+}
 _EVERY = 16
 """Batches after which a trainer tells the ledger what it has seen."""
 
@@ -63,7 +66,8 @@ class LoaderIterator:
     not be read.
 
     A batch that fails raises its GradivaError where it would have come; the next one comes after
-    it. OperatorRuntimeError says that no loader has made a batch, and which was waited for.
+    it. OperatorRuntimeError also says that no loader has made a batch in time, and which was waited
+    for; then the next turn waits for the same batch.
     """
 
     def __init__(
@@ -82,7 +86,6 @@ class LoaderIterator:
         self._deal = deal
         self._rank = rank
         self._settings = settings
-        self._name = uuid.uuid4().hex
         self._lengths: dict[int, int] = {}
         self._place = Place()
         self._begin_anew()
@@ -91,6 +94,7 @@ class LoaderIterator:
 
     def _begin_anew(self) -> None:
         """Nothing was asked for."""
+        self._name = uuid.uuid4().hex
         self._transport: RayTransport | None = None
         self._delivery: Delivery | None = None
         self._answer: Any = None
@@ -102,35 +106,32 @@ class LoaderIterator:
         self.quarantine = Quarantine()
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = dict(vars(self))
-        for name in (
-            "_transport",
-            "_delivery",
-            "_answer",
-            "_trainer",
-            "_bad",
-            "waits",
-            "quarantine",
-        ):
-            kept.pop(name)
-        return kept
+        return {name: value for name, value in vars(self).items() if name not in _OF_PROCESS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._begin_anew()
         vars(self).update(state)
-        self._name = uuid.uuid4().hex
 
     def _length(self, epoch: int) -> int:
         """Samples in an epoch."""
         if not self._facts.uneven:
             return self._facts.length
         if epoch not in self._lengths:
-            with cluster_errors("asking a loader for the length of an epoch"):
-                self._lengths[epoch] = ray.get(
-                    [next(iter(self._loaders.values())).length.remote(epoch)],
-                    timeout=self._settings.timeout,
-                )[0]
+            with cluster_errors("asking the loaders for the length of an epoch"):
+                self._lengths[epoch] = self._asked_length(epoch)
         return self._lengths[epoch]
+
+    def _asked_length(self, epoch: int) -> int:
+        """The answer of the first loader that lives. Raises what Ray raises."""
+        for number, loader in sorted(self._loaders.items()):
+            try:
+                found: int = ray.get(loader.length.remote(epoch), timeout=self._settings.timeout)
+            except errors.RayActorError:
+                if number == max(self._loaders):
+                    raise
+            else:
+                return found
+        raise AssertionError("a pool has loaders")
 
     @property
     def _steps(self) -> int:
@@ -156,8 +157,9 @@ class LoaderIterator:
             delivery = self._delivering()
             try:
                 made = next(delivery)
-            except GradivaError:
-                self._done(None)
+            except GradivaError as error:
+                if not getattr(error, "again", False):
+                    self._done(None)
                 raise
             except StopIteration:
                 self._report()
@@ -170,6 +172,7 @@ class LoaderIterator:
             self._transport = RayTransport(self._loaders, self._facts.digest)
         if self._delivery is None:
             settings = self._settings
+            self._transport.forget()
             self._delivery = Delivery(
                 self._transport,
                 self._parts(self._place, self._steps),

@@ -40,6 +40,10 @@ class RayTransport:
         self._all = dict(loaders)
         self._there = sorted(one for one in loaders if one not in unknown)
 
+    def forget(self) -> None:
+        """Nobody waits for what was asked for so far."""
+        self._asked.clear()
+
     def loaders(self) -> Sequence[int]:
         if self._calls or self._later:
             self._call_again()

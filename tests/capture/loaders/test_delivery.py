@@ -120,6 +120,9 @@ def test_the_limit_of_waiting() -> None:
     with pytest.raises(gradiva.OperatorRuntimeError, match=r"5 seconds.*loaders \[0\] are at it"):
         next(delivery)
     assert 5 <= there.time < 7
+    patient = delivery  # the same batch is waited for, and comes
+    patient._timeout = 1000
+    assert delivered(patient) == list(range(6))
     lost = Machines(1, deaths=1.0, pause=1e9)
     delivery = Delivery(Simulated(lost), parts(3), 1, timeout=5)
     with pytest.raises(gradiva.OperatorRuntimeError, match="all loaders are lost, and none"):

@@ -3,16 +3,17 @@ name of what dies. It prints what it met."""
 
 from __future__ import annotations
 
+import importlib
 import sys
 import time
 from typing import Any
-
-import ray
 
 import gradiva
 from gradiva.plugin.ray import LoaderPool
 
 from .pipelines import NAMES, maker
+
+ray: Any = importlib.import_module("ray")
 
 
 def main(folder: str, dies: str) -> None:

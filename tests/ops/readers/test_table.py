@@ -38,7 +38,7 @@ class Rows:
 
 def test_rows_in_our_order() -> None:
     """Shuffled, in batches; each row once, and the state goes on."""
-    given = {"source": Rows(), "columns": ["image", "label", "text"], "random_shuffle": True}
+    given: Any = {"source": Rows(), "columns": ["image", "label", "text"], "random_shuffle": True}
     reader = gradiva.readers.Table(**given, seed=3)
     seen = []
     for images, labels, texts in reader.next_epoch(batch_size=4):
