@@ -15,7 +15,7 @@ from typing import Protocol
 from gradiva.eager.readers.source import Part
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError
 
-from .made import Made
+from .loaded_batch import LoadedBatch
 
 __all__ = ["Delivery", "LoaderLostError", "Transport", "Waits"]
 
@@ -39,7 +39,7 @@ class Transport(Protocol):
     def wait(self, tickets: Sequence[Hashable], seconds: float) -> Sequence[Hashable]:
         """Wait until one or more of these can be taken, for so many seconds at most; which."""
 
-    def take(self, ticket: Hashable) -> Made:
+    def take(self, ticket: Hashable) -> LoadedBatch:
         """What the ticket stands for. Raises LoaderLostError, after which the loader is not among
         `loaders` until it is there again; GradivaError where nothing will help."""
 
@@ -72,7 +72,7 @@ class _Wanted:
     part: Part
     asked: dict[Hashable, int] = field(default_factory=dict)
     since: float = 0.0
-    made: Made | None = None
+    made: LoadedBatch | None = None
     lost: int = 0
 
 
@@ -114,11 +114,11 @@ class Delivery:
         self._largest: int | None = None
         self._took: deque[float] = deque(maxlen=_KNOWN)
 
-    def __iter__(self) -> Iterator[Made]:
+    def __iter__(self) -> Iterator[LoadedBatch]:
         return self
 
-    def __next__(self) -> Made:
-        """The next batch, or the error of one, as `Made`. Raises StopIteration at the end;
+    def __next__(self) -> LoadedBatch:
+        """The next batch, or the error of one, as `LoadedBatch`. Raises StopIteration at the end;
         OperatorRuntimeError where no loader makes it, after which the same one is asked for again,
         as its attribute `again` says; but for a batch that kills loaders."""
         self._fill()
@@ -246,7 +246,7 @@ class Delivery:
                     self._ask(wanted)
             return
         except GradivaError as error:
-            made = Made(error=error)
+            made = LoadedBatch(error=error)
         if wanted is None or wanted.made is not None:
             return
         wanted.made = made

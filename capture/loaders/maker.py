@@ -29,7 +29,7 @@ from gradiva.eager.support.errors import (
 from gradiva.eager.values.batch import Batch
 
 from .cut import Cut, apart_at, prepared, propose
-from .made import Made, column_of
+from .loaded_batch import LoadedBatch, column_of
 
 __all__ = ["BatchMaker", "LoaderFacts"]
 
@@ -135,7 +135,7 @@ class BatchMaker:
         with self._lock:
             return self._first.whole_length(epoch)
 
-    def make(self, part: Part, digest: str | None = None) -> Made:
+    def make(self, part: Part, digest: str | None = None) -> LoadedBatch:
         """The outputs for these places, or the error that making them raised.
 
         digest: of what was made before; the data must be the same.
@@ -152,9 +152,9 @@ class BatchMaker:
                 read = self.plan.read_part(part, self._reading)
             outputs = self.plan.compute(read)
         except GradivaError as error:
-            return Made(error=without_frames(error), seconds=time.perf_counter() - started)
+            return LoadedBatch(error=without_frames(error), seconds=time.perf_counter() - started)
         known = next((one for one in outputs if one.provenance is not None), None)
-        made = Made(tuple(column_of(batch) for batch in outputs), read.positions[None])
+        made = LoadedBatch(tuple(column_of(batch) for batch in outputs), read.positions[None])
         if known is not None and known.provenance is not None:
             where = known.provenance
             names = None if where.names is None else list(where.names)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gradiva.capture.loaders.delivery import Waits
-from gradiva.capture.loaders.made import Made
+from gradiva.capture.loaders.loaded_batch import LoadedBatch
 from gradiva.capture.loaders.maker import BatchMaker, LoaderFacts
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.serialization import files
@@ -82,12 +82,12 @@ class Loader:
         """Samples in an epoch."""
         return self._made().length(epoch)
 
-    def make(self, part: Part, digest: str) -> Made:
+    def make(self, part: Part, digest: str) -> LoadedBatch:
         """A batch, or its error."""
         try:
             maker = self._made()
         except GradivaError as error:
-            return Made(error=error)
+            return LoadedBatch(error=error)
         return maker.make(part, digest)
 
     def process(self) -> int:

@@ -13,7 +13,7 @@ from gradiva.capture.lazy.compile import compile, trace
 from gradiva.capture.loaders.cut import TrainerProgram
 from gradiva.capture.loaders.deal import Deal, Place
 from gradiva.capture.loaders.delivery import Delivery, Waits
-from gradiva.capture.loaders.made import Made
+from gradiva.capture.loaders.loaded_batch import LoadedBatch
 from gradiva.capture.loaders.maker import LoaderFacts
 from gradiva.eager.execution.quarantine import Quarantine, Quarantined
 from gradiva.eager.readers.source import Part, SourceOperator
@@ -190,7 +190,7 @@ class LoaderIterator:
         for step in range(place.step, steps):
             yield self._deal.part(Place(place.epoch, place.begin, step), self._rank, length)
 
-    def _done(self, made: Made | None) -> None:
+    def _done(self, made: LoadedBatch | None) -> None:
         """A batch has come, or is lost."""
         place = self._place
         self._place = Place(place.epoch, place.begin, place.step + 1)
@@ -217,7 +217,7 @@ class LoaderIterator:
         except errors.RayError:
             self._answer = None
 
-    def _named(self, made: Made) -> dict[str, Any]:
+    def _named(self, made: LoadedBatch) -> dict[str, Any]:
         batches = made.batches()
         if self._settings.trainer_fn is not None:
             if self._trainer is None:

@@ -37,7 +37,7 @@ class Map:
 
     The arguments are those of `gradiva.plugin.columns.ColumnFunction`. For a function that draws
     random values, `seed_column` names a column with a number or a text for each row, such as its
-    path: Ray Data may deal rows anew in each run.
+    path: Ray Data may deal rows in another way in each run.
     """
 
     def __new__(  # type: ignore[misc]  # a class is what Ray asks for

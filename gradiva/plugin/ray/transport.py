@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from gradiva.capture.loaders.delivery import LoaderLostError
-from gradiva.capture.loaders.made import Made
+from gradiva.capture.loaders.loaded_batch import LoadedBatch
 from gradiva.eager.readers.source import Part
 
 from .cluster import cluster_errors, errors, ray
@@ -70,11 +70,11 @@ class RayTransport:
                 done, _ = ray.wait(waited, num_returns=len(waited), timeout=0)
         return [one for one in done if one in self._asked]
 
-    def take(self, ticket: Hashable) -> Made:
+    def take(self, ticket: Hashable) -> LoadedBatch:
         loader = self._asked.pop(ticket)
         with cluster_errors("taking a batch from a loader"):
             try:
-                made: Made = ray.get(ticket)
+                made: LoadedBatch = ray.get(ticket)
             except _lost() as error:
                 self._lose(loader)
                 raise LoaderLostError from error

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from gradiva.capture.loaders.delivery import LoaderLostError
-from gradiva.capture.loaders.made import Column, Made
+from gradiva.capture.loaders.loaded_batch import Column, LoadedBatch
 from gradiva.eager.readers.source import Part
 
 __all__ = ["Machines", "Simulated", "places_of"]
@@ -95,7 +95,7 @@ class Simulated:
         done, loader, life, _ = self._open[ticket]
         return done if self.machines.lives[loader] == life else 0.0
 
-    def take(self, ticket: Hashable) -> Made:
+    def take(self, ticket: Hashable) -> LoadedBatch:
         machines = self.machines
         _, loader, life, part = self._open.pop(ticket)
         if machines.lives[loader] != life:
@@ -106,7 +106,7 @@ class Simulated:
             raise LoaderLostError
         machines.answered[loader] += 1
         places = np.arange(part.start, part.stop, dtype=np.int64)
-        return Made((Column(places, None, ""),), places)
+        return LoadedBatch((Column(places, None, ""),), places)
 
     def hopeless(self) -> str | None:
         gone = not self.machines.alive and not self.machines.coming
@@ -116,7 +116,7 @@ class Simulated:
         return self.machines.time
 
 
-def places_of(made: Made) -> list[int]:
+def places_of(made: LoadedBatch) -> list[int]:
     """The places in the epoch that a simulated batch stands for."""
     found: list[int] = made.columns[0].data.tolist()
     return found

@@ -13,7 +13,7 @@ import pytest
 
 import gradiva
 from gradiva.capture.loaders.delivery import Delivery
-from gradiva.capture.loaders.made import Column, Made
+from gradiva.capture.loaders.loaded_batch import Column, LoadedBatch
 from gradiva.eager.readers.source import Part
 from gradiva.plugin.ray import LoaderPool, cluster, transport
 
@@ -47,11 +47,11 @@ class Store:
     def wait(self, refs: list[Any], num_returns: int, timeout: float) -> tuple[Any, Any]:
         return refs[:num_returns], refs[num_returns:]
 
-    def get(self, ref: tuple[int, Part]) -> Made:
+    def get(self, ref: tuple[int, Part]) -> LoadedBatch:
         part = ref[1]
         if part.start == 2:
             raise self.errors.ObjectStoreFullError("there is no room for 9 GB")
-        return Made((Column(np.arange(part.start, part.stop), None, ""),))
+        return LoadedBatch((Column(np.arange(part.start, part.stop), None, ""),))
 
 
 def test_the_object_store_is_full(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""`Made`: a batch on its way from a loader to a trainer, as arrays and plain data."""
+"""`LoadedBatch`: a batch on its way from a loader to a trainer, as arrays and plain data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 
-__all__ = ["Column", "Made", "column_of"]
+__all__ = ["Column", "LoadedBatch", "column_of"]
 
 
 class Column(NamedTuple):
@@ -38,7 +38,7 @@ class Column(NamedTuple):
         return Batch.over(self.data.reshape(-1), shape, kind, where)
 
 
-class Made(NamedTuple):
+class LoadedBatch(NamedTuple):
     """The outputs of a batch, or the error of one of its samples.
 
     positions, indices, names: of its samples, as of a `Batch`. noted: samples that were left out or
