@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -78,9 +79,9 @@ def test_errors_travel(folder: str) -> None:
     damaged = Path(folder) / "3.npy"
     damaged.write_bytes(damaged.read_bytes()[:-1])
     maker = BatchMaker(piped(folder))
-    made = maker.make(Part(0, 0, SIZE))
-    with pytest.raises(gradiva.GradivaError, match=r"3\.npy"):
-        made.batches()
+    sent = pickle.dumps(maker.make(Part(0, 0, SIZE)))
+    with pytest.raises(gradiva.GradivaError, match=r"at .*test_maker\.py(.|\n)*3\.npy"):
+        pickle.loads(sent).batches()
     maker.close()
     maker = BatchMaker(piped(folder, on_error="skip"))
     made = maker.make(Part(0, 0, SIZE))

@@ -38,8 +38,8 @@ def wanted(folder: str) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def pool(folder: str) -> Iterator[LoaderPool]:
-    """Two loaders, which several tests use."""
-    with LoaderPool(maker(folder), num_loaders=2, global_batch_size=GLOBAL, timeout=120) as made:
+    """At first one loader; processes take seconds to start, so most tests share them."""
+    with LoaderPool(maker(folder), num_loaders=1, global_batch_size=GLOBAL, timeout=120) as made:
         yield made
 
 
@@ -54,7 +54,7 @@ def processes(pool: LoaderPool, cluster: Any) -> list[int]:
 
 
 def test_one_two_and_three_loaders(pool: LoaderPool, wanted: list[list[str]]) -> None:
-    for count in (1, 2, 3, 2):
+    for count in (1, 2, 3):
         pool.resize(count)
         part = pool.iterator(0, 1, NAMES)
         assert len(part) == -(-SIZE // GLOBAL)
@@ -86,9 +86,10 @@ def test_worlds_two_three_one(pool: LoaderPool, wanted: list[list[str]]) -> None
 
 
 def test_loaders_are_killed(pool: LoaderPool, wanted: list[list[str]], cluster: Any) -> None:
-    """One after the other, and both; they start again."""
+    """One after the other; they start again."""
+    pool.resize(max(2, len(pool._loaders)))
     part = pool.iterator(0, 1, NAMES)
-    first, second = processes(pool, cluster)
+    first, second, *_ = processes(pool, cluster)
     found = []
     for step, batch in enumerate(part):
         found.append(digest_of([batch]))
@@ -158,15 +159,16 @@ def test_work_at_the_trainer(pool: LoaderPool, monkeypatch: pytest.MonkeyPatch) 
         next(pool.iterator(0, 1, ["noisy"]))
 
 
-def test_trainers_in_other_processes(
+def test_a_trainer_in_another_process(
     pool: LoaderPool, wanted: list[list[str]], cluster: Any
 ) -> None:
-    def train(part: Any) -> list[dict[str, Any]]:
-        return [{name: np.array(batch[name]) for name in NAMES} for batch in part]
+    def train(*parts: Any) -> list[list[dict[str, Any]]]:
+        return [
+            [{name: np.array(batch[name]) for name in NAMES} for batch in part] for part in parts
+        ]
 
-    trainer = cluster.remote(num_cpus=1)(train)
     parts = [pool.iterator(rank, 2, NAMES) for rank in range(2)]
-    found = cluster.get([trainer.remote(part) for part in parts], timeout=120)
+    found = cluster.get(cluster.remote(num_cpus=1)(train).remote(*parts), timeout=120)
     assert [digest_of(batches) for batches in zip(*found, strict=True)] == wanted[0]
 
 
@@ -189,42 +191,34 @@ def test_statistics(pool: LoaderPool) -> None:
     with pytest.raises(gradiva.OperatorRuntimeError, match="was closed"):
         next(part)
     found = pool.stats()
-    assert set(found["loaders"]) >= {0, 1}
+    assert 0 in found["loaders"]
     assert sum(one["batches"] for one in found["loaders"].values()) >= 5
     assert any(one["restarts"] for one in found["loaders"].values())  # of the test above
     assert {"waited", "resent", "bytes"} <= set(found["trainers"][0])
 
 
-def test_bad_samples(tmp_path: Path, pool: LoaderPool) -> None:
-    """An error comes with file and line, and the next batch after it; what is left out is listed
-    once, whoever reads it."""
+def test_bad_samples(tmp_path: Path) -> None:
+    """What is left out is listed once, whoever reads it."""
     folder = write(tmp_path)
     damaged = tmp_path / "007.npy"
     damaged.write_bytes(damaged.read_bytes()[:-1])
-    with LoaderPool(maker(folder, 10), num_loaders=1, timeout=120) as pool:
-        part, good = pool.iterator(0, 1, NAMES), 0
-        errors: list[str] = []
-        while good + len(errors) < 5:
-            try:
-                next(part)
-                good += 1
-            except gradiva.GradivaError as error:
-                errors.append(str(error))
-        (text,) = errors
-        assert "007.npy" in text
-        assert "pipelines.py" in text
     with LoaderPool(maker(folder, 10, on_error="skip"), num_loaders=1, timeout=120) as pool:
         for _ in range(2):
             part = pool.iterator(0, 1, NAMES)
-            assert sum(len(batch["noise"]) for batch in part) == SIZE - 1
+            with pytest.warns(UserWarning, match=r"007\.npy"):
+                assert sum(len(batch["noise"]) for batch in part) == SIZE - 1
             assert len(part.quarantine) == 1
             part.close()
         (entry,) = pool.quarantine
         assert str(entry.file).endswith("007.npy")
+        # Data that change are no samples of this pool; the error has come through Ray.
+        damaged.unlink()
+        with pytest.raises(gradiva.OperatorRuntimeError, match="another graph or other data"):
+            pool.resize(2)
 
 
 def test_stored_pipelines(folder: str, tmp_path: Path) -> None:
-    """Bytes, and pipelines that can be stored; both with the bits of the original."""
+    """They are sent as bytes, with the bits of the original."""
     from gradiva import fn, pipeline_def
 
     @pipeline_def(batch_size=4, num_threads=1, seed=3)
@@ -234,10 +228,9 @@ def test_stored_pipelines(folder: str, tmp_path: Path) -> None:
     pipe = plain()
     first = np.array(pipe.run()[0].as_array())
     pipe.close()
-    for given in (plain().serialize(), plain()):
-        with LoaderPool(given, num_loaders=1, timeout=120) as pool:
-            assert pool.facts.seed == 3
-            assert np.array_equal(next(pool.iterator(0, 1, ["arrays"]))["arrays"], first)
+    with LoaderPool(plain(), num_loaders=1, timeout=120) as pool:
+        assert pool.facts.seed == 3
+        assert np.array_equal(next(pool.iterator(0, 1, ["arrays"]))["arrays"], first)
 
 
 def test_states_of_others(folder: str, pool: LoaderPool) -> None:
