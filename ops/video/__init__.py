@@ -1,0 +1,1 @@
+"""Frames of videos: from the planes of a decoder to pixels."""
