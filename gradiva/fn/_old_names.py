@@ -38,7 +38,6 @@ _REPLACED = {
 
 AWAITED = {
     "experimental.decoders.video": "decoders.video",
-    "experimental.inflate": "decoders.inflate",
     "video_reader": "readers.video",
     "video_reader_resize": "readers.video_resize",
 }
@@ -51,8 +50,7 @@ _VIDEO = {
     "readers.video",
     "readers.video_resize",
 }
-_GPU_ONLY = {"decoders.inflate", "optical_flow"}
-LATER = {**dict.fromkeys(_VIDEO, "video"), **dict.fromkeys(_GPU_ONLY, "a GPU to write them on")}
+LATER = dict.fromkeys(_VIDEO, "video")
 """What operators wait for that users know and that are still to be written."""
 
 

@@ -24,13 +24,12 @@ EXCLUDED = {
         "decoders.video", "experimental.inputs.video", "experimental.readers.video",
         "readers.video", "readers.video_resize",
     },
-    "a GPU to write them on": {"decoders.inflate", "optical_flow"},
 }  # fmt: skip
-"""What comes later: video; and what runs on no CPU."""
+"""What comes later: video."""
 
 HERE = [name for name in facts() if not any(name in names for names in EXCLUDED.values())]
 
-HOST_ONLY = {"nonsilent_region"}
+HOST_ONLY = {"decoders.inflate", "nonsilent_region", "optical_flow"}
 """What the list has on a GPU too, and this package does not yet."""
 
 _FAMILY = ("resize", "experimental.resize", "resize_crop_mirror", "tensor_resize")
