@@ -1,0 +1,1 @@
+"""Video files: their index, and their frames one by one."""
