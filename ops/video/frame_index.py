@@ -49,7 +49,7 @@ class VideoIndex:
     def seconds(self) -> np.ndarray[Any, np.dtype[np.float64]]:
         """When each frame is shown, from the first one on."""
         since = self.times - self.times[:1]
-        seconds = since * (self.unit.numerator / self.unit.denominator)
+        seconds = since * self.unit.numerator / self.unit.denominator
         return seconds.astype(np.float64, copy=False)
 
 

@@ -44,8 +44,8 @@ def batches(library: Any, function: Any, arguments: dict[str, Any], count: int) 
 
 
 def of_theirs(name: str) -> Any:
-    function = theirs.readers
-    for part in name.split("."):
+    function = theirs
+    for part in FORMATS[name].function.name.split("."):
         function = getattr(function, part)
     return function
 

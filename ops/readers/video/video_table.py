@@ -119,7 +119,8 @@ class VideoTable(Table):
         if options.uniform:
             return uniform_frames(begin, end, options.length)
         asked = first + options.stride * np.arange(options.length, dtype=np.int64)
-        return padded(asked, begin, end, options.pad_mode)
+        # As in the reference, what is reflected may go back to before the range.
+        return padded(asked, 0, end, options.pad_mode)
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         options, rows = self._options, self._rows[indices].tolist()
