@@ -42,6 +42,9 @@ class FrameDecoder:
         self._started = self._spoiled = self._damaged = False
         self._counted = 0
         self._problem = ""
+        self._bad: dict[tuple[Any, Any, Any], str] = {}
+        """Packets that cannot be decoded, and why."""
+        self._discovered = False
 
     def close(self) -> None:
         """Nothing will be decoded any more."""
@@ -67,6 +70,18 @@ class FrameDecoder:
             found = self._forward(number)
             if found is not None:
                 return found
+        found = self._from_a_key(number)
+        if found is None and self._damaged and self._discovered:
+            # The decoder may have lost what it had before the damage, of which it knows by now.
+            found = self._from_a_key(number)
+        if found is not None:
+            return found
+        problem = self._problem or "the decoder does not return it"
+        self._spoiled = True
+        raise FrameError(number, problem)
+
+    def _from_a_key(self, number: int) -> Any:
+        """A frame, decoded from a key frame on; None if it does not come."""
         key = self._key_of(number)
         # Where containers are wrong about key frames, an earlier one may do.
         for begin in dict.fromkeys((key, max(key - 1, -1), -1)):
@@ -76,9 +91,7 @@ class FrameDecoder:
                     return found
             if self._damaged:
                 break
-        problem = self._problem or "the decoder does not return it"
-        self._spoiled = True
-        raise FrameError(number, problem)
+        return None
 
     def _passes(self, number: int) -> bool:
         """Whether the way to a frame is to go on."""
@@ -103,6 +116,7 @@ class FrameDecoder:
         """Go to a key frame, and say whether it is there."""
         self._ready, self._counted = [], 0
         self._problem, self._spoiled, self._damaged, self._started = "", False, False, True
+        self._discovered = False
         self.at = -1
         if key <= 0 or self._opened is None:
             self._reopen()
@@ -210,21 +224,34 @@ class FrameDecoder:
                 if packet is None:
                     self._spoiled = True
                     return None
-                self._ready = packet.decode()[::-1]
+                place = packet.pts, packet.dts, packet.pos
+                if place in self._bad:
+                    self._spoil(self._bad[place])
+                    continue
+                try:
+                    self._ready = packet.decode()[::-1]
+                except av.FFmpegError as error:
+                    self._bad[place] = _reason(error)
+                    self._discovered = True
+                    self._spoil(self._bad[place])
             except (av.FFmpegError, EOFError) as error:
                 self._raise_unread()
-                self._spoil(error)
+                self._spoil(_reason(error))
         return self._ready.pop()
 
-    def _spoil(self, error: BaseException) -> None:
+    def _spoil(self, reason: str) -> None:
         """What was decoded before the damage is good; nothing behind it is, up to a key frame."""
-        self._problem = f"the data are damaged: {getattr(error, 'strerror', None) or error}"
+        self._problem = f"the data are damaged: {reason}"
         self._spoiled = self._damaged = True
         assert self._opened is not None
         try:
             self._ready = self._opened.stream.codec_context.decode(None)[::-1]
         except (av.FFmpegError, EOFError):
             self._ready = []
+
+
+def _reason(error: BaseException) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _joined(first: Any, rest: Iterator[Any]) -> Iterator[Any]:

@@ -367,3 +367,31 @@ def test_few_indices_in_memory(long: str, short: str, monkeypatch: pytest.Monkey
     found = shown(filenames=[long, short], **given)
     monkeypatch.undo()
     assert found == shown(filenames=[long, short], **given)
+
+
+def test_captured_loops(long: str, short: str) -> None:
+    """The same bits as without capture, and as in a pipeline."""
+    given: dict[str, Any] = {
+        "filenames": [long, short],
+        "sequence_length": 3,
+        "random_shuffle": True,
+    }
+
+    def body(batch: Any) -> Any:
+        return gradiva.flip(batch, horizontal=1)
+
+    plain = READER(**given, seed=4)
+    expected = [body(batch) for batch in plain.next_epoch(batch_size=2)]
+    captured = READER(**given, seed=4)
+    found = [body(batch) for batch in captured.next_epoch(batch_size=2, capture=True)]
+
+    @pipeline_def(batch_size=2, num_threads=2, device_id=None, seed=4)
+    def pipe() -> Any:
+        return body(fn.experimental.readers.video(**given, seed=4))
+
+    with pipe() as made:
+        for one, two in zip(expected, found, strict=True):
+            (three,) = made.run()
+            for k in range(len(one)):
+                np.testing.assert_array_equal(one.at(k), two.at(k))
+                np.testing.assert_array_equal(one.at(k), three.at(k))
