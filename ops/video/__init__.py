@@ -1,1 +1,1 @@
-"""Frames of videos: from the planes of a decoder to pixels."""
+"""Video files: their index, their frames one by one, and pixels of these."""

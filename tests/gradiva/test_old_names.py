@@ -33,7 +33,7 @@ def good_case(operator: OperatorBase) -> Case | None:
 
 def test_which_there_are() -> None:
     assert set(deprecated()) - set(RENAMED) == {"readers.sequence"}
-    assert len(HERE) == 32
+    assert len(HERE) == 35
     for name in HERE:
         operator = operator_of(reached(name))
         assert operator is not None

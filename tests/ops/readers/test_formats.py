@@ -19,6 +19,7 @@ from .formats import FORMATS, Format, read_epoch, values
 SIZE = 9
 WITHOUT_SIZES = (
     gradiva.experimental.readers.Fits,
+    gradiva.experimental.readers.Video,
     gradiva.readers.CSV,
     gradiva.readers.HDF5,
     gradiva.readers.JSONL,
@@ -26,6 +27,8 @@ WITHOUT_SIZES = (
     gradiva.readers.Npz,
     gradiva.readers.Parquet,
     gradiva.readers.Sequence,
+    gradiva.readers.Video,
+    gradiva.readers.VideoResize,
 )
 """Readers that do not know how many bytes a sample has."""
 
