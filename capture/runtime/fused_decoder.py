@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.execution.error_policy import replacement
+from gradiva.eager.execution.error_policy import replacements
 from gradiva.eager.operators.call import Call
 from gradiva.eager.runtime.chunks import chunks
 from gradiva.eager.runtime.host_memory import allocate
@@ -143,7 +143,8 @@ class FusedDecoder:
         """Put what stands in for a sample that cannot be read into its place."""
         assert unread is not None
         shape = self._shapes[sample]
-        size = math.prod(shape[1:] if self._framewise else shape)
-        out[:size] = replacement(unread.fill_value, self._dtype)
+        one = shape[1:] if self._framewise else shape
+        values = replacements(unread.fill_value, self._dtype)
+        out[: math.prod(one)].reshape(one)[...] = values
         if self._loose:
             place(sample, self._places[sample], math.prod(shape[1:]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypedDict
@@ -12,9 +13,10 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import RaggedIntsArg
+from gradiva.eager.operators.fusion_roles import Decode
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.video.clip_frames import fill_values, pad_mode_of, padded
-from gradiva.ops.video.clips import Clip, Decoders, decode_clips
+from gradiva.ops.video.clips import Clip, Decoders, decode_clips, show_clip
 from gradiva.ops.video.colorspaces import check_colorspace
 from gradiva.ops.video.frame_index import VideoIndex, scan_video
 from gradiva.ops.video.video_file import VideoData, av, has_av
@@ -195,6 +197,31 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
         error = op.SampleDataError(str(problem), sample=sample)
         if not call.goes_on_after(error):
             raise error
+
+
+def _decode_frames(
+    call: op.Call,
+) -> tuple[Callable[[int, Array, Callable[[int], None]], None], list[int]]:
+    """In a fused group: no more of a clip is held than one frame."""
+    plan, files = call.plan, call.inputs[0]
+    assert isinstance(plan, _Plan)
+    fill, colorspace = fill_values(call["fill_value"]), call["colorspace"]
+
+    def decode(sample: int, out: Array, show: Callable[[int], None]) -> None:
+        index = plan.indices[sample]
+        assert index is not None
+        try:
+            clip = Clip(VideoData(files.array(sample)), index, plan.frames[sample], out)
+            show_clip(clip, fill, colorspace, show)
+        except (ValueError, OSError) as error:
+            if isinstance(error, op.GradivaError):
+                raise
+            raise op.SampleDataError(str(error), sample=sample) from None
+
+    return decode, call.batch_shapes[0].volumes.tolist()
+
+
+video.fusion_role = Decode(None, decode_frames=_decode_frames)
 
 
 @functools.cache

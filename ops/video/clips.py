@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from .frame_decoder import FrameDecoder
 from .frame_index import VideoIndex
 from .video_file import VideoSource
 
-__all__ = ["Clip", "Decoders", "decode_clips", "video_shapes"]
+__all__ = ["Clip", "Decoders", "decode_clips", "show_clip", "video_shapes"]
 
 
 class Clip(NamedTuple):
@@ -137,9 +137,7 @@ def _groups(clips: dict[int, Clip]) -> list[list[int]]:
 
 def _decode(clip: Clip, decoder: FrameDecoder, fill: Array, colorspace: str | None) -> None:
     """Raises FrameError, OSError."""
-    places: dict[int, list[int]] = {}
-    for place, frame in enumerate(clip.frames.tolist()):
-        places.setdefault(frame, []).append(place)
+    places = _places(clip.frames)
     for place in places.pop(-1, ()):
         clip.target[place] = fill
     for frame, picture in decoder.frames(sorted(places)):
@@ -147,3 +145,30 @@ def _decode(clip: Clip, decoder: FrameDecoder, fill: Array, colorspace: str | No
         planes_to_rgb(picture, clip.target[first], colorspace)
         for place in others:
             clip.target[place] = clip.target[first]
+
+
+def show_clip(clip: Clip, fill: Array, colorspace: str | None, show: Callable[[int], None]) -> None:
+    """Put one frame after another into the target, (H, W, 3), and each time say which place in the
+    clip it has, by `show`. Raises FrameError, OSError."""
+    places = _places(clip.frames)
+    for place in places.pop(-1, ()):
+        clip.target[...] = fill
+        show(place)
+    if not places:
+        return
+    decoder = FrameDecoder(clip.source, clip.video)
+    try:
+        for frame, picture in decoder.frames(sorted(places)):
+            planes_to_rgb(picture, clip.target, colorspace)
+            for place in places[frame]:
+                show(place)
+    finally:
+        decoder.close()
+
+
+def _places(frames: op.Int64Array) -> dict[int, list[int]]:
+    """The places in a clip that each frame has."""
+    places: dict[int, list[int]] = {}
+    for place, frame in enumerate(frames.tolist()):
+        places.setdefault(frame, []).append(place)
+    return places

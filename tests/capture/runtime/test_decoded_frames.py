@@ -154,3 +154,62 @@ def test_damaged(policy: str, clips: Any) -> None:
     if policy == "replace":
         assert (np.asarray(made[1]) == 7).all()
     assert seen
+
+
+VIDEO_PROGRAMS: dict[str, Callable[[Any], Any]] = {
+    "clips": lambda data: normalized(
+        gradiva.resize(
+            gradiva.decoders.video(data, start_frame=[0, 1, 2, 0], sequence_length=3, stride=2),
+            size=(18, 24),
+        )
+    ),
+    "padded": lambda data: gradiva.resize(
+        gradiva.decoders.video(data, frames=[3, -1, 0, 3, 9, 1], fill_value=[10, 20, 30]),
+        resize_shorter=30,
+    ),
+    "all": lambda data: gradiva.crop(gradiva.decoders.video(data), crop=(12, 12)),
+}
+
+
+@pytest.mark.parametrize("name", VIDEO_PROGRAMS)
+def test_videos(name: str) -> None:
+    pytest.importorskip("av")
+    from gradiva.ops.decoders.video import small_video
+
+    data = gradiva.batch([small_video(), small_video(6, 20, 16), small_video(), small_video(4)])
+    program = VIDEO_PROGRAMS[name]
+    compiled = gradiva.capture.compile(program)
+    for one, other in zip(compiled(data), program(data), strict=True):
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+    (group,) = compiled.explain()
+    assert group.title.startswith("decoders.video + ")
+
+
+@pytest.mark.filterwarnings("ignore:samples that cannot be read")
+@pytest.mark.parametrize("policy", ["raise", "skip", "replace"])
+def test_damaged_videos(policy: str) -> None:
+    pytest.importorskip("av")
+    from gradiva.ops.decoders.video import small_video
+
+    whole = small_video(6, 40, 52)
+    cut, noise = whole.copy(), np.arange(500, dtype=np.uint8)
+    middle = len(cut) // 2
+    cut[middle : middle + 400] = 77
+    data = gradiva.batch([whole, cut, whole, noise, whole])
+
+    def program(files: Any) -> Any:
+        video = gradiva.decoders.video(files, on_error=policy, fill_value=[9, 8, 7], frames=[5, 0])
+        return gradiva.resize(video, size=(12, 10))
+
+    compiled = gradiva.capture.compile(program)
+    if policy == "raise":
+        with pytest.raises(gradiva.OperatorRuntimeError) as fused:
+            compiled(data).evaluate()
+        with pytest.raises(gradiva.OperatorRuntimeError) as plain:
+            program(data)
+        assert str(fused.value).splitlines()[:2] == str(plain.value).splitlines()[:2]
+        return
+    made, expected = list(compiled(data)), list(program(data))
+    assert [one.shape for one in made] == [one.shape for one in expected]
+    for one, other in zip(made, expected, strict=True):
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
