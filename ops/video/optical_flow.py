@@ -121,6 +121,7 @@ def _cpu(call: op.Call) -> None:
     videos, target = call.inputs[0], call.outputs[0]
     conversion = _RED.get(call["image_type"])
     preset, grid = _PRESETS[call["preset"]], call["output_grid"]
+    dense_search: Any = getattr(cv2, "DISOpticalFlow_create")  # noqa: B009  stubs lack it
     temporal, coarse = call["enable_temporal_hints"], call["hint_grid"]
 
     def follow(sample: int) -> None:
@@ -129,7 +130,7 @@ def _cpu(call: op.Call) -> None:
             return
         hints = call.inputs[1].array(sample) if len(call.inputs) > 1 else None
         height, width = video.shape[1:3]
-        search = cv2.DISOpticalFlow_create(preset)
+        search = dense_search(preset)
         before, flow = _gray(video[0], conversion), None
         for number, fields in enumerate(out):
             after = _gray(video[number + 1], conversion)

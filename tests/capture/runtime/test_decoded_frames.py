@@ -81,7 +81,7 @@ def clips() -> Iterator[Any]:
 
 
 FILES = ((1, 5, 30, 41), (2, 1, 20, 20), (3, 8, 25, 33), (4, 2, 44, 16))
-NORMAL = {"mean": [120.0, 110.0, 100.0], "std": [60.0, 61.0, 62.0]}
+NORMAL: dict[str, Any] = {"mean": [120.0, 110.0, 100.0], "std": [60.0, 61.0, 62.0]}
 
 
 def files(*rows: tuple[int, int, int, int]) -> gradiva.Batch:
@@ -187,7 +187,7 @@ def test_videos(name: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:samples that cannot be read")
 @pytest.mark.parametrize("policy", ["raise", "skip", "replace"])
-def test_damaged_videos(policy: str) -> None:
+def test_damaged_videos(policy: Any) -> None:
     pytest.importorskip("av")
     from gradiva.ops.decoders.video import small_video
 
