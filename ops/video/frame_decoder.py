@@ -16,6 +16,8 @@ from .video_file import Opened, VideoSource, av
 
 __all__ = ["FrameDecoder", "FrameError"]
 
+_LEAVING_OUT: Final = ("h264", "hevc", "mpeg1video", "mpeg2video", "mpeg4")
+"""Codecs whose decoders leave out just the frames that they are told to."""
 _NEAR: Final = 10
 """Frames that are decoded in passing rather than to seek to a later key frame."""
 
@@ -45,6 +47,10 @@ class FrameDecoder:
         self._bad: dict[tuple[Any, Any, Any], str] = {}
         """Packets that cannot be decoded, and why."""
         self._discovered = False
+        self._skips = not index.counted and self._opened.codec in _LEAVING_OUT
+        self._skipping = False
+        self._wanted: frozenset[int] = frozenset()
+        self._last = 0
 
     def close(self) -> None:
         """Nothing will be decoded any more."""
@@ -56,6 +62,10 @@ class FrameDecoder:
     def frames(self, wanted: Sequence[int]) -> Iterator[tuple[int, Any]]:
         """Each of these frames, ascending and different ones, with its number. Raises FrameError,
         and OSError where the file cannot be read."""
+        self._wanted = (
+            frozenset(self.index.times[[*wanted]].tolist()) if len(wanted) else frozenset()
+        )
+        self._last = max(self._wanted, default=0)
         for number in wanted:
             yield number, self._frame(number)
 
@@ -84,7 +94,10 @@ class FrameDecoder:
         """A frame, decoded from a key frame on; None if it does not come."""
         key = self._key_of(number)
         # Where containers are wrong about key frames, an earlier one may do.
-        for begin in dict.fromkeys((key, max(key - 1, -1), -1)):
+        for again, begin in enumerate((key, key, max(key - 1, -1), -1)):
+            if again == 1 and not self._skips:
+                continue
+            self._skips = self._skips and not again
             if self._start(begin):
                 found = self._forward(number)
                 if found is not None:
@@ -146,6 +159,7 @@ class FrameDecoder:
             self._opened.close()
         self._opened = None
         self._opened = self._source.open()
+        self._skipping = False
 
     def _demuxed(self) -> Iterator[Any]:
         assert self._opened is not None
@@ -228,6 +242,7 @@ class FrameDecoder:
                 if place in self._bad:
                     self._spoil(self._bad[place])
                     continue
+                self._pass_by(packet)
                 try:
                     self._ready = packet.decode()[::-1]
                 except av.FFmpegError as error:
@@ -238,6 +253,15 @@ class FrameDecoder:
                 self._raise_unread()
                 self._spoil(_reason(error))
         return self._ready.pop()
+
+    def _pass_by(self, packet: Any) -> None:
+        """Have the decoder leave out a frame that nobody wants, and that no other one refers to."""
+        if self._skips:
+            time = packet.pts
+            skipped = time is not None and time < self._last and time not in self._wanted
+            if skipped != self._skipping:
+                self._skipping = skipped
+                packet.stream.codec_context.skip_frame = "NONREF" if skipped else "DEFAULT"
 
     def _spoil(self, reason: str) -> None:
         """What was decoded before the damage is good; nothing behind it is, up to a key frame."""

@@ -68,7 +68,7 @@ def scan_video(source: VideoSource) -> VideoIndex:
 def _scan(opened: Opened) -> VideoIndex:
     stream = opened.stream
     context = stream.codec_context
-    codec, extradata = context.codec.canonical_name, context.extradata
+    codec, extradata = opened.codec, context.extradata
     rows: list[tuple[int, int, bool, bool]] = []
     problem = ""
     try:

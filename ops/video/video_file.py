@@ -218,6 +218,12 @@ class Opened:
             raise
 
     @property
+    def codec(self) -> str:
+        """The name of the codec, whichever decoder is used."""
+        found: str = self.stream.codec_context.codec.canonical_name
+        return found
+
+    @property
     def problem(self) -> OSError | None:
         """Why the bytes could not be read, if that was it."""
         found: OSError | None = getattr(self._file, "problem", None)

@@ -90,12 +90,17 @@ def test_each_frame_is_the_one_of_its_number(kind: str) -> None:
     for _ in range(25):
         wanted = sorted(drawn.sample(range(20), drawn.randint(1, 6)))
         assert shown(decoder, wanted) == wanted
+    whole = [frame.to_ndarray() for _, frame in decoder.frames(range(20))]
+    for step in (2, 3, 7):
+        for number, frame in decoder.frames(range(step - 1, 20, step)):
+            np.testing.assert_array_equal(frame.to_ndarray(), whole[number])
     decoder.close()
 
 
 def test_seeks_decode_the_group_that_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two groups of pictures, frames before the one that is asked for."""
-    decoder = opened(encoded("libx264", "mp4", frames=60, gop=6))
+    options = "x264-params=bframes=0:scenecut=0"
+    decoder = opened(encoded("libx264", "mp4", frames=60, gop=6, options=options))
     counted = itertools.count()
     number_of_frame = decoder._number_of
 
@@ -108,6 +113,23 @@ def test_seeks_decode_the_group_that_is_needed(monkeypatch: pytest.MonkeyPatch) 
     assert next(counted) == (3 + 1) + (44 - 42 + 1)
     assert shown(decoder, [45, 46]) == [45, 46]
     assert next(counted) == 7 + 2 + 1
+    decoder.close()
+
+
+def test_frames_that_nobody_needs_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that no other frame refers to; the others are the same bits."""
+    decoder = opened(encoded("libx264", "mp4", frames=60, gop=30))
+    counted = itertools.count()
+    number_of_frame = decoder._number_of
+
+    def count(frame: Any) -> int | None:
+        next(counted)
+        return number_of_frame(frame)
+
+    monkeypatch.setattr(decoder, "_number_of", count)
+    assert shown(decoder, [0, 9, 18, 27]) == [0, 9, 18, 27]
+    assert next(counted) < 24
+    assert shown(decoder, [28, 29]) == [28, 29]
     decoder.close()
 
 
