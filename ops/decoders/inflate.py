@@ -65,8 +65,8 @@ def inflate(
         OperatorRuntimeError: with the sample, its file and the chunk, for bytes that are no such
             block, are cut short, or are not those of as many elements as the shape has.
     """
-    op.require_dtype(input, (op.uint8,), "compressed data")
-    op.require_ndim(input, (1,), "compressed data")
+    op.require_dtype(input, (op.uint8,), "compressed input")
+    op.require_ndim(input, (1,), "compressed input")
     if algorithm != "LZ4":
         raise op.wrong_value("algorithm", "'LZ4'", repr(algorithm))
     if len(sequence_axis_name) != 1:

@@ -42,13 +42,13 @@ def kept_scan(
     columns: int,
     scan: Callable[[Handle, int], Scan],
     storage: Storage | None = None,
-    worth: int = _WORTH_KEEPING,
+    worth: int | None = None,
 ) -> Scan:
     """What `scan(handle, size)` returns for this file; `columns` of its array.
 
     kind: name and version of what is scanned for. worth: bytes of the smallest file on this machine
-    whose scan is kept. Raises OperatorValueError for a file that cannot be read, and
-    SampleDataError, with the file, as `scan` does.
+    whose scan is kept, 16 MiB by default. Raises OperatorValueError for a file that cannot be read,
+    and SampleDataError, with the file, as `scan` does.
     """
     try:
         handle = open_handle(path, storage or Storage())
@@ -58,7 +58,7 @@ def kept_scan(
         ) from error
     try:
         facts = FileFacts.of(handle)
-        place = _place(kind, path, facts, worth)
+        place = _place(kind, path, facts, _WORTH_KEEPING if worth is None else worth)
         if place is None:
             return scan(handle, facts.size)
         meaning = f"{kind} {_name(path)} {facts}"
