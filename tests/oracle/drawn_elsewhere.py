@@ -111,6 +111,7 @@ WITHOUT: dict[str, tuple[str, str]] = {
         (NOT_THERE, "ops/readers/test_rows.py::test_values_of_json"),
     ),
     "readers.nemo_asr": (FILES_ARE_WRITTEN, "oracle/test_readers_formats.py::test_shards"),
+    "readers.table": (NOT_THERE, "ops/readers/test_table.py::test_rows_in_our_order"),
     "readers.mix": (NOT_THERE, "ops/readers/test_mix.py::test_any_batch_size_place_and_shard"),
     "peek_audio": (
         "the reference has no such operator",
