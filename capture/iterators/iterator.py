@@ -170,7 +170,9 @@ class PipelineIterator(IteratorEpochs):
             self._end()
         self._waiting = []
         # The epoch of a given size may end before the last pipelines: these have no part in it.
-        taken = [number for number in range(len(made)) if self._given is None or self._most(number)]
+        taken = [
+            number for number in range(len(made)) if self._most(number) != 0 or not self._given
+        ]
         # A batch that is lost is one of the epoch's all the same.
         self._done += 1
         outputs = []
@@ -223,7 +225,7 @@ class PipelineIterator(IteratorEpochs):
             return error
         # A batch that samples were left out of, for their errors, counts as a full one.
         if self._given is not None and pipe._built().executor.rows is None:
-            check_full(made, most)
+            check_full(made, self.batch_size if most is None else most)
         return made
 
     def _go_on(self) -> None:

@@ -41,7 +41,8 @@ class IteratorEpochs(IteratorFacts):
     def _most(self, number: int) -> int | None:
         """To how many samples the next batch of a pipeline must be cut; None: not at all."""
         if self._given is not None:
-            return self._given.most(self._done, number)
+            most = self._given.most(self._done, number)
+            return None if most == self.batch_size else most
         if self._policy is not LastBatchPolicy.PARTIAL or not self._shards:
             return None
         shards, batches = self._shards[number], len(self)
@@ -51,6 +52,12 @@ class IteratorEpochs(IteratorFacts):
             return None
         length = shards.length(self._epoch)
         return length - begin_of(batches - 1, batches, length, self.batch_size)
+
+    def _begin_at(self, epoch: int) -> None:
+        """Go to the start of an epoch of the reader, before the first batch is made."""
+        for pipe in self._pipes:
+            pipe._built().begin_at(epoch, self._until(epoch))
+        self._epoch, self._done = epoch, 0
 
     def _begin_epoch(self) -> None:
         self._epoch += 1

@@ -91,9 +91,9 @@ def check_size(size: int, reader_name: str | None, padded: bool, pipelines: int)
         )
 
 
-def check_full(batches: Sequence[Batch], expected: int | None) -> None:
+def check_full(batches: Sequence[Batch], expected: int) -> None:
     """Raise OperatorValueError for a batch that is smaller than a counted epoch takes it for."""
-    if expected is not None and len(batches[0]) < expected:
+    if len(batches[0]) < expected:
         raise IteratorValueError(
             "a source has made a smaller batch, so that `size` samples are not the batches that "
             "were counted: leave `size` out, and let the source end its epochs",
