@@ -39,7 +39,7 @@ class GivenSize:
 
     @property
     def dropped(self) -> bool:
-        """Whether a turn is read between two epochs and handed out in none."""
+        """Whether a turn is read between two epochs and returned in none."""
         return self.policy is LastBatchPolicy.DROP and self.size % self._turn > 0
 
     def most(self, turn: int, pipeline: int) -> int:

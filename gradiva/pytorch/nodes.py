@@ -45,7 +45,7 @@ class Reader(BaseNode[dict[str, Any]]):  # type: ignore[misc]
 
     def __init__(
         self,
-        reader_type: type[DynamicReader],
+        reader_type: Callable[..., DynamicReader],
         *,
         batch_size: int | None,
         output_names: Iterable[str] | None = None,

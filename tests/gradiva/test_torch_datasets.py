@@ -208,7 +208,7 @@ def test_functions_without_shards(file: str) -> None:
     with pytest.raises(TypeError, match="none called shard_id or num_shards"):
         IterableDataset(whole, ["label"])
     with pytest.raises(TypeError, match="a function made by pipeline_def"):
-        IterableDataset(whole(), ["label"])  # type: ignore[arg-type]
+        IterableDataset(whole(), ["label"])
 
     @pipeline_def(batch_size=2)
     def deaf(shard_id: int, num_shards: int) -> Any:

@@ -150,7 +150,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         state["finished"] = True
 
     def state_dict(self) -> dict[str, Any]:
-        """The place after the last batch that was handed out: plain data for `load_state_dict`.
+        """The place after the last batch that was returned: plain data for `load_state_dict`.
         Raises OperatorValueError for a pipeline made with enable_checkpointing=False."""
         if self._state is None:
             return new_state(int(self._next_epoch[0]), 0, False, (0, 0))

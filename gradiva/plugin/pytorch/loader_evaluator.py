@@ -20,8 +20,8 @@ _MODES = ("log", "replay")
 class LoaderEvaluator:
     """Stands in for a loader in a training loop, and measures.
 
-    dataloader: anything that is looped over. mode: "log" hands out its batches, and notes down how
-    long each was waited for; "replay" makes the first `num_cached_batches` at once, and hands out
+    dataloader: anything that is looped over. mode: "log" returns its batches, and notes down how
+    long each was waited for; "replay" makes the first `num_cached_batches` at once, and returns
     these in turns, as many as the loader has batches (where that is not known, each once): the time
     of such an epoch is what no loader can be faster than. metrics_file: where `save_metrics` writes
     to by default. Numbers are those of the last loop, in seconds.
