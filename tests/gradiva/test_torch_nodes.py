@@ -81,7 +81,7 @@ def test_names_and_samples(file: str) -> None:
 
 def test_refusals(file: str) -> None:
     with pytest.raises(TypeError, match=r"a class of gradiva\.readers"):
-        nodes.Reader(int, batch_size=1)
+        nodes.Reader(int, batch_size=1)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="names that differ"):
         reader(file, output_names=["a", "a"])
     few = reader(file, output_names=["a"])
