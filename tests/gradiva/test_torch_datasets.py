@@ -168,6 +168,23 @@ def test_a_state_by_hand(file: str) -> None:
         resumed.load_state_dict({"epoch": "one"})
 
 
+@pytest.mark.full
+def test_a_state_that_the_main_process_loads(file: str) -> None:
+    """It holds for the workers of the next loop alone."""
+    first, begun = dataset(file), dataset(file)
+    expected = [turns(iter(first)) for _ in range(3)]
+    loop = iter(begun)
+    taken = turns(next(loop) for _ in range(2))
+    resumed = dataset(file)
+    resumed.load_state_dict(begun.state_dict())
+    loader = DataLoader(resumed, batch_size=None, num_workers=1)
+    assert taken + turns(loader) == expected[0]
+    assert [turns(loader) for _ in range(2)] == expected[1:]
+    # The main process knows of whole epochs.
+    resumed.load_state_dict(first.state_dict())
+    assert resumed.state_dict()["epoch"] == 3
+
+
 def test_a_loop_that_is_left(file: str) -> None:
     """The next one is the next epoch; who goes on with the first is told."""
     data = dataset(file)

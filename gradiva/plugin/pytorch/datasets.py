@@ -78,7 +78,8 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         self._shard = 0, 1
         self._process = os.getpid()
         self._state: dict[str, Any] | None = None
-        self._resumes = False
+        self._saved: dict[str, Any] | None = None
+        """Where the next loop goes on."""
 
     def _common_seed(self, function: Any) -> int | None:
         """The seed for pipelines that have none: shards must be parts of one order."""
@@ -101,7 +102,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         with annotate_error("IterableDataset.set_epoch"):
             check_count("epoch", epoch, 0)
         self._next_epoch.fill_(epoch)
-        self._state = None
+        self._state = self._saved = None
 
     def __len__(self) -> int:
         """Batches of the next epoch, of all workers of this process together. Raises TypeError
@@ -127,18 +128,19 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         worker, many = (0, 1) if info is None else (info.id, info.num_workers)
         self._check_workers(0 if info is None else many)
         shard = self._rank * many + worker, self._world * many
-        state = self._state if self._resumes else None
-        self._resumes = False
-        if state is not None and not state["finished"]:
-            loop = self._resumed(state, shard)
+        saved, self._saved = self._saved, None
+        epoch = int(self._next_epoch[worker])
+        # Workers that start afresh have a copy of the state, whichever epoch they begin.
+        if saved is not None and saved["epoch"] == epoch:
+            loop = self._resumed(saved, shard)
         else:
-            epoch = int(self._next_epoch[worker])
             loop = self._begun(epoch, shard)
             self._state = new_state(epoch, 0, False, shard)
         state = self._state
         assert state is not None
-        self._next_epoch[worker] = state["epoch"] + 1
-        for _ in range(len(loop) - state["batches"]):
+        self._next_epoch[worker] = epoch + 1
+        length = loop._until(epoch + 1) - loop._until(epoch)
+        for _ in range(length - state["batches"]):
             if state is not self._state:
                 raise OperatorValueError(
                     "a loop ends where another one over the same data set begins",
@@ -150,14 +152,17 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         state["finished"] = True
 
     def state_dict(self) -> dict[str, Any]:
-        """The place after the last batch that was returned: plain data for `load_state_dict`.
-        Raises OperatorValueError for a pipeline made with enable_checkpointing=False."""
-        if self._state is None:
-            return new_state(int(self._next_epoch[0]), 0, False, (0, 0))
-        saved = dict(self._state)
-        if self._loop is not None and self._process == os.getpid():
-            saved["checkpoint"] = self._loop.checkpoints()[0]
-        return saved
+        """The place after the last batch that was returned in this process, else the epoch that
+        begins next: plain data for `load_state_dict`. Where workers read, each has its own, which
+        StatefulDataLoader asks for. Raises OperatorValueError for a pipeline made with
+        enable_checkpointing=False."""
+        if self._saved is not None:
+            return dict(self._saved)
+        if self._state is None or self._loop is None or self._process != os.getpid():
+            info = torch.utils.data.get_worker_info()
+            epoch = int(self._next_epoch[0 if info is None else info.id])
+            return new_state(epoch, 0, False, (0, 0))
+        return {**self._state, "checkpoint": self._loop.checkpoints()[0]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Let the next loop go on from there. Raises OperatorValueError for what is no state."""
@@ -171,18 +176,15 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
                 got=describe(state_dict),
             )
         self._drop()
-        self._state, self._resumes = dict(state_dict), True
-        epoch = state_dict["epoch"] + state_dict["finished"]
-        if torch.utils.data.get_worker_info() is None:
-            self._next_epoch.fill_(epoch)
-        else:
-            self._next_epoch[torch.utils.data.get_worker_info().id] = epoch
+        info = torch.utils.data.get_worker_info()
+        place = slice(None) if info is None else info.id
+        self._next_epoch[place] = state_dict["epoch"] + state_dict["finished"]
+        unfinished = "checkpoint" in state_dict and not state_dict["finished"]
+        self._saved = dict(state_dict) if unfinished else None
+        self._state = None
 
     def _resumed(self, state: dict[str, Any], shard: tuple[int, int]) -> DALIGenericIterator:
         """A loop that goes on from a state."""
-        if "checkpoint" not in state:
-            self._state = new_state(state["epoch"], 0, False, shard)
-            return self._begun(state["epoch"], shard)
         if state["shard"] != list(shard):
             raise OperatorValueError(
                 "the state is that of another shard: resume with as many processes and workers",
