@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -14,3 +15,10 @@ def jax() -> Any:
     module.config.update("jax_num_cpu_devices", 4)
     assert len(module.devices()) == 4
     return module
+
+
+@pytest.fixture(scope="session")
+def tf() -> Any:
+    """TensorFlow, which says nothing that is no error."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    return pytest.importorskip("tensorflow")

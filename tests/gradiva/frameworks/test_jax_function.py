@@ -23,7 +23,8 @@ def images(height: int = 4) -> Any:
 
 
 def test_a_pipeline(jax: Any) -> None:
-    mirrored = jax_function(jax.jit(jax.vmap(_mirrored)))
+    each: Any = jax.vmap
+    mirrored = jax_function(jax.jit(each(_mirrored)))
 
     @pipeline_def(batch_size=2, num_threads=1)
     def pipe() -> Any:
