@@ -85,9 +85,7 @@ class PipelineDataset(tf.data.Dataset):  # type: ignore[misc]
                 prefetch_queue_depth=checked.prefetch_queue_depth,
             )
             self._wanted_dtypes = _dtypes(pipeline, _renamed("dtypes", output_dtypes, dtypes))
-            self._wanted_shapes = _shapes(
-                _renamed("shapes", output_shapes, shapes), len(self._wanted_dtypes)
-            )
+            self._wanted_shapes = _shapes(pipeline, _renamed("shapes", output_shapes, shapes))
         specs = tuple(map(tf.TensorSpec, self._wanted_shapes, self._wanted_dtypes))
         self._made = tf.data.Dataset.from_generator(self._turns, output_signature=specs)
         super().__init__(self._made._variant_tensor)
@@ -169,7 +167,7 @@ class DALIDataset(PipelineDataset):
         batch_size, num_threads, device_id and prefetch_queue_depth given here.
     output_dtypes: a tf.DType, or a tuple of one for each output; by default what the graph says.
     output_shapes: a shape for each output, with the batch, None for axes or shapes that are not
-        known. Axes of one element that it leaves out are dropped, such as that of a batch of one.
+        known; by default the rank that the graph knows. Axes of one element that it leaves out are dropped, such as that of a batch of one.
     exec_separated: let cpu_prefetch_queue_depth and gpu_prefetch_queue_depth hold instead of
         prefetch_queue_depth. fail_on_device_mismatch, exec_dynamic: accepted; outputs are on the
         CPU. dtypes, shapes: the old names of output_dtypes and output_shapes.
@@ -226,10 +224,12 @@ def _dtypes(pipe: Pipeline, given: Any) -> tuple[Any, ...]:
     return several
 
 
-def _shapes(given: Any, count: int) -> tuple[Any, ...]:
+def _shapes(pipe: Pipeline, given: Any) -> tuple[Any, ...]:
+    count = pipe.num_outputs
     try:
         if given is None:
-            return (tf.TensorShape(None),) * count
+            unknown = tf.TensorShape(None)
+            return tuple(spec.shape if spec else unknown for spec in output_specs(pipe))
         if count == 1:
             alone = isinstance(given, tuple) and len(given) == 1 and not _is_extent(given[0])
             return (tf.TensorShape(given[0] if alone else given),)

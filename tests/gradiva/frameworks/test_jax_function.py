@@ -23,14 +23,14 @@ def images(height: int = 4) -> Any:
 
 
 def test_a_pipeline(jax: Any) -> None:
-    each: Any = jax.vmap
-    mirrored = jax_function(jax.jit(each(_mirrored)))
+    mirrored: Any = jax_function(jax.jit(jax.vmap(_mirrored)))
 
     @pipeline_def(batch_size=2, num_threads=1)
     def pipe() -> Any:
         given = fn.external_source(images, layout="HWC")
         # Operators that need a layout come after it.
-        return mirrored(given), fn.flip(mirrored(given)), given
+        made = mirrored(given)
+        return made, fn.flip(made), given
 
     made, back, given = pipe().run()
     assert made.layout == "HWC"
