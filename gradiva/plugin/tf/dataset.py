@@ -167,7 +167,8 @@ class DALIDataset(PipelineDataset):
         batch_size, num_threads, device_id and prefetch_queue_depth given here.
     output_dtypes: a tf.DType, or a tuple of one for each output; by default what the graph says.
     output_shapes: a shape for each output, with the batch, None for axes or shapes that are not
-        known; by default the rank that the graph knows. Axes of one element that it leaves out are dropped, such as that of a batch of one.
+        known; by default the rank that the graph knows. Axes of one element that it leaves out are
+        dropped, such as that of a batch of one.
     exec_separated: let cpu_prefetch_queue_depth and gpu_prefetch_queue_depth hold instead of
         prefetch_queue_depth. fail_on_device_mismatch, exec_dynamic: accepted; outputs are on the
         CPU. dtypes, shapes: the old names of output_dtypes and output_shapes.

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+from . import fake_mxnet
 
 
 @pytest.fixture(scope="session")
@@ -22,3 +28,25 @@ def tf() -> Any:
     """TensorFlow, which says nothing that is no error."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     return pytest.importorskip("tensorflow")
+
+
+@pytest.fixture(scope="session")
+def paddle() -> Any:
+    """Paddle."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its own modules
+        return pytest.importorskip("paddle")
+
+
+@pytest.fixture(params=["real", "fake"])
+def mxnet(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """`gradiva.plugin.mxnet` over MXNet; and over a stand-in, for where there is none."""
+    name = "gradiva.plugin.mxnet"
+    if request.param == "real":
+        yield pytest.importorskip(name, exc_type=ImportError)
+        return
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "mxnet", fake_mxnet.module())
+        patch.delitem(sys.modules, name, raising=False)
+        yield importlib.import_module(name)
+        del sys.modules[name]
