@@ -47,6 +47,12 @@ def mxnet(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
         return
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "mxnet", fake_mxnet.module())
-        patch.delitem(sys.modules, name, raising=False)
+        for loaded in _modules(name):
+            patch.delitem(sys.modules, loaded)
         yield importlib.import_module(name)
-        del sys.modules[name]
+        for loaded in _modules(name):
+            del sys.modules[loaded]
+
+
+def _modules(name: str) -> list[str]:
+    return [one for one in sys.modules if f"{one}.".startswith(f"{name}.")]

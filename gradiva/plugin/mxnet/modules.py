@@ -1,51 +1,20 @@
-"""Iterators that return MXNet arrays, for training loops of MXNet's modules and of Gluon.
-
-The last MXNet, 1.9.1, asks at its import for names that NumPy has dropped: import this module
-before, and they are there for as long as that takes.
-"""
+"""Iterators that return batches for MXNet's modules."""
 
 from __future__ import annotations
 
-import importlib
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy, PipelineIterator
-from gradiva.capture.iterators.iterator_options import IteratorTypeError, IteratorValueError
+from gradiva.capture.iterators.iterator_options import IteratorValueError
 from gradiva.capture.pipeline.pipeline import Pipeline
-from gradiva.eager.support.errors import (
-    GradivaError,
-    OperatorTypeError,
-    OperatorValueError,
-    annotate_error,
-    describe,
-)
+from gradiva.eager.support.errors import OperatorValueError, annotate_error, describe
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.tensor import Tensor
-from gradiva.plugin._old_numpy import old_names
+from gradiva.plugin.mxnet.arrays import dense, mx, to_mxnet
 
-try:
-    with old_names(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        mx: Any = importlib.import_module("mxnet")
-except ImportError as error:
-    raise ImportError(
-        f"gradiva needs mxnet for this; install it with: pip install mxnet ({error})"
-    ) from error
-
-__all__ = [
-    "DALIClassificationIterator",
-    "DALIGenericIterator",
-    "DALIGluonIterator",
-    "LastBatchPolicy",
-    "feed_ndarray",
-]
-
-_KNOWN = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64")
-"""The element types that MXNet takes from others."""
+__all__ = ["DALIClassificationIterator", "DALIGenericIterator"]
 
 
 class DALIGenericIterator(PipelineIterator):
@@ -115,7 +84,7 @@ class DALIGenericIterator(PipelineIterator):
             label = self._tags[name] == self.LABEL_TAG
             if label and self._squeezes and whole.ndim > 1 and whole.shape[-1] == 1:
                 whole = whole[..., 0]
-            lists[self._tags[name]].append(_to_mxnet(whole))
+            lists[self._tags[name]].append(to_mxnet(whole))
         return mx.io.DataBatch(
             lists[self.DATA_TAG],
             lists[self.LABEL_TAG],
@@ -158,7 +127,7 @@ class DALIGenericIterator(PipelineIterator):
         return super().checkpoints()
 
     def _convert(self, name: Any, batch: Batch) -> Any:
-        return _array(type(self).__name__, name, batch)
+        return dense(type(self).__name__, name, batch)
 
 
 class DALIClassificationIterator(DALIGenericIterator):
@@ -196,80 +165,6 @@ class DALIClassificationIterator(DALIGenericIterator):
         )
 
 
-class DALIGluonIterator(PipelineIterator):
-    """Each turn gives, for each pipeline, a list with an array for each output; see
-    `PipelineIterator` for the other arguments.
-
-    output_types: for each output DENSE_TAG (one array, the default), or SPARSE_TAG (a list of
-        arrays) for samples of different shapes. Raises OperatorValueError for another one.
-    """
-
-    DENSE_TAG = "dense"
-    SPARSE_TAG = "sparse"
-
-    def __init__(
-        self,
-        pipelines: Pipeline | Sequence[Pipeline],
-        size: int = -1,
-        reader_name: str | None = None,
-        output_types: Sequence[str] | None = None,
-        auto_reset: bool | str | None = False,
-        fill_last_batch: bool | None = None,
-        last_batch_padded: bool = False,
-        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
-        prepare_first_batch: bool = True,
-    ) -> None:
-        first = pipelines if isinstance(pipelines, Pipeline) else next(iter(pipelines), None)
-        count = first.num_outputs if isinstance(first, Pipeline) else 0
-        tags = (self.DENSE_TAG, self.SPARSE_TAG)
-        types = [self.DENSE_TAG] * count if output_types is None else list(output_types)
-        if len(types) != count or any(type not in tags for type in types):
-            raise IteratorValueError(
-                operator=type(self).__name__,
-                argument="output_types",
-                expected=f"one of {', '.join(map(repr, tags))} for each of {count} outputs",
-                got=repr(output_types),
-            )
-        self._types = types
-        super().__init__(
-            pipelines,
-            range(count),
-            size,
-            reader_name,
-            auto_reset,  # type: ignore[arg-type]
-            fill_last_batch,
-            last_batch_padded,
-            last_batch_policy,
-            prepare_first_batch,
-        )
-
-    def __next__(self) -> list[Any]:
-        """The next batches. Raises StopIteration at the end of the epoch."""
-        return [list(turn.values()) for turn in super().__next__()]
-
-    def _convert(self, name: Any, batch: Batch) -> Any:
-        if self._types[name] == self.SPARSE_TAG:
-            return [_to_mxnet(array) for array in batch.cpu().arrays()]
-        return _to_mxnet(_array(type(self).__name__, name, batch))
-
-
-def feed_ndarray(dali_tensor: Batch | Tensor, arr: Any, cuda_stream: Any = None) -> Any:
-    """Copy a tensor or a dense batch into an MXNet array of the same shape and type, in place.
-
-    Returns `arr`. Raises OperatorValueError for another shape, OperatorTypeError for another type.
-    """
-    with annotate_error("feed_ndarray"):
-        given = np.asarray(dali_tensor)
-        if given.dtype != arr.dtype:
-            raise IteratorTypeError(
-                argument="arr", expected=str(given.dtype), got=str(np.dtype(arr.dtype))
-            )
-        if given.shape != arr.shape:
-            raise IteratorValueError(argument="arr", expected=str(given.shape), got=str(arr.shape))
-    arr[:] = _to_mxnet(given)
-    return arr
-
-
 def _tags(output_map: Any, known: tuple[str, str]) -> dict[str, str]:
     found = {}
     for one in output_map:
@@ -282,28 +177,3 @@ def _tags(output_map: Any, known: tuple[str, str]) -> dict[str, str]:
             )
         found[one[0]] = one[1]
     return found
-
-
-def _array(operator: str, name: Any, batch: Batch) -> np.ndarray[Any, Any]:
-    with annotate_error(operator):
-        try:
-            if batch.dtype.name not in _KNOWN:
-                raise OperatorTypeError(
-                    "MXNet has no such elements: cast before",
-                    expected=f"one of {', '.join(_KNOWN)}",
-                    got=str(batch.dtype),
-                )
-            return batch.cpu().as_array()
-        except GradivaError as error:
-            error.problem = f"output {name!r}: {error.problem}"
-            raise
-
-
-def _to_mxnet(array: np.ndarray[Any, Any]) -> Any:
-    """An MXNet array on the memory of a NumPy array, which is kept until MXNet lets go of it."""
-    whole = np.ascontiguousarray(array)
-    if not whole.size:
-        raise IteratorValueError("MXNet has no arrays without elements", got=str(array.shape))
-    if not whole.flags.writeable:
-        whole = whole.copy()
-    return mx.nd.from_dlpack(whole.__dlpack__())
