@@ -199,13 +199,11 @@ class TestMistakes:
             next(iterator)
 
     def test_shards_of_several_shapes(self, jax: Any) -> None:
-        sizes = iter([2, 1, 2, 2])
+        @pipeline_def(batch_size=2, num_threads=1)
+        def pipe(width: int) -> Any:
+            return fn.external_source(lambda: np.zeros((2, width), np.float32))
 
-        @pipeline_def(batch_size=2, num_threads=1, prefetch_queue_depth=1)
-        def pipe(size: int) -> Any:
-            return fn.external_source(lambda: np.zeros((size, 3), np.float32))
-
-        pipes = [pipe(next(sizes)), pipe(next(sizes))]
+        pipes = [pipe(3), pipe(4)]
         with pytest.raises(AssertionError, match=r"several shapes for the output 'x'"):
             next(DALIGenericIterator(pipes, ["x"], size=8))
 
