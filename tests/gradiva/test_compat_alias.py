@@ -110,7 +110,9 @@ def test_pickles_that_name_its_classes() -> None:
 
 
 def test_what_is_not_there() -> None:
-    with pytest.raises(ModuleNotFoundError, match=r"'nvidia\.dali\.plugin\.abc' .*pytorch") as found:
+    with pytest.raises(
+        ModuleNotFoundError, match=r"'nvidia\.dali\.plugin\.abc' .*pytorch"
+    ) as found:
         importlib.import_module("nvidia.dali.plugin.abc")
     assert found.value.name == "nvidia.dali.plugin.abc"
     assert importlib.util.find_spec("nvidia.dali.plugin.abc") is None
