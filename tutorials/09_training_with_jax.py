@@ -70,7 +70,7 @@ gradiva.as_batch(np.asarray(turn["images"] * 58 + 115).clip(0, 255).astype(np.ui
 # %% [markdown]
 # The array of images lies where the last operator has written it: nothing was copied. JAX asks for
 # memory that begins at a multiple of 64 bytes, and each batch does. The memory is used again once
-# JAX has let go of the array, and not before; so arrays may be kept, and what JAX computes in the
+# JAX has released the array, and not before; so arrays may be kept, and what JAX computes in the
 # background is safe.
 
 # %%

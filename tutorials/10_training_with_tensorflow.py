@@ -62,7 +62,7 @@ gradiva.as_batch((images.numpy() * 58 + 115).clip(0, 255).astype(np.uint8), layo
 
 # %% [markdown]
 # The tensor of images lies where the last operator has written it: nothing was copied. The memory
-# is used again once TensorFlow has let go of the tensor, so tensors may be kept.
+# is used again once TensorFlow has released the tensor, so tensors may be kept.
 
 # %%
 assert np.from_dlpack(images).ctypes.data % 64 == 0

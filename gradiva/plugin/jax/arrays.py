@@ -34,7 +34,7 @@ def placed(array: np.ndarray[Any, Any], device: Any = None) -> Any:
     """A NumPy array as a JAX array on a device, by default the first CPU.
 
     On every device of the CPU it lies in the memory of the NumPy array, which is kept until JAX
-    lets go of it; unless that is not aligned to 64 bytes, or its elements have 64 bits, which JAX
+    releases it; unless that is not aligned to 64 bytes, or its elements have 64 bits, which JAX
     makes 32 of without its option `jax_enable_x64`.
     """
     if device is None:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, overload
 
 import numpy as np
@@ -142,10 +143,9 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
 
 def _array_spec() -> Any:
     try:
-        from clu.data.dataset_iterator import ArraySpec as theirs  # noqa: PLC0415  optional
+        return import_module("clu.data.dataset_iterator").ArraySpec
     except ImportError:
         return ArraySpec
-    return theirs
 
 
 @overload

@@ -62,7 +62,7 @@ def dense(operator: str, name: Any, batch: Batch) -> np.ndarray[Any, Any]:
 
 
 def to_mxnet(array: np.ndarray[Any, Any]) -> Any:
-    """An MXNet array on the memory of a NumPy array, which is kept until MXNet lets go of it."""
+    """An MXNet array on the memory of a NumPy array, which is kept until MXNet releases it."""
     whole = np.ascontiguousarray(array)
     if not whole.size:
         raise IteratorValueError("MXNet has no arrays without elements", got=str(array.shape))

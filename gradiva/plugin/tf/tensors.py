@@ -36,7 +36,7 @@ def shareable(batch: Batch) -> np.ndarray[Any, Any]:
 
 def to_tensor(batch: Batch) -> Any:
     """The samples of a dense batch as one eager tensor with a leading axis, in the memory of the
-    batch, which is kept until TensorFlow lets go of it; see `shareable`."""
+    batch, which is kept until TensorFlow releases it; see `shareable`."""
     array = shareable(batch)
     if array.size == 0:
         return tf.zeros(array.shape, dtype_of(batch.dtype))
