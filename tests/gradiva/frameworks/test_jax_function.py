@@ -12,6 +12,8 @@ from gradiva import fn, pipeline_def
 from gradiva.eager.operators.operator import operators
 from gradiva.plugin.jax.fn import jax_function
 
+pytestmark = pytest.mark.full
+
 
 def _mirrored(image: Any) -> Any:
     return image[:, ::-1]

@@ -13,6 +13,8 @@ from gradiva.plugin.jax.clu import DALIGenericPeekableIterator, peekable_data_it
 
 from .pipelines import labels
 
+pytestmark = pytest.mark.full
+
 
 def values(turn: Any) -> list[int]:
     return [int(one) for one in np.asarray(turn["x"]).ravel()]
@@ -57,7 +59,7 @@ def test_shapes_must_stay(jax: Any) -> None:
 
     iterator = DALIGenericPeekableIterator(pipe(), ["x"])
     next(iterator)
-    with pytest.raises(ValueError, match=r"output 'x': all batches .*\(2, 3\).*\(2, 4\)"):
+    with pytest.raises(ValueError, match=r"output 'x': all batches must have one shape"):
         next(iterator)
 
 
