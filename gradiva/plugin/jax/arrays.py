@@ -45,10 +45,6 @@ def placed(array: np.ndarray[Any, Any], device: Any = None) -> Any:
 def check_sharding(sharding: Any, count: int) -> list[Any]:
     """The devices of a sharding that are of this process, one for each of `count` pipelines.
     Raises IteratorTypeError for another object, IteratorValueError for another number."""
-    if not isinstance(sharding, jax.sharding.Sharding):
-        raise IteratorTypeError(
-            argument="sharding", expected="a jax.sharding.Sharding", got=describe(sharding)
-        )
     devices = devices_of(sharding)
     if len(devices) != count:
         raise IteratorValueError(
@@ -60,7 +56,12 @@ def check_sharding(sharding: Any, count: int) -> list[Any]:
 
 
 def devices_of(sharding: Any) -> list[Any]:
-    """The devices of a sharding that are of this process, in the order of their numbers."""
+    """The devices of a sharding that are of this process, in the order of their numbers. Raises
+    IteratorTypeError for another object."""
+    if not isinstance(sharding, jax.sharding.Sharding):
+        raise IteratorTypeError(
+            argument="sharding", expected="a jax.sharding.Sharding", got=describe(sharding)
+        )
     return sorted(sharding.addressable_devices, key=lambda device: int(device.id))
 
 

@@ -17,7 +17,7 @@ from gradiva.eager.support.errors import (
     annotate_error,
     describe,
 )
-from gradiva.plugin.jax.arrays import check_sharding, devices_of, jax
+from gradiva.plugin.jax.arrays import devices_of, jax
 from gradiva.plugin.jax.iterators import DALIGenericIterator
 
 __all__ = ["data_iterator", "iterator_maker"]
@@ -171,7 +171,7 @@ def _parts(
             "its reader"
         )
     if devices is None:
-        local = check_sharding(sharding, len(devices_of(sharding)))
+        local = devices_of(sharding)
         numbers = sorted(device.id for device in sharding.device_set)
     else:
         local, numbers = list(devices), sorted(device.id for device in devices)

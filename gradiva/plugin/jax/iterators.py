@@ -100,7 +100,7 @@ class DALIGenericIterator(PipelineIterator):
             try:
                 if batch.device is CPU and not self._is_alone:
                     return batch.as_array()
-                return to_jax(batch)
+                return to_jax(batch, self._devices[0] if self._devices else None)
             except GradivaError as error:
                 error.problem = f"output {name!r}: {error.problem}"
                 raise

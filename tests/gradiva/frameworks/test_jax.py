@@ -124,6 +124,9 @@ def test_devices(jax: Any) -> None:
     assert turn["x"].shape == (2, 2, 1)
     assert [part.device for part in turn["x"].addressable_shards] == chosen
     assert values(turn["x"]) == [0, 1, 8, 9]
+    alone = data_iterator(numbers, ["x"], devices=chosen[:1], pmap_compatible=False)
+    array = next(alone(batch_size=8))["x"]
+    assert (array.shape, array.device) == ((2, 1), chosen[0])
 
 
 def test_each_part_lies_in_the_memory_of_its_pipeline(jax: Any) -> None:
@@ -231,6 +234,8 @@ class TestMistakes:
             data_iterator(numbers, ["x"], sharding=sharding, devices=devices)
         with pytest.raises(ValueError, match="`devices`: expected some devices"):
             data_iterator(numbers, ["x"], devices=[])
+        with pytest.raises(TypeError, match=r"`sharding`: expected a jax\.sharding\.Sharding"):
+            data_iterator(numbers, ["x"], sharding="batch")(batch_size=8)
         with pytest.raises(TypeError, match="the function takes `shard_id`"):
             data_iterator(alone, ["x"], devices=devices)(batch_size=8)
         made = data_iterator(numbers, ["x"], devices=devices)
