@@ -11,6 +11,7 @@ from gradiva.ops.readers.nemo_asr import nemo_asr
 from gradiva.ops.readers.numpy import numpy
 from gradiva.ops.readers.rows.hdf5 import hdf5
 from gradiva.ops.readers.rows.npz import npz
+from gradiva.ops.readers.rows.objects import table
 from gradiva.ops.readers.rows.parquet import parquet
 from gradiva.ops.readers.rows.text import csv, jsonl
 from gradiva.ops.readers.sequence import sequence
@@ -34,6 +35,7 @@ __all__ = [
     "numpy",
     "parquet",
     "sequence",
+    "table",
     "tfrecord",
     "webdataset",
 ]

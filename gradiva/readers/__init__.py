@@ -14,6 +14,7 @@ from gradiva.ops.readers.nemo_asr import NemoAsr
 from gradiva.ops.readers.numpy import Numpy
 from gradiva.ops.readers.rows.hdf5 import HDF5
 from gradiva.ops.readers.rows.npz import Npz
+from gradiva.ops.readers.rows.objects import TableReader as Table
 from gradiva.ops.readers.rows.parquet import Parquet
 from gradiva.ops.readers.rows.text import CSV, JSONL
 from gradiva.ops.readers.sequence import Sequence
@@ -36,6 +37,7 @@ __all__ = [
     "Parquet",
     "Sequence",
     "TFRecord",
+    "Table",
     "Webdataset",
     "mix",
 ]

@@ -176,6 +176,7 @@ def test_uninstalled_without_a_trace() -> None:
 
 
 @pytest.mark.core
+@pytest.mark.full
 def test_without_any_part_of_nvidia(tmp_path: Path) -> None:
     """Processes of all kinds have it, with no package `nvidia`; parts of it may come later."""
     (tmp_path / "more" / "nvidia" / "part").mkdir(parents=True)

@@ -64,6 +64,7 @@ def test_what_is_out_of_date_is_written() -> None:
     assert {name: module for name, (_, module) in found.items()} == wanted
 
 
+@pytest.mark.full
 def test_the_table_of_the_readme_is_up_to_date() -> None:
     """If this fails: `python -m tests.gradiva.make_readme`."""
     text = make_readme.README.read_text("utf-8")

@@ -42,6 +42,7 @@ def gradiva_run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[st
 @pytest.mark.parametrize(
     "what", few([["script.py"], ["-m", "package"], ["-m", "package.__main__"]], count=1)
 )
+@pytest.mark.full
 def test_as_python_does(what: list[str], folder: Path) -> None:
     stub = folder / "stub" / "nvidia" / "dali"
     stub.mkdir(parents=True)

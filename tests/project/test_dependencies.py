@@ -168,8 +168,9 @@ USES: dict[str, Callable[[], Any]] = {
 }
 
 
-FRAMEWORKS = {"jax", "paddlepaddle", "tensorflow"}
-"""They take a gigabyte and more: what they are for is in tests/gradiva/frameworks."""
+FRAMEWORKS = {"jax", "paddlepaddle", "ray", "tensorflow"}
+"""They take a gigabyte and more: what they are for is in tests/gradiva/frameworks and
+tests/gradiva/ray_loaders."""
 
 
 @pytest.mark.parametrize("package", USES)
