@@ -16,9 +16,11 @@ __all__ = [
     "IteratorTypeError",
     "IteratorValueError",
     "check_auto_reset",
+    "check_full",
     "check_names",
     "check_pipelines",
     "check_shards",
+    "check_size",
     "is_fact",
     "reader_of",
 ]
@@ -47,7 +49,51 @@ def check_pipelines(given: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
         )
     for pipe in pipes:
         pipe.build()
+    if len({pipe.enable_checkpointing for pipe in pipes}) > 1:
+        raise OperatorValueError(
+            argument="pipelines",
+            expected="all with enable_checkpointing, or none",
+            got="some with it, and some without",
+        )
     return pipes
+
+
+def check_size(size: int, reader_name: str | None, padded: bool, pipelines: int) -> None:
+    """Raise OperatorValueError for a size that makes no sense, or none where one is needed."""
+    if reader_name is not None:
+        if size != -1:
+            raise IteratorValueError("`size` and `reader_name` say the same: give one")
+        if padded:
+            raise IteratorValueError(
+                "with `reader_name`, the reader says whether it pads",
+                argument="last_batch_padded",
+                expected="False, and the reader's pad_last_batch",
+                got=describe(padded),
+            )
+    elif size == -1 and pipelines > 1:
+        raise IteratorValueError(
+            "several pipelines need to know where an epoch ends: those that are longer than the "
+            "first one to end would lose samples",
+            argument="size",
+            expected="a number of samples, or `reader_name`",
+            got="-1",
+        )
+    if size != -1 and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+        raise IteratorValueError(
+            argument="size", expected="a positive number, or -1", got=describe(size)
+        )
+
+
+def check_full(batches: Sequence[Batch], expected: int) -> None:
+    """Raise OperatorValueError for a batch that is smaller than a counted epoch takes it for."""
+    if len(batches[0]) < expected:
+        raise IteratorValueError(
+            "a source has made a smaller batch, so that `size` samples are not the batches that "
+            "were counted: leave `size` out, and let the source end its epochs",
+            argument="size",
+            expected=f"batches of {expected} samples",
+            got=f"one of {len(batches[0])}",
+        )
 
 
 def check_names(given: Sequence[Any], pipes: list[Pipeline]) -> list[Any]:

@@ -111,10 +111,12 @@ def test_pickles_that_name_its_classes() -> None:
 
 
 def test_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ModuleNotFoundError, match=r"'nvidia\.dali\.plugin\.tf' .*pytorch") as found:
-        importlib.import_module("nvidia.dali.plugin.tf")
-    assert found.value.name == "nvidia.dali.plugin.tf"
-    assert importlib.util.find_spec("nvidia.dali.plugin.tf") is None
+    with pytest.raises(
+        ModuleNotFoundError, match=r"'nvidia\.dali\.plugin\.abc' .*pytorch"
+    ) as found:
+        importlib.import_module("nvidia.dali.plugin.abc")
+    assert found.value.name == "nvidia.dali.plugin.abc"
+    assert importlib.util.find_spec("nvidia.dali.plugin.abc") is None
     dali = importlib.import_module("nvidia.dali")
     with pytest.raises(AttributeError, match=r"no attribute 'pipelne_def'.*mean pipeline_def"):
         dali.pipelne_def  # noqa: B018

@@ -163,19 +163,19 @@ def test_a_script_may_do_without(tmp_path: Path) -> None:
         tmp_path,
         """
         try:
-            import nvidia.dali.plugin.tf as tf
+            import nvidia.dali.plugin.caffe as caffe
         except (ImportError, OSError):
-            tf = None
-        tf.DALIDataset(3)
+            caffe = None
+        caffe.DALIDataset(3)
         try:
-            import nvidia.dali.plugin.paddle
+            import nvidia.dali.plugin.chainer
         except ValueError:
             pass
         """,
     )
-    assert missing(report) == [(7, "plugin.paddle")]
+    assert missing(report) == [(7, "plugin.chainer")]
     (optional,) = [one for one in report if one.verdict == "optional"]
-    assert (optional.line - 1, optional.what) == (2, "plugin.tf")
+    assert (optional.line - 1, optional.what) == (2, "plugin.caffe")
 
 
 def test_what_to_do_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

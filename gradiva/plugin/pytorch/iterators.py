@@ -100,9 +100,9 @@ class DALIClassificationIterator(DALIGenericIterator):
 class DALIRaggedIterator(DALIGenericIterator):
     """Like DALIGenericIterator, for samples whose shapes differ.
 
-    output_types: for each output DENSE_TAG (one tensor), SPARSE_LIST_TAG (a list of tensors, the
-    default) or SPARSE_COO_TAG (one sparse tensor of the largest shape). Raises OperatorValueError
-    for another one.
+    output_types: for each output DENSE_TAG (one tensor, the default), SPARSE_LIST_TAG (a list of
+    tensors) or SPARSE_COO_TAG (one sparse tensor of the largest shape). Raises OperatorValueError
+    for another one, and for a ragged batch of a dense output.
     """
 
     DENSE_TAG = "dense"
@@ -125,7 +125,7 @@ class DALIRaggedIterator(DALIGenericIterator):
     ) -> None:
         tags = (self.DENSE_TAG, self.SPARSE_LIST_TAG, self.SPARSE_COO_TAG)
         names = [name for name in output_map if not is_fact(name)]
-        types = [self.SPARSE_LIST_TAG] * len(names) if output_types is None else output_types
+        types = [self.DENSE_TAG] * len(names) if output_types is None else output_types
         if len(types) != len(names) or any(type not in tags for type in types):
             raise OperatorValueError(
                 operator=type(self).__name__,
