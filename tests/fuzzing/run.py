@@ -71,15 +71,15 @@ def fuzz(name: str, arguments: list[str]) -> None:
         atheris.Fuzz()
 
 
-def attempt(name: str, seconds: int, corpus: Path, keep: bool) -> bool:
+def attempt(name: str, seconds: int, patience: int, corpus: Path, keep: bool) -> bool:
     """Run in a process of its own; a line of figures. Whether nothing was found."""
     BUILT.mkdir(parents=True, exist_ok=True)
     corpus.mkdir(parents=True, exist_ok=True)
     known = ROOT / "tests" / "fuzzing" / "corpora" / name
     options = [
-        f"-max_total_time={seconds}", f"-max_len={LONGEST}", "-timeout=30", "-rss_limit_mb=3000",
-        "-print_final_stats=1", f"-artifact_prefix={BUILT}/{name}-", "-verbosity=1",
-        str(corpus), *([str(known)] if known.is_dir() else []),
+        f"-max_total_time={seconds}", f"-max_len={LONGEST}", f"-timeout={patience}",
+        "-rss_limit_mb=3000", "-print_final_stats=1", f"-artifact_prefix={BUILT}/{name}-",
+        "-verbosity=1", str(corpus), *([str(known)] if known.is_dir() else []),
     ]  # fmt: skip
     command = [sys.executable, "-m", "tests.fuzzing.run", "--inside", name, *options]
     began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -127,6 +127,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("names", nargs="*")
     options.add_argument("--seconds", type=int, default=120, help="for each parser")
+    options.add_argument("--patience", type=int, default=30, help="seconds for one input")
     options.add_argument("--corpus", type=Path, default=BUILT / "corpora")
     options.add_argument("--keep", action="store_true")
     given = options.parse_args()
@@ -136,7 +137,7 @@ def main() -> None:
     found = [
         name
         for name in given.names or PARSERS
-        if not attempt(name, given.seconds, given.corpus / name, given.keep)
+        if not attempt(name, given.seconds, given.patience, given.corpus / name, given.keep)
     ]
     if found:
         sys.exit(f"something was found in: {', '.join(found)}")

@@ -66,9 +66,10 @@ def test_readers(name: str, tmp_path: Path, figures: Figures) -> None:
     kind = FORMATS[name]
     data = kind.write(tmp_path, 5)
     dice = random.Random(name)
+    reader: Any = kind.reader
     arguments = {
         key: argument
-        for key, argument in kind.reader.operator.arguments.items()
+        for key, argument in reader.operator.arguments.items()
         if argument.kind is not None and key not in LEFT_OUT
     }
     taken = refused = 0
@@ -150,7 +151,7 @@ def test_pipes_are_not_waited_for(name: str, tmp_path: Path) -> None:
 def test_what_would_never_end_is_refused(
     given: dict[str, Any], match: str, photographs: Path
 ) -> None:
-    where = {} if "files" in given else {"file_root": str(photographs)}
+    where: dict[str, Any] = {} if "files" in given else {"file_root": str(photographs)}
     with pytest.raises(GradivaError, match=match):
         next(gradiva.readers.File(**where, **given).next_epoch(batch_size=1 << 40))
 
@@ -167,9 +168,10 @@ def test_pipelines_refuse_batches_that_never_end(photographs: Path) -> None:
 def test_seeds_below_zero_are_none(photographs: Path) -> None:
     """As in other places."""
     options: dict[str, Any] = {"shuffle_after_epoch": True, "seed": 3}
+    others: list[dict[str, Any]] = [{}, {"shuffle_after_epoch_seed": -1}]
     names = [
         next(reader.next_epoch(batch_size=9))[0].source_info()
-        for more in ({}, {"shuffle_after_epoch_seed": -1})
+        for more in others
         for reader in [gradiva.readers.File(file_root=str(photographs), **options, **more)]
     ]
     assert names[0] == names[1]
