@@ -103,7 +103,7 @@ class Cursor:
             plan = self.plan.restored(state)
         except op.GradivaError:
             raise
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise op.OperatorValueError(
                 f"this is not the state of a reader: {state!r} ({error})"
             ) from None

@@ -258,7 +258,12 @@ class TableSource(Source):
             raise op.OperatorTypeError(
                 argument="positions", expected="a batch, or positions", got=type(positions).__name__
             )
-        values = np.asarray(scores, np.float64).reshape(-1)
+        try:
+            values = np.asarray(scores, np.float64).reshape(-1)
+        except (TypeError, ValueError, OverflowError):
+            raise op.OperatorTypeError(
+                argument="scores", expected="numbers", got=type(scores).__name__
+            ) from None
         if len(values) != len(found):
             raise op.OperatorValueError(
                 argument="scores",
