@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from gradiva.capture.pipeline.epochs import Shards
@@ -22,6 +22,7 @@ __all__ = [
     "check_shards",
     "check_size",
     "is_fact",
+    "list_of_names",
     "reader_of",
 ]
 
@@ -37,7 +38,8 @@ class IteratorValueError(OperatorValueError, AssertionError):
 def check_pipelines(given: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
     """The pipelines, built. Raises OperatorTypeError for other objects, OperatorValueError for
     different batch sizes."""
-    pipes = [given] if isinstance(given, Pipeline) else list(given)
+    several: list[Any] = list(given) if isinstance(given, Iterable) else []
+    pipes: list[Pipeline] = [given] if isinstance(given, Pipeline) else several
     if not pipes or not all(isinstance(pipe, Pipeline) for pipe in pipes):
         raise IteratorTypeError(
             argument="pipelines", expected="a Pipeline, or several", got=describe(given)
@@ -98,7 +100,7 @@ def check_full(batches: Sequence[Batch], expected: int) -> None:
 
 def check_names(given: Sequence[Any], pipes: list[Pipeline]) -> list[Any]:
     """The names of the outputs. Raises OperatorValueError where they are not one for each."""
-    names = list(given)
+    names = list_of_names(given)
     if len(set(names)) != len(names):
         raise IteratorValueError(
             argument="output_map", expected="names that differ", got=describe(given)
@@ -110,6 +112,16 @@ def check_names(given: Sequence[Any], pipes: list[Pipeline]) -> list[Any]:
                 expected=f"a name for each of {pipe.num_outputs} outputs",
                 got=describe(given),
             )
+    return names
+
+
+def list_of_names(given: Any) -> list[Any]:
+    """What an `output_map` holds. Raises OperatorTypeError for what can hold no names."""
+    names = list(given) if isinstance(given, Iterable) else [[]]
+    if not all(isinstance(name, Hashable) for name in names):
+        raise IteratorTypeError(
+            argument="output_map", expected="a name for each output", got=describe(given)
+        )
     return names
 
 
@@ -160,7 +172,7 @@ FACTS: dict[str, Callable[[Sequence[Batch]], Any]] = {
 def check_auto_reset(given: bool | str) -> bool:
     """Whether the next epoch begins by itself. Raises OperatorValueError."""
     known = {True: True, "yes": True, False: False, "no": False, None: False}
-    if given not in known:
+    if not isinstance(given, Hashable) or given not in known:
         raise OperatorValueError(
             argument="auto_reset", expected="True, False, 'yes' or 'no'", got=describe(given)
         )
@@ -170,7 +182,7 @@ def check_auto_reset(given: bool | str) -> bool:
 def reader_of(pipe: Pipeline, name: str) -> Source:
     """The source of the reader with this name. Raises OperatorValueError."""
     found = pipe._built().readers()
-    if name not in found:
+    if not isinstance(name, str) or name not in found:
         raise IteratorValueError(
             argument="reader_name",
             expected=f"the name of a reader ({', '.join(map(repr, found)) or 'there is none'})",
