@@ -21,8 +21,8 @@ from gradiva.eager.support.validation import integer
 
 from .actors import Ledger, Loader
 from .cluster import cluster_errors, ray, require_cluster
-from .loader_iterator import LoaderIterator, Settings
-from .loader_options import check_iterator, check_names, check_pool, recipe_of
+from .loader_iterator import LoaderIterator
+from .loader_options import Settings, check_iterator, check_names, check_pool, recipe_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -38,8 +38,8 @@ class LoaderPool:
         see the whole data set under the same paths on all machines.
     seed: in place of that of the pipeline.
     num_loaders, cpus_per_loader: how many actors, and the CPUs (whole ones) and threads of each.
-    ahead: batches that each trainer asks for ahead. max_bytes: how many bytes these have, at most;
-        there is always one.
+    ahead: batches that each trainer asks for ahead; by default so many that each loader has two,
+        and 3 at least. max_bytes: how many bytes these have, at most; there is always one.
     resources: other resources that each loader takes, as Ray has them. placement: "SPREAD",
         "DEFAULT" or a scheduling strategy of Ray's. max_restarts: how often Ray starts a loader
         again that died; -1 for always.
@@ -65,7 +65,7 @@ class LoaderPool:
         seed: int | None = None,
         num_loaders: int = 1,
         cpus_per_loader: int = 1,
-        ahead: int = 3,
+        ahead: int | None = None,
         max_bytes: int | None = None,
         resources: dict[str, float] | None = None,
         placement: Any = "SPREAD",
