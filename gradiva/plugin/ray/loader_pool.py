@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +112,8 @@ class LoaderPool:
             self._number = 0
             self._facts: LoaderFacts | None = None
             with cluster_errors("starting the loaders"):
-                self._ledger = ray.remote(Ledger).options(num_cpus=0).remote()
+                self._name = f"gradiva ledger {uuid.uuid4().hex}"
+                self._ledger = ray.remote(Ledger).options(num_cpus=0, name=self._name).remote()
             try:
                 self.resize(num_loaders)
             except BaseException:
@@ -135,7 +137,7 @@ class LoaderPool:
                 actor = ray.remote(Loader)
                 for _ in range(num_loaders - len(self._loaders)):
                     made = actor.options(**self._options).remote(
-                        self._number, self._recipe, self._ledger
+                        self._number, self._recipe, self._name
                     )
                     added[self._number] = made
                     self._number += 1
