@@ -126,6 +126,20 @@ def test_it_goes_on(made: Callable[[Path], Any], tmp_path: Path) -> None:
         pipe.close()
 
 
+@pytest.mark.full
+@pytest.mark.filterwarnings("default")
+def test_rows_by_number(tmp_path: Path) -> None:
+    """What has them is a table as well, with our order."""
+    reader = gradiva.readers.Table(
+        source=litdata(tmp_path), columns=["x", "y"], random_shuffle=True, seed=3
+    )
+    seen: list[int] = []
+    for x, y in reader.next_epoch(batch_size=SIZE):
+        assert np.array_equal(x.as_array()[:, 0], y.as_array())
+        seen += y.as_array().tolist()
+    assert sorted(seen) == list(range(ROWS)) != seen
+
+
 def test_no_row_is_made_in_vain() -> None:
     """But those before the place, where the iterable has none."""
     source = RowSource(Rows())
