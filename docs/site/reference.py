@@ -25,7 +25,7 @@ MODULES = (
     "gradiva.checkpoint", "gradiva.extension", "gradiva.plugin.numpy", "gradiva.plugin.pytorch",
     "gradiva.plugin.jax", "gradiva.plugin.jax.clu", "gradiva.plugin.tf",
     "gradiva.plugin.tf.experimental", "gradiva.plugin.paddle", "gradiva.plugin.numba",
-    "gradiva.plugin.ray", "gradiva.plugin.huggingface",
+    "gradiva.plugin.ray", "gradiva.plugin.huggingface", "gradiva.plugin.row_source",
     "gradiva.auto_aug", "gradiva.auto_aug.auto_augment", "gradiva.auto_aug.rand_augment",
     "gradiva.auto_aug.trivial_augment", "gradiva.auto_aug.augmentations", "gradiva.auto_aug.core",
     "gradiva.backend", "gradiva.data_node", "gradiva.tensors", "gradiva.tfrecord",

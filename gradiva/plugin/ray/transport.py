@@ -10,7 +10,7 @@ from gradiva.capture.loaders.delivery import LoaderLostError
 from gradiva.capture.loaders.loaded_batch import LoadedBatch
 from gradiva.eager.readers.source import Part
 
-from .cluster import cluster_errors, errors, ray
+from .cluster import cluster_errors, errors, ray, summary
 
 __all__ = ["RayTransport"]
 
@@ -109,7 +109,7 @@ class RayTransport:
             try:
                 ray.get(call)
             except errors.ActorDiedError as error:
-                self._dead[loader] = str(error).strip().partition("\n")[0]
+                self._dead[loader] = summary(error)
             except errors.RayError:
                 self._later[loader] = now + _AGAIN
             else:
