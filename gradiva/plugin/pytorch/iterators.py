@@ -10,6 +10,7 @@ from gradiva.capture.iterators.iterator_options import (
     IteratorTypeError,
     IteratorValueError,
     is_fact,
+    names_of,
 )
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.support.errors import OperatorValueError, annotate_error
@@ -124,7 +125,8 @@ class DALIRaggedIterator(DALIGenericIterator):
         prepare_first_batch: bool = True,
     ) -> None:
         tags = (self.DENSE_TAG, self.SPARSE_LIST_TAG, self.SPARSE_COO_TAG)
-        names = [name for name in output_map if not is_fact(name)]
+        with annotate_error(type(self).__name__):
+            names = [name for name in names_of(output_map) if not is_fact(name)]
         types = [self.DENSE_TAG] * len(names) if output_types is None else output_types
         if len(types) != len(names) or any(type not in tags for type in types):
             raise OperatorValueError(
