@@ -11,7 +11,6 @@ from gradiva.capture.iterators.iterator import LastBatchPolicy, PipelineIterator
 from gradiva.capture.iterators.iterator_options import IteratorValueError, names_of
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.support.errors import (
-    GradivaError,
     OperatorTypeError,
     OperatorValueError,
     annotate_error,
@@ -78,14 +77,9 @@ class DALIGenericIterator(PipelineIterator):
 
     def _convert(self, name: Any, batch: Batch) -> Any:
         levels = self._levels[name]
-        with annotate_error(type(self).__name__):
-            try:
-                if levels:
-                    return _joined(batch, levels)
-                return paddle.utils.dlpack.from_dlpack(_capsule(batch))
-            except GradivaError as error:
-                error.problem = f"output {name!r}: {error.problem}"
-                raise
+        if levels:
+            return _joined(batch, levels)
+        return paddle.utils.dlpack.from_dlpack(_capsule(batch))
 
     def _convert_numbers(self, batch: Batch) -> Any:
         return paddle.utils.dlpack.from_dlpack(_capsule(batch))

@@ -127,7 +127,7 @@ class DALIGenericIterator(PipelineIterator):
         return super().checkpoints()
 
     def _convert(self, name: Any, batch: Batch) -> Any:
-        return dense(type(self).__name__, name, batch)
+        return dense(batch)
 
 
 class DALIClassificationIterator(DALIGenericIterator):

@@ -116,6 +116,7 @@ def test_mistakes(paddle: Any) -> None:
         DALIGenericIterator(numbered(4, 2), ["data", ("data", 1)])
     with pytest.raises(ValueError, match=r"`output_map`: expected names, or \(name, levels\)"):
         DALIGenericIterator(numbered(4, 2), ["data", ("label", "deep")])
+    wrong: Any
     for wrong in (("label", 1, 1), {}, (["label"], 1)):
         with pytest.raises(ValueError, match=r"`output_map`: expected names, or \(name, levels\)"):
             DALIGenericIterator(numbered(4, 2), ["data", wrong])
