@@ -200,11 +200,20 @@ class PipelineIterator(IteratorEpochs):
         for name in self._names:
             fact = FACTS.get(name) if isinstance(name, str) else None
             if fact is None:
-                made[name] = self._convert(name, next(waiting))
+                made[name] = self._converted(name, next(waiting))
             else:
                 found = fact(batches)
                 made[name] = self._convert_numbers(found) if isinstance(found, Batch) else found
         return made
+
+    def _converted(self, name: Any, batch: Batch) -> Any:
+        """What a turn gives for an output; errors say for which."""
+        with annotate_error(type(self).__name__):
+            try:
+                return self._convert(name, batch)
+            except GradivaError as error:
+                error.problem = f"output {name!r}: {error.problem}"
+                raise
 
     def _make(self, number: int) -> Outputs | GradivaError:
         """The next batch of a pipeline, or why it is lost: the others go on all the same, so that

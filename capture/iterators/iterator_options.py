@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any
 
 from gradiva.capture.pipeline.epochs import Shards
@@ -22,7 +22,7 @@ __all__ = [
     "check_shards",
     "check_size",
     "is_fact",
-    "list_of_names",
+    "names_of",
     "reader_of",
 ]
 
@@ -98,9 +98,26 @@ def check_full(batches: Sequence[Batch], expected: int) -> None:
         )
 
 
+def names_of(given: Iterable[Any]) -> list[Any]:
+    """The names in an `output_map`, in their order. Raises OperatorTypeError for what has none."""
+    if isinstance(given, str | bytes | Set) or not isinstance(given, Iterable):
+        raise IteratorTypeError(
+            argument="output_map", expected="a list of names", got=describe(given)
+        )
+    return list(given)
+
+
 def check_names(given: Sequence[Any], pipes: list[Pipeline]) -> list[Any]:
-    """The names of the outputs. Raises OperatorValueError where they are not one for each."""
-    names = list_of_names(given)
+    """The names of the outputs. Raises OperatorValueError where they are not one for each,
+    OperatorTypeError for what cannot be names."""
+    names = names_of(given)
+    for name in names:
+        try:
+            hash(name)
+        except TypeError:
+            raise IteratorTypeError(
+                argument="output_map", expected="names, the keys of a dict", got=describe(name)
+            ) from None
     if len(set(names)) != len(names):
         raise IteratorValueError(
             argument="output_map", expected="names that differ", got=describe(given)
@@ -112,16 +129,6 @@ def check_names(given: Sequence[Any], pipes: list[Pipeline]) -> list[Any]:
                 expected=f"a name for each of {pipe.num_outputs} outputs",
                 got=describe(given),
             )
-    return names
-
-
-def list_of_names(given: Any) -> list[Any]:
-    """What an `output_map` holds. Raises OperatorTypeError for what can hold no names."""
-    names = list(given) if isinstance(given, Iterable) else [[]]
-    if not all(isinstance(name, Hashable) for name in names):
-        raise IteratorTypeError(
-            argument="output_map", expected="a name for each output", got=describe(given)
-        )
     return names
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy, PipelineIterator
-from gradiva.capture.iterators.iterator_options import IteratorValueError
+from gradiva.capture.iterators.iterator_options import IteratorValueError, names_of
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.support.errors import (
-    GradivaError,
     OperatorTypeError,
     OperatorValueError,
     annotate_error,
@@ -78,14 +77,9 @@ class DALIGenericIterator(PipelineIterator):
 
     def _convert(self, name: Any, batch: Batch) -> Any:
         levels = self._levels[name]
-        with annotate_error(type(self).__name__):
-            try:
-                if levels:
-                    return _joined(batch, levels)
-                return paddle.utils.dlpack.from_dlpack(_capsule(batch))
-            except GradivaError as error:
-                error.problem = f"output {name!r}: {error.problem}"
-                raise
+        if levels:
+            return _joined(batch, levels)
+        return paddle.utils.dlpack.from_dlpack(_capsule(batch))
 
     def _convert_numbers(self, batch: Batch) -> Any:
         return paddle.utils.dlpack.from_dlpack(_capsule(batch))
@@ -144,9 +138,11 @@ def feed_ndarray(dali_tensor: Batch | Tensor, ptr: Any, cuda_stream: Any = None)
 def _levels(output_map: Sequence[Any]) -> Mapping[Any, int]:
     """How many levels of lengths each output has, by its name. Raises OperatorValueError."""
     found = {}
-    for one in output_map:
-        name, levels = (one, 0) if isinstance(one, str) else (*one, 0)[:2]
-        if not isinstance(levels, int) or levels < 0:
+    for one in names_of(output_map):
+        pair = isinstance(one, tuple | list)
+        name, levels = one if pair and len(one) == 2 else (one, 0)
+        named = isinstance(name, Hashable) and not isinstance(name, tuple)
+        if not named or not isinstance(levels, int) or levels < 0:
             raise OperatorValueError(
                 argument="output_map",
                 expected="names, or (name, levels) with a number of levels",

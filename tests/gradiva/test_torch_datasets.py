@@ -261,8 +261,9 @@ def test_workers_with_a_live_pipeline(file: str) -> None:
     pipe: Pipeline = shuffled(file, shard_id=0, num_shards=1)
     loop = DALIGenericIterator(pipe, ["label", "noise"], reader_name="reader")
     next(loop)
+    loader = DataLoader(Live(loop), batch_size=None, num_workers=1, multiprocessing_context="fork")
     with pytest.raises(RuntimeError, match="belongs to the parent process of this fork"):
-        next(iter(DataLoader(Live(loop), batch_size=None, num_workers=1)))
+        next(iter(loader))
     assert len(turns(row[0] for row in loop)) == 6
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.capture.iterators.iterator import LastBatchPolicy, PipelineIterator
 from gradiva.capture.iterators.iterator_options import IteratorValueError
 from gradiva.capture.pipeline.pipeline import Pipeline
-from gradiva.eager.support.errors import GradivaError, annotate_error, frameless
+from gradiva.eager.support.errors import annotate_error, frameless
 from gradiva.eager.types.device import CPU
 from gradiva.eager.values.batch import Batch
 from gradiva.plugin.jax.arrays import assemble, check_sharding, placed, to_jax
@@ -96,14 +96,9 @@ class DALIGenericIterator(PipelineIterator):
         return len(self._pipes) == 1 and self._sharding is None and not self._pmap_compatible
 
     def _convert(self, name: Any, batch: Batch) -> Any:
-        with annotate_error(type(self).__name__):
-            try:
-                if batch.device is CPU and not self._is_alone:
-                    return batch.as_array()
-                return to_jax(batch, self._devices[0] if self._devices else None)
-            except GradivaError as error:
-                error.problem = f"output {name!r}: {error.problem}"
-                raise
+        if batch.device is CPU and not self._is_alone:
+            return batch.as_array()
+        return to_jax(batch, self._devices[0] if self._devices else None)
 
     def _convert_numbers(self, batch: Batch) -> Any:
         numbers: np.ndarray[Any, Any] = batch.as_array()

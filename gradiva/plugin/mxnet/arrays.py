@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.capture.iterators.iterator_options import IteratorTypeError, IteratorValueError
-from gradiva.eager.support.errors import GradivaError, OperatorTypeError, annotate_error
+from gradiva.eager.support.errors import OperatorTypeError, annotate_error
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
 from gradiva.plugin.mxnet.old_numpy import old_names
@@ -46,19 +46,14 @@ def feed_ndarray(dali_tensor: Batch | Tensor, arr: Any, cuda_stream: Any = None)
     return arr
 
 
-def dense(operator: str, name: Any, batch: Batch) -> np.ndarray[Any, Any]:
-    with annotate_error(operator):
-        try:
-            if batch.dtype.name not in _KNOWN:
-                raise OperatorTypeError(
-                    "MXNet has no such elements: cast before",
-                    expected=f"one of {', '.join(_KNOWN)}",
-                    got=str(batch.dtype),
-                )
-            return batch.cpu().as_array()
-        except GradivaError as error:
-            error.problem = f"output {name!r}: {error.problem}"
-            raise
+def dense(batch: Batch) -> np.ndarray[Any, Any]:
+    if batch.dtype.name not in _KNOWN:
+        raise OperatorTypeError(
+            "MXNet has no such elements: cast before",
+            expected=f"one of {', '.join(_KNOWN)}",
+            got=str(batch.dtype),
+        )
+    return batch.cpu().as_array()
 
 
 def to_mxnet(array: np.ndarray[Any, Any]) -> Any:

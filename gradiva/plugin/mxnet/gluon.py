@@ -68,4 +68,4 @@ class DALIGluonIterator(PipelineIterator):
     def _convert(self, name: Any, batch: Batch) -> Any:
         if self._types[name] == self.SPARSE_TAG:
             return [to_mxnet(array) for array in batch.cpu().arrays()]
-        return to_mxnet(dense(type(self).__name__, name, batch))
+        return to_mxnet(dense(batch))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy, PipelineIterator
-from gradiva.capture.iterators.iterator_options import IteratorValueError
+from gradiva.capture.iterators.iterator_options import IteratorValueError, names_of
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.support.errors import OperatorValueError, annotate_error, describe
 from gradiva.eager.values.batch import Batch
@@ -127,7 +127,7 @@ class DALIGenericIterator(PipelineIterator):
         return super().checkpoints()
 
     def _convert(self, name: Any, batch: Batch) -> Any:
-        return dense(type(self).__name__, name, batch)
+        return dense(batch)
 
 
 class DALIClassificationIterator(DALIGenericIterator):
@@ -167,7 +167,7 @@ class DALIClassificationIterator(DALIGenericIterator):
 
 def _tags(output_map: Any, known: tuple[str, str]) -> dict[str, str]:
     found = {}
-    for one in output_map:
+    for one in names_of(output_map):
         fits = isinstance(one, tuple | list) and len(one) == 2
         if not fits or one[1] not in known or one[0] in found:
             raise IteratorValueError(

@@ -8,7 +8,6 @@ from typing import Any
 from gradiva.capture.iterators.iterator import LastBatchPolicy, PipelineIterator
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.support.errors import (
-    GradivaError,
     OperatorTypeError,
     OperatorValueError,
     annotate_error,
@@ -105,12 +104,7 @@ class DALIGenericIterator(PipelineIterator):
         return tuple(specs) if self._as_tuples else names
 
     def _convert(self, name: Any, batch: Batch) -> Any:
-        with annotate_error(type(self).__name__):
-            try:
-                return to_tensor(batch)
-            except GradivaError as error:
-                error.problem = f"output {name!r}: {error.problem}"
-                raise
+        return to_tensor(batch)
 
     def _convert_numbers(self, batch: Batch) -> Any:
         return to_tensor(batch)

@@ -67,8 +67,10 @@ def test_ragged_batches() -> None:
     assert row["a"].to_dense().tolist() == [[0, 0, 0], [1, 1, 1]]
     with pytest.raises(ValueError, match="one of 'dense', 'list', 'coo' for each output"):
         DALIRaggedIterator(ragged(), names, output_types=["dense"])
-    with pytest.raises(ValueError, match="different shapes"):
+    with pytest.raises(ValueError, match=r"DALIGenericIterator: output 'a': .* different shapes"):
         next(DALIGenericIterator(ragged(), names))
+    with pytest.raises(TypeError, match=r"Ragged.*`output_map`: expected a list of names"):
+        DALIRaggedIterator(ragged(), "ab")
 
 
 def test_feed_ndarray() -> None:

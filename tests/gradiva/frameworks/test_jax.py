@@ -232,6 +232,8 @@ class TestMistakes:
         sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("batch"))
         with pytest.raises(ValueError, match="`sharding` and `devices`"):
             data_iterator(numbers, ["x"], sharding=sharding, devices=devices)
+        with pytest.raises(TypeError, match="`output_map`: expected a list of names, got 'x'"):
+            data_iterator(numbers, "x")
         with pytest.raises(ValueError, match="`devices`: expected some devices"):
             data_iterator(numbers, ["x"], devices=[])
         with pytest.raises(TypeError, match=r"`sharding`: expected a jax\.sharding\.Sharding"):

@@ -116,6 +116,12 @@ def test_mistakes(paddle: Any) -> None:
         DALIGenericIterator(numbered(4, 2), ["data", ("data", 1)])
     with pytest.raises(ValueError, match=r"`output_map`: expected names, or \(name, levels\)"):
         DALIGenericIterator(numbered(4, 2), ["data", ("label", "deep")])
+    wrong: Any
+    for wrong in (("label", 1, 1), {}, (["label"], 1)):
+        with pytest.raises(ValueError, match=r"`output_map`: expected names, or \(name, levels\)"):
+            DALIGenericIterator(numbered(4, 2), ["data", wrong])
+    with pytest.raises(TypeError, match="`output_map`: expected a list of names"):
+        DALIGenericIterator(numbered(4, 2), "ab")
 
     @pipeline_def(batch_size=2, num_threads=1)
     def shorts() -> Any:
