@@ -24,7 +24,7 @@ from gradiva.ops.video.video_file import VideoData, av, has_av
 __all__ = ["video"]
 
 
-@op.argument_group(on_error="raise", colorspace=None)
+@op.argument_group(on_error="raise", colorspace=None, apply_rotation=False)
 class VideoErrors(TypedDict, total=False):
     """
     Args:
@@ -33,10 +33,13 @@ class VideoErrors(TypedDict, total=False):
             frames of `fill_value` in its place, or none where nothing is known of their size.
         colorspace: "bt601" for the pixels of the reference, which takes all videos to be of that
             standard. By default what the file says counts.
+        apply_rotation: turn the frames as the display matrix of the file says, by quarters: videos
+            of phones stand upright then. By default they lie as they were recorded.
     """
 
     on_error: op.OnError
     colorspace: str | None
+    apply_rotation: bool
 
 
 class Decoded(VideoErrors, op.Common, total=False):
@@ -105,7 +108,7 @@ def video(
     return op.SampleType(op.uint8, 4, "FHWC", input.device)
 
 
-video.not_stored("colorspace")
+video.not_stored("colorspace", "apply_rotation")
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ def _shapes(call: op.Call) -> _Plan:
 
     def look(sample: int) -> None:
         try:
-            index = scan_video(VideoData(files.array(sample)))
+            index = scan_video(VideoData(files.array(sample)), call["apply_rotation"])
         except (ValueError, OSError) as error:
             raise op.SampleDataError(str(error), sample=sample) from None
         if index.problem:
@@ -140,7 +143,7 @@ def _shapes(call: op.Call) -> _Plan:
         for sample, index in enumerate(indices)
     ]
     shapes = [
-        (0, 0, 0, 3) if index is None else (len(wanted), *index.shape, 3)
+        (0, 0, 0, 3) if index is None else (len(wanted), *index.upright_shape, 3)
         for index, wanted in zip(indices, frames, strict=True)
     ]
     return _Plan(np.array(shapes, np.int64).reshape(-1, 4), indices, frames)

@@ -28,6 +28,7 @@ def video(
     no_copy: bool = False,
     affine: bool = True,
     colorspace: str | None = None,
+    apply_rotation: bool = False,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
     """Take sequences of frames from videos that are fed, by `Pipeline.feed_input` under `name`.
@@ -46,6 +47,8 @@ def video(
         affine: without effect.
         colorspace: "bt601" for the pixels of the reference, which takes all videos to be of that
             standard. By default what the file says counts.
+        apply_rotation: turn the frames as the display matrix of the file says, by quarters: videos
+            of phones stand upright then. By default they lie as they were recorded.
 
     Returns:
         RGB frames, uint8, FHWC.
@@ -64,7 +67,7 @@ def video(
     return op.SampleType(op.uint8, 4, "FHWC", "cpu")
 
 
-video.not_stored("colorspace")
+video.not_stored("colorspace", "apply_rotation")
 
 
 @video.opens
@@ -83,6 +86,7 @@ class VideoInput(FedSource):
         self._length: int = arguments["sequence_length"]
         self._pads = arguments["last_sequence_policy"] == "pad"
         self._colorspace: str | None = arguments["colorspace"]
+        self._upright: bool = arguments["apply_rotation"]
         self._decoders = Decoders(0)
         self._current: tuple[VideoData, VideoIndex] | None = None
         self._number = self._frame = 0
@@ -121,7 +125,7 @@ class VideoInput(FedSource):
 
     def _opened(self, source: VideoData) -> tuple[VideoData, VideoIndex]:
         try:
-            return source, scan_video(source)
+            return source, scan_video(source, self._upright)
         except (ValueError, OSError) as error:
             self._frame = 0
             raise op.SampleDataError(str(error)) from None

@@ -81,7 +81,7 @@ class Decoders:
 
 def video_shapes(clips: Sequence[tuple[int, VideoIndex | None]]) -> op.Int64Array:
     """The shapes of clips of so many frames; of none where there is no index."""
-    rows = [(0, 0, 0, 3) if one is None else (count, *one.shape, 3) for count, one in clips]
+    rows = [(0, 0, 0, 3) if one is None else (count, *one.upright_shape, 3) for count, one in clips]
     return np.array(rows, np.int64).reshape(-1, 4)
 
 
@@ -142,7 +142,7 @@ def _decode(clip: Clip, decoder: FrameDecoder, fill: Array, colorspace: str | No
         clip.target[place] = fill
     for frame, picture in decoder.frames(sorted(places)):
         first, *others = places[frame]
-        planes_to_rgb(picture, clip.target[first], colorspace)
+        planes_to_rgb(picture, clip.target[first], colorspace, turns=clip.video.turns)
         for place in others:
             clip.target[place] = clip.target[first]
 
@@ -159,7 +159,7 @@ def show_clip(clip: Clip, fill: Array, colorspace: str | None, show: Callable[[i
     decoder = FrameDecoder(clip.source, clip.video)
     try:
         for frame, picture in decoder.frames(sorted(places)):
-            planes_to_rgb(picture, clip.target, colorspace)
+            planes_to_rgb(picture, clip.target, colorspace, turns=clip.video.turns)
             for place in places[frame]:
                 show(place)
     finally:

@@ -14,6 +14,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
+from .color import quarter_turns
 from .first_bytes import is_cut
 from .key_frames import begins_anew, is_shown
 from .video_file import NoVideoError, Opened, VideoSource, av
@@ -32,7 +33,8 @@ class VideoIndex:
     keys: (keys, 2), the times at which a frame is shown and decoded from which decoding can begin,
     ascending. counted: the file does not say when which frame is shown, so that frames are counted
     from the first one on. shape: height and width. rate: frames in a second, on average. problem:
-    what is wrong with what follows the last frame, or "".
+    what is wrong with what follows the last frame, or "". turns: by how many quarters,
+    counter-clockwise, frames are turned.
     """
 
     times: op.Int64Array
@@ -42,6 +44,12 @@ class VideoIndex:
     rate: Fraction
     counted: bool
     problem: str
+    turns: int = 0
+
+    @property
+    def upright_shape(self) -> tuple[int, int]:
+        """Height and width of frames that are turned."""
+        return self.shape[::-1] if self.turns % 2 else self.shape
 
     def __len__(self) -> int:
         return len(self.times)
@@ -53,16 +61,33 @@ class VideoIndex:
         return seconds.astype(np.float64, copy=False)
 
 
-def scan_video(source: VideoSource) -> VideoIndex:
-    """The index of a video. Raises OSError, NotMediaError, NoVideoError."""
+def scan_video(source: VideoSource, upright: bool = False) -> VideoIndex:
+    """The index of a video. upright: frames are to be turned as the file says. Raises OSError,
+    NotMediaError, NoVideoError."""
     opened = source.open()
     try:
         found = _scan(opened)
     finally:
         opened.close()
+    if upright:
+        found = replace(found, turns=_turns(source))
     if not found.problem and is_cut(*source.head()):
         return replace(found, problem="the file is cut")
     return found
+
+
+def _turns(source: VideoSource) -> int:
+    """What the display matrix of a video says: only its frames know of it. Raises OSError."""
+    opened = source.open()
+    try:
+        for frame in opened.container.decode(opened.stream):
+            return quarter_turns(frame)
+    except (av.FFmpegError, EOFError):
+        if opened.problem is not None:
+            raise opened.problem from None
+    finally:
+        opened.close()
+    return 0
 
 
 def _scan(opened: Opened) -> VideoIndex:
@@ -142,6 +167,7 @@ def packed_index(index: VideoIndex) -> tuple[op.Int64Array, bytes]:
         "rate": [index.rate.numerator, index.rate.denominator],
         "counted": index.counted,
         "problem": index.problem,
+        "turns": index.turns,
     }
     return numbers, json.dumps(rest).encode()
 
@@ -158,4 +184,5 @@ def unpacked_index(numbers: op.Int64Array, rest: bytes) -> VideoIndex:
         Fraction(*facts["rate"]),
         facts["counted"],
         facts["problem"],
+        facts["turns"],
     )

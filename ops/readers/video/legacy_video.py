@@ -200,6 +200,6 @@ def _open_resized(given: dict[str, Any]) -> VideoTable:
 
 
 for _operator in (video, video_resize):
-    _operator.not_stored("colorspace")
+    _operator.not_stored("colorspace", "apply_rotation")
 Video = reader_class("Video", video)
 VideoResize = reader_class("VideoResize", video_resize)

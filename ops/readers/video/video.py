@@ -79,5 +79,5 @@ def _open(given: dict[str, Any]) -> VideoTable:
     )
 
 
-video.not_stored("colorspace")
+video.not_stored("colorspace", "apply_rotation")
 Video = reader_class("Video", video)

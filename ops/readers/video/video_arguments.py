@@ -45,6 +45,7 @@ FrameNumbers: TypeAlias = Annotated[
     enable_timestamps=False,
     image_type=op.ImageType.RGB,
     colorspace=None,
+    apply_rotation=False,
 )
 class VideoArguments(TypedDict, total=False):
     """
@@ -69,6 +70,8 @@ class VideoArguments(TypedDict, total=False):
         image_type: RGB (default) or YCbCr.
         colorspace: "bt601" for the pixels of the reference, which takes all videos to be of that
             standard. By default what the file says counts.
+        apply_rotation: turn the frames as the display matrix of the file says, by quarters: videos
+            of phones stand upright then. By default they lie as they were recorded.
     """
 
     filenames: op.Paths | None
@@ -81,6 +84,7 @@ class VideoArguments(TypedDict, total=False):
     enable_timestamps: bool
     image_type: op.ImageType
     colorspace: str | None
+    apply_rotation: bool
 
 
 class VideoOptions(VideoArguments, ReaderOptions, total=False):
@@ -141,6 +145,7 @@ def open_videos(
         labels,
         bool(given["file_root"]),
         given["colorspace"],
+        given["apply_rotation"],
     )
     table = VideoTable(videos, ranges, options, storage, finish)
     if not len(table):

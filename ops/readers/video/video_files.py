@@ -17,7 +17,7 @@ from gradiva.ops.video.video_file import NotMediaError, VideoLoaded, VideoPath, 
 
 __all__ = ["Found", "VideoFiles"]
 
-_KIND: Final = "video 1"
+_KIND: Final = "video 2"
 _WORTH_KEEPING: Final = 1 << 20
 _MOST_KEPT: Final = 1 << 26
 """Bytes of indices that stay in memory."""
@@ -36,11 +36,11 @@ class Found(NamedTuple):
 
 
 class VideoFiles:
-    """Videos by their paths."""
+    """Videos by their paths. upright: they are to be turned as they say."""
 
-    def __init__(self, paths: list[str], storage: Storage) -> None:
+    def __init__(self, paths: list[str], storage: Storage, upright: bool = False) -> None:
         self.storage = storage if any_url(paths) else None
-        self._storage = storage
+        self._storage, self._upright = storage, upright
         self._facts: dict[str, tuple[int, int | str] | None] = {}
         self._indices: OrderedDict[str, VideoIndex] = OrderedDict()
         self._kept = 0
@@ -89,9 +89,10 @@ class VideoFiles:
 
     def _scanned(self, source: VideoPath) -> VideoIndex:
         def scan(_handle: Any, _size: int) -> Any:
-            return packed_index(scan_video(source))
+            return packed_index(scan_video(source, self._upright))
 
-        kept = kept_scan(_KIND, source.name, 2, scan, self._storage, _WORTH_KEEPING)
+        kind = f"{_KIND}, upright" if self._upright else _KIND
+        kept = kept_scan(kind, source.name, 2, scan, self._storage, _WORTH_KEEPING)
         return unpacked_index(*kept)
 
     def _keep(self, path: str, index: VideoIndex) -> None:

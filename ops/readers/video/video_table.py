@@ -33,7 +33,7 @@ Finish = Callable[[op.Batch, op.WorkerPool], op.Batch]
 class ClipOptions(NamedTuple):
     """length, stride: of clips, in frames; span: frames that a clip takes up; step: from one clip
     to the next; numbers: "none", "scalar" or "sequence"; drops: what no video can be in is left
-    out, with a warning."""
+    out, with a warning; upright: frames are turned as their files say."""
 
     length: int
     stride: int
@@ -47,6 +47,7 @@ class ClipOptions(NamedTuple):
     labels: bool
     drops: bool
     colorspace: str | None
+    upright: bool
 
 
 class VideoTable(Table):
@@ -62,7 +63,7 @@ class VideoTable(Table):
         finish: Finish | None,
     ) -> None:
         self._options, self._finish = options, finish
-        self._files = VideoFiles([video.path for video in videos], storage)
+        self._files = VideoFiles([video.path for video in videos], storage, options.upright)
         self.storage = self._files.storage
         self._decoders = Decoders(0)
         found = self._files.scan(list(dict.fromkeys(video.path for video in videos)))

@@ -15,7 +15,8 @@ import gradiva
 from gradiva import fn, pipeline_def
 from gradiva.eager.execution.quarantine import Quarantine
 
-from ..video.bars import numbers_of, write
+from ..video.bars import encoded, numbers_of, write
+from ..video.frames import turned
 from .formats import values
 
 READER: Any = gradiva.experimental.readers.Video
@@ -395,3 +396,35 @@ def test_captured_loops(long: str, short: str) -> None:
             for k in range(len(one)):
                 np.testing.assert_array_equal(one.at(k), two.at(k))
                 np.testing.assert_array_equal(one.at(k), three.at(k))
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 3])
+def test_upright(tmp_path: Path, turns: int) -> None:
+    """Turned as the file says, where that is asked for, with the index kept or not."""
+    a, b = [(1, 0), (0, -1), (-1, 0), (0, 1)][turns]
+    video = turned(encoded("libx264", frames=4), a, b, -b, a)
+    path = tmp_path / "turned.mp4"
+    path.write_bytes(video)
+    data = {"filenames": [str(path)], "sequence_length": 4}
+
+    def read(reader: Any, **options: Any) -> Any:
+        (batch,) = reader(**data, **options).next_epoch(1)
+        return np.asarray((batch[0] if isinstance(batch, tuple) else batch).at(0))
+
+    for reader in (gradiva.readers.Video, gradiva.experimental.readers.Video):
+        plain = read(reader)
+        assert numbers_of(plain) == [0, 1, 2, 3]
+        np.testing.assert_array_equal(
+            read(reader, apply_rotation=True), np.rot90(plain, turns, (1, 2))
+        )
+    files = gradiva.batch([np.frombuffer(video, np.uint8)])
+    made = gradiva.decoders.video(files, apply_rotation=True)
+    np.testing.assert_array_equal(made.at(0), np.rot90(plain, turns, (1, 2)))
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def pipe() -> Any:
+        return fn.experimental.inputs.video(name="fed", sequence_length=4, apply_rotation=True)
+
+    with pipe() as fed:
+        fed.feed_input("fed", [np.frombuffer(video, np.uint8)])
+        np.testing.assert_array_equal(fed.run()[0].at(0), np.rot90(plain, turns, (1, 2)))
