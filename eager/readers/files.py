@@ -15,6 +15,7 @@ from gradiva.eager.jit.jit import jit
 from gradiva.eager.jit.later import Later
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.storage.local_files import FLAGS, opened, refuse_irregular
+from gradiva.eager.storage.positional import read_next
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
@@ -238,7 +239,7 @@ def _fill(handle: int, target: np.ndarray[Any, Any]) -> None:
     view = memoryview(target.data)
     done = 0
     while done < len(view):
-        count = os.readv(handle, [view[done:]])
+        count = read_next(handle, view[done:])
         if count == 0:
             raise OSError(f"it shrank to {done} bytes while it was being read")
         done += count
