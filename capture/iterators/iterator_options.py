@@ -38,8 +38,9 @@ class IteratorValueError(OperatorValueError, AssertionError):
 def check_pipelines(given: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
     """The pipelines, built. Raises OperatorTypeError for other objects, OperatorValueError for
     different batch sizes."""
-    several: list[Any] = list(given) if isinstance(given, Iterable) else []
-    pipes: list[Pipeline] = [given] if isinstance(given, Pipeline) else several
+    # A pipeline is its own sequence of batches, which does not end.
+    given = [given] if isinstance(given, Pipeline) else given
+    pipes: list[Pipeline] = list(given) if isinstance(given, Iterable) else []
     if not pipes or not all(isinstance(pipe, Pipeline) for pipe in pipes):
         raise IteratorTypeError(
             argument="pipelines", expected="a Pipeline, or several", got=describe(given)

@@ -6,7 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .local_files import open_regular
+from gradiva.eager.support.local_files import open_regular
+
 from .storage import Storage
 from .urls import is_url, local_path
 
