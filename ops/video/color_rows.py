@@ -30,31 +30,34 @@ _FULL: Final = np.int32(255)
 
 
 @op.jit
-def _double(line: Any, step: int, count: int, shift: int, target: Any) -> None:
-    """`count` samples, each as two: three parts of the nearer and one of the other."""
+def _double(line: Any, shift: int, target: Any) -> None:
+    """Each sample as two: three parts of the nearer and one of the other."""
+    count = line.size
     target[0] = min(np.int32(line[0]) * 16384 >> shift, 32767)
     for k in range(count - 1):
-        one, other = np.int32(line[k * step]), np.int32(line[(k + 1) * step])
-        near = np.int32(one * 12288 + other * 4096) >> shift
-        far = np.int32(one * 4096 + other * 12288) >> shift
+        one, other = np.int32(line[k]), np.int32(line[k + 1])
+        # Without its bounds and types a shift is one of 64 bits, of which there are no vectors.
+        near = np.int32(np.int32(one * 12288 + other * 4096) >> (shift & 15))
+        far = np.int32(np.int32(one * 4096 + other * 12288) >> (shift & 15))
         target[2 * k + 1] = min(near, _MOST)
         target[2 * k + 2] = min(far, _MOST)
-    target[2 * count - 1] = min(np.int32(line[(count - 1) * step]) * 16384 >> shift, 32767)
+    target[2 * count - 1] = min(np.int32(line[count - 1]) * 16384 >> shift, 32767)
 
 
 @op.jit
-def _raise(line: Any, step: int, shift: int, target: Any) -> None:
+def _raise(line: Any, shift: int, target: Any) -> None:
     """A sample for each place."""
     for x in range(target.size):
-        target[x] = np.int32(np.int32(line[x * step]) * 16384) >> shift
+        target[x] = np.int32(np.int32(np.int32(line[x]) * 16384) >> (shift & 15))
 
 
 @op.jit
-def _widen(line: Any, step: int, last: int, taps: Any, shift: int, target: Any) -> None:
-    """One sample for each place, of two at most; last: the number of the last sample."""
+def _widen(line: Any, taps: Any, shift: int, target: Any) -> None:
+    """One sample for each place, of two at most."""
+    last = line.size - 1
     for x in range(target.size):
         first = taps[x, 0]
-        one, other = np.int32(line[first * step]), np.int32(line[min(first + 1, last) * step])
+        one, other = np.int32(line[first]), np.int32(line[min(first + 1, last)])
         target[x] = min(np.int32(one * taps[x, 1] + other * taps[x, 2]) >> shift, _MOST)
 
 
@@ -112,10 +115,10 @@ def _join(one: Any, two: Any, three: Any, target: Any) -> None:
 
 
 @op.jit
-def _shifted(line: Any, drop: int, target: Any) -> None:
-    """Samples that stand in the upper bits of their words."""
+def _gather(line: Any, step: int, drop: int, target: Any) -> None:
+    """Every `step`-th sample; they may stand in the upper bits of their words."""
     for x in range(target.size):
-        target[x] = line[x] >> drop
+        target[x] = line[x * step] >> drop
 
 
 @op.jit
@@ -140,14 +143,12 @@ def convert_planes(
     u, v = np.empty(width, np.int32), np.empty(width, np.int32)
     bright = np.empty(width, np.int32)
     colors = np.empty((3, width), np.uint8)
-    room = luma[:0].copy()
-    if drop:
-        room = np.empty(max(width, count * step), luma.dtype)
+    room = np.empty(max(width, count), luma.dtype)
     for y in range(rows):
         at = (top + y) * pitch + left
         light = luma[at : at + width]
         if drop:
-            _shifted(light, drop, room[:width])
+            _gather(light, 1, drop, room[:width])
             light = room[:width]
         if kind == YCBCR:
             _eight_bits(light, depth - 8, colors[0])
@@ -170,15 +171,15 @@ def convert_planes(
                     plane = blue if c == 0 else red
                     begin = row * chroma_pitch
                     line = plane[begin : begin + (count - 1) * step + 1]
-                    if drop:
-                        _shifted(line, drop, room[: line.size])
-                        line = room[: line.size]
+                    if drop or step > 1:
+                        _gather(line, step, drop, room[:count])
+                        line = room[:count]
                     if way == ALONE:
-                        _raise(line, step, shift, lines[slot, c])
+                        _raise(line, shift, lines[slot, c])
                     elif way == DOUBLED:
-                        _double(line, step, count, shift, lines[slot, c])
+                        _double(line, shift, lines[slot, c])
                     else:
-                        _widen(line, step, count - 1, across, shift, lines[slot, c])
+                        _widen(line, across, shift, lines[slot, c])
         one, other = lines[first % 2], lines[(first + 1) % 2 if share else first % 2]
         _blend(one[0, left : left + width], other[0, left : left + width], share, u)
         _blend(one[1, left : left + width], other[1, left : left + width], share, v)
