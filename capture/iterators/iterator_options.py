@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from typing import Any
 
 from gradiva.capture.pipeline.epochs import Shards
@@ -21,8 +21,9 @@ __all__ = [
     "check_pipelines",
     "check_shards",
     "check_size",
+    "entries_of",
     "is_fact",
-    "names_of",
+    "list_of_names",
     "reader_of",
 ]
 
@@ -38,7 +39,8 @@ class IteratorValueError(OperatorValueError, AssertionError):
 def check_pipelines(given: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
     """The pipelines, built. Raises OperatorTypeError for other objects, OperatorValueError for
     different batch sizes."""
-    pipes = [given] if isinstance(given, Pipeline) else list(given)
+    several: list[Any] = list(given) if isinstance(given, Iterable) else []
+    pipes: list[Pipeline] = [given] if isinstance(given, Pipeline) else several
     if not pipes or not all(isinstance(pipe, Pipeline) for pipe in pipes):
         raise IteratorTypeError(
             argument="pipelines", expected="a Pipeline, or several", got=describe(given)
@@ -97,26 +99,9 @@ def check_full(batches: Sequence[Batch], expected: int) -> None:
         )
 
 
-def names_of(given: Iterable[Any]) -> list[Any]:
-    """The names in an `output_map`, in their order. Raises OperatorTypeError for what has none."""
-    if isinstance(given, str | bytes | Set) or not isinstance(given, Iterable):
-        raise IteratorTypeError(
-            argument="output_map", expected="a list of names", got=describe(given)
-        )
-    return list(given)
-
-
 def check_names(given: Sequence[Any], pipes: list[Pipeline]) -> list[Any]:
-    """The names of the outputs. Raises OperatorValueError where they are not one for each,
-    OperatorTypeError for what cannot be names."""
-    names = names_of(given)
-    for name in names:
-        try:
-            hash(name)
-        except TypeError:
-            raise IteratorTypeError(
-                argument="output_map", expected="names, the keys of a dict", got=describe(name)
-            ) from None
+    """The names of the outputs. Raises OperatorValueError where they are not one for each."""
+    names = list_of_names(given)
     if len(set(names)) != len(names):
         raise IteratorValueError(
             argument="output_map", expected="names that differ", got=describe(given)
@@ -128,6 +113,33 @@ def check_names(given: Sequence[Any], pipes: list[Pipeline]) -> list[Any]:
                 expected=f"a name for each of {pipe.num_outputs} outputs",
                 got=describe(given),
             )
+    return names
+
+
+def entries_of(given: Any) -> list[Any]:
+    """What an `output_map` holds, in its order. Raises OperatorTypeError for what has none."""
+    if isinstance(given, str | bytes | Set) or not isinstance(given, Iterable):
+        raise IteratorTypeError(
+            argument="output_map",
+            expected="a list with a name for each output",
+            got=describe(given),
+        )
+    return list(given)
+
+
+def list_of_names(given: Any) -> list[Any]:
+    """The names in an `output_map`. Raises OperatorTypeError for what can hold no names."""
+    names = entries_of(given)
+    for name in names:
+        try:
+            hash(name)
+        except TypeError:
+            raise IteratorTypeError(
+                "names are the keys of a dict",
+                argument="output_map",
+                expected="a name for each output",
+                got=describe(name),
+            ) from None
     return names
 
 
@@ -178,7 +190,7 @@ FACTS: dict[str, Callable[[Sequence[Batch]], Any]] = {
 def check_auto_reset(given: bool | str) -> bool:
     """Whether the next epoch begins by itself. Raises OperatorValueError."""
     known = {True: True, "yes": True, False: False, "no": False, None: False}
-    if given not in known:
+    if not isinstance(given, Hashable) or given not in known:
         raise OperatorValueError(
             argument="auto_reset", expected="True, False, 'yes' or 'no'", got=describe(given)
         )
@@ -188,7 +200,7 @@ def check_auto_reset(given: bool | str) -> bool:
 def reader_of(pipe: Pipeline, name: str) -> Source:
     """The source of the reader with this name. Raises OperatorValueError."""
     found = pipe._built().readers()
-    if name not in found:
+    if not isinstance(name, str) or name not in found:
         raise IteratorValueError(
             argument="reader_name",
             expected=f"the name of a reader ({', '.join(map(repr, found)) or 'there is none'})",

@@ -17,6 +17,7 @@ import time
 import warnings
 from typing import Any
 
+from gradiva.eager.storage.local_files import open_regular
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
@@ -39,7 +40,6 @@ __all__ = [
 
 VERSION = 1
 _MAGIC = "gradiva checkpoint"
-_NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 _PATIENCE = 60.0
 """Seconds to wait for another process that saves the same checkpoint."""
 _HEAD = re.compile(re.escape(_MAGIC) + r" (\d{1,9}) sha256 ([0-9a-f]{64})\n")
@@ -161,9 +161,10 @@ def save(path: str | os.PathLike[str], text: str, keep: bool = True) -> None:
         finally:
             os.close(handle)
         _sync_folder(folder)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: of a name that no file has
+        reason = getattr(error, "strerror", None) or error
         raise OperatorRuntimeError(
-            f"the checkpoint cannot be saved: {error.strerror or error}", file=path
+            f"the checkpoint cannot be saved: {reason}", file=path
         ) from error
 
 
@@ -234,10 +235,7 @@ def _sync_folder(folder: str) -> None:
 
 
 def _read(path: str) -> str:
-    # Opening a pipe would wait for who writes into it.
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _NONBLOCK)) as stream:
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise OSError("it is no regular file")
+    with open(open_regular(path), "rb") as stream:
         return stream.read().decode("latin-1")
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from .local_files import open_regular
 from .storage import Storage
 from .urls import is_url, local_path
 
@@ -43,7 +44,7 @@ def read_bytes(path: str, storage: Storage) -> bytes:
     """A whole file. Raises OSError."""
     if is_url(path):
         return storage.read(path)
-    with open(local_path(path), "rb") as stream:
+    with open(open_regular(local_path(path)), "rb") as stream:
         return stream.read()
 
 

@@ -11,6 +11,7 @@ from gradiva.eager.types.arrays import Array
 
 from .errors import StorageError
 from .facts import ObjectFacts
+from .local_files import open_regular
 from .ranges import LARGEST, Content, Want, fill
 from .storage import Storage
 from .urls import is_url, local_path
@@ -92,7 +93,7 @@ def open_handle(path: str, storage: Storage | None) -> Handle:
     """Raises OSError. storage: for URLs."""
     if storage is not None and is_url(path):
         return RemoteFile(path, storage)
-    return os.open(local_path(path), os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    return open_regular(local_path(path))
 
 
 def close_handle(handle: Handle) -> None:

@@ -9,5 +9,12 @@ __all__: list[str] = []
 
 def __getattr__(name: str) -> Any:
     if name == "nodes":
-        return import_module(f"{__name__}.nodes")
+        try:
+            return import_module(f"{__name__}.nodes")
+        except ModuleNotFoundError as error:
+            if error.name != "torchdata":
+                raise
+            raise ImportError(
+                "gradiva.pytorch.nodes needs torchdata: pip install torchdata", name=error.name
+            ) from error
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
