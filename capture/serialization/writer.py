@@ -36,7 +36,6 @@ from .values import add_argument
 __all__ = ["GraphWriter", "serialize_graph"]
 
 _NOT_STORED = frozenset({"effect", "shared", "seed"})
-_ON_ERROR = frozenset({"on_error", "fill_value"})
 _LARGEST = (1 << 63) - 1
 
 
@@ -128,20 +127,21 @@ class GraphWriter:
                     got=repr(value),
                     expected="plain data",
                 )
-            if name in node.operator.unstored:
-                raise OperatorValueError(
-                    "the file format has no place for this argument",
-                    argument=name,
-                    expected="none",
-                    got=repr(value),
-                )
-            if "on_error" in declared and name in _ON_ERROR:
-                # Without `replace`, a fill value changes nothing.
-                if name == "on_error" and value != "raise":
+            if name == "on_error":
+                if value != "raise":
                     raise OperatorValueError(
                         "the file format has no place for what to do with bad samples",
                         argument=name,
                         expected="'raise'",
+                        got=repr(value),
+                    )
+            elif name in node.operator.unstored:
+                # Of samples that are replaced, which `on_error` says: it changes no others.
+                if name != "fill_value":
+                    raise OperatorValueError(
+                        "the file format has no place for this argument",
+                        argument=name,
+                        expected="none",
                         got=repr(value),
                     )
             elif name not in _NOT_STORED:

@@ -15,7 +15,6 @@ from gradiva import Batch, batch
 from gradiva.capture.graph.builtin_ops import constant, fused, parameter, random_key
 from gradiva.capture.serialization.files import load
 from gradiva.capture.serialization.reader import read_pipeline
-from gradiva.capture.serialization.writer import _ON_ERROR
 from gradiva.eager.operators.operator import operators
 from gradiva.ops.image.normalize.normalize_by_numbers import normalize_by_numbers
 from gradiva.ops.image.normalize.normalize_pixels import normalize_pixels
@@ -29,6 +28,7 @@ from .test_serialize_cases import CASES, holds_objects, in_format
 from .test_serialize_conditionals import PROGRAMS as CONDITIONALS
 from .test_serialize_conditionals import Ours, made
 from .test_serialize_readers import OURS_ALONE, READERS
+from .test_serialize_videos import NAMES as VIDEOS
 
 MOST_ULPS = 4
 """As in test_math.py."""
@@ -411,8 +411,9 @@ def test_every_operator_takes_part() -> None:
     internal = {constant, fused, parameter, random_key, *parts}
     declared = {one for one in operators.values() if one.__module__.startswith("gradiva.")}
     called |= {operators[f"readers.{name}"] for name in READERS}
-    # The reference has it on a GPU only, whatever its registry says.
-    called |= {operators["experimental.readers.fits"], operators["readers.tfrecord"]}
+    called |= {operators[name] for name in (*VIDEOS, "readers.tfrecord")}
+    # The reference has them on a GPU only, whatever its registry says.
+    called |= {operators["experimental.readers.fits"], operators["readers.video"]}
     missing = declared - called - internal
     on_cpu = {_plain(name) for name in dali.backend.RegisteredCPUOps()}
     known = {one.name for one in missing if in_format(one)}
@@ -431,7 +432,7 @@ def test_the_format_knows_our_operators_and_arguments() -> None:
         "bool": ("BOOL",),
         "string": ("STRING", "TENSOR_LAYOUT", "_STRING_VEC"),
     }  # fmt: skip
-    from gradiva.capture.serialization.names import _ELEMENTS
+    from gradiva.capture.serialization.names import element_type
 
     checked = 0
     for one in operators.values():
@@ -443,14 +444,14 @@ def test_the_format_knows_our_operators_and_arguments() -> None:
             if argument.name in one.unstored:
                 assert not registered.HasArgument(argument.name), (one.name, argument.name)
                 continue  # what the format has no place for is refused
-            if "on_error" in one.arguments and argument.name in _ON_ERROR:
+            if argument.name == "on_error":
                 continue  # likewise
             assert registered.HasArgument(argument.name), (one.name, argument.name)
             kind = registered.GetArgumentType(argument.name).name
             if argument.kind.name == "DTypes":
                 assert kind == "_DATA_TYPE_VEC", (one.name, argument.name)
                 continue
-            assert kind in kinds[_ELEMENTS[argument.kind]], (one.name, argument.name)
+            assert kind in kinds[element_type(argument, argument.default)], argument
             checked += 1
     assert checked > 150
 
@@ -495,6 +496,7 @@ def test_options_survive() -> None:
 def test_operators_that_gradiva_lacks_are_named() -> None:
     pipe = dali.Pipeline(batch_size=2, num_threads=1, device_id=None)
     with pipe:
-        pipe.set_outputs(fn.experimental.readers.video(filenames=["x"], sequence_length=2))
-    with pytest.raises(ValueError, match="`experimental__readers__Video`"):
+        images, boxes, labels = (fn.external_source(name=name) for name in "abc")
+        pipe.set_outputs(*fn.ssd_random_crop(images, boxes, labels))
+    with pytest.raises(ValueError, match="`SSDRandomCrop`"):
         gradiva.Pipeline.deserialize(pipe.serialize())

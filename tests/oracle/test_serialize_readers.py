@@ -14,8 +14,10 @@ from tests.ops.readers.formats import FORMATS, values
 from .reference import dali
 from .test_readers_formats import BATCH, of_theirs
 
-READERS = sorted(name for name, kind in FORMATS.items() if kind.runs and name != "tfrecord")
-"""But TFRecord files, see `test_features_of_records`."""
+ELSEWHERE = ("tfrecord", "video")
+"""See `test_features_of_records` and test_serialize_videos.py."""
+
+READERS = sorted(name for name, kind in FORMATS.items() if kind.runs and name not in ELSEWHERE)
 
 OURS_ALONE = {f"readers.{name}" for name in ("csv", "hdf5", "jsonl", "npz", "parquet")}
 """Readers that the reference does not have: files with them are for gradiva alone."""

@@ -105,7 +105,7 @@ class _Plan(op.Plan):
     rates: list[float]
 
 
-audio.not_stored("offset", "duration", "frames")
+audio.not_stored("offset", "duration", "frames", "fill_value")
 
 
 @audio.shapes

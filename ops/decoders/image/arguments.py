@@ -97,7 +97,7 @@ class Replacement(TypedDict, total=False):
     fill_value: float
 
 
-OWN = "min_size", "max_pixels"
+OWN = "min_size", "max_pixels", "fill_value"
 """Those that the reference does not have."""
 DECODING = (Pixels, OnGpu, Preallocated, Replacement)
 

@@ -14,7 +14,7 @@ from gradiva.ops.image.resize.arguments import (
     ResizeSize,
 )
 from gradiva.ops.image.resize.resize import resize
-from gradiva.ops.readers.reader_arguments import ReaderArguments
+from gradiva.ops.readers.reader_arguments import SHUFFLED_AFTER, ReaderArguments
 from gradiva.ops.readers.table_source import opens_table
 
 from .pixels import finisher
@@ -200,6 +200,6 @@ def _open_resized(given: dict[str, Any]) -> VideoTable:
 
 
 for _operator in (video, video_resize):
-    _operator.not_stored("colorspace", "apply_rotation")
+    _operator.not_stored(*SHUFFLED_AFTER, "colorspace", "apply_rotation")
 Video = reader_class("Video", video)
 VideoResize = reader_class("VideoResize", video_resize)

@@ -7,7 +7,7 @@ from typing import Any
 from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
-from gradiva.ops.readers.reader_arguments import ReaderArguments
+from gradiva.ops.readers.reader_arguments import SHUFFLED_AFTER, ReaderArguments
 from gradiva.ops.readers.table_source import opens_table
 
 from .pixels import finisher
@@ -79,5 +79,5 @@ def _open(given: dict[str, Any]) -> VideoTable:
     )
 
 
-video.not_stored("colorspace", "apply_rotation")
+video.not_stored(*SHUFFLED_AFTER, "colorspace", "apply_rotation")
 Video = reader_class("Video", video)
