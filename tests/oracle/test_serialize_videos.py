@@ -84,8 +84,6 @@ def test_decoder() -> None:
 
 def test_input() -> None:
     def define(fn: Any) -> Any:
-        return fn.experimental.inputs.video(
-            name="V", sequence_length=3, last_sequence_policy="pad"
-        )
+        return fn.experimental.inputs.video(name="V", sequence_length=3, last_sequence_policy="pad")
 
     check(define, {"V": [as_array(encoded(frames=11))]}, 2)
