@@ -17,9 +17,19 @@ from gradiva.eager.types.arrays import Int64Array
 
 from .intrinsics import call_row
 from .jit import jit, outlined
-from .row_kernel import RowKernel, copy, join, reverse, split, split_reversed
+from .row_kernel import RowKernel, copy, join, reverse, split, split_reversed, stream
+from .streaming import finish_lines
 
-__all__ = ["PIECE", "Chain", "Step", "bind_strips", "finish_row", "run_strips", "table"]
+__all__ = [
+    "PIECE",
+    "Chain",
+    "Step",
+    "bind_strips",
+    "end_strips",
+    "finish_row",
+    "run_strips",
+    "table",
+]
 
 PIECE: Final = 1024
 """Pixels of a strip, where a sample is not cut along its rows."""
@@ -28,7 +38,7 @@ _ALIGNED: Final = 64
 
 # Columns of `Chain.group`.
 _CHANNELS, _FLAT, _PLANES_IN, _PLANES_OUT, _PITCH, _ITEM = range(6)
-_COPY, _SPLIT, _BACK, _JOIN, _TURN = range(6, 11)
+_COPY, _SPLIT, _BACK, _JOIN, _TURN, _STREAM = range(6, 12)
 # Columns of `Chain.steps`.
 _AT_ADDRESS, _MIXES, _SIZE, _FIRST, _COUNT, _STRIDE, _MADE = range(7)
 # Columns of the table with one row per sample, in bytes where they are distances.
@@ -62,9 +72,11 @@ def _form(
     planes_in: bool,
     planes_out: bool,
     mirrored: bool,
+    past: bool,
 ) -> tuple[int, Int64Array, Int64Array]:
     """What a chain is but for its parameters: bytes of scratch, `Chain.group`, `Chain.steps`.
 
+    past: whether what the last step makes goes past the caches;
     mirrored: whether it takes strips with the last pixel first: else nothing is compiled for that;
     parts: row kernel, dtypes, shape of a sample's parameters and channels made, of each step.
     """
@@ -72,7 +84,7 @@ def _form(
     flat = alike and planes_in == planes_out
     pitch = -(-max(pixels, 1) // _ALIGNED) * _ALIGNED
     most = max([channels, *(made for *_, made in parts)])
-    group = np.zeros(11, np.int64)
+    group = np.zeros(12, np.int64)
     group[[_CHANNELS, _FLAT, _PLANES_IN, _PLANES_OUT, _PITCH, _ITEM]] = (
         channels,
         flat,
@@ -84,8 +96,10 @@ def _form(
     last = parts[-1][2] if parts else dtype
     # Pixels move as unsigned integers of their size, whatever they mean.
     here, there = (np.dtype(f"u{kind.itemsize}") for kind in (dtype, last))
+    if past:
+        group[_STREAM] = stream.address(there, there)
     if not parts:
-        group[_COPY] = copy.address(here, here)
+        group[_COPY] = group[_STREAM] or copy.address(here, here)
     if mirrored and (flat or planes_in):
         group[_TURN] = reverse.address(here, here)
     if not flat and not planes_in:
@@ -114,7 +128,8 @@ class Chain:
     """Steps in the form that kernels take. `channels`, `dtype`: of what the first step reads.
 
     planes_in, planes_out: whether channels are planes at the source and at the target, and not
-    interleaved; pixels: the most a strip has; mirrored: whether samples may be.
+    interleaved; pixels: the most a strip has; mirrored: whether samples may be; past: whether the
+    result goes past the caches, as `goes_past` says.
     """
 
     def __init__(
@@ -126,13 +141,14 @@ class Chain:
         planes_in: bool = False,
         planes_out: bool = False,
         mirrored: bool = False,
+        past: bool = False,
     ) -> None:
         parts = tuple(
             (step.row, step.source, step.target, step.parameters.shape[1:], step.made)
             for step in steps
         )
         self.bytes, self.group, self.steps = _form(
-            parts, dtype, channels, pixels, planes_in, planes_out, mirrored
+            parts, dtype, channels, pixels, planes_in, planes_out, mirrored, past
         )
         if len(steps) == 1:
             joined = steps[0].parameters.reshape(len(steps[0].parameters), -1)
@@ -165,25 +181,30 @@ def finish_row(
 
     source_pitch, target_pitch: elements from one plane to the next, where channels are planes.
     """
-    channels, count = group[_CHANNELS], len(steps)
+    channels, count, past = group[_CHANNELS], len(steps), group[_STREAM]
     one, other = scratch[0].ctypes.data, scratch[1].ctypes.data
     one = (one + 63) // 64 * 64
     other = (other + 63) // 64 * 64
     if group[_FLAT]:
         values = pixels * channels
         if mirror:
-            to = one if count else target
+            to = one if count or past else target
             call_row(group[_TURN], source, to, pixels, 0, 0, channels, channels, 0, 0)
             source, one, other = to, other, one
         elif not count:
             call_row(group[_COPY], source, target, values, 0, 0, 1, 1, 0, 0)
+            return
         for k in range(count):
-            to = target if k == count - 1 else one
+            to = target if k == count - 1 and not past else one
             at = parameters + 4 * steps[k, _FIRST]
             call_row(steps[k, _AT_ADDRESS], source, to, values, 0, 0, 1, 1, at, steps[k, _COUNT])
             source, one, other = to, other, one
+        if past:
+            call_row(past, source, target, values, 0, 0, 1, 1, 0, 0)
         return
     size = group[_ITEM]
+    # What becomes planes is written where it belongs, unless it goes there past the caches.
+    last = count - 1 if group[_PLANES_OUT] and not past else count
     if group[_PLANES_IN]:
         if mirror:
             for c in range(channels):
@@ -192,14 +213,14 @@ def finish_row(
                 call_row(group[_TURN], here, there, pixels, 0, 0, 1, 1, 0, 0)
             source, source_pitch, one, other = one, group[_PITCH], other, one
     else:
-        direct = group[_PLANES_OUT] and not count
+        direct = last < 0
         to = target if direct else one
         pitch = target_pitch if direct else group[_PITCH]
         address = group[_BACK] if mirror else group[_SPLIT]
         call_row(address, source, to, pixels, 0, pitch, channels, channels, 0, 0)
         source, source_pitch, one, other = to, pitch, other, one
     for k in range(count):
-        direct = group[_PLANES_OUT] and k == count - 1
+        direct = k == last
         to = target if direct else one
         pitch = target_pitch if direct else group[_PITCH]
         address, at = steps[k, _AT_ADDRESS], parameters + 4 * steps[k, _FIRST]
@@ -226,7 +247,21 @@ def finish_row(
         channels, size = made, steps[k, _SIZE]
         source, source_pitch, one, other = to, pitch, other, one
     if not group[_PLANES_OUT]:
-        call_row(group[_JOIN], source, target, pixels, source_pitch, 0, channels, channels, 0, 0)
+        to = one if past else target
+        call_row(group[_JOIN], source, to, pixels, source_pitch, 0, channels, channels, 0, 0)
+        if past:
+            call_row(past, to, target, pixels * channels, 0, 0, 1, 1, 0, 0)
+    elif past:
+        for c in range(channels):
+            here = source + c * source_pitch * size
+            call_row(past, here, target + c * target_pitch * size, pixels, 0, 0, 1, 1, 0, 0)
+
+
+@jit
+def end_strips(group: Any) -> None:
+    """After the last strip of a thread: let others see what went past the caches."""
+    if group[_STREAM]:
+        finish_lines()
 
 
 @jit
@@ -267,6 +302,7 @@ def _run(
                     there,
                     row[TARGET_PLANE] // sizes[1],
                 )
+    end_strips(group)
 
 
 def bind_strips(

@@ -14,8 +14,18 @@ from typing import Any, cast
 import numpy as np
 
 from .jit import Kernel, compile_entry, jit
+from .streaming import copy_past
 
-__all__ = ["RowKernel", "copy", "join", "reverse", "row_kernel", "split", "split_reversed"]
+__all__ = [
+    "RowKernel",
+    "copy",
+    "join",
+    "reverse",
+    "row_kernel",
+    "split",
+    "split_reversed",
+    "stream",
+]
 
 
 class RowKernel:
@@ -160,6 +170,12 @@ _ENTRIES: dict[str, FunctionType] = {
 def copy(source: Any, target: Any, parameters: Any) -> None:
     """The strip as it is."""
     target[:] = source
+
+
+@row_kernel()
+def stream(source: Any, target: Any, parameters: Any) -> None:
+    """The strip as it is, unsigned integers, past the caches; then call `finish_lines`."""
+    copy_past(source, 0, target, 0, source.size)
 
 
 @row_kernel("split")

@@ -29,6 +29,7 @@ from gradiva.eager.jit.row_chain import (
     table,
 )
 from gradiva.eager.jit.row_kernel import RowKernel
+from gradiva.eager.jit.streaming import goes_past
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import SHARED, BatchShape
@@ -164,7 +165,8 @@ def run_pixelwise(call: Call, spec: Pixelwise) -> None:
     fill = _samples if shared else _samples.__wrapped__
     samples = fill(*batch_shapes, "" if alike else layout, made, data.itemsize, result.itemsize)
     count = 1 if alike else count
-    chain = Chain((step,), data.dtype, count, PIECE, planes, planes)
+    past = goes_past(result)
+    chain = Chain((step,), data.dtype, count, PIECE, planes, planes, past=past)
     call.for_samples(run_strips, data, samples, chain, result)
     if result is not target.data:
         target.data[:] = convert_array(result, target.data.dtype)

@@ -19,6 +19,7 @@ from gradiva.eager.jit.row_chain import (
     Step,
     table,
 )
+from gradiva.eager.jit.streaming import goes_past
 from gradiva.eager.types.arrays import Array, Float32Array, Float64Array, Int64Array
 
 from .cpu import COLUMNS_FIRST, DEEP, PICKED, ROWS_FIRST, resample_range, scratch_sizes
@@ -150,10 +151,10 @@ def resample_samples(
     if upside_down is not None:
         samples[:, UPSIDE_DOWN] = upside_down
     steps = rounding(target.dtype.numpy, call.size)
-    single, longest = np.dtype(np.float32), int(values.max())
+    single, longest, past = np.dtype(np.float32), int(values.max()), goes_past(target.data)
     # Rows that are not mirrored pass as rows of one channel, however many they have.
     if mirror is None or not mirror.any():
-        chain = Chain(steps, single, 1, longest)
+        chain = Chain(steps, single, 1, longest, past=past)
         call.for_samples(run_resample, source.data, tables, samples, chain, target.data)
         return
     samples[:, MIRROR] = mirror
@@ -163,7 +164,7 @@ def resample_samples(
     for part in parts:
         count = int(channels[part.start])
         own = [step._replace(made=count) for step in steps]
-        chain = Chain(own, single, count, longest, mirrored=True)
+        chain = Chain(own, single, count, longest, mirrored=True, past=past)
         if len(parts) == 1:
             call.for_samples(run_resample, source.data, tables, samples, chain, target.data)
         else:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gradiva
+from gradiva import fn
 from gradiva.eager.jit import streaming
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.jit.streaming import copy_past, fill_past, finish_lines, goes_past
@@ -67,3 +68,50 @@ def test_operators_past_the_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     assert same(gradiva.sequence_rearrange(video, new_order=[3, 1, 1]), frames[:, [3, 1, 1]])
     assert same(gradiva.ones_like(video, dtype=gradiva.float32), np.ones(frames.shape, np.float32))
     assert same(gradiva.zeros_like(video), np.zeros_like(frames))
+
+
+def strips(layout: str) -> dict[str, Any]:
+    """What goes through strips of pixels, in each way that these take: bytes of the results, alone
+    and fused."""
+    rng = np.random.default_rng(0)
+    shapes = ((9, 31, 3), (40, 7, 3))
+    images = [rng.integers(0, 256, shape, np.uint8) for shape in shapes]
+    if layout == "CHW":
+        images = [np.ascontiguousarray(image.transpose(2, 0, 1)) for image in images]
+    mirror = gradiva.batch([np.int32(0), np.int32(1)])
+    crop = {"crop": (7, 6), "mean": [9.0, 8.0, 7.0], "std": [2.0, 3.0, 4.0], "output_layout": "CHW"}
+    ways = {
+        "values": lambda lib, x: lib.brightness(x, brightness=1.5),
+        "half": lambda lib, x: lib.cast(x, dtype=gradiva.float16),
+        "channels": lambda lib, x: lib.hue(x, hue=30.0),
+        "rows": lambda lib, x: lib.resize(x, size=(11, 5)),
+        "window": lambda lib, x: lib.crop_mirror_normalize(x, mirror=mirror_of(lib), **crop),
+        "both": lambda lib, x: lib.crop_mirror_normalize(
+            lib.resize(x, size=(11, 9)), mirror=mirror_of(lib), **crop
+        ),
+        "two": lambda lib, x: lib.hue(lib.brightness(x, brightness=0.5), hue=30.0),
+        "turned": lambda lib, x: lib.cast(lib.flip(x), dtype=gradiva.float32),
+    }
+
+    def mirror_of(lib: Any) -> Any:
+        return mirror if lib is gradiva else fn.external_source(source=lambda: mirror)
+
+    found: dict[str, Any] = {}
+    for name, way in ways.items():
+        alone = way(gradiva, gradiva.as_batch(images, layout=layout))
+        pipe = gradiva.Pipeline(batch_size=2, num_threads=2)
+        with pipe:
+            source = fn.external_source(lambda: images, layout=layout)
+            pipe.set_outputs(way(fn, source))
+        (fused,) = pipe.run()
+        for kind, batch in (("alone", alone), ("fused", fused)):
+            found[f"{kind}, {name}"] = [np.asarray(one).tobytes() for one in batch.tensors]
+    return found
+
+
+@pytest.mark.parametrize("layout", ["HWC", "CHW"])
+def test_strips_past_the_caches(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = strips(layout)
+    monkeypatch.setattr(streaming, "_LARGE", 0)
+    monkeypatch.setattr(streaming, "_LONG", 1)
+    assert strips(layout) == expected
