@@ -7,12 +7,32 @@ from typing import Any
 
 import pytest
 
-__all__ = ["QUICK", "RARE", "chosen", "examples", "few", "is_quick"]
+__all__ = ["QUICK", "RARE", "SLOW_OPERATORS", "chosen", "examples", "few", "is_quick"]
 
 QUICK = "not full and not oracle and not gpu"
 """What pyproject.toml gives to `-m`, unless the command line does."""
 RARE = frozenset(("tiny", "core", "oracle", "alone"))
 """Marks that most files have not: where one is asked for, the others need not be read."""
+
+SLOW_OPERATORS = {
+    "numba_function",
+    "normalize",
+    "gaussian_blur",
+    "laplacian",
+    "spectrogram",
+    "power_spectrum",
+    "random.beta",
+    "experimental.remap",
+    "reductions.min",
+    "reductions.sum",
+    "reductions.std_dev",
+    "reductions.variance",
+    "noise.shot",
+    "random_bbox_crop",
+    "color_space_conversion",
+    "resize_crop_mirror",
+}
+"""Operators whose kernels take seconds to compile: quick runs leave their cases out."""
 
 _chosen = [QUICK]
 

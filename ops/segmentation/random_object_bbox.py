@@ -122,6 +122,35 @@ def _drawn_class(word: Any, found: Any, classes: Any, weights: Any) -> Any:
 
 
 @op.jit
+def _different(labels: Any) -> Any:
+    """The labels, each once, from the least to the greatest. `np.unique` takes a second more to
+    compile."""
+    ordered = np.sort(labels)
+    count = 0
+    for k in range(ordered.size):
+        if k == 0 or ordered[k] != ordered[k - 1]:
+            ordered[count] = ordered[k]
+            count += 1
+    return ordered[:count]
+
+
+@op.jit
+def _ranked(volumes: Any, rank: int) -> int:
+    """Which is the one of that rank, 0 for the greatest; of equal ones the first comes first. As
+    a stable `np.argsort` has it, which takes four seconds to compile."""
+    found = np.sort(volumes)[volumes.size - 1 - rank]
+    for k in range(volumes.size):
+        if volumes[k] > found:
+            rank -= 1
+    for k in range(volumes.size):
+        if volumes[k] == found:
+            if rank == 0:
+                return k
+            rank -= 1
+    return -1
+
+
+@op.jit
 def _chosen(
     objects: Any, classes: Any, weights: Any, least: Any, ignore: bool, largest: int, words: Any
 ) -> Any:
@@ -129,7 +158,7 @@ def _chosen(
     labels, boxes = objects
     first, second = words
     ndim = least.size
-    volumes = np.ones(labels.size)
+    volumes = np.ones(labels.size, np.int64)
     able = np.ones(labels.size, np.bool_)
     for k in range(labels.size):
         for axis in range(ndim):
@@ -140,13 +169,12 @@ def _chosen(
     if kept.size == 0:
         return -1
     if not ignore:
-        there, label = _drawn_class(first[0], np.unique(labels[kept]), classes, weights)
+        there, label = _drawn_class(first[0], _different(labels[kept]), classes, weights)
         if not there:
             return -1
         kept = kept[labels[kept] == label]
     if 0 < largest < kept.size:
-        order = np.argsort(-volumes[kept], kind="mergesort")
-        kept = kept[order[:largest]]
+        return np.int64(kept[_ranked(volumes[kept], _draw(second, 0, largest))])
     return np.int64(kept[_draw(second, 0, kept.size)])
 
 

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from gradiva import compat
-from tests.tiers import few
 
 FOLDER = Path(__file__).parent / "unmodified"
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
@@ -71,7 +70,8 @@ def test_all_are_run() -> None:
     assert {*PRINTED, "with_a_mistake"} == set(SCRIPTS)
 
 
-@pytest.mark.parametrize("name", few(PRINTED, count=1))
+@pytest.mark.full
+@pytest.mark.parametrize("name", PRINTED)
 def test_unmodified(name: str, pictures: Path) -> None:
     done = run(name, pictures, "-m", "gradiva", "run")
     assert (done.stdout, done.stderr, done.returncode) == (PRINTED[name], "", 0)

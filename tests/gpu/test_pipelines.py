@@ -23,7 +23,7 @@ from .simulated import simulated
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="g++ is not there")
 
 
-@pytest.mark.parametrize("name", few(BODIES, "drawn", "resized"))
+@pytest.mark.parametrize("name", few(BODIES, "drawn"))
 def test_all_modes(name: str) -> None:
     """Eager == pipeline, on the CPU and on the GPU."""
     body = BODIES[name]
@@ -417,6 +417,7 @@ def test_fed_batches_on_the_gpu() -> None:
     assert not runtime.violations
 
 
+@pytest.mark.full
 def test_a_resize_and_what_follows_is_fused() -> None:
     with device() as runtime:
         pipe = pipeline(BODIES["prepared"], "gpu", exec_async=False)

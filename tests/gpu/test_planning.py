@@ -67,6 +67,7 @@ def test_planning_looks_at_no_values(name: str) -> None:
     assert calls
 
 
+@pytest.mark.full
 def test_transforms_that_have_no_kernel() -> None:
     """Those that fit no shared memory, or have large prime factors."""
     sounds = gradiva.batch([np.zeros(9000, np.float32)])

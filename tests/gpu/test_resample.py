@@ -134,6 +134,7 @@ def test_volumes(tmp_path: Path) -> None:
     require_same_bits(tmp_path, wanted)
 
 
+@pytest.mark.full
 def test_tables(tmp_path: Path) -> None:
     """Positions and weights of many axes: other extents, regions and filters in each sample."""
     generator = np.random.default_rng(8)

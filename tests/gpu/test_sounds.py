@@ -73,6 +73,7 @@ def require_same(found: list[Planned], folder: Path, **how: Any) -> None:
         np.testing.assert_array_equal(one.samples, one.expected, err_msg=one.name)
 
 
+@pytest.mark.full
 def test_region_of_ragged_and_odd_sounds(tmp_path: Path) -> None:
     """Regions that are parts of the sounds, at different places, are the CPU's."""
     found = regions(sounds("int16"), RULES) + regions(odd_sounds(), RULES)

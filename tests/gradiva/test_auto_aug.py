@@ -18,7 +18,6 @@ from gradiva.auto_aug import rand_augment as ra
 from gradiva.auto_aug import trivial_augment as ta
 from gradiva.auto_aug.core import Augmentation, Policy, augmentation, select
 from gradiva.capture.recording.data_node import DataNode
-from tests.tiers import few
 
 SIZE = 5
 SEED = 11
@@ -105,7 +104,8 @@ def assert_same(one: list[Any], other: list[Any]) -> None:
         np.testing.assert_array_equal(left, right, f"sample {sample}")
 
 
-@pytest.mark.parametrize("name", few(CALLS, "rand"))
+@pytest.mark.full
+@pytest.mark.parametrize("name", CALLS)
 def test_same_bits_in_all_modes(name: str) -> None:
     call = CALLS[name]
     whole = eager(call, len(pictures()))

@@ -84,6 +84,7 @@ def test_folders_are_packages() -> None:
     assert '\n"*" = ["*.cuh"]\n' in (ROOT / "pyproject.toml").read_text("utf-8")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("room", ROOMS)
 def test_modules_say_what_they_are(room: str) -> None:
     for path in files(room):

@@ -23,7 +23,7 @@ from tests.random_programs.program_runs import (
 from tests.random_programs.programs import Program
 from tests.random_programs.test_damaged_programs import damaged_program
 from tests.random_programs.what_ran import watched
-from tests.tiers import examples, few
+from tests.tiers import examples
 
 pytestmark = [pytest.mark.core, pytest.mark.filterwarnings("ignore:samples that cannot be read")]
 
@@ -66,14 +66,16 @@ def checked(seeds: range, draw: Callable[[int], Program | None]) -> Counter[str]
     return totals
 
 
-@pytest.mark.parametrize("first", few([300, 350, WIDE + 300], 300))
+@pytest.mark.full
+@pytest.mark.parametrize("first", [300, 350, WIDE + 300])
 def test_what_is_told_is_what_ran(first: int) -> None:
     totals = checked(range(first, first + examples(40)), draw_program)
     assert totals["fused"] >= 1, totals
     assert totals["in_all"] == totals["groups"], totals
 
 
-@pytest.mark.parametrize("first", few([200, 250], 200))
+@pytest.mark.full
+@pytest.mark.parametrize("first", [200, 250])
 def test_what_is_told_of_damaged_files_is_what_ran(first: int) -> None:
     totals = checked(range(first, first + examples(30)), damaged_program)
     assert totals["fused"] >= 1, totals

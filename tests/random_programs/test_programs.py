@@ -17,6 +17,7 @@ from gradiva.capture.graph.builtin_ops import random_key
 from gradiva.capture.graph.graph import Edge, Graph, Node
 from gradiva.capture.runtime import program as running
 from gradiva.capture.runtime.fused_group import run_group
+from gradiva.eager.jit import streaming
 from gradiva.eager.operators.pixelwise import Pixelwise
 from gradiva.eager.support.errors import GradivaError
 from tests.random_programs.program_drawing import WIDE, draw_program
@@ -35,7 +36,7 @@ from tests.random_programs.programs import Program
 from tests.soaking import scaled
 from tests.tiers import few
 
-QUICK = (*range(10), WIDE, WIDE + 1)
+QUICK = (*range(3), *range(4, 7), WIDE + 1)
 FIRST = range(100)
 FIRST_WIDE = range(WIDE, WIDE + 8)
 MANY_WIDE = [range(first, first + 50) for first in range(WIDE + 100, WIDE + 100 + scaled(50), 50)]
@@ -94,6 +95,16 @@ def test_same_bits_and_errors_of_many(seeds: range) -> None:
         if count % 10 == 0:  # collections, at random moments, pass over what is there by now
             gc.collect()
             gc.freeze()
+        check_program(seed)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seeds", [FIRST[:12], FIRST_WIDE], ids=["first", "wide"])
+def test_same_bits_past_the_caches(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if all results were so large that they are written past the caches."""
+    monkeypatch.setattr(streaming, "_LARGE", 0)
+    monkeypatch.setattr(streaming, "_LONG", 1)
+    for seed in seeds:
         check_program(seed)
 
 

@@ -143,7 +143,8 @@ def read_plain(data: Any, offsets: Any, sizes: Any, most: int, found: Any) -> No
     so many pixels, no more than the file can hold, and without EXIF; of all else, and of what is
     damaged, 0: that is for `read_jpeg` and `check_image_data`."""
     for sample in range(len(offsets)):
-        for column in range(found.shape[1]):  # not an assignment to a slice: 2 s to compile
+        # Element by element: Numba takes 2 s to compile an assignment to a slice.
+        for column in range(found.shape[1]):
             found[sample, column] = 0
         height = width = channels = np.int64(0)
         view = data[offsets[sample] : offsets[sample] + sizes[sample]]
@@ -162,7 +163,8 @@ def read_plain(data: Any, offsets: Any, sizes: Any, most: int, found: Any) -> No
                     break
             elif marker == 0xDA:
                 if channels > 0 and view[start] == channels:
-                    found[sample] = height, width, channels
+                    found[sample, 0], found[sample, 1] = height, width
+                    found[sample, 2] = channels
                 break
             elif length < 2 or not (
                 marker == 0xDB or marker == 0xC4 or marker == 0xDD or 0xE0 <= marker <= 0xFE

@@ -167,6 +167,7 @@ def test_lower_refuses(changes: dict[str, Any]) -> None:
     assert refuses(decompose, normalized(**changes))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "changes",
     [

@@ -246,6 +246,7 @@ def test_errors_name_the_line() -> None:
         capture.compile(3)  # type: ignore[call-overload]
 
 
+@pytest.mark.full
 def test_several_threads() -> None:
     compiled = capture.compile(work)
     batches = [images(1 + seed % 4, seed) for seed in range(12)]

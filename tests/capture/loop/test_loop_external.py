@@ -13,6 +13,7 @@ import gradiva
 from gradiva import ExternalSource, capture, random
 from tests.capture.loop.loops import all_served, bits, make_folder, same
 from tests.capture.loop.test_loops import FOREIGN
+from tests.tiers import few
 
 pytestmark = pytest.mark.core
 
@@ -76,7 +77,7 @@ SOURCES = {
 }
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("name", few(SOURCES, "cycle", "empty"))
 def test_bits(name: str) -> None:
     def follow(capturing: bool) -> list[Any]:
         random.set_seed(5)

@@ -12,6 +12,7 @@ import gradiva
 from gradiva import Pipeline, fn, pipeline_def
 from gradiva.eager.checkpoints.files import CheckpointError
 from tests.capture.pipeline.test_checkpoint import resumed, step
+from tests.tiers import few
 
 
 def item(number: int) -> Any:
@@ -188,7 +189,7 @@ def go_on(pipe: Pipeline) -> str:
     return found
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", few(KINDS, *list(KINDS)[::3]))
 def test_kinds_of_sources(kind: str) -> None:
     make, steps = maker(kind), 12
     pipe = make()

@@ -13,6 +13,7 @@ from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.graph import Graph
 from tests.capture.recording.conditional_forms import FORMS, OURS
 from tests.capture.recording.conditionals import bits, feed, graph_of, outputs_of, run
+from tests.tiers import few
 
 PAIRS = {
     "mixed": ([0, 1, 2, 3, 3, 0], [1, 1, 1, 0, 3, 3]),
@@ -27,7 +28,7 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-@pytest.mark.parametrize("typed", [True, False])
+@pytest.mark.parametrize("typed", few([True, False], True))
 @pytest.mark.parametrize("name", [*FORMS, *OURS])
 def test_forms(name: str, typed: bool) -> None:
     """A pipeline gives what the function gives for the numbers of each sample; also where all

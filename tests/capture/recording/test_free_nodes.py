@@ -15,6 +15,7 @@ import pytest
 import gradiva
 from gradiva import Pipeline, fn, ops, pipeline_def, types
 from tests.capture.recording.free_nodes import SIZE, batches, images, made, outputs, same
+from tests.tiers import few
 
 
 def _of_functions() -> Any:
@@ -89,7 +90,7 @@ PROGRAMS = [
 
 
 @pytest.mark.filterwarnings("ignore:fn.coin_flip")
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", few(PROGRAMS, *PROGRAMS[:3]))
 def test_outside_is_as_inside(program: Callable[[], Any]) -> None:
     """The same bits as for calls within `with pipe:`, and for a pipeline_def; and both of two
     pipelines that share the nodes begin at the first batch."""

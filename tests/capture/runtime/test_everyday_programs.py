@@ -298,7 +298,7 @@ def check_fused(explained: Any, name: str, batches: int) -> None:
     assert (group.fused, group.separate, group.reasons) == (batches, 0, {})
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", few(PROGRAMS, *list(PROGRAMS)[::4]))
 def test_a_folder_of_mixed_files(name: str, folder: list[str]) -> None:
     wanted = eager(body_of(name), folder, 6, "raise")
     pipe = as_pipeline(body_of(name), folder, 6, "raise", prefetch_queue_depth=1, exec_async=False)
@@ -348,7 +348,7 @@ CROPPED = {"crop, flip, channels of the file", "crop, flip, resize, flip", "flip
 
 
 @pytest.mark.parametrize("policy", ["skip", "replace"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", few(PROGRAMS, *list(PROGRAMS)[::4]))
 def test_a_folder_with_damaged_files(
     name: str, policy: Any, damaged: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -436,7 +436,7 @@ FLIPS: Any = {
 
 
 @pytest.mark.parametrize("which", few(FLIPS, "some"))
-@pytest.mark.parametrize("kind", BATCHES)
+@pytest.mark.parametrize("kind", few(BATCHES, *list(BATCHES)[::3]))
 @pytest.mark.parametrize("filter", FILTERS)
 def test_arrays_flipped_before_a_resize(kind: str, which: str, filter: Any) -> None:
     data = BATCHES[kind]

@@ -20,6 +20,7 @@ from gradiva.extension.modes import outputs_of
 from gradiva.fn._old_names import LATER
 from gradiva.namespaces.facts import Fact, facts, later, operator_of, reached
 from tests.gradiva.make_facts import facts as parsed
+from tests.tiers import SLOW_OPERATORS, few
 
 EXCLUDED: dict[str, set[str]] = {}
 """What comes later, and what it waits for."""
@@ -97,6 +98,7 @@ ON_CPU = (
 """Readers that write to the host's memory only: a copy to the GPU is one call."""
 
 DEEP = {"python_function", "external_source"}
+PER_SAMPLE = [name for name in HERE if name not in DEEP]
 
 
 def exception(operator: str, argument: str, listed: Any = DEFAULTS) -> bool:
@@ -189,7 +191,7 @@ def per_sample_cases(name: str, fact: Fact) -> list[tuple[Case, str, Any]]:
     return chosen
 
 
-@pytest.mark.parametrize("name", [name for name in HERE if name not in DEEP])
+@pytest.mark.parametrize("name", few(PER_SAMPLE, *sorted({*PER_SAMPLE} - SLOW_OPERATORS)[::2]))
 def test_per_sample(name: str) -> None:
     """An argument marked `*`, given once for each sample, does what one value for all does."""
     operator: Any = found(name)

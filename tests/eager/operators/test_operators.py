@@ -20,6 +20,7 @@ from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.extension import checks
 from gradiva.extension.modes import CaseCalls
+from tests.tiers import SLOW_OPERATORS
 
 
 def params(bad: bool) -> list[Any]:
@@ -33,8 +34,8 @@ def params(bad: bool) -> list[Any]:
         ]
         # One case of each operator shows that it works, or fails; the others are for `-m full`.
         smoke = next((case for case in cases if "empty" not in case.name), None)
-        if bad and name == "numba_function":
-            smoke = None  # Numba compiles for it, and keeps nothing
+        if name in SLOW_OPERATORS:
+            smoke = None
         for case in cases:
             # One process compiles the kernels of an operator.
             marks = [pytest.mark.xdist_group(name)]

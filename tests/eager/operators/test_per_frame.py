@@ -11,6 +11,7 @@ import gradiva
 from gradiva import Batch, fn
 from gradiva.capture import compile as compile_
 from gradiva.eager.operators.cases import samples
+from tests.tiers import few
 
 COUNTS = (3, 1, 4)
 
@@ -66,9 +67,10 @@ def same(left: Batch, right: Batch) -> None:
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
 
 
-@pytest.mark.parametrize(("name", "rows", "others"), CALLS)
-def test_each_frame(name: str, rows: dict[str, Any], others: dict[str, Any]) -> None:
+@pytest.mark.parametrize("made", few(CALLS, count=5), ids=lambda made: made[0])
+def test_each_frame(made: tuple[str, dict[str, Any], dict[str, Any]]) -> None:
     """Eagerly as frame by frame; in a pipeline and compiled the same bits."""
+    name, rows, others = made
     operator, given = operator_of(name), {key: per_frame(value) for key, value in rows.items()}
     whole = operator(videos(), **given, **others)
     assert whole.layout == "FHWC"

@@ -18,6 +18,7 @@ from gradiva import EvalMode, capture, fn, pipeline_def, types
 from gradiva.auto_aug import core
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
+from tests.tiers import few
 
 PIXELS = np.arange(4 * 6 * 8 * 3, dtype=np.uint8).reshape(4, 6, 8, 3)
 
@@ -117,7 +118,7 @@ def _deferred(make: Callable[[], Any]) -> Any:
         return make()
 
 
-@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize("name", few(DRAWS, *list(DRAWS)[:5]))
 def test_draws(name: str) -> None:
     """Every kind of random value, as an input and as an output."""
     value = DRAWS[name]()
@@ -229,7 +230,7 @@ DERIVED: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", DERIVED)
+@pytest.mark.parametrize("name", few(DERIVED, *list(DERIVED)[::3]))
 def test_derived_values_carry_the_mark(name: str) -> None:
     value = DERIVED[name]()
     assert isinstance(value, Batch | Tensor)

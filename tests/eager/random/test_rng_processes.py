@@ -44,6 +44,7 @@ def all_differ(values: list[Any]) -> bool:
     return len({json.dumps(value) for value in values}) == len(values)
 
 
+@pytest.mark.full
 def test_children_draw_their_own_values_and_the_same_again() -> None:
     found = result_of("forks")
     families = found["families"]

@@ -128,6 +128,7 @@ def _finalizers() -> dict[str, ast.FunctionDef]:
     return found
 
 
+@pytest.mark.full
 def test_no_finalizer_waits_locks_or_joins() -> None:
     finalizers = _finalizers()
     assert {"CapturedLoop", "Pipeline", "WorkerPool", "_Lease", "Segment"} <= finalizers.keys()

@@ -160,6 +160,7 @@ def storm(goes_on: Callable[[int], bool]) -> int:
     return sum(turns)
 
 
+@pytest.mark.full
 def test_users_in_eight_threads() -> None:
     assert storm(lambda turn: turn < 12) == THREADS * 12
 

@@ -12,6 +12,7 @@ import pytest
 
 import gradiva
 from gradiva import as_tensor, batch, bfloat16, fn, pipeline_def, tensor
+from tests.tiers import few
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 
@@ -118,7 +119,7 @@ def images() -> gradiva.Batch:
     return batch(arrays, dtype=bfloat16, layout="HWC")
 
 
-@pytest.mark.parametrize("name", MOVES)
+@pytest.mark.parametrize("name", few(MOVES, *list(MOVES)[::3]))
 def test_moves(name: str) -> None:
     made = MOVES[name](images())
     wanted = MOVES[name](gradiva.cast(images(), dtype="float32"))

@@ -41,6 +41,7 @@ def video(frames: int, **options: Any) -> Any:
     return as_array(encoded(frames=frames, **options))
 
 
+@pytest.mark.full
 def test_sequences_of_one_video_after_another() -> None:
     with piped() as pipe:
         pipe.feed_input("V", [video(20)])

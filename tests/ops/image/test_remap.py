@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
+import pytest
 
 import gradiva
 from gradiva import batch
 
 
+@pytest.mark.full
 def test_like_opencv() -> None:
     """At places that are multiples of 1/32, which all versions of OpenCV hold exactly."""
     generator = np.random.default_rng(0)
@@ -26,6 +28,7 @@ def test_like_opencv() -> None:
     np.testing.assert_array_equal(corner.at(0), ours.at(0))
 
 
+@pytest.mark.full
 def test_jitter_stays_near() -> None:
     """Pixels come from within half of nDegree, and spread evenly over that square."""
     grid = np.moveaxis(np.indices((200, 300)), 0, -1).astype(np.float32).copy()

@@ -83,6 +83,7 @@ def test_poisson_quantiles(mean: float) -> None:
     assert (apart > 0).mean() <= (0 if mean < 64 else 2e-4)
 
 
+@pytest.mark.full
 def test_shot_of_large_values() -> None:
     """Beyond what events could be counted as: still the mean and the spread."""
     image = batch([np.full(50000, 1e30, np.float64)], layout="")

@@ -164,6 +164,7 @@ def test_preprocessed(data: dict[str, Any], shape: str, ratio: bool, tmp_path: P
             read(plain, **refused)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("shape", ["polygon_masks", "pixelwise_masks"])
 def test_damaged_preprocessed(data: dict[str, Any], shape: str, tmp_path: Path) -> None:
     asked = {shape: True, "image_ids": True}

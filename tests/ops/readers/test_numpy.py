@@ -14,6 +14,7 @@ from gradiva.eager.execution.quarantine import Quarantine
 from gradiva.eager.storage.handles import read_fully
 from gradiva.ops.decoders.npy_header import read_header
 from gradiva.ops.readers import numpy as module
+from tests.tiers import few
 
 
 def save(folder: Path, *arrays: Any, version: tuple[int, int] | None = None) -> list[str]:
@@ -98,8 +99,8 @@ def test_regions(tmp_path: Path, order: Any, region: dict[str, Any], expected: A
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("axes", [None, [1]])
-@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("axes", few([None, [1]], [1]))
+@pytest.mark.parametrize("free", few([False, True], True))
 def test_a_region_for_each_sample(tmp_path: Path, axes: Any, free: bool) -> None:
     """Drawn in the pipeline or outside of it; cut from whole arrays by `slice`."""
     for number in range(4):
