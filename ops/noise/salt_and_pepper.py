@@ -71,7 +71,8 @@ def _scatter(slabs: Any, extents: Any, draws: Any, columns: Any, begin: int, end
         volume = outer * channels * inner
         s, d = src_offsets[i], offsets[i]
         source, target = src[s : s + volume], out[d : d + volume]
-        target[:] = source
+        for k in range(volume):  # an assignment to a slice takes 2 s to compile
+            target[k] = source[k]
         low, high, white, black = salted[i], changed[i], salt[i], pepper[i]
         if volume == 0:
             continue

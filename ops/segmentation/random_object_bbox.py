@@ -210,7 +210,8 @@ def _objects(
         objects, words = (found, places), (first, second)
         chosen = _chosen(objects, classes[i], weights[i], least[i], ignore, largest, words)
         if chosen >= 0:
-            boxes[i] = places[chosen]
+            for k in range(2 * ndim):  # an assignment to a slice takes 2 s to compile
+                boxes[i, k] = places[chosen, k]
             labels[i] = found[chosen]
 
 

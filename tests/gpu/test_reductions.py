@@ -74,6 +74,7 @@ def test_axes_and_types(dtype: str, tmp_path: Path) -> None:
     require_bits(found, tmp_path)
 
 
+@pytest.mark.full
 def test_integers_are_split_among_tasks(tmp_path: Path) -> None:
     """And floats are not: their sums have an order."""
     for dtype, several in (("u1", True), ("f4", False)):

@@ -235,6 +235,7 @@ def test_copies_of_augmentations() -> None:
     assert a.brightness.augmentation(mag_to_param=None).mag_to_param(0.5) == 0.5
 
 
+@pytest.mark.full
 def test_seeds_fix_the_choice() -> None:
     images = gradiva.batch(pictures(), layout="HWC")
     once = list(ra.rand_augment(images, 2, 9, seed=5))

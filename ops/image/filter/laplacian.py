@@ -101,7 +101,9 @@ def _derive_samples(
         for p in range(planes):
             base, to = src_offsets[i] + p * size, dst_offsets[i] + p * size
             if partials < 3:
-                tags[:] = -1
+                for a in range(partials):  # an assignment to the whole takes 2 s to compile
+                    for k in range(most):
+                        tags[a, k] = -1
                 for y in range(height):
                     total[:row] = np.float32(0)
                     for a in range(partials):
