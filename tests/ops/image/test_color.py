@@ -12,6 +12,7 @@ import gradiva
 from gradiva import fn, pipeline_def, types
 from gradiva.ops.image.filter.blur_rows import reflect
 from gradiva.ops.math.series import decay, sine_cosine
+from tests.tiers import few
 
 SPACES = (types.RGB, types.BGR, types.GRAY, types.YCbCr)
 
