@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ def strips(layout: str) -> dict[str, Any]:
         images = [np.ascontiguousarray(image.transpose(2, 0, 1)) for image in images]
     mirror = gradiva.batch([np.int32(0), np.int32(1)])
     crop = {"crop": (7, 6), "mean": [9.0, 8.0, 7.0], "std": [2.0, 3.0, 4.0], "output_layout": "CHW"}
-    ways = {
+    ways: dict[str, Callable[[Any, Any], Any]] = {
         "values": lambda lib, x: lib.brightness(x, brightness=1.5),
         "half": lambda lib, x: lib.cast(x, dtype=gradiva.float16),
         "channels": lambda lib, x: lib.hue(x, hue=30.0),
