@@ -21,8 +21,9 @@ __all__ = [
     "check_pipelines",
     "check_shards",
     "check_size",
+    "entries_of",
     "is_fact",
-    "names_of",
+    "list_of_names",
     "reader_of",
 ]
 
@@ -38,8 +39,9 @@ class IteratorValueError(OperatorValueError, AssertionError):
 def check_pipelines(given: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
     """The pipelines, built. Raises OperatorTypeError for other objects, OperatorValueError for
     different batch sizes."""
-    several: list[Any] = list(given) if isinstance(given, Iterable) else []
-    pipes: list[Pipeline] = [given] if isinstance(given, Pipeline) else several
+    # A pipeline is its own sequence of batches, which does not end.
+    given = [given] if isinstance(given, Pipeline) else given
+    pipes: list[Pipeline] = list(given) if isinstance(given, Iterable) else []
     if not pipes or not all(isinstance(pipe, Pipeline) for pipe in pipes):
         raise IteratorTypeError(
             argument="pipelines", expected="a Pipeline, or several", got=describe(given)
@@ -98,26 +100,9 @@ def check_full(batches: Sequence[Batch], expected: int) -> None:
         )
 
 
-def names_of(given: Iterable[Any]) -> list[Any]:
-    """The names in an `output_map`, in their order. Raises OperatorTypeError for what has none."""
-    if isinstance(given, str | bytes | Set) or not isinstance(given, Iterable):
-        raise IteratorTypeError(
-            argument="output_map", expected="a list of names", got=describe(given)
-        )
-    return list(given)
-
-
 def check_names(given: Sequence[Any], pipes: list[Pipeline]) -> list[Any]:
-    """The names of the outputs. Raises OperatorValueError where they are not one for each,
-    OperatorTypeError for what cannot be names."""
-    names = names_of(given)
-    for name in names:
-        try:
-            hash(name)
-        except TypeError:
-            raise IteratorTypeError(
-                argument="output_map", expected="names, the keys of a dict", got=describe(name)
-            ) from None
+    """The names of the outputs. Raises OperatorValueError where they are not one for each."""
+    names = list_of_names(given)
     if len(set(names)) != len(names):
         raise IteratorValueError(
             argument="output_map", expected="names that differ", got=describe(given)
@@ -129,6 +114,33 @@ def check_names(given: Sequence[Any], pipes: list[Pipeline]) -> list[Any]:
                 expected=f"a name for each of {pipe.num_outputs} outputs",
                 got=describe(given),
             )
+    return names
+
+
+def entries_of(given: Any) -> list[Any]:
+    """What an `output_map` holds, in its order. Raises OperatorTypeError for what has none."""
+    if isinstance(given, str | bytes | Set) or not isinstance(given, Iterable):
+        raise IteratorTypeError(
+            argument="output_map",
+            expected="a list with a name for each output",
+            got=describe(given),
+        )
+    return list(given)
+
+
+def list_of_names(given: Any) -> list[Any]:
+    """The names in an `output_map`. Raises OperatorTypeError for what can hold no names."""
+    names = entries_of(given)
+    for name in names:
+        try:
+            hash(name)
+        except TypeError:
+            raise IteratorTypeError(
+                "names are the keys of a dict",
+                argument="output_map",
+                expected="a name for each output",
+                got=describe(name),
+            ) from None
     return names
 
 

@@ -7,7 +7,6 @@ old checkpoint is in place, whole. The one before it is kept beside it as `<name
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -17,7 +16,6 @@ import time
 import warnings
 from typing import Any
 
-from gradiva.eager.storage.local_files import open_regular
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
@@ -25,6 +23,8 @@ from gradiva.eager.support.errors import (
     describe,
     without_frames,
 )
+from gradiva.eager.support.file_locks import lock_alone
+from gradiva.eager.support.local_files import open_regular
 
 __all__ = [
     "UNFIT_VALUES",
@@ -194,7 +194,7 @@ def _lock(handle: int, until: float) -> None:
     """Raises OSError where another process has the file for too long: it may be stopped."""
     while True:
         try:
-            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock_alone(handle)
         except BlockingIOError:
             if time.monotonic() > until:
                 raise OSError(f"another process has been saving it for {_PATIENCE:g} s") from None
@@ -226,6 +226,8 @@ def _keep(path: str, temporary: str) -> None:
 
 
 def _sync_folder(folder: str) -> None:
+    if not hasattr(os, "O_DIRECTORY"):  # folders cannot be opened (Windows)
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):  # some file systems cannot sync a folder

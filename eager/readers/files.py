@@ -14,7 +14,7 @@ from gradiva.eager.jit.c_calls import addresses, call_c
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.jit.later import Later
 from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.storage.local_files import FLAGS, opened, refuse_irregular
+from gradiva.eager.storage.positional import read_next
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
@@ -22,6 +22,7 @@ from gradiva.eager.support.errors import (
     SampleDataError,
     without_frames,
 )
+from gradiva.eager.support.local_files import FLAGS, opened, refuse_irregular
 from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import uint8
@@ -238,7 +239,7 @@ def _fill(handle: int, target: np.ndarray[Any, Any]) -> None:
     view = memoryview(target.data)
     done = 0
     while done < len(view):
-        count = os.readv(handle, [view[done:]])
+        count = read_next(handle, view[done:])
         if count == 0:
             raise OSError(f"it shrank to {done} bytes while it was being read")
         done += count

@@ -7,11 +7,12 @@ import threading
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
+from gradiva.eager.support.local_files import open_regular
 from gradiva.eager.types.arrays import Array
 
 from .errors import StorageError
 from .facts import ObjectFacts
-from .local_files import open_regular
+from .positional import read_at, read_into
 from .ranges import LARGEST, Content, Want, fill
 from .storage import Storage
 from .urls import is_url, local_path
@@ -106,7 +107,7 @@ def close_handle(handle: Handle) -> None:
 def pread(handle: Handle, count: int, offset: int) -> bytes:
     """Bytes from there on, fewer at the end of the file. Raises OSError."""
     if isinstance(handle, int):
-        return os.pread(handle, count, offset)
+        return read_at(handle, count, offset)
     return handle.read(count, offset)
 
 
@@ -118,7 +119,7 @@ def read_fully(handle: Handle, offset: int, target: Array) -> None:
     view = memoryview(target.data).cast("B") if target.size else memoryview(b"")
     done = 0
     while done < len(view):
-        count = os.preadv(handle, [view[done:]], offset + done)
+        count = read_into(handle, view[done:], offset + done)
         if count == 0:
             raise OSError(f"it ends at byte {offset + done}")
         done += count

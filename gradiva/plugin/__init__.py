@@ -4,8 +4,8 @@ from importlib import import_module as _import_module
 from typing import Any as _Any
 
 _BRIDGES = (
-    *("base_iterator", "huggingface", "jax", "numba", "numpy", "pytorch", "ray", "row_source"),
-    "triton",
+    *("base_iterator", "huggingface", "jax", "mxnet", "numba", "numpy", "paddle", "pytorch", "ray"),
+    *("row_source", "tf", "triton"),
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy, PipelineIterator
-from gradiva.capture.iterators.iterator_options import IteratorValueError, names_of
+from gradiva.capture.iterators.iterator_options import IteratorValueError, entries_of
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.support.errors import (
     OperatorTypeError,
@@ -138,7 +138,7 @@ def feed_ndarray(dali_tensor: Batch | Tensor, ptr: Any, cuda_stream: Any = None)
 def _levels(output_map: Sequence[Any]) -> Mapping[Any, int]:
     """How many levels of lengths each output has, by its name. Raises OperatorValueError."""
     found = {}
-    for one in names_of(output_map):
+    for one in entries_of(output_map):
         pair = isinstance(one, tuple | list)
         name, levels = one if pair and len(one) == 2 else (one, 0)
         named = isinstance(name, Hashable) and not isinstance(name, tuple)

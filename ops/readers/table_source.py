@@ -156,7 +156,7 @@ class TableSource(Source):
     ) -> tuple[op.Batch, ...]:
         table, cursor = self._open()
         if self._ahead is not None and ahead:
-            self._ahead.follow(cursor, len(indices))
+            self._ahead.follow(cursor, indices)
         elif ahead and self._arguments["read_ahead"]:
             count = len(indices) * self._arguments["prefetch_queue_depth"]
             table.prefetch(cursor.coming(count))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, overload
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy
-from gradiva.capture.iterators.iterator_options import IteratorValueError, names_of
+from gradiva.capture.iterators.iterator_options import IteratorValueError, list_of_names
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.pipeline.pipeline_def import PipelineFactory, pipeline_def
 from gradiva.eager.support.errors import (
@@ -110,7 +110,7 @@ def iterator_maker(
 ) -> Any:
     """`data_iterator` for a class of iterators. options: of the class."""
     with annotate_error("data_iterator"):
-        names_of(options["output_map"])
+        list_of_names(options["output_map"])
         if sharding is not None and devices is not None:
             raise OperatorValueError(
                 "`sharding` and `devices` are two ways to say the same: give one"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy, PipelineIterator
-from gradiva.capture.iterators.iterator_options import IteratorValueError, names_of
+from gradiva.capture.iterators.iterator_options import IteratorValueError, entries_of
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.support.errors import OperatorValueError, annotate_error, describe
 from gradiva.eager.values.batch import Batch
@@ -167,7 +167,7 @@ class DALIClassificationIterator(DALIGenericIterator):
 
 def _tags(output_map: Any, known: tuple[str, str]) -> dict[str, str]:
     found = {}
-    for one in names_of(output_map):
+    for one in entries_of(output_map):
         fits = isinstance(one, tuple | list) and len(one) == 2
         if not fits or one[1] not in known or one[0] in found:
             raise IteratorValueError(

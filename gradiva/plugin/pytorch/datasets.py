@@ -9,7 +9,7 @@ from typing import Any
 import torch.utils.data
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy
-from gradiva.capture.iterators.iterator_options import names_of
+from gradiva.capture.iterators.iterator_options import list_of_names
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.pipeline.pipeline_def import PipelineFactory
 from gradiva.eager.random.default_generator import default
@@ -67,7 +67,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
             self._rank, self._world = place_of(rank, world_size)
             self._options = {"enable_checkpointing": True, **options}
             self._seed = self._common_seed(pipeline_fn)
-            self._names = names_of(output_map)
+            self._names = list_of_names(output_map)
         self._function = pipeline_fn
         self._reader_name = reader_name
         self._policy = last_batch_policy

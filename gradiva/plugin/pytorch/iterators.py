@@ -10,7 +10,7 @@ from gradiva.capture.iterators.iterator_options import (
     IteratorTypeError,
     IteratorValueError,
     is_fact,
-    names_of,
+    list_of_names,
 )
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.support.errors import OperatorValueError, annotate_error
@@ -126,7 +126,7 @@ class DALIRaggedIterator(DALIGenericIterator):
     ) -> None:
         tags = (self.DENSE_TAG, self.SPARSE_LIST_TAG, self.SPARSE_COO_TAG)
         with annotate_error(type(self).__name__):
-            names = [name for name in names_of(output_map) if not is_fact(name)]
+            names = [name for name in list_of_names(output_map) if not is_fact(name)]
         several = isinstance(output_types, Sequence)
         types = [self.DENSE_TAG] * len(names) if output_types is None else output_types
         if (

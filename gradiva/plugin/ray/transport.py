@@ -66,8 +66,8 @@ class RayTransport:
             return ()
         with cluster_errors("waiting for loaders"):
             done, _ = ray.wait(waited, num_returns=1, timeout=left)
-            if done:
-                done, _ = ray.wait(waited, num_returns=len(waited), timeout=0)
+        if any(one in self._calls for one in done):  # else it would be waited for in vain again
+            self._call_again()
         return [one for one in done if one in self._asked]
 
     def take(self, ticket: Hashable) -> LoadedBatch:

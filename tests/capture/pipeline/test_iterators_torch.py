@@ -69,7 +69,7 @@ def test_ragged_batches() -> None:
         DALIRaggedIterator(ragged(), names, output_types=["dense"])
     with pytest.raises(ValueError, match=r"DALIGenericIterator: output 'a': .* different shapes"):
         next(DALIGenericIterator(ragged(), names))
-    with pytest.raises(TypeError, match=r"Ragged.*`output_map`: expected a list of names"):
+    with pytest.raises(TypeError, match=r"Ragged.*`output_map`: expected a list with a name"):
         DALIRaggedIterator(ragged(), "ab")
 
 

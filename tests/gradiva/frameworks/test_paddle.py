@@ -120,7 +120,7 @@ def test_mistakes(paddle: Any) -> None:
     for wrong in (("label", 1, 1), {}, (["label"], 1)):
         with pytest.raises(ValueError, match=r"`output_map`: expected names, or \(name, levels\)"):
             DALIGenericIterator(numbered(4, 2), ["data", wrong])
-    with pytest.raises(TypeError, match="`output_map`: expected a list of names"):
+    with pytest.raises(TypeError, match="`output_map`: expected a list with a name"):
         DALIGenericIterator(numbered(4, 2), "ab")
 
     @pipeline_def(batch_size=2, num_threads=1)

@@ -10,6 +10,7 @@ __all__ = ["FLAGS", "open_regular", "opened", "refuse_irregular"]
 
 # A pipe would be waited for until somebody writes into it.
 FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+FLAGS |= getattr(os, "O_BINARY", 0)  # without it, Windows changes the ends of lines
 
 
 def opened(path: str) -> int:
