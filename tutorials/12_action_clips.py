@@ -135,7 +135,7 @@ def inputs(clip: Any, label: Any) -> tuple[Any, Any]:
         clip,
         crop=(64, 64),
         crop_pos_x=gradiva.random.uniform(range=[0.0, 1.0]),
-        mirror=gradiva.random.coin_flip() * (label.reshape([]) == 0),
+        mirror=gradiva.random.coin_flip() * (label == 0),
         mean=[110.0, 110.0, 90.0],
         std=[60.0, 60.0, 60.0],
         dtype=types.FLOAT,
