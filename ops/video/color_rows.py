@@ -98,18 +98,27 @@ def _weigh(luma: Any, one: Any, other: Any, first: int, second: int, target: Any
     a, b = np.int32(first), np.int32(second)
     for x in range(target.size):
         total = np.int32(luma[x] + np.int32(one[x] * a) + np.int32(other[x] * b))
-        target[x] = min(max(total, _NONE), _TOP) >> 22
+        target[x] = min(max(np.int32(total >> 22), _NONE), _FULL)
+
+
+@op.jit
+def _weigh_one(luma: Any, line: Any, weight: int, target: Any) -> None:
+    """A color of one line of chroma only."""
+    a = np.int32(weight)
+    for x in range(target.size):
+        total = np.int32(luma[x] + np.int32(line[x] * a))
+        target[x] = min(max(np.int32(total >> 22), _NONE), _FULL)
 
 
 @op.jit
 def _brighten(line: Any, depth: int, numbers: Any, target: Any) -> None:
     """A line of luma, in the range of colors."""
-    least, scale = np.int32(numbers[1]), np.int32(numbers[0])
     # Of 16 bits the last one is dropped before anything is computed.
     down, up = max(depth - 15, 0), max(15 - depth, 0) + 2
+    scale = np.int32(numbers[0] << up)
+    least = np.int32(_HALF - np.int32(numbers[1] * numbers[0]))
     for x in range(target.size):
-        level = np.int32(np.int32(np.int32(line[x]) >> down << up) - least)
-        target[x] = np.int32(np.int32(level * scale) + _HALF)
+        target[x] = np.int32(np.int32(np.int32(np.int32(line[x]) >> (down & 1)) * scale) + least)
 
 
 @op.jit
@@ -217,7 +226,7 @@ def convert_planes(
             _chroma_bytes(u, colors[1])
             _chroma_bytes(v, colors[2])
         else:
-            _weigh(bright, u, v, 0, numbers[2], colors[0])
+            _weigh_one(bright, v, numbers[2], colors[0])
             _weigh(bright, u, v, numbers[4], numbers[3], colors[1])
-            _weigh(bright, u, v, numbers[5], 0, colors[2])
+            _weigh_one(bright, u, numbers[5], colors[2])
         _join(colors[0], colors[1], colors[2], out[y])
