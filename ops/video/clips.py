@@ -36,6 +36,20 @@ class Decoders:
         self._idle: list[FrameDecoder] = []
         self._process = os.getpid()
 
+    def going_on(self, source: VideoSource, index: VideoIndex, frame: int) -> FrameDecoder | None:
+        """A decoder of this video that comes to the frame without a seek, if there is one."""
+        self._here()
+        fitting = [
+            one
+            for one in self._idle
+            if source.name and one.name == source.name and one.index is index and one.passes(frame)
+        ]
+        if not fitting:
+            return None
+        nearest = max(fitting, key=lambda one: one.at)
+        self._idle.remove(nearest)
+        return nearest
+
     def take(self, source: VideoSource, index: VideoIndex, frame: int) -> FrameDecoder:
         """A decoder of this video: the one that is nearest before the frame, or a new one. Raises
         what `FrameDecoder` does."""
@@ -96,10 +110,17 @@ def decode_clips(
     decoders.most = 2 * pool.num_threads
     failures: dict[int, ValueError | OSError] = {}
     groups = _groups(clips)
+    # Who stands before a frame goes on to it, whichever thread comes first.
+    ready = {}
+    for group in groups:
+        clip = clips[group[0]]
+        ready[group[0]] = decoders.going_on(clip.source, clip.video, _first(clip))
+    if pool.num_threads > 1:
+        groups.sort(key=len, reverse=True)
 
     def decode(begin: int, end: int) -> None:
         for group in groups[begin:end]:
-            decoder = None
+            decoder = ready.pop(group[0])
             for number in group:
                 clip = clips[number]
                 try:
@@ -111,7 +132,12 @@ def decode_clips(
             if decoder is not None:
                 decoders.give(decoder)
 
-    pool.run(decode, [(one, one + 1) for one in range(len(groups))])
+    try:
+        pool.run(decode, [(one, one + 1) for one in range(len(groups))])
+    finally:
+        for decoder in ready.values():  # where the pool was told to stop
+            if decoder is not None:
+                decoders.give(decoder)
     return failures
 
 
@@ -123,7 +149,7 @@ def _first(clip: Clip) -> int:
 
 def _groups(clips: dict[int, Clip]) -> list[list[int]]:
     """Numbers of clips that one thread decodes, one after another: of one video, where the first
-    frames have one key frame. The longest work first."""
+    frames have one key frame. Ascending by frames within a video."""
     found: dict[tuple[int, int], list[int]] = {}
     for number, clip in sorted(clips.items(), key=lambda entry: _first(entry[1])):
         first = _first(clip)
@@ -132,7 +158,7 @@ def _groups(clips: dict[int, Clip]) -> list[list[int]]:
             time = clip.video.times[first]
             key = int(np.searchsorted(clip.video.keys[:, 0], time, "right"))
         found.setdefault((id(clip.video), key), []).append(number)
-    return sorted(found.values(), key=len, reverse=True)
+    return list(found.values())
 
 
 def _decode(clip: Clip, decoder: FrameDecoder, fill: Array, colorspace: str | None) -> None:

@@ -45,6 +45,20 @@ def _double(line: Any, shift: int, target: Any) -> None:
 
 
 @op.jit
+def _double_shifted(line: Any, up: int, target: Any) -> None:
+    """What `_double` makes of samples of up to 13 bits, from which it drops nothing: four samples
+    and `up` bits are 15 bits at most."""
+    count = line.size
+    shift = np.int16(up & 15)
+    target[0] = np.int16(line[0]) << 2 << shift
+    for k in range(count - 1):
+        one, other = np.int16(line[k]), np.int16(line[k + 1])
+        target[2 * k + 1] = np.int16(np.int16(one + one + one + other) << shift)
+        target[2 * k + 2] = np.int16(np.int16(one + other + other + other) << shift)
+    target[2 * count - 1] = np.int16(line[count - 1]) << 2 << shift
+
+
+@op.jit
 def _raise(line: Any, shift: int, target: Any) -> None:
     """A sample for each place."""
     for x in range(target.size):
@@ -71,23 +85,40 @@ def _blend(one: Any, other: Any, share: int, target: Any) -> None:
 
 
 @op.jit
+def _blend_quarters(one: Any, other: Any, target: Any) -> None:
+    """What `_blend` makes of three parts and one: as sums, of which nothing is dropped."""
+    for x in range(target.size):
+        near = np.int32(one[x])
+        target[x] = np.int32(near + near + near + np.int32(other[x])) - np.int32(128 << 9)
+
+
+@op.jit
 def _weigh(luma: Any, one: Any, other: Any, first: int, second: int, target: Any) -> None:
     """A color: luma and two weighted lines of chroma."""
     a, b = np.int32(first), np.int32(second)
     for x in range(target.size):
         total = np.int32(luma[x] + np.int32(one[x] * a) + np.int32(other[x] * b))
-        target[x] = min(max(total, _NONE), _TOP) >> 22
+        target[x] = min(max(np.int32(total >> 22), _NONE), _FULL)
+
+
+@op.jit
+def _weigh_one(luma: Any, line: Any, weight: int, target: Any) -> None:
+    """A color of one line of chroma only."""
+    a = np.int32(weight)
+    for x in range(target.size):
+        total = np.int32(luma[x] + np.int32(line[x] * a))
+        target[x] = min(max(np.int32(total >> 22), _NONE), _FULL)
 
 
 @op.jit
 def _brighten(line: Any, depth: int, numbers: Any, target: Any) -> None:
     """A line of luma, in the range of colors."""
-    least, scale = np.int32(numbers[1]), np.int32(numbers[0])
     # Of 16 bits the last one is dropped before anything is computed.
     down, up = max(depth - 15, 0), max(15 - depth, 0) + 2
+    scale = np.int32(numbers[0] << up)
+    least = np.int32(_HALF - np.int32(numbers[1] * numbers[0]))
     for x in range(target.size):
-        level = np.int32(np.int32(np.int32(line[x]) >> down << up) - least)
-        target[x] = np.int32(np.int32(level * scale) + _HALF)
+        target[x] = np.int32(np.int32(np.int32(np.int32(line[x]) >> (down & 1)) * scale) + least)
 
 
 @op.jit
@@ -176,18 +207,26 @@ def convert_planes(
                         line = room[:count]
                     if way == ALONE:
                         _raise(line, shift, lines[slot, c])
+                    elif way == DOUBLED and depth <= 13:
+                        _double_shifted(line, 13 - depth, lines[slot, c])
                     elif way == DOUBLED:
                         _double(line, shift, lines[slot, c])
                     else:
                         _widen(line, across, shift, lines[slot, c])
         one, other = lines[first % 2], lines[(first + 1) % 2 if share else first % 2]
-        _blend(one[0, left : left + width], other[0, left : left + width], share, u)
-        _blend(one[1, left : left + width], other[1, left : left + width], share, v)
+        if share == 3072:
+            one, other = other, one
+        for c in range(2):
+            near, far = one[c, left : left + width], other[c, left : left + width]
+            if share == 1024 or share == 3072:
+                _blend_quarters(near, far, u if c == 0 else v)
+            else:
+                _blend(near, far, share, u if c == 0 else v)
         if kind == YCBCR:
             _chroma_bytes(u, colors[1])
             _chroma_bytes(v, colors[2])
         else:
-            _weigh(bright, u, v, 0, numbers[2], colors[0])
+            _weigh_one(bright, v, numbers[2], colors[0])
             _weigh(bright, u, v, numbers[4], numbers[3], colors[1])
-            _weigh(bright, u, v, numbers[5], 0, colors[2])
+            _weigh_one(bright, u, numbers[5], colors[2])
         _join(colors[0], colors[1], colors[2], out[y])

@@ -18,8 +18,8 @@ __all__ = ["FrameDecoder", "FrameError"]
 
 _LEAVING_OUT: Final = ("h264", "hevc", "mpeg1video", "mpeg2video", "mpeg4")
 """Codecs whose decoders leave out just the frames that they are told to."""
-_NEAR: Final = 10
-"""Frames that are decoded in passing rather than to seek to a later key frame."""
+_NEAR: Final = 3
+"""Frames before a later key frame that are decoded in passing rather than to seek to it."""
 
 
 class FrameError(ValueError):
@@ -41,6 +41,8 @@ class FrameDecoder:
         self._ready: list[Any] = []
         self.at = -1
         """The number of the last frame that was decoded."""
+        self._waiting: Any = None
+        """The packet of a key frame, behind the last frame that was wanted."""
         self._started = self._spoiled = self._damaged = False
         self._counted = 0
         self._problem = ""
@@ -48,6 +50,7 @@ class FrameDecoder:
         """Packets that cannot be decoded, and why."""
         self._discovered = False
         self._skips = not index.counted and self._opened.codec in _LEAVING_OUT
+        self._skips_to_keys = not index.counted and self._opened.codec == "h264"
         self._skipping = False
         self._wanted: frozenset[int] = frozenset()
         self._last = 0
@@ -55,28 +58,27 @@ class FrameDecoder:
     def close(self) -> None:
         """Nothing will be decoded any more."""
         opened, self._opened = self._opened, None
-        self._packets, self._ready = iter(()), []
+        self._packets, self._ready, self._waiting = iter(()), [], None
         if opened is not None:
             opened.close()
 
     def frames(self, wanted: Sequence[int]) -> Iterator[tuple[int, Any]]:
         """Each of these frames, ascending and different ones, with its number. Raises FrameError,
         and OSError where the file cannot be read."""
-        self._wanted = (
-            frozenset(self.index.times[[*wanted]].tolist()) if len(wanted) else frozenset()
-        )
+        times = self.index.times
+        self._wanted = frozenset(times[number].item() for number in wanted)
         self._last = max(self._wanted, default=0)
         for number in wanted:
             yield number, self._frame(number)
 
     def distance(self, number: int) -> int:
         """How many frames are decoded until there is this one."""
-        if self._started and not self._spoiled and self._passes(number):
+        if self.passes(number):
             return number - self.at
         return number - self._first_of(self._key_of(number)) + len(self.index)
 
     def _frame(self, number: int) -> Any:
-        if self._started and not self._spoiled and self._passes(number):
+        if self.passes(number):
             found = self._forward(number)
             if found is not None:
                 return found
@@ -86,9 +88,8 @@ class FrameDecoder:
             found = self._from_a_key(number)
         if found is not None:
             return found
-        problem = self._problem or "the decoder does not return it"
         self._spoiled = True
-        raise FrameError(number, problem)
+        raise FrameError(number, self._problem or "the decoder does not return it")
 
     def _from_a_key(self, number: int) -> Any:
         """A frame, decoded from a key frame on; None if it does not come."""
@@ -106,11 +107,12 @@ class FrameDecoder:
                 break
         return None
 
-    def _passes(self, number: int) -> bool:
-        """Whether the way to a frame is to go on."""
-        if number <= self.at:
+    def passes(self, number: int) -> bool:
+        """Whether the way to a frame is to go on, without a seek."""
+        if not self._started or self._spoiled or number <= self.at:
             return False
-        return number - self.at <= _NEAR or self._key_of(number) == self._key_of(self.at)
+        key = self._key_of(number)
+        return key == self._key_of(self.at) or self._first_of(key) - self.at <= _NEAR
 
     def _key_of(self, number: int) -> int:
         """The last key frame from which a frame can be decoded; -1: from the beginning on."""
@@ -127,7 +129,7 @@ class FrameDecoder:
 
     def _start(self, key: int) -> bool:
         """Go to a key frame, and say whether it is there."""
-        self._ready, self._counted = [], 0
+        self._ready, self._waiting, self._counted = [], None, 0
         self._problem, self._spoiled, self._damaged, self._started = "", False, False, True
         self._discovered = False
         self.at = -1
@@ -197,10 +199,8 @@ class FrameDecoder:
                 self._problem, self._spoiled = "it is damaged", True
                 return None
             if found <= self.at:
-                self._problem, self._spoiled = (
-                    "frames come in another order than they are shown",
-                    True,
-                )
+                self._problem = "frames come in another order than they are shown"
+                self._spoiled = True
                 return None
             self.at = found
             if found == number:
@@ -234,7 +234,15 @@ class FrameDecoder:
             if self._spoiled:
                 return None
             try:
-                packet = next(self._packets, None)
+                packet, self._waiting = self._waiting, None
+                if packet is not None:
+                    packet.stream.codec_context.flush_buffers()
+                else:
+                    packet = next(self._packets, None)
+                    if packet is not None and self._ends(packet):
+                        self._waiting = packet
+                        self._ready = packet.stream.codec_context.decode(None)[::-1]
+                        continue
                 if packet is None:
                     self._spoiled = True
                     return None
@@ -253,6 +261,15 @@ class FrameDecoder:
                 self._raise_unread()
                 self._spoil(_reason(error))
         return self._ready.pop()
+
+    def _ends(self, packet: Any) -> bool:
+        """Whether all that is wanted is in the decoder, and nothing from here on refers to it: to
+        get it out, nothing further has to be decoded."""
+        if not self._skips_to_keys or not packet.is_keyframe or packet.pts is None:
+            return False
+        at = int(np.searchsorted(self.index.keys[:, 0], packet.pts))
+        is_key = at < len(self.index.keys) and self.index.keys[at, 0] == packet.pts
+        return is_key and packet.pts > self._last
 
     def _pass_by(self, packet: Any) -> None:
         """Have the decoder leave out a frame that nobody wants, and that no other one refers to."""

@@ -16,7 +16,12 @@ from tests.tiers import few
 
 TUTORIALS = sorted((Path(__file__).parents[2] / "tutorials").glob("*.py"))
 MARKER = re.compile(r"^# %%(?P<markdown> \[markdown\])?$")
-NEEDS = {"09_pytorch": "torch", "10_jax": "jax", "11_tensorflow": "tensorflow"}
+NEEDS = {
+    "09_pytorch": "torch",
+    "10_jax": "jax",
+    "11_tensorflow": "tensorflow",
+    "12_action_clips": "av",
+}
 """What is not there wherever the tests run."""
 MOST_LINES = 500
 """What can be read in a quarter of an hour."""
@@ -74,7 +79,7 @@ def assertions(path: Path) -> int:
 
 
 def test_all_are_there() -> None:
-    assert [path.stem[:3] for path in TUTORIALS] == [f"{number:02}_" for number in range(12)]
+    assert [path.stem[:3] for path in TUTORIALS] == [f"{number:02}_" for number in range(13)]
 
 
 @pytest.mark.parametrize("path", few(TUTORIALS, count=2), ids=lambda path: path.stem)

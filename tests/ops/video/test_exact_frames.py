@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import itertools
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import gradiva
 from gradiva.ops.video.frame_decoder import FrameDecoder, FrameError
 from gradiva.ops.video.frame_index import packed_index, scan_video, unpacked_index
 from gradiva.ops.video.video_file import NotMediaError, NoVideoError, VideoData
 
-from .bars import as_array, encoded, number_of
+from .bars import as_array, av, encoded, number_of, write
 
 pytestmark = pytest.mark.core
 
@@ -114,6 +116,47 @@ def test_seeks_decode_the_group_that_is_needed(monkeypatch: pytest.MonkeyPatch) 
     assert shown(decoder, [45, 46]) == [45, 46]
     assert next(counted) == 7 + 2 + 1
     decoder.close()
+
+
+@pytest.mark.parametrize("kind", ["H.264", "VP9"])
+def test_frames_in_their_order_are_decoded_once(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clips that follow one another: each packet goes to the decoder once, also across groups."""
+    codec, form, _ = KINDS[kind]
+    path = write(tmp_path / "one.mp4", codec, form, frames=48, gop=8)
+    with av.open(path) as container:
+        expected = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+    packets = list[Any]()
+    starts = list[int]()
+    pass_by, start = FrameDecoder._pass_by, FrameDecoder._start
+
+    def count(decoder: FrameDecoder, packet: Any) -> None:
+        packets.extend([packet.pts] if packet.size else [])
+        pass_by(decoder, packet)
+
+    def count_start(decoder: FrameDecoder, key: int) -> bool:
+        starts.append(key)
+        return start(decoder, key)
+
+    monkeypatch.setattr(FrameDecoder, "_pass_by", count)
+    monkeypatch.setattr(FrameDecoder, "_start", count_start)
+    for threads, batch_size in ((1, 3), (2, 3), (2, 4)):
+        packets.clear()
+        starts.clear()
+        reader: Any = gradiva.experimental.readers.Video(filenames=[path], sequence_length=4)
+        context = gradiva.EvalContext(num_threads=threads)
+        made = [
+            np.asarray(frame)
+            for batch in reader.next_epoch(batch_size=batch_size, ctx=context)
+            for clip in batch.arrays()
+            for frame in clip
+        ]
+        assert [number_of(frame) for frame in made] == list(range(48))
+        for one, other in zip(made, expected, strict=True):
+            assert np.abs(one.astype(int) - other).max() < 9
+        assert len(packets) == 48
+        assert threads > 1 or starts == [0]
 
 
 def test_frames_that_nobody_needs_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
