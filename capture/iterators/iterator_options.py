@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from typing import Any
 
 from gradiva.capture.pipeline.epochs import Shards
@@ -16,9 +16,12 @@ __all__ = [
     "IteratorTypeError",
     "IteratorValueError",
     "check_auto_reset",
+    "check_full",
     "check_names",
     "check_pipelines",
     "check_shards",
+    "check_size",
+    "entries_of",
     "is_fact",
     "list_of_names",
     "reader_of",
@@ -36,8 +39,9 @@ class IteratorValueError(OperatorValueError, AssertionError):
 def check_pipelines(given: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
     """The pipelines, built. Raises OperatorTypeError for other objects, OperatorValueError for
     different batch sizes."""
-    several: list[Any] = list(given) if isinstance(given, Iterable) else []
-    pipes: list[Pipeline] = [given] if isinstance(given, Pipeline) else several
+    # A pipeline is its own sequence of batches, which does not end.
+    given = [given] if isinstance(given, Pipeline) else given
+    pipes: list[Pipeline] = list(given) if isinstance(given, Iterable) else []
     if not pipes or not all(isinstance(pipe, Pipeline) for pipe in pipes):
         raise IteratorTypeError(
             argument="pipelines", expected="a Pipeline, or several", got=describe(given)
@@ -49,7 +53,51 @@ def check_pipelines(given: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
         )
     for pipe in pipes:
         pipe.build()
+    if len({pipe.enable_checkpointing for pipe in pipes}) > 1:
+        raise OperatorValueError(
+            argument="pipelines",
+            expected="all with enable_checkpointing, or none",
+            got="some with it, and some without",
+        )
     return pipes
+
+
+def check_size(size: int, reader_name: str | None, padded: bool, pipelines: int) -> None:
+    """Raise OperatorValueError for a size that makes no sense, or none where one is needed."""
+    if reader_name is not None:
+        if size != -1:
+            raise IteratorValueError("`size` and `reader_name` say the same: give one")
+        if padded:
+            raise IteratorValueError(
+                "with `reader_name`, the reader says whether it pads",
+                argument="last_batch_padded",
+                expected="False, and the reader's pad_last_batch",
+                got=describe(padded),
+            )
+    elif size == -1 and pipelines > 1:
+        raise IteratorValueError(
+            "several pipelines need to know where an epoch ends: those that are longer than the "
+            "first one to end would lose samples",
+            argument="size",
+            expected="a number of samples, or `reader_name`",
+            got="-1",
+        )
+    if size != -1 and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+        raise IteratorValueError(
+            argument="size", expected="a positive number, or -1", got=describe(size)
+        )
+
+
+def check_full(batches: Sequence[Batch], expected: int) -> None:
+    """Raise OperatorValueError for a batch that is smaller than a counted epoch takes it for."""
+    if len(batches[0]) < expected:
+        raise IteratorValueError(
+            "a source has made a smaller batch, so that `size` samples are not the batches that "
+            "were counted: leave `size` out, and let the source end its epochs",
+            argument="size",
+            expected=f"batches of {expected} samples",
+            got=f"one of {len(batches[0])}",
+        )
 
 
 def check_names(given: Sequence[Any], pipes: list[Pipeline]) -> list[Any]:
@@ -69,13 +117,30 @@ def check_names(given: Sequence[Any], pipes: list[Pipeline]) -> list[Any]:
     return names
 
 
-def list_of_names(given: Any) -> list[Any]:
-    """What an `output_map` holds. Raises OperatorTypeError for what can hold no names."""
-    names = list(given) if isinstance(given, Iterable) else [[]]
-    if not all(isinstance(name, Hashable) for name in names):
+def entries_of(given: Any) -> list[Any]:
+    """What an `output_map` holds, in its order. Raises OperatorTypeError for what has none."""
+    if isinstance(given, str | bytes | Set) or not isinstance(given, Iterable):
         raise IteratorTypeError(
-            argument="output_map", expected="a name for each output", got=describe(given)
+            argument="output_map",
+            expected="a list with a name for each output",
+            got=describe(given),
         )
+    return list(given)
+
+
+def list_of_names(given: Any) -> list[Any]:
+    """The names in an `output_map`. Raises OperatorTypeError for what can hold no names."""
+    names = entries_of(given)
+    for name in names:
+        try:
+            hash(name)
+        except TypeError:
+            raise IteratorTypeError(
+                "names are the keys of a dict",
+                argument="output_map",
+                expected="a name for each output",
+                got=describe(name),
+            ) from None
     return names
 
 

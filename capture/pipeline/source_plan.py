@@ -13,7 +13,7 @@ from gradiva.capture.runtime.gpu_streams import DeviceStage, queued
 from gradiva.capture.runtime.program import Outputs, Positions, Program, Values
 from gradiva.eager.execution.error_policy import keep_rows
 from gradiva.eager.execution.quarantine import Quarantine, apart, collecting_in
-from gradiva.eager.readers.source import Source, SourceOperator
+from gradiva.eager.readers.source import Part, Source, SourceOperator
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support import tracing
 from gradiva.eager.support.errors import (
@@ -253,6 +253,23 @@ class SourcePlan:
         raise OperatorRuntimeError(
             f"the sample at position {position} of epoch {epoch} cannot be read, and is left out"
         )
+
+    def read_part(self, part: Part, pool: WorkerPool) -> Read:
+        """What a part of an epoch is made of, wherever the sources are. For one thread, and not
+        beside `read`. Raises GradivaError, as a batch with these samples would."""
+        values: Values = {}
+        lost: dict[Node, Sequence[int]] = {}
+        noted = apart()
+        with collecting_in(noted):
+            for node, source in self.sources.items():
+                try:
+                    batches = source.read_part(part, pool)
+                except GradivaError as error:
+                    raise without_frames(self.program.locate(error, node)) from error.__cause__
+                values.update({(node, output): batch for output, batch in enumerate(batches)})
+                lost[node] = source.lost
+        size, rows = in_step(values, lost, part.stop - part.start)
+        return Read(values, size, self._positions(values, size), noted, rows)
 
     def begin_states(self) -> None:
         """Record the states of the sources from now on."""

@@ -16,7 +16,6 @@ import time
 import warnings
 from typing import Any
 
-from gradiva.eager.storage.local_files import open_regular
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
@@ -25,6 +24,7 @@ from gradiva.eager.support.errors import (
     without_frames,
 )
 from gradiva.eager.support.file_locks import lock_alone
+from gradiva.eager.support.local_files import open_regular
 
 __all__ = [
     "UNFIT_VALUES",

@@ -145,7 +145,7 @@ def keep_file(path: Path, meaning: str, content: bytes) -> None:
         for folder in (base, path.parent, base / _UNFINISHED):
             if private_folder(folder) is None:
                 raise PermissionError(f"{folder} is not this user's alone")
-        write_checked(path, meaning, content, base / _UNFINISHED)
+        write_checked(path, meaning, content, base / _UNFINISHED, durable=False)
     except OSError as error:
         _tell(f"compiled kernels cannot be kept in {base}: {_text(error)}")
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.storage.errors import StorageError
-from gradiva.eager.storage.local_files import open_regular
 from gradiva.eager.storage.ranges import Content, Want, fill
 from gradiva.eager.storage.storage import Storage, default_storage
 from gradiva.eager.storage.urls import is_url, local_path
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
+from gradiva.eager.support.local_files import open_regular
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import uint8
 from gradiva.eager.types.provenance import Provenance

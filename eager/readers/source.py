@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar, cast
 
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.runtime.worker_pool import WorkerPool
@@ -21,7 +21,7 @@ from gradiva.eager.values.value import Symbolic
 if TYPE_CHECKING:
     from gradiva.eager.workers.pool import ProcessPool
 
-__all__ = ["Described", "Source", "SourceOperator", "arranged", "source_operator"]
+__all__ = ["Described", "Part", "Source", "SourceOperator", "arranged", "source_operator"]
 
 P = ParamSpec("P")
 S = TypeVar("S", bound=Callable[[dict[str, Any], int], "Source"])
@@ -43,6 +43,17 @@ class Described(ABC):
 
     def __repr__(self) -> str:
         return self.description
+
+
+class Part(NamedTuple):
+    """Places from `start` to `stop` in the order of an epoch, of one of `shards` parts of it. Past
+    its end its last sample is repeated."""
+
+    epoch: int
+    start: int
+    stop: int
+    shard: int = 0
+    shards: int = 1
 
 
 class Source(ABC):
@@ -75,6 +86,11 @@ class Source(ABC):
         """The sample at this place in the order of an epoch of the whole data set, wherever the
         source is. Raises OperatorTypeError for a source that cannot go back."""
         raise OperatorTypeError("only readers can deliver one sample again")
+
+    def read_part(self, part: Part, pool: WorkerPool) -> tuple[Batch, ...]:
+        """The samples of a part of an epoch, wherever the source is. Raises OperatorTypeError for
+        a source that cannot go back."""
+        raise OperatorTypeError("only readers can deliver any part of an epoch")
 
     def plans(self, world: int) -> Sequence[Any]:
         """The orders of so many processes that share the data, where samples have numbers: each a

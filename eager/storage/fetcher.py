@@ -20,8 +20,8 @@ else:
 
 __all__ = ["Fetcher"]
 
-_AHEAD: Final = 64
-_NOW: Final = 32
+_AHEAD: Final = 128
+_NOW: Final = 64
 """Requests at once: for what will be wanted, and for what somebody waits for."""
 
 

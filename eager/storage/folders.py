@@ -6,11 +6,13 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .local_files import open_regular
+from gradiva.eager.support.local_files import open_regular
+
+from .ranges import Want
 from .storage import Storage
 from .urls import is_url, local_path
 
-__all__ = ["FolderEntry", "list_folders", "read_bytes", "read_text"]
+__all__ = ["FolderEntry", "expect_files", "list_folders", "read_bytes", "read_text"]
 
 
 class FolderEntry(NamedTuple):
@@ -46,6 +48,14 @@ def read_bytes(path: str, storage: Storage) -> bytes:
         return storage.read(path)
     with open(open_regular(local_path(path)), "rb") as stream:
         return stream.read()
+
+
+def expect_files(paths: Sequence[str], storage: Storage) -> None:
+    """These will be read soon: begin to fetch those that are on other machines, all at once."""
+    urls = [path for path in paths if is_url(path)]
+    if urls:
+        storage.expect(map(Want, urls))
+        storage.fetch(urgent=True)
 
 
 def read_text(path: str, storage: Storage) -> str:

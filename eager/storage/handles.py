@@ -7,11 +7,11 @@ import threading
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
+from gradiva.eager.support.local_files import open_regular
 from gradiva.eager.types.arrays import Array
 
 from .errors import StorageError
 from .facts import ObjectFacts
-from .local_files import open_regular
 from .positional import read_at, read_into
 from .ranges import LARGEST, Content, Want, fill
 from .storage import Storage

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradiva.eager.support.lazy_import import lazy_module
 
-from .errors import ObjectChangedError, changed
+from .errors import changed
 
 if TYPE_CHECKING:
     import asyncio
@@ -20,7 +20,7 @@ else:
     asyncio = lazy_module("asyncio")
     futures = lazy_module("concurrent.futures")
 
-__all__ = ["Expected", "tracing"]
+__all__ = ["Expected", "get_client", "http_range"]
 
 
 class Expected:
@@ -71,25 +71,29 @@ def _size(status: int, headers: Any) -> int | None:
     return int(total) if total.isdecimal() and len(total) < 19 else None
 
 
-def tracing() -> Any:
-    """For a client session: looks at the answers to requests that have an `Expected`."""
-    config = aiohttp.TraceConfig()
-    config.on_request_end.append(_look)
-    return config
+async def http_range(system: Any, url: str, begin: int, end: int, expected: Expected) -> bytes:
+    """These bytes, or all where the server knows no ranges. Raises ObjectChangedError, and what
+    fsspec raises.
 
-
-async def _look(session: Any, context: Any, answer: Any) -> None:
-    expected = getattr(context, "trace_request_ctx", None)
-    if isinstance(expected, Expected):
-        try:
-            expected.look(answer.response.status, answer.response.headers)
-        except ObjectChangedError:
-            answer.response.close()
-            raise
+    As `cat_file` of fsspec's file system, in its session, without what that costs beside the
+    request; and what the answer says of the object is looked at before its bytes are waited for.
+    """
+    if begin == end:
+        return b""
+    more = {name: value for name, value in system.kwargs.items() if name != "headers"}
+    wanted = {"Accept-Encoding": "identity", "Range": f"bytes={begin}-{end - 1}"}
+    headers = {**system.kwargs.get("headers", {}), **wanted}
+    session = await system.set_session()
+    async with session.get(system.encode_url(url), headers=headers, **more) as answer:
+        system._raise_not_found_for_status(answer, url)
+        expected.look(answer.status, answer.headers)
+        return bytes(await answer.read())
 
 
 async def get_client(**options: Any) -> Any:
     """A session for fsspec, which is closed at the end of the process that made it."""
+    if "connector" not in options:
+        options["connector"] = aiohttp.TCPConnector(limit=0)  # `Fetcher` limits them
     session = aiohttp.ClientSession(**options)
     atexit.register(_close, os.getpid(), asyncio.get_running_loop(), session)
     return session

@@ -84,7 +84,7 @@ class Parts:
                 if part.begin <= place - LARGEST:
                     break
                 reach = part.end or 0
-                if reach > place and (best is None or reach > (best.end or 0)):
+                if reach > place and (best is None or _rank(part, end) < _rank(best, end)):
                     best = part
             if best is None:
                 return None
@@ -147,3 +147,12 @@ class Parts:
 
     def every(self) -> list[Part]:
         return [*self._wholes.values(), *itertools.chain(*self._ranges.values())]
+
+
+def _rank(part: Part, end: int) -> tuple[bool, int, int]:
+    """Low for the part that is best taken for bytes up to this end: one that has all of them, and
+    of several the one that comes first; or else the one that reaches farthest."""
+    reach = part.end or 0
+    if reach >= end:
+        return False, -1 if part.ready.done() else part.first, part.cost
+    return True, -reach, 0

@@ -163,12 +163,12 @@ class Storage:
         self._here()
         self._planned = turn
 
-    def fetch(self) -> None:
-        """Begin to fetch what is expected."""
+    def fetch(self, urgent: bool = False) -> None:
+        """Begin to fetch what is expected. urgent: somebody will wait for it at once."""
         self._here()
         wanted, self._wanted, self._wanted_bytes = self._wanted, [], 0
         with self._lock:
-            self._begin(wanted, urgent=False)
+            self._begin(wanted, urgent)
 
     def passed(self, turn: int) -> None:
         """All turns before this one are over."""

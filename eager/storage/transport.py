@@ -18,7 +18,7 @@ from gradiva.eager.support.lazy_import import lazy_module
 
 from .errors import CutError, ObjectChangedError, StorageError, changed, describe_failure, passes
 from .facts import Checks, Entry, ObjectFacts, facts_of
-from .http_checks import Expected, get_client, tracing
+from .http_checks import Expected, get_client, http_range
 from .loop import storage_loop
 from .ranges import LARGEST
 from .urls import scheme_of, shown
@@ -111,14 +111,13 @@ class Transport:
         """Sessions with a time limit, whose answers are looked at, and which are closed at the end:
         fsspec's own way of doing so would disturb the parent of a process that was forked."""
         limit = aiohttp.ClientTimeout(
-            total=None, sock_connect=self._timeout, sock_read=self._timeout
+            total=_WHOLE * self._timeout, sock_connect=self._timeout, sock_read=self._timeout
         )
         more = given.get("client_kwargs") or {}
-        traces = [*more.get("trace_configs", ()), tracing()]
         return {
             "asynchronous": True,
             "get_client": get_client,
-            "client_kwargs": {"timeout": limit, **more, "trace_configs": traces},
+            "client_kwargs": {"timeout": limit, **more},
         }
 
     def _at(self, url: str) -> tuple[Any, str]:
@@ -234,12 +233,12 @@ class Transport:
     async def _range(
         self, system: Any, path: str, begin: int, end: int, expected: Expected
     ) -> bytes:
-        more: dict[str, Any] = {}
         if getattr(system, "protocol", None) == ("http", "https"):
-            headers = {**system.kwargs.get("headers", {}), "Accept-Encoding": "identity"}
-            more = {"headers": headers, "trace_request_ctx": expected}
-        data = await self._call(system, "cat_file", path, start=begin, end=end, **more)
-        return bytes(data)
+            asked = http_range(system, path, begin, end, expected)
+            if "timeout" in {**self._options, **(self._options.get("client_kwargs") or {})}:
+                return await asyncio.wait_for(asked, _WHOLE * self._timeout)
+            return await asked
+        return bytes(await self._call(system, "cat_file", path, start=begin, end=end))
 
     async def _confirm(self, url: str, facts: ObjectFacts) -> None:
         """Raise ObjectChangedError if the object is another one, now that its bytes have come."""

@@ -11,10 +11,12 @@ from gradiva.ops.readers.nemo_asr import nemo_asr
 from gradiva.ops.readers.numpy import numpy
 from gradiva.ops.readers.rows.hdf5 import hdf5
 from gradiva.ops.readers.rows.npz import npz
+from gradiva.ops.readers.rows.objects import table
 from gradiva.ops.readers.rows.parquet import parquet
 from gradiva.ops.readers.rows.text import csv, jsonl
 from gradiva.ops.readers.sequence import sequence
 from gradiva.ops.readers.tfrecord.tfrecord import tfrecord
+from gradiva.ops.readers.video.legacy_video import video, video_resize
 from gradiva.ops.readers.webdataset.webdataset import webdataset
 
 __getattr__ = absent("readers")
@@ -34,6 +36,9 @@ __all__ = [
     "numpy",
     "parquet",
     "sequence",
+    "table",
     "tfrecord",
+    "video",
+    "video_resize",
     "webdataset",
 ]

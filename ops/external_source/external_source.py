@@ -60,8 +60,9 @@ def external_source(
 
     Batches may be smaller than the pipeline's batch size, not larger. A checkpoint continues a
     callable with an argument at its number, and whatever has `state_dict()` and
-    `load_state_dict(data)` by these; other iterables are started again and run up to their place,
-    earlier rounds included; a callable without an argument cannot be continued.
+    `load_state_dict(data)`, or `get_state()` and `set_state(data)`, by these; other iterables are
+    started again and run up to their place, earlier rounds included; a callable without an argument
+    cannot be continued.
 
     With `parallel`, an OperatorRuntimeError also tells that a worker process ended, with its signal
     and the sample that it was at; the next `run` asks for the same batch again, up to five times.

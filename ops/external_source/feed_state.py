@@ -1,10 +1,10 @@
 """How what feeds an external source is saved, and continued from there.
 
 A callable that is told which sample or batch needs nothing. What has `state_dict()` and
-`load_state_dict(data)` (the iterator, the iterable, the callable, or the object whose method the
-callable is) is asked for its own state. Any other iterable is started again and advanced as far as
-it had come; of a callable without arguments nothing can be known, so it is continued from its
-first call only.
+`load_state_dict(data)`, or `get_state()` and `set_state(data)` as Grain has them (the iterator, the
+iterable, the callable, or the object whose method the callable is) is asked for its own state. Any
+other iterable is started again and advanced as far as it had come; of a callable without arguments
+nothing can be known, so it is continued from its first call only.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ _SAME_EACH_TIME = (list, tuple, range, np.ndarray, op.Batch)
 
 _UNUSED = [[0, 0, 1]]
 
+_METHODS = (("state_dict", "load_state_dict"), ("get_state", "set_state"))
+
 
 def feed_state(feed: Feed) -> dict[str, Any]:
     """The place of a feed, as plain data of its own. Raises OperatorRuntimeError, OperatorTypeError
@@ -35,14 +37,16 @@ def feed_state(feed: Feed) -> dict[str, Any]:
     state: dict[str, Any] = {"history": [list(entry) for entry in feed.history]}
     holder = _holder(feed)
     if holder is not None:
+        tells = methods_of(holder)[0]  # type: ignore[index]  # as it is one
+        said = f"{tells}() of {_kind(holder)}"
         try:
-            own = holder.state_dict()
+            own = getattr(holder, tells)()
         except Exception as error:
             raise op.OperatorRuntimeError(
-                f"state_dict() of {_kind(holder)} raised {type(error).__name__}: {error}"
+                f"{said} raised {type(error).__name__}: {error}"
             ) from error
         # Encoded now: it may hold lists and arrays that go on changing.
-        state["own"] = to_json_value(own, f"state_dict() of {_kind(holder)}")
+        state["own"] = to_json_value(own, said)
     return state
 
 
@@ -53,8 +57,16 @@ def _kind(holder: Any) -> str:
 def _holder(feed: Feed) -> Any:
     """Who can tell and take its own state, or None."""
     for holder in (feed.iterator, feed.source, getattr(feed.source, "__self__", None)):
-        if all(callable(getattr(holder, name, None)) for name in ("state_dict", "load_state_dict")):
+        if methods_of(holder) is not None:
             return holder
+    return None
+
+
+def methods_of(holder: Any) -> tuple[str, str] | None:
+    """The names of what tells the state of an object and of what takes it, if it has both."""
+    for names in _METHODS:
+        if all(callable(getattr(holder, name, None)) for name in names):
+            return names
     return None
 
 
@@ -102,10 +114,11 @@ def restore_feed(feed: Feed, state: dict[str, Any]) -> None:
 
 def _load(feed: Feed, holder: Any, own: Any) -> None:
     single = feed.iterator is feed.source
+    takes = methods_of(holder)[1]  # type: ignore[index]
     try:
         if holder is feed.iterator and not single and feed.history != _UNUSED:
             holder = feed.iterator = feed.fresh()
-        holder.load_state_dict(own)
+        getattr(holder, takes)(own)
         if feed.iterator is not None and holder is not feed.iterator:
             # An iterable is told where to start, and starts then.
             feed.iterator = feed.fresh()
@@ -113,7 +126,7 @@ def _load(feed: Feed, holder: Any, own: Any) -> None:
         raise
     except Exception as error:
         raise op.OperatorRuntimeError(
-            f"load_state_dict() of {_kind(holder)} raised {type(error).__name__}: {error}"
+            f"{takes}() of {_kind(holder)} raised {type(error).__name__}: {error}"
         ) from error
 
 

@@ -19,10 +19,10 @@ from gradiva.eager.readers.files import not_of_the_file, without_bytes
 from gradiva.eager.storage.errors import StorageError
 from gradiva.eager.storage.folders import read_text
 from gradiva.eager.storage.handles import Handle, close_handle, open_handle, read_fully
-from gradiva.eager.storage.local_files import open_regular
 from gradiva.eager.storage.ranges import Content, Want, fill
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import any_url, is_url, local_path
+from gradiva.eager.support.local_files import open_regular
 
 from .record_reads import read_records
 from .table import Failures

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gradiva.eager.extension import Int64Array
 from gradiva.eager.storage.storage import Storage
 
 from .cursor import Cursor
@@ -30,9 +31,9 @@ class RemoteAhead:
         self._scout: Cursor | None = None
         self._read = self._planned = 0
 
-    def follow(self, cursor: Cursor, count: int) -> None:
-        """The reader has just taken `count` samples; fetch what comes behind them."""
-        begin = self._read
+    def follow(self, cursor: Cursor, indices: Int64Array) -> None:
+        """The reader has just taken these samples; fetch what comes behind them."""
+        begin, count = self._read, len(indices)
         if self._follower is not None:
             self._follower.walk(count)
             self._read += count
@@ -41,15 +42,27 @@ class RemoteAhead:
             self._storage.forget()
             self._follower = Cursor(cursor.plan, cursor.epoch, cursor.index)
             self._scout = Cursor(cursor.plan, cursor.epoch, cursor.index)
-            begin = self._read = self._planned = 0
-        self._storage.passed(begin)
-        self._plan(cursor)
+            self._read = self._planned = 0
+            self._begin(indices)
+        else:
+            self._storage.passed(begin)
+        # At most an epoch ahead: what is read again within it is still there, or too much.
+        self._plan(self._read + cursor.plan.length(cursor.epoch))
 
-    def _plan(self, cursor: Cursor) -> None:
-        """At most an epoch ahead: what is read again within it is still there, or too much."""
+    def _begin(self, indices: Int64Array) -> None:
+        """These first, and what the next batch needs: each as requests of its own. Joined with all
+        that lies near it, and is wanted later, it would be there last."""
+        storage = self._storage
+        storage.passed(0)
+        storage.plan(-1)  # as what nobody has expected
+        self._table.prefetch(indices)
+        storage.fetch(urgent=True)
+        self._plan(len(indices))
+
+    def _plan(self, most: int) -> None:
+        """Go on to the sample with this number behind the first batch, if there is room."""
         storage, scout = self._storage, self._scout
         assert scout is not None
-        most = self._read + cursor.plan.length(cursor.epoch)
         if storage.room < storage.budget // 4:
             return  # larger steps have more to join
         step, room = 1, storage.room

@@ -15,7 +15,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.execution.eager_interpreter import as_seed
 from gradiva.eager.execution.error_policy import keep_rows, quarantine_samples
-from gradiva.eager.readers.source import Source, SourceOperator
+from gradiva.eager.readers.source import Part, Source, SourceOperator
 
 from .cursor import Cursor
 from .order import Order
@@ -138,6 +138,12 @@ class TableSource(Source):
         place = epoch, position, position + 1
         return self._load(plan.indices(*place), plan.positions(*place), pool, ahead=False)
 
+    def read_part(self, part: Part, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
+        plan = self._cursor.plan
+        own = plan.whole() if part.shards == 1 else plan.of_process(part.shards, part.shard)
+        place = part.epoch, part.start, part.stop
+        return self._load(own.indices(*place), own.positions(*place), pool, ahead=False)
+
     def plans(self, world: int) -> list[Plan]:
         return [self._cursor.plan.of_process(world, rank) for rank in range(world)]
 
@@ -150,7 +156,7 @@ class TableSource(Source):
     ) -> tuple[op.Batch, ...]:
         table, cursor = self._open()
         if self._ahead is not None and ahead:
-            self._ahead.follow(cursor, len(indices))
+            self._ahead.follow(cursor, indices)
         elif ahead and self._arguments["read_ahead"]:
             count = len(indices) * self._arguments["prefetch_queue_depth"]
             table.prefetch(cursor.coming(count))

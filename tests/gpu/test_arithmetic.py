@@ -88,6 +88,7 @@ def test_types_and_edges(name: str, tmp_path: Path) -> None:
     bits_agree(found, 0.0 if name == "pow" else None)
 
 
+@pytest.mark.full
 def test_one_operand(tmp_path: Path) -> None:
     found = []
     for name in [*UNARY, *(name for name in functions if name in EXACT)]:

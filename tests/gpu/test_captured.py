@@ -180,6 +180,7 @@ def cuda_launches() -> list[str]:
     return list(runtime.launched)
 
 
+@pytest.mark.full
 def test_a_mixed_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     """Decoded on the GPU, and the rest is one group of launches."""
     expected = decoded("cpu")

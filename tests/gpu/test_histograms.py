@@ -95,6 +95,7 @@ def test_equalize(tmp_path: Path) -> None:
     require_cases("equalize", cases, tmp_path)
 
 
+@pytest.mark.full
 def test_clahe(tmp_path: Path) -> None:
     """Tiles that divide the image, that do not, that are more than its pixels; limits."""
     batch = images((48, 64, 3), (0, 7, 3), (1, 1, 3), (33, 31, 3))

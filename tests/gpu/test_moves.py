@@ -182,6 +182,7 @@ def test_axes_are_merged() -> None:
     assert extents.shape == steps.shape == (2, 1)
 
 
+@pytest.mark.full
 def test_regions(tmp_path: Path) -> None:
     """Regions that overlap, of several blocks; more than eight inputs; one value and several."""
     images = drawn([(40, 50, 3), (33, 31, 3)], np.float32, "HWC")

@@ -32,6 +32,7 @@ def require_bits(wanted: list[tuple[str, tuple[Any, ...], dict[str, Any]]], fold
             np.testing.assert_array_equal(ours, expected, err_msg=one.name)
 
 
+@pytest.mark.full
 def test_noise(tmp_path: Path) -> None:
     """Samples of several blocks and of none; means of Poisson variables of every size."""
     shapes = ((90, 61, 3), (0, 7, 3), (1, 1, 3))

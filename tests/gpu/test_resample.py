@@ -172,6 +172,7 @@ def test_other_libraries_are_left_to_the_cpu(name: str) -> None:
         operators[name].kernels["gpu"](call)
 
 
+@pytest.mark.full
 def test_the_rest_of_the_family(tmp_path: Path) -> None:
     images = ragged("HWC", uint8, 4)
     volumes = ragged("DHWC", uint16, 5)

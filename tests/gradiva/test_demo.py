@@ -14,6 +14,7 @@ from gradiva.commands import warmup
 from gradiva.eager.jit.jit import compiled_kernels
 
 
+@pytest.mark.full
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "sheet.png"
     assert main(["demo", "--samples", "60", "--batch-size", "8", "--out", str(out)]) == 0

@@ -22,6 +22,7 @@ def files(room: str) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.full
 def test_function_level_imports_are_the_named_ones(room: str) -> None:
     for path in files(room):
         tree = ast.parse(path.read_text())

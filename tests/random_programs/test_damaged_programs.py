@@ -106,6 +106,7 @@ def check(seed: int, reasons: Counter[Any]) -> None:
 
 
 @pytest.mark.parametrize("first", few(range(0, 200, 25), 0))
+@pytest.mark.full
 def test_damaged_files_are_replaced(first: int) -> None:
     reasons: Counter[Any] = Counter()
     for seed in range(first, first + examples(25)):

@@ -101,9 +101,9 @@ class DALIClassificationIterator(DALIGenericIterator):
 class DALIRaggedIterator(DALIGenericIterator):
     """Like DALIGenericIterator, for samples whose shapes differ.
 
-    output_types: for each output DENSE_TAG (one tensor), SPARSE_LIST_TAG (a list of tensors, the
-    default) or SPARSE_COO_TAG (one sparse tensor of the largest shape). Raises OperatorValueError
-    for another one.
+    output_types: for each output DENSE_TAG (one tensor, the default), SPARSE_LIST_TAG (a list of
+    tensors) or SPARSE_COO_TAG (one sparse tensor of the largest shape). Raises OperatorValueError
+    for another one, and for a ragged batch of a dense output.
     """
 
     DENSE_TAG = "dense"
@@ -128,7 +128,7 @@ class DALIRaggedIterator(DALIGenericIterator):
         with annotate_error(type(self).__name__):
             names = [name for name in list_of_names(output_map) if not is_fact(name)]
         several = isinstance(output_types, Sequence)
-        types = [self.SPARSE_LIST_TAG] * len(names) if output_types is None else output_types
+        types = [self.DENSE_TAG] * len(names) if output_types is None else output_types
         if (
             not (several or output_types is None)
             or len(types) != len(names)

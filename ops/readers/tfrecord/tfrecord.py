@@ -10,6 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
+from gradiva.eager.storage.folders import expect_files
 from gradiva.eager.storage.storage import Storage
 from gradiva.ops.readers.containers import Containers, Places, refuse_empty, shares
 from gradiva.ops.readers.reader_arguments import ReaderArguments, ReaderOptions
@@ -171,8 +172,9 @@ def _open(given: dict[str, Any]) -> ExampleTable:
             argument="skip_cached_images", expected="False in this reader", got="True"
         )
     storage = storage_of(given)
-    containers = Containers(given["path"], "path", storage)
     indices = given["index_path"] or None
+    expect_files(indices or (), storage)  # on their way while the containers are looked at
+    containers = Containers(given["path"], "path", storage)
     if indices is not None and len(indices) != len(containers.paths):
         raise op.OperatorValueError(
             argument="index_path",

@@ -10,6 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
+from gradiva.eager.storage.folders import expect_files
 from gradiva.ops.readers.containers import Containers, Places, refuse_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions, dtypes_of
 from gradiva.ops.readers.remote import storage_of
@@ -201,8 +202,9 @@ def _open(given: dict[str, Any]) -> SampleTable:
             got=repr(given["missing_component_behavior"]),
         )
     storage = storage_of(given)
-    containers = Containers(given["paths"], "paths", storage)
     indices = given["index_paths"] or None
+    expect_files(indices or (), storage)  # on their way while the containers are looked at
+    containers = Containers(given["paths"], "paths", storage)
     if indices is not None and len(indices) != len(containers.paths):
         raise op.OperatorValueError(
             argument="index_paths",

@@ -13,6 +13,7 @@ import pytest
 import gradiva
 from gradiva import EvalMode, capture
 from tests.capture.loop.loops import bits
+from tests.tiers import few
 
 pytestmark = pytest.mark.core
 
@@ -129,7 +130,7 @@ def check(way: Callable[..., Iterator[Any]], seed: int) -> bool:
 WAYS = [captured, deferred, compiled]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", few(WAYS, captured))
 def test_writes(way: Any) -> None:
     refused = [check(way, seed) for seed in range(60)]
     assert 5 < sum(refused) < 50

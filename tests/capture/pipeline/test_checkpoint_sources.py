@@ -296,3 +296,85 @@ def test_sources_that_cannot_be_continued() -> None:
 
     with pytest.raises(TypeError, match=r"state_dict\(\) of .*Odd\['a'\]\[0\] cannot be saved"):
         program(Odd()).checkpoint()
+
+
+class Grains:
+    """An iterable whose iterators tell their state as those of Grain do."""
+
+    def __init__(self) -> None:
+        self.started = 0
+
+    def __iter__(self) -> GrainIterator:
+        self.started += 1
+        return GrainIterator()
+
+
+class GrainIterator:
+    def __init__(self) -> None:
+        self.place = 0
+
+    def __iter__(self) -> GrainIterator:
+        return self
+
+    def __next__(self) -> Any:
+        self.place += 1
+        return [np.array([self.place])]
+
+    def get_state(self) -> dict[str, int]:
+        return {"next_index": self.place}
+
+    def set_state(self, state: dict[str, int]) -> None:
+        self.place = state["next_index"]
+
+
+def values_of_grains(source: Any, count: int, checkpoint: bytes | None = None) -> tuple[Any, bytes]:
+    @pipeline_def(batch_size=1, num_threads=1)
+    def pipe() -> Any:
+        return fn.external_source(source)
+
+    with pipe(enable_checkpointing=True, checkpoint=checkpoint) as made:
+        found = [int(made.run()[0].as_array().ravel()[0]) for _ in range(count)]
+        return found, made.checkpoint()
+
+
+def test_states_as_grain_has_them() -> None:
+    """`get_state` and `set_state` of the iterator, and nothing is read again."""
+    found, saved = values_of_grains(Grains(), 3)
+    assert found == [1, 2, 3]
+    again = Grains()
+    assert values_of_grains(again, 2, saved)[0] == [4, 5]
+    assert again.started == 1
+
+
+@pytest.mark.filterwarnings("default")  # of the library about itself
+def test_grain_itself() -> None:
+    grain = pytest.importorskip("grain")
+    data = grain.MapDataset.range(40).seed(3).shuffle().map(lambda one: np.array([one]))
+    batches = data.to_iter_dataset().batch(1)
+    whole, _ = values_of_grains(batches, 10)
+    found, saved = values_of_grains(batches, 4)
+    assert found + values_of_grains(batches, 6, saved)[0] == whole
+
+
+@pytest.mark.filterwarnings("default")
+def test_iterables_of_hugging_face() -> None:
+    datasets = pytest.importorskip("datasets")
+
+    def rows() -> Any:
+        data = datasets.Dataset.from_dict({"x": list(range(20))}).with_format("numpy")
+        return data.to_iterable_dataset().map(lambda row: {"x": row["x"] * 2})
+
+    class Values:
+        """The values of its rows, and its state."""
+
+        def __init__(self) -> None:
+            self.data = rows()
+            self.state_dict = self.data.state_dict
+            self.load_state_dict = self.data.load_state_dict
+
+        def __iter__(self) -> Any:
+            return (np.array([[row["x"]]]) for row in self.data)
+
+    found, saved = values_of_grains(Values(), 4)
+    assert found == [0, 2, 4, 6]
+    assert values_of_grains(Values(), 3, saved)[0] == [8, 10, 12]

@@ -33,7 +33,7 @@ from tests.eager.execution.error_steps import (
     named,
 )
 from tests.garbage import Watch, cyclic_garbage, leased, no_collector
-from tests.tiers import is_quick
+from tests.tiers import few, is_quick
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore")  # of samples that were left out
@@ -48,7 +48,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     return make_files(tmp_path_factory.mktemp("files"))
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", few(ALL, *list(ALL)[::5]))
 def test_nothing_stays(name: str, files: Files) -> None:
     step: Step = ALL[name]
     step(files, Watch())  # what is made once: compiled kernels, threads, notes about a class

@@ -350,6 +350,7 @@ print(json.dumps(len(harmed)))
 """
 
 
+@pytest.mark.full
 def test_nothing_of_a_damaged_file_is_run(tmp_path: Path) -> None:
     assert run_script(HARMED, ROOT, tmp_path) > 250
 

@@ -136,6 +136,7 @@ def apart(files: list[str], before: dict[str, Any]) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("file", few(extension_files(), count=1))
+@pytest.mark.full
 def test_an_edited_extension_changes_the_kernels_that_use_it(
     copy: Path, before: dict[str, Any], file: str
 ) -> None:
@@ -174,6 +175,7 @@ EXTENDING = {
 }  # fmt: skip
 
 
+@pytest.mark.full
 def test_numba_is_extended_through_register_extension_only() -> None:
     """`register_extension` and `register_intrinsic` alone call Numba's decorators; the rest stands
     in what they are given, or makes the calls of outlined kernels, or the types of vectors."""

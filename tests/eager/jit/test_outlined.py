@@ -133,6 +133,7 @@ def test_what_code_calls_is_loaded_with_it(tmp_path: Path) -> None:
     assert run_script(KEPT, ROOT, tmp_path) == [["between", "outer"], names]
 
 
+@pytest.mark.full
 def test_other_code_of_the_same_name_is_not_called(tmp_path: Path) -> None:
     assert run_script(KEPT, ROOT, tmp_path)[0]
     edited = KEPT.replace("3 * value", "4 * value").replace("== 12.0", "== 15.0")

@@ -240,6 +240,7 @@ def start(tail: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.full
 def test_control_c_ends_a_running_pipeline() -> None:
     process = start("while True: pipe.run()")
     assert process.stdout is not None

@@ -15,6 +15,7 @@ from gradiva.eager.operators.operator import operators
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.value import arithmetic
 from tests.eager.operators.mistakes import KINDS, Mistake, mistake
+from tests.tiers import few
 
 NAMES = sorted(
     name
@@ -189,7 +190,7 @@ def test_in_dynamic_mode(name: str) -> None:
             assert isinstance(caught.value, TypeError), str(caught.value)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(NAMES, *NAMES[::4]))
 def test_in_a_pipeline(name: str) -> None:
     """The same where the pipeline is defined, or where it runs."""
     for kind in KINDS:

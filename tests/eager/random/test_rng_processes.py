@@ -67,6 +67,7 @@ def test_processes_of_multiprocessing() -> None:
     assert len(set(values)) == len(values)
 
 
+@pytest.mark.full
 def test_what_a_child_keeps() -> None:
     found = result_of("kept")
     explicit, drawn, following, again, order, piped, reset = found["child"]

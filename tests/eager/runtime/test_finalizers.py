@@ -68,6 +68,7 @@ def script(text: str, *arguments: str) -> str:
         count=1,
     ),
 )
+@pytest.mark.full
 def test_the_collector_comes_at_any_moment(names: str) -> None:
     found = script("tests.eager.runtime.finalizer_scenarios", *names.split())
     assert found.splitlines() == [f"{name} done" for name in names.split()]

@@ -19,7 +19,8 @@ class Loopback:
     """objects: by path, such as "/a.bin". faults: one for each of the next requests for bytes:
     "503", "404", "cut", "stall", "ok". always: the fault of all requests for the bytes of a path.
     requests: method, path and range of what was asked. ranges: whether ranges are served. tags:
-    whether objects have an ETag. latency: seconds before each answer."""
+    whether objects have an ETag. latency: seconds before each answer. longest: requests for more
+    bytes are held back until `let_go` is set."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}"
@@ -29,6 +30,8 @@ class Loopback:
         self.requests: list[tuple[str, str, str]] = []
         self.ranges = self.tags = True
         self.latency = 0.0
+        self.longest = 1 << 62
+        self.let_go = threading.Event()
         self._tags: dict[int, tuple[bytes, str]] = {}
         self.released = threading.Event()
         """Ends what is stalled."""
@@ -81,6 +84,9 @@ def loopback() -> Iterator[Loopback]:
             fault = here.always.get(self.path, "ok")
             if body and fault == "ok" and here.faults:
                 fault = here.faults.popleft()
+            asked_for = re.fullmatch(r"bytes=(\d+)-(\d+)", wanted)
+            if asked_for and int(asked_for[2]) - int(asked_for[1]) >= here.longest:
+                here.let_go.wait()
             if fault.isdecimal():
                 self.send_error(int(fault))
                 return
@@ -135,6 +141,7 @@ def loopback() -> Iterator[Loopback]:
         yield here
     finally:
         here.released.set()
+        here.let_go.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -75,6 +75,17 @@ def test_parts_wait_for_their_turn_and_stay_while_there_is_room() -> None:
     assert (parts.held, parts.active) == (0, 0)
 
 
+def test_of_parts_that_hold_the_same_the_first_one_is_waited_for() -> None:
+    parts = Parts()
+    early, late = Part("u", 50, 60, 1, 10), Part("u", 0, 100, 7, 100)
+    parts.add(early)
+    parts.add(late)
+    assert parts.covering("u", (52, 58), 7) == [early]
+    assert parts.covering("u", (52, 70), 7) == [late]
+    late.ready.set_result(bytes(100))
+    assert parts.covering("u", (52, 58), 7) == [late]
+
+
 def test_urls() -> None:
     for url in ("s3://bucket/key", "http://host/a?b", "memory://x", "simplecache::s3://b/k"):
         assert is_url(url)

@@ -97,6 +97,7 @@ def scalar(output: Any, input: Any) -> None:
     output[()] = input[()] * 2
 
 
+@pytest.mark.full
 def test_scalars_and_single_tensors() -> None:
     none = {**ONE, "ins_ndim": [0], "outs_ndim": [0]}
     numbers = gradiva.batch(np.arange(3, dtype=np.int32))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import gradiva
 from gradiva import fn, pipeline_def
 from gradiva.eager.execution.quarantine import Quarantine
 from gradiva.eager.storage import transport
+from gradiva.eager.storage.ranges import LARGEST
 from gradiva.eager.support.errors import (
     OperatorRuntimeError,
     OperatorTypeError,
@@ -26,7 +29,7 @@ from gradiva.eager.support.errors import (
 from tests.eager.storage.loopback import Loopback, loopback
 from tests.tiers import few
 
-from .formats import FORMATS, Format, read_epoch, values
+from .formats import FORMATS, Format, example, feature, read_epoch, values
 
 SIZE = 9
 
@@ -63,7 +66,7 @@ def uploaded(data: dict[str, Any], folder: Path, system: Any) -> dict[str, Any]:
     for path in folder.rglob("*"):
         if path.is_file():
             content = path.read_bytes()
-            if path.suffix == ".json":  # which names images by their whole paths
+            if path.suffix in (".json", ".txt"):  # which name files by their whole paths
                 content = content.replace(str(folder).encode(), b"memory://data")
             system.pipe_file(f"/data/{path.relative_to(folder)}", content)
     return {name: moved(value, folder, "memory://data") for name, value in data.items()}
@@ -173,8 +176,66 @@ def test_records_are_fetched_together(server: Loopback, tmp_path: Path) -> None:
     assert len(server.asked()) <= 2 * len(data["path"]) + 1
 
 
-def _firsts(reader: Any) -> list[Any]:
-    return [next(iter(batch.values())) for batch in reader.next_epoch(batch_size=4)]
+def test_the_first_batches_do_not_wait_for_what_lies_near_them(
+    server: Loopback, tmp_path: Path
+) -> None:
+    """All that is wanted is joined to large requests, which are held back here: what the first two
+    batches need has come before."""
+    records = [bytes([number]) * 150_000 for number in range(40)]
+    path = tmp_path / "data.tfrecord"
+    path.write_bytes(b"".join(_record(one) for one in records))
+    server.objects["/data"] = path.read_bytes()
+    features = {"data": gradiva.tfrecord.FixedLenFeature([], gradiva.tfrecord.string, "")}
+    reader = gradiva.readers.TFRecord(
+        path=f"{server.url}/data", features=features, random_shuffle=True, seed=1
+    )
+    server.requests.clear()
+    server.longest = 1_000_000
+    epoch = reader.next_epoch(batch_size=2)
+    firsts = [next(iter(next(epoch).values())) for _ in range(2)]
+    assert not server.let_go.is_set()
+    server.let_go.set()
+    rest = [next(iter(batch.values())) for batch in epoch]
+    found = [one.tobytes() for batch in [*firsts, *rest] for one in batch.arrays()]
+    assert sorted(found) == records
+    assert max(_lengths(server)) > server.longest
+    assert len(server.asked()) < 20
+
+
+@pytest.mark.parametrize("name", ["tfrecord", "webdataset"])
+def test_indices_are_asked_for_at_once(server: Loopback, tmp_path: Path, name: str) -> None:
+    """No answer comes until all of them were asked for."""
+    kind = FORMATS[name]
+    data = kind.write(tmp_path, 12)
+    for path in tmp_path.iterdir():
+        for copy in "ab":
+            server.objects[f"/{copy}/{path.name}"] = path.read_bytes()
+    far = {name: moved(value, tmp_path, f"{server.url}/a") for name, value in data.items()}
+    for name in (str(kind.indexed), "path" if "path" in far else "paths"):
+        one = [far[name]] if isinstance(far[name], str) else [*far[name]]
+        far[name] = one + [path.replace("/a/", "/b/") for path in one]
+    server.longest = LARGEST - 1
+    with ThreadPoolExecutor(1) as pool:
+        making = pool.submit(kind.reader, **far)
+        while len(server.asked()) < len(far[str(kind.indexed)]) and not making.done():
+            time.sleep(0.01)
+        server.let_go.set()
+        assert sum(map(len, _firsts(making.result(), 5))) == 24
+
+
+def _record(data: bytes) -> bytes:
+    message = example({"data": feature([data])})
+    return len(message).to_bytes(8, "little") + bytes(4) + message + bytes(4)
+
+
+def _lengths(server: Loopback) -> list[int]:
+    """Of the ranges that were asked for."""
+    ranges = [wanted.removeprefix("bytes=").split("-") for _, _, wanted in server.asked()]
+    return [int(end) + 1 - int(begin) for begin, end in ranges]
+
+
+def _firsts(reader: Any, batch_size: int = 4) -> list[Any]:
+    return [values(batch)[0] for batch in reader.next_epoch(batch_size=batch_size)]
 
 
 def test_a_container_that_changes_is_an_error_of_its_samples(

@@ -1,0 +1,113 @@
+"""Batches from loaders of a Ray pool on this machine, against the pipeline in this process, on as
+many cores. What is timed is a number of batches, taken as fast as they come, after some that are
+not counted.
+
+Ours alone: what it costs to have batches made elsewhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ray
+from photographs import make_data
+from programs import train
+from side_by_side import Row, in_turns, row, save, versions
+
+import gradiva
+from gradiva import fn, types
+from gradiva.plugin.ray import LoaderPool
+
+NAMES = ("images", "labels")
+
+
+def maker(folder: str, batch_size: int, threads: int, normalized: bool) -> Any:
+    """What makes the pipeline of the training recipe; its images are uint8, or normalized."""
+
+    @gradiva.pipeline_def(batch_size=batch_size, num_threads=threads, seed=1)
+    def pipe() -> Any:
+        files, labels = fn.readers.file(file_root=folder, random_shuffle=True)
+        if normalized:
+            return train(fn, types, files), labels
+        images = fn.decoders.image_random_crop(files)
+        return fn.resize(images, size=(224, 224)), labels
+
+    return pipe
+
+
+def rate(take: Callable[[], Any], batches: int, batch_size: int) -> float:
+    """Images per second, after those that were made meanwhile, and a pause in which the rival made
+    the last of its own."""
+    time.sleep(1)
+    for _ in range(8):
+        take()
+    started = time.perf_counter()
+    for _ in range(batches):
+        take()
+    return batches * batch_size / (time.perf_counter() - started)
+
+
+def endless(part: Any) -> Callable[[], Any]:
+    """Batches of one epoch after the other."""
+
+    def take() -> Any:
+        try:
+            return next(part)
+        except StopIteration:
+            return next(iter(part))
+
+    return take
+
+
+def measure(name: str, made: Any, loaders: int, trainer_fn: Any, options: Any) -> Row:
+    """The pool and the pipeline in turns, after some batches of each that are not counted."""
+    size, here = options.batch_size, made()
+    cores = options.cores // loaders
+    with LoaderPool(
+        made, num_loaders=loaders, cpus_per_loader=cores, trainer_fn=trainer_fn
+    ) as pool:
+        there = endless(pool.iterator(0, 1, NAMES))
+        for take in (here.run, there):
+            rate(take, 3, size)
+        ours, theirs = in_turns(
+            lambda: rate(there, options.batches, size),
+            lambda: rate(here.run, options.batches, size),
+            options.rounds,
+        )
+    here.close()
+    return row(name, ours, theirs, "images/s", bigger=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--images", type=int, default=1000)
+    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--batches", type=int, default=15)
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    rows: list[Row] = []
+    os.environ.setdefault("RAY_worker_niceness", "0")  # both sides have the same rights
+    ray.init(num_cpus=options.cores + 2, include_dashboard=False, log_to_driver=False)
+    with tempfile.TemporaryDirectory() as folder:
+        make_data(Path(folder), options.images)
+        for name, normalized, loaders, trainer_fn in (
+            ("uint8, one loader", False, 1, None),
+            ("uint8, a loader for each core", False, options.cores, None),
+            ("normalized by the loader", True, 1, None),
+            ('normalized by the trainer, "auto"', True, 1, "auto"),
+        ):
+            made = maker(folder, options.batch_size, options.cores, normalized)
+            rows.append(measure(name, made, loaders, trainer_fn, options))
+    ray.shutdown()
+    save("ray_pool", rows, ray=versions("ray"), ours="the pool", theirs="the pipeline in process")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""`LoadedBatch`: a batch on its way from a loader to a trainer, as arrays and plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradiva.eager.execution.quarantine import Quarantined
+from gradiva.eager.support.errors import GradivaError
+from gradiva.eager.types.batch_shape import BatchShape
+from gradiva.eager.types.dtypes import DType
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager.values.batch import Batch
+
+__all__ = ["Column", "LoadedBatch", "column_of"]
+
+
+class Column(NamedTuple):
+    """One output: an array with a leading batch axis; or, where shapes differ, a 1-D array of all
+    samples one after the other, with their shapes, (N, ndim)."""
+
+    data: np.ndarray[Any, Any]
+    shapes: np.ndarray[Any, np.dtype[np.int64]] | None
+    layout: str
+
+    def batch(self, where: Provenance | None = None) -> Batch:
+        """The batch on this memory."""
+        if self.shapes is None:
+            shape = BatchShape.equal(len(self.data), self.data.shape[1:])
+        else:
+            volumes = self.shapes.prod(axis=1)
+            ends = volumes.cumsum()
+            shape = BatchShape(self.shapes, ends - volumes, int(ends[-1]), False, False)
+        kind = SampleType(DType.of(self.data.dtype), shape.ndim, self.layout, "cpu")
+        return Batch.over(self.data.reshape(-1), shape, kind, where)
+
+
+class LoadedBatch(NamedTuple):
+    """The outputs of a batch, or the error of one of its samples.
+
+    positions, indices, names: of its samples, as of a `Batch`. noted: samples that were left out or
+    replaced. seconds: that it took to make.
+    """
+
+    columns: tuple[Column, ...] = ()
+    positions: np.ndarray[Any, np.dtype[np.int64]] | None = None
+    indices: np.ndarray[Any, np.dtype[np.int64]] | None = None
+    names: Sequence[str] | None = None
+    noted: Sequence[Quarantined] = ()
+    error: GradivaError | None = None
+    seconds: float = 0.0
+
+    @property
+    def nbytes(self) -> int:
+        """Of its arrays."""
+        return sum(column.data.nbytes for column in self.columns)
+
+    @property
+    def samples(self) -> int:
+        return len(self.columns[0].data if self.positions is None else self.positions)
+
+    def batches(self) -> tuple[Batch, ...]:
+        """The outputs on this memory. Raises the error, where there is one."""
+        if self.error is not None:
+            raise self.error
+        where = None
+        if self.positions is not None:
+            where = Provenance(self.positions, self.names, self.indices)
+        return tuple(column.batch(where) for column in self.columns)
+
+
+def column_of(batch: Batch) -> Column:
+    """What is sent of an output: without gaps, on memory of the batch where it has none."""
+    batch = batch.cpu()
+    layout = batch.layout or ""
+    if batch.batch_shape.uniform:
+        return Column(batch.as_array(), None, layout)
+    parts = [array.reshape(-1) for array in batch.arrays()]
+    return Column(np.concatenate(parts), np.ascontiguousarray(batch.batch_shape.shapes), layout)

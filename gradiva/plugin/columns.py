@@ -1,0 +1,125 @@
+"""Functions of batches for libraries whose batches are dictionaries of columns."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradiva.capture.loaders.traced import Traced
+from gradiva.eager.support.errors import (
+    OperatorTypeError,
+    OperatorValueError,
+    SampleDataError,
+    annotate_error,
+    describe,
+)
+from gradiva.eager.values.batch import Batch, as_batch
+from gradiva.ops.readers.rows.objects import value_of
+from gradiva.ops.readers.rows.values import column_of
+
+__all__ = ["ColumnFunction"]
+
+
+class ColumnFunction:
+    """A gradiva function as a function of columns: of a dictionary with a list or an array for each
+    column, all of one length, to another one.
+
+    fn: a function of batches, one for each of `inputs`; it is called with symbols, once for each
+        combination of types, and what it records then runs optimized. It returns a batch, several,
+        or a dictionary of them.
+    inputs: names of columns. Texts, bytes and files of Hugging Face's (`Image(decode=False)`)
+        become bytes; images of Pillow HWC.
+    outputs: names of what it returns, unless that is a dictionary; by default those of the inputs.
+    keep: whether the other columns stay.
+    seed, seed_column: of random values: they are a function of the seed and of what the row has in
+        this column, a number or a text, whatever batch it is in. Without one a function that draws
+        is an error.
+    num_threads: by default those of dynamic mode.
+
+    Raises OperatorTypeError for what is no function.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        inputs: str | Sequence[str],
+        outputs: str | Sequence[str] | None = None,
+        *,
+        keep: bool = True,
+        seed: int = 0,
+        seed_column: str | None = None,
+        num_threads: int | None = None,
+    ) -> None:
+        if not callable(fn):
+            raise OperatorTypeError(
+                operator=type(self).__name__,
+                argument="fn",
+                expected="a function of batches",
+                got=describe(fn),
+            )
+        self._inputs = [inputs] if isinstance(inputs, str) else list(inputs)
+        self._outputs = [outputs] if isinstance(outputs, str) else outputs
+        self._keep = keep
+        self._seed_column = seed_column
+        self._traced = Traced(fn, seed, num_threads)
+
+    def __call__(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """The columns of these rows: an array for each output, of one shape; else a list of
+        arrays. Raises OperatorValueError for missing columns, and GradivaError with the row as the
+        sample."""
+        with annotate_error(type(self).__name__):
+            wanted = [*self._inputs, *([self._seed_column] if self._seed_column else [])]
+            for name in wanted:
+                if name not in columns:
+                    raise OperatorValueError(
+                        argument="inputs",
+                        expected=f"columns that are there ({', '.join(map(repr, columns))})",
+                        got=repr(name),
+                    )
+            batches = [_batch(name, columns[name]) for name in self._inputs]
+            positions = None
+            if self._seed_column is not None:
+                positions = _positions(columns[self._seed_column])
+            made = self._traced(batches, positions)
+            names = self._traced.names or self._outputs or self._inputs
+            if len(names) != len(made):
+                raise OperatorValueError(
+                    argument="outputs", expected=f"{len(made)} names", got=describe(names)
+                )
+            kept = dict(columns) if self._keep else {}
+            return {**kept, **dict(zip(names, map(self._column, made), strict=True))}
+
+    def _column(self, batch: Batch) -> Any:
+        """What the library gets for an output."""
+        return batch.as_array() if batch.batch_shape.uniform else batch.arrays()
+
+
+def _batch(name: str, values: Any) -> Batch:
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        return as_batch(values)
+    arrays: list[np.ndarray[Any, Any] | None] = []
+    for sample, value in enumerate(values):
+        try:
+            arrays.append(value_of(value, None))
+        except SampleDataError as error:
+            raise error.complete(sample=sample, file=f"column {name}") from None
+    failures: dict[int, Any] = {}
+    batch = column_of(arrays, None, failures)
+    if failures:
+        first = min(failures)
+        raise failures[first].complete(sample=first, file=f"column {name}")
+    return batch
+
+
+def _positions(values: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+    found = np.asarray(values)
+    if found.dtype.kind in "iu" and found.ndim == 1:
+        return found.astype(np.int64)
+    numbers = [
+        int.from_bytes(hashlib.blake2b(str(value).encode(), digest_size=8).digest(), "little") >> 2
+        for value in values
+    ]
+    return np.array(numbers, np.int64)

@@ -1,0 +1,191 @@
+"""`readers.table`: any object with a length and numbered rows, as data sets of other libraries."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.operators.argument_types import ArgumentType
+from gradiva.eager.readers.reader import reader_class
+from gradiva.eager.readers.source import source_operator
+from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
+from gradiva.ops.readers.table import Failures, Records, Table
+from gradiva.ops.readers.table_source import opens_table
+
+from .values import as_array, column_of, types_of_columns
+
+__all__ = ["ObjectTable", "TableReader", "entry_of", "table", "value_of"]
+
+_FILE = {"bytes", "path"}
+"""What Hugging Face's data sets have in place of an image or a sound that is not decoded."""
+
+
+def _rows(value: Any) -> Any:
+    if not callable(getattr(value, "__len__", None)) or not callable(
+        getattr(value, "__getitem__", None)
+    ):
+        raise TypeError
+    if isinstance(value, str | bytes | Mapping):
+        raise TypeError
+    return value
+
+
+Rows: TypeAlias = Annotated[
+    Any, ArgumentType("Rows", "an object with a length, whose rows have numbers", _rows)
+]
+
+
+@source_operator("readers.table")
+@op.takes(ReaderArguments)
+def table(
+    *,
+    source: Rows,
+    columns: op.Strings | None = None,
+    dtypes: DTypes | None = None,
+    **options: op.Unpack[ReaderOptions],
+) -> tuple[op.SampleType, ...]:
+    """Read any object that has a length and gives rows by their numbers: data sets of Hugging Face,
+    Grain (`MapDataset` and its sources), MosaicML Streaming, PyTorch, and lists.
+
+    The object is asked for `source[number]`; if it has `__getitems__`, as data sets of Hugging Face
+    and PyTorch may have, for all numbers of a batch at once. It is used in one thread at a time. It
+    has its own decoding: data sets of Hugging Face give files with
+    `cast_column("image", Image(decode=False))`.
+
+    Args:
+        source: the object. In checkpoints it is known by its length and its `_fingerprint`, if it
+            has one.
+        columns: for each output the name of an entry of the rows, or its number, as text, where
+            rows are tuples. By default a row is one value.
+        dtypes: for each output its type; that of the values by default.
+
+    Returns:
+        For each output the values: numbers without axes, arrays, lists as arrays, images of Pillow
+        as HWC; texts and bytes, and files in rows of Hugging Face's, as uint8.
+
+    Raises:
+        OperatorRuntimeError: with the number of the row, for what the object raises, and for rows
+            that lack an entry.
+        OperatorValueError: for an object without rows.
+    """
+    if columns is None:
+        given = "row" if dtypes is None else ["row"]
+        return types_of_columns(given, dtypes)
+    return types_of_columns(columns, dtypes)
+
+
+def value_of(value: Any, dtype: op.DType | None) -> np.ndarray[Any, Any]:
+    """A value of a row as an array. Raises SampleDataError."""
+    if isinstance(value, Mapping) and set(value) == _FILE:
+        if value["bytes"] is not None:
+            value = value["bytes"]
+        else:
+            try:
+                with open(value["path"], "rb") as stream:
+                    value = stream.read()
+            except (OSError, TypeError, ValueError) as error:
+                raise op.SampleDataError(f"the file of this row cannot be read: {error}") from None
+    if callable(getattr(value, "detach", None)):  # a tensor of torch
+        value = value.detach().cpu().numpy()
+    elif not isinstance(value, str | bytes | bytearray | memoryview | list | tuple) and hasattr(
+        value, "__array_interface__"
+    ):
+        value = np.asarray(value)
+        if value.ndim == 2 and dtype is None and value.dtype == np.bool_:
+            value = value.astype(np.uint8)
+    return as_array(value, dtype)
+
+
+def entry_of(row: Any, name: str) -> Any:
+    """The entry of a row with this name, or number. Raises SampleDataError."""
+    place: Any = name
+    if isinstance(row, Sequence) and name.isdecimal():
+        place = int(name)
+    try:
+        return row[place]
+    except (KeyError, IndexError, TypeError) as error:
+        there = f"has {', '.join(map(repr, row))}" if isinstance(row, Mapping) else repr(error)
+        raise op.SampleDataError(f"the row has no `{name}`: it {there}") from None
+
+
+class ObjectTable(Table):
+    """The rows of an object."""
+
+    def __init__(
+        self, source: Any, columns: Sequence[str] | None, types: Sequence[op.SampleType]
+    ) -> None:
+        self._source = source
+        self._columns = None if columns is None else list(columns)
+        self._types = types
+        self._count = len(source)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def names(self, indices: op.Int64Array) -> list[str]:
+        kind = type(self._source).__name__
+        return [f"{kind} at row {row}" for row in indices.tolist()]
+
+    def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
+        failures: Failures = {}
+        columns: list[list[Any]] = [[None] * len(indices) for _ in self._types]
+        rows = self._fetched(indices.tolist(), failures)
+        for sample, row in enumerate(rows):
+            if sample in failures:
+                continue
+            try:
+                for column, kind in enumerate(self._types):
+                    columns[column][sample] = value_of(self._entry(row, column), kind.dtype)
+            except op.SampleDataError as error:
+                failures[sample] = error
+        made = (
+            column_of(values, kind.dtype, failures)
+            for values, kind in zip(columns, self._types, strict=True)
+        )
+        return Records(tuple(made), failures)
+
+    def _fetched(self, numbers: list[int], failures: Failures) -> list[Any]:
+        several: Callable[[list[int]], Any] | None = getattr(self._source, "__getitems__", None)
+        if callable(several):
+            try:
+                found = list(several(numbers))
+                if len(found) == len(numbers):
+                    return found
+            except Exception:  # noqa: BLE001  # below it is found out whose fault it was
+                pass
+        rows = []
+        for sample, number in enumerate(numbers):
+            try:
+                rows.append(self._source[number])
+            except Exception as error:  # noqa: BLE001  # whatever the user's object raises
+                rows.append(None)
+                failures[sample] = op.SampleDataError(
+                    f"{type(self._source).__name__}[{number}] raised "
+                    f"{type(error).__name__}: {error}"
+                )
+        return rows
+
+    def _entry(self, row: Any, column: int) -> Any:
+        return row if self._columns is None else entry_of(row, self._columns[column])
+
+    def digest(self) -> dict[str, Any]:
+        known = f"{type(self._source).__name__} {getattr(self._source, '_fingerprint', '')}"
+        return {"rows": len(self), "names": hashlib.blake2b(known.encode()).hexdigest()[:32]}
+
+
+@opens_table(table)
+def _open_table(given: dict[str, Any]) -> ObjectTable:
+    columns = given["columns"]
+    found = ObjectTable(
+        given["source"], columns, types_of_columns(columns or "row", given["dtypes"])
+    )
+    if not len(found):
+        raise op.OperatorValueError(argument="source", expected="rows", got="none")
+    return found
+
+
+TableReader = reader_class("Table", table)
