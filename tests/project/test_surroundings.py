@@ -41,7 +41,8 @@ def attempt(folder):
         assert numbers.as_array().tolist() == [[0] * 3, [1] * 3]
         pipe.checkpoint(os.path.join(folder, "saved"))
         pipe.close()
-    reader = gradiva.readers.Numpy(files=[name, os.path.join(folder, os.fsdecode("\u00fc.npy".encode()))])
+    missing = os.path.join(folder, os.fsdecode("\u00fc.npy".encode()))
+    reader = gradiva.readers.Numpy(files=[name, missing])
     try:
         for _ in reader.next_epoch(batch_size=2):
             pass
