@@ -99,9 +99,10 @@ def _calm(gif: memoryview) -> None:
         kind = gif[at]
         at += 1
         if kind == ord("!"):
-            if gif[at : at + 1] == b"\xf9" and at + 2 < len(gif):
-                gif[at + 2] &= ~_DISPOSAL
-            if gif[at : at + 1] != b"\xfe" and gif[at + 1 : at + 2] == b"\0":
+            head = bytes(gif[at : at + 3])
+            if head[:1] == b"\xf9" and len(head) == 3:
+                gif[at + 2] = head[2] & ~_DISPOSAL
+            if head[:1] != b"\xfe" and head[1:2] == b"\0":
                 at += 1  # as Pillow: an empty block at once does not end these
             at = chain(at + 1)
         elif kind == ord(","):
