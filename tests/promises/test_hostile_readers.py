@@ -17,7 +17,7 @@ import pytest
 import gradiva
 from gradiva import GradivaError
 from gradiva.eager.operators.operator import operators
-from tests.eager.operators.hostile import INTEGERS, REALS, TEXTS, _argument
+from tests.eager.operators.hostile import INTEGERS, REALS, TEXTS, _argument, attacked
 from tests.ops.readers.formats import FORMATS
 from tests.soaking import Figures, scaled
 
@@ -100,9 +100,17 @@ KINDS: dict[str, tuple[Callable[[Path, int], dict[str, Any]], Any]] = {
 }
 
 
-def test_no_reader_is_left_out() -> None:
+ELSEWHERE = {"external_source", "experimental.inputs.video"}
+"""In test_hostile_options.py."""
+INTERNAL = {"_conditional.merge", "_conditional.split", "constant", "fused", "input", "random_key"}
+"""Nobody calls them."""
+
+
+def test_no_operator_is_left_out() -> None:
     known = {reader.operator.name for _, reader in KINDS.values()}
     assert known == {name for name in operators if "readers." in name}
+    ours = {name for name, one in operators.items() if one.__module__.startswith("gradiva.")}
+    assert {*attacked()} | known | ELSEWHERE | INTERNAL == ours
 
 
 @pytest.mark.full
