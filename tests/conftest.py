@@ -110,11 +110,18 @@ _figures: dict[str, dict[str, Any]] = {}
 
 @pytest.fixture
 def figures(request: pytest.FixtureRequest) -> soaking.Figures:
-    """Takes what the test of a promise has done, for the report of a long run."""
+    """Takes what the test of a promise has done, for the report of a long run, and what it took."""
     name = f"{request.node.path.stem.removeprefix('test_')}: {request.node.name}"
+    before = os.times()
 
     def note(**numbers: Any) -> None:
-        _figures[name] = numbers
+        now = os.times()
+        _figures[name] = {
+            **numbers,
+            "seconds": round(now.elapsed - before.elapsed, 1),
+            # Of processes that have ended, too.
+            "processor_seconds": round(sum(now[:4]) - sum(before[:4]), 1),
+        }
 
     return note
 

@@ -14,6 +14,7 @@ from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import any_url
 
+from .left_out import FILTERS
 from .listing import digest_of, list_files
 from .reader_arguments import ReaderArguments, ReaderOptions
 from .remote import storage_of
@@ -21,11 +22,6 @@ from .sampling.names import LabelRule, chosen_files
 from .sampling.sizes import file_sizes
 from .table import Failures, Records, Table, column
 from .table_source import opens_table
-
-_FILTERS = (
-    "*.jpg", "*.jpeg", "*.png", "*.bmp", "*.tif", "*.tiff", "*.pnm", "*.ppm", "*.pgm", "*.pbm",
-    "*.jp2", "*.webp", "*.flac", "*.ogg", "*.wav",
-)  # fmt: skip
 
 
 @source_operator("readers.file", schema="readers__File", formerly=("file_reader",))
@@ -37,7 +33,7 @@ def file(
     files: op.Paths | None = None,
     labels: op.Ints | None = None,
     dir_filters: op.Strings | None = None,
-    file_filters: op.Strings = _FILTERS,
+    file_filters: op.Strings = FILTERS,
     case_sensitive_filter: bool = False,
     recursive: bool = False,
     label_fn: LabelRule | None = None,
@@ -52,7 +48,8 @@ def file(
         file_list: a text file with lines `path label`.
         files, labels: the same as Python lists; without labels, files are numbered.
         dir_filters, file_filters: patterns such as `*.jpg` for the names of folders and files, case
-            counting only with `case_sensitive_filter`.
+            counting only with `case_sensitive_filter`. Where the usual `file_filters` leave out
+            files with endings of other pictures and sounds, such as `.gif`, a warning counts them.
         case_sensitive_filter: whether case counts in `dir_filters` and `file_filters`.
         recursive: read files in nested folders of `file_root` too. Their label is still that of the
             folder in `file_root`.

@@ -14,6 +14,7 @@ from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import join, local_path, parent
 
 from .containers import text_lines
+from .left_out import warn_of_left_out
 
 
 def list_files(given: Mapping[str, Any], storage: Storage) -> tuple[list[str], list[int]]:
@@ -94,7 +95,7 @@ def _from_folder(
         folders = [one for one in inside if one.is_folder]
         if dir_filters:
             folders = [one for one in folders if _matches(one.name, dir_filters, case_sensitive)]
-        paths, labels = _files_in(folders, file_filters, case_sensitive, storage)
+        paths, labels = _files_in(root, folders, file_filters, case_sensitive, storage)
     except OSError as error:
         raise op.wrong_value("file_root", "a folder that can be read", error) from error
     if not paths:
@@ -109,7 +110,11 @@ def _from_folder(
 
 
 def _files_in(
-    folders: Sequence[FolderEntry], filters: Sequence[str], case_sensitive: bool, storage: Storage
+    root: str,
+    folders: Sequence[FolderEntry],
+    filters: Sequence[str],
+    case_sensitive: bool,
+    storage: Storage,
 ) -> tuple[list[str], list[int]]:
     paths, labels = [], []
     listed = list_folders([folder.path for folder in folders], storage)
@@ -118,6 +123,7 @@ def _files_in(
             if entry.is_file and _matches(entry.name, filters, case_sensitive):
                 paths.append(entry.path)
                 labels.append(label)
+    warn_of_left_out(root, (entry.name for row in listed for entry in row), filters)
     return paths, labels
 
 

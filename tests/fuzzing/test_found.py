@@ -4,6 +4,7 @@ or in an error without the name of the file."""
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,13 @@ def manifest(**entry: Any) -> bytes:
     return json.dumps({"audio_filepath": "x.wav", **entry}).encode()
 
 
+def gif(width: int, height: int, disposal: int, screen: tuple[int, int] = (14, 11)) -> bytes:
+    """The first image has this size."""
+    head = b"GIF89a" + struct.pack("<HHBBB", *screen, 0x80, 0, 0) + bytes(6)
+    control = b"!\xf9\x04" + bytes([disposal]) + bytes(4)
+    return head + control + b"," + struct.pack("<HHHHB", 0, 0, width, height, 0) + b"\x02\0;"
+
+
 FOUND: dict[str, tuple[str, bytes]] = {
     "a label of many digits": ("file_list", b"a.jpg " + b"9" * 5000),
     "a list that is no text": ("file_list", b"\xff\xfe 1"),
@@ -63,6 +71,8 @@ FOUND: dict[str, tuple[str, bytes]] = {
         "caffe2_value",
         formats.tensors(formats.tensor(3, b"a", [1] * 70), formats.tensor(2, [7])),
     ),
+    "a GIF whose first image leaves its screen": ("image_header", gif(12000, 9000, 8)),
+    "a GIF larger than Pillow likes": ("image_header", gif(12000, 9000, 8, screen=(12000, 9000))),
     "an escape": ("npy", npy(r"{'descr': '\d', 'fortran_order': False, 'shape': (4,)}")),
 }
 TAKEN = {"a size of many digits", "a number beyond float32", "half a character in a name"}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gradiva.plugin.base_iterator import LastBatchPolicy
@@ -16,10 +18,11 @@ from tests.capture.pipeline.test_iterators import (
     epochs,
     pipeline,
 )
-from tests.soaking import scaled
+from tests.soaking import Figures, scaled
 from tests.tiers import examples
 
-pytestmark = [pytest.mark.core, pytest.mark.soak]
+pytestmark = pytest.mark.core
+counted = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +32,11 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-@settings(max_examples=scaled(examples(60)), deadline=None)
+@settings(
+    max_examples=scaled(examples(60)),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],  # `figures` takes the last count
+)
 @given(
     size=st.integers(1, 257),
     batch_size=st.integers(1, 33),
@@ -49,6 +56,7 @@ def test_every_epoch_has_the_promised_samples(
     stick: bool,
     pad: bool,
     shuffle: bool,
+    figures: Figures,
 ) -> None:
     shards = min(shards, size)
     found = [
@@ -84,6 +92,7 @@ def test_every_epoch_has_the_promised_samples(
         for number, shard in enumerate(found):
             stream = [label for epoch in shard for batch in epoch for label in batch]
             assert_unbroken(stream, number, size, shards, stick, shuffle)
+    figures(combinations=next(counted))
 
 
 def assert_each_sample_once(found: list[list[Epoch]], size: int) -> None:

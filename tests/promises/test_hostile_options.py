@@ -17,12 +17,14 @@ import pytest
 import gradiva
 from gradiva import GradivaError, fn
 from gradiva.plugin import numpy as iterators
+from tests.ops.video.bars import as_array, encoded
 from tests.soaking import Figures, scaled
 
 from .test_hostile_readers import anything
 
 IMAGES = gradiva.batch([np.zeros((2, 2, 3), np.uint8)] * 3)
 PHOTOGRAPHS = str(Path(gradiva.__file__).parent / "photographs")
+VIDEO = [as_array(encoded(frames=3))]
 LEFT_OUT = {"self", "device", "device_id", "args", "kwargs"}
 
 
@@ -57,6 +59,17 @@ def fed(given: dict[str, Any]) -> None:
             outputs = fn.external_source(**given)
             several = isinstance(outputs, list | tuple)
             pipe.set_outputs(*(outputs if several else [outputs]))
+        pipe.run()
+
+
+def fed_videos(given: dict[str, Any]) -> None:
+    given = {"sequence_length": 2, "data": VIDEO, "pixels": 0, **given}
+    data, pixels = given.pop("data"), given.pop("pixels")
+    with closing(gradiva.Pipeline(batch_size=2, num_threads=1)) as pipe:
+        with pipe:
+            frames = fn.experimental.inputs.video(**{**given, "name": "V"})
+            pipe.set_outputs(frames)
+        pipe.feed_input("V", data if pixels == 0 else [np.asarray(pixels)])
         pipe.run()
 
 
@@ -143,6 +156,7 @@ KINDS: dict[str, tuple[Callable[[dict[str, Any]], None], list[str]]] = {
         parameters(iterators.DALIRaggedIterator.__init__),
     ),
     "external_source": (fed, parameters(fn.external_source)),
+    "inputs.video": (fed_videos, [*parameters(fn.experimental.inputs.video), "data", "pixels"]),
     "ExternalSource": (source, [*parameters(gradiva.ExternalSource.__init__), "size"]),
     "next_epoch": (epoch, ["batch_size", "ctx", "capture", "strict", "bucket"]),
     "Bucket": (bucket, parameters(gradiva.samplers.Bucket.__init__)),

@@ -7,14 +7,17 @@ import inspect
 import os
 import random
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gradiva
 from gradiva import GradivaError
-from tests.eager.operators.hostile import INTEGERS, REALS, TEXTS, _argument
+from gradiva.eager.operators.operator import operators
+from tests.eager.operators.hostile import INTEGERS, REALS, TEXTS, _argument, attacked
 from tests.ops.readers.formats import FORMATS
 from tests.soaking import Figures, scaled
 
@@ -60,13 +63,62 @@ LEFT_OUT = {"device", "bytes_per_sample_hint"}
 """Of these other tests know more."""
 
 
+class Rows:
+    def __len__(self) -> int:
+        return 5
+
+    def __getitem__(self, number: int) -> Any:
+        return {"image": np.full((2, number + 1), number, np.uint8), "label": number}
+
+
+def files(folder: Path, size: int) -> dict[str, Any]:
+    for number in range(size):
+        (folder / f"{number % 2}").mkdir(exist_ok=True)
+        (folder / f"{number % 2}" / f"{number}.jpg").write_bytes(b"x" * number)
+    return {"file_root": str(folder)}
+
+
+def mixed(folder: Path, size: int) -> dict[str, Any]:
+    given = files(folder, size)
+    return {"readers": [gradiva.readers.File(**given), gradiva.readers.File(**given)]}
+
+
+def videos(folder: Path, size: int) -> dict[str, Any]:
+    given = FORMATS["video"].write(folder, size)
+    return {"filenames": sorted(map(str, folder.glob("*.mp4"))), "sequence_length": 2} | {
+        key: given[key] for key in ("colorspace",)
+    }
+
+
+KINDS: dict[str, tuple[Callable[[Path, int], dict[str, Any]], Any]] = {
+    **{name: (kind.write, kind.reader) for name, kind in FORMATS.items()},
+    "file": (files, gradiva.readers.File),
+    "mix": (mixed, gradiva.readers.Mix),
+    "table": (lambda *_: {"source": Rows(), "columns": ["image", "label"]}, gradiva.readers.Table),
+    "videos": (videos, gradiva.readers.Video),
+    "videos, resized": (lambda *where: {**videos(*where), "size": 8}, gradiva.readers.VideoResize),
+}
+
+
+ELSEWHERE = {"external_source", "experimental.inputs.video"}
+"""In test_hostile_options.py."""
+INTERNAL = {"_conditional.merge", "_conditional.split", "constant", "fused", "input", "random_key"}
+"""Nobody calls them."""
+
+
+def test_no_operator_is_left_out() -> None:
+    known = {reader.operator.name for _, reader in KINDS.values()}
+    assert known == {name for name in operators if "readers." in name}
+    ours = {name for name, one in operators.items() if one.__module__.startswith("gradiva.")}
+    assert {*attacked()} | known | ELSEWHERE | INTERNAL == ours
+
+
 @pytest.mark.full
-@pytest.mark.parametrize("name", sorted(FORMATS))
+@pytest.mark.parametrize("name", sorted(KINDS))
 def test_readers(name: str, tmp_path: Path, figures: Figures) -> None:
-    kind = FORMATS[name]
-    data = kind.write(tmp_path, 5)
+    write, reader = KINDS[name]
+    data = write(tmp_path, 5)
     dice = random.Random(name)
-    reader: Any = kind.reader
     arguments = {
         key: argument
         for key, argument in reader.operator.arguments.items()
@@ -80,7 +132,7 @@ def test_readers(name: str, tmp_path: Path, figures: Figures) -> None:
             value = _argument(dice, arguments[key], 2, usual)
             given[key] = anything(dice) if dice.random() < 0.4 else value
         size = dice.choice((2, 2, 2, anything(dice)))
-        if attempt(lambda given=given: kind.reader(**given), size):
+        if attempt(lambda given=given: reader(**given), size):
             taken += 1
         else:
             refused += 1

@@ -33,7 +33,7 @@ from tests.random_programs.program_runs import (
     turns_of,
 )
 from tests.random_programs.programs import Program
-from tests.soaking import scaled
+from tests.soaking import Figures, scaled
 from tests.tiers import few
 
 QUICK = (*range(3), *range(4, 7), WIDE)
@@ -88,14 +88,14 @@ def test_same_bits_and_errors(seed: int) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.soak
 @pytest.mark.parametrize("seeds", [*MANY, *MANY_WIDE], ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
-def test_same_bits_and_errors_of_many(seeds: range) -> None:
+def test_same_bits_and_errors_of_many(seeds: range, figures: Figures) -> None:
     for count, seed in enumerate(seeds):
         if count % 10 == 0:  # collections, at random moments, pass over what is there by now
             gc.collect()
             gc.freeze()
         check_program(seed)
+    figures(programs=len(seeds))
 
 
 @pytest.mark.full

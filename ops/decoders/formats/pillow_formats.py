@@ -25,6 +25,9 @@ __all__ = ["decode_with_pillow", "has_avif", "pillow_format", "read_with_pillow"
 _MODES = {"L": 1, "RGB": 3, "P": 3, "RGBA": 4}
 _COLORS = {1: "gray", 3: "rgb", 4: "rgb+alpha"}
 _ORIENTATION = 0x0112
+_DISPOSAL = 0b11100
+_MOST_GROWN = 1 << 26
+"""Pixels; from some 89 million on Pillow warns."""
 
 
 def pillow_format(head: bytes) -> str | None:
@@ -69,12 +72,50 @@ def decode_with_pillow(data: Array, info: ImageInfo, color: str) -> Array:
 
 
 def _opened(view: memoryview, name: str) -> Any:
+    stream = io.BytesIO(view)
+    if name == "GIF":
+        _calm(stream.getbuffer())
     try:
         # The class itself: Image.open judges the size by rules of its own, and warns.
         kind = GifImagePlugin.GifImageFile if name == "GIF" else AvifImagePlugin.AvifImageFile
-        return kind(io.BytesIO(view))
+        return kind(stream)
     except Exception as error:  # noqa: BLE001  Pillow raises many types on damaged files
         raise ValueError(f"{name} header is damaged or ends early: {error}") from None
+
+
+def _calm(gif: memoryview) -> None:
+    """Leave nothing before the first image that Pillow warns of: its disposal, for which room would
+    be made, is about the next images. Raises ValueError where a small screen would grow to a large
+    one."""
+
+    def chain(at: int) -> int:
+        while at < len(gif) and gif[at]:
+            at += gif[at] + 1
+        return at + 1
+
+    screen = _size(gif, 6)
+    at = 13 + (3 << (gif[10] & 7) + 1 if len(gif) > 10 and gif[10] & 0x80 else 0)
+    while at < len(gif) and gif[at] != ord(";"):
+        kind = gif[at]
+        at += 1
+        if kind == ord("!"):
+            head = bytes(gif[at : at + 3])
+            if head[:1] == b"\xf9" and len(head) == 3:
+                gif[at + 2] = head[2] & ~_DISPOSAL
+            if head[:1] != b"\xfe" and head[1:2] == b"\0":
+                at += 1  # as Pillow: an empty block at once does not end these
+            at = chain(at + 1)
+        elif kind == ord(","):
+            left, right = _size(gif, at), _size(gif, at + 4)
+            grown = [max(a, b + c) for a, b, c in zip(screen, left, right, strict=True)]
+            if grown != screen and grown[0] * grown[1] > _MOST_GROWN:
+                raise ValueError("GIF header is damaged: its first image leaves its screen")
+            return
+
+
+def _size(gif: memoryview, at: int) -> list[int]:
+    """Two numbers of two bytes."""
+    return [int.from_bytes(gif[k : k + 2], "little") for k in (at, at + 2)]
 
 
 def _channels(image: Any) -> int:

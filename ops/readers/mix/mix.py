@@ -13,6 +13,7 @@ from gradiva.eager.operators.signature import extended
 from gradiva.eager.readers.reader import Reader, reader_class
 from gradiva.eager.readers.source import Described, Source, SourceOperator, source_operator
 from gradiva.ops.readers.order import Order
+from gradiva.ops.readers.sampling.sampled_order import MOST_SAMPLES
 from gradiva.ops.readers.sampling.sampling_arguments import BucketLike, Weights, order_of
 from gradiva.ops.readers.table import Table
 from gradiva.ops.readers.table_source import TableSource, table_openers
@@ -249,6 +250,8 @@ def _order(given: dict[str, Any], table: Table, seed: int) -> Order:
         )
     sizes = tuple(len(own) for own in table.tables)
     stop = sum(sizes) if given["stop"] == "cycle" else given["stop"]
+    if isinstance(stop, int) and stop > MOST_SAMPLES:
+        raise op.wrong_value("stop", f"an epoch of at most {MOST_SAMPLES} samples", stop)
     shares = normalized(np.ones(len(orders)) if weights is None else weights)
     return MixedOrder(tuple(orders), sizes, seed, shares, stop, given["per"] == "batch")
 

@@ -12,6 +12,7 @@ from gradiva.eager import extension as op
 from gradiva.ops.readers.order import Order, kept, seed_of
 from gradiva.ops.readers.sampling.checks import Floats
 from gradiva.ops.readers.sampling.draws import SOURCES, uniforms
+from gradiva.ops.readers.sampling.sampled_order import MOST_SAMPLES
 
 __all__ = ["MixedOrder", "normalized"]
 
@@ -95,7 +96,7 @@ class MixedOrder:
 
     def _draw(self, epoch: int, length: int) -> np.ndarray[Any, Any]:
         """Which order goes on at each place."""
-        group = self.count or 1
+        group = max(1, min(self.count or 1, length))
         sums = np.cumsum(self.weights)
         chosen = uniforms(self.seed, epoch, SOURCES, 0, -(-length // group)) * sums[-1]
         found = np.searchsorted(sums, chosen, side="right")
@@ -111,8 +112,18 @@ class MixedOrder:
         }
         expected = [length / self.weights[number] for number, length in lengths.items()]
         last = min if self.stop == "first" else max
-        most = int(last(expected) * 1.1) + 100 * (self.count or 1)
+        if last(expected) > MOST_SAMPLES:
+            raise op.wrong_value(
+                "weights",
+                f"an epoch of at most {MOST_SAMPLES} samples",
+                f"about {last(expected):.3g}, until readers that are seldom drawn have ended",
+            )
+        most = int(last(expected) * 1.1) + 100 * min(self.count or 1, 1 << 20)
         while True:
+            if most > 2 * MOST_SAMPLES:
+                raise op.wrong_value(
+                    "batch_size", f"an epoch of at most {MOST_SAMPLES} samples", self.count
+                )
             drawn = self._draw(epoch, most)
             ends = []
             for number, length in lengths.items():

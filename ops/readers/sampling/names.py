@@ -16,6 +16,7 @@ from gradiva.eager.operators.argument_types import ArgumentType
 from gradiva.eager.storage.folders import FolderEntry, list_folders
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import is_url, local_path, parent
+from gradiva.ops.readers.left_out import warn_of_left_out
 
 __all__ = ["LabelRule", "chosen_files", "labels_by", "names_in", "part_of", "split_places"]
 
@@ -76,6 +77,7 @@ def _in_folder(root: str, given: Mapping[str, Any], storage: Storage) -> Listed:
             expected=f"a folder with files like {', '.join(given['file_filters'][:4])} ...",
             got=f"{root!r}, with {len(paths)} others",
         )
+    warn_of_left_out(root, paths, given["file_filters"])
     return [paths[place] for place in kept], [labels[place] for place in kept]
 
 

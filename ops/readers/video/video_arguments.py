@@ -18,6 +18,10 @@ from .video_table import ClipOptions, Finish, VideoTable
 
 __all__ = ["FrameNumbers", "VideoArguments", "VideoOptions", "open_videos", "video_types"]
 
+MOST_FRAMES = 1 << 20
+"""Of a clip."""
+MOST_STEP = (1 << 31) - 1
+
 
 def _numbers(value: Any) -> str:
     if isinstance(value, bool):
@@ -117,11 +121,11 @@ def open_videos(
     """The table of a reader. whole_strides: the last frame of a clip takes up `stride` frames, too.
     Raises OperatorValueError."""
     length, stride = given["sequence_length"], given["stride"]
-    for name in ("sequence_length", "stride"):
-        if given[name] < 1:
-            raise op.wrong_value(name, "1 or more", given[name])
-    if given["step"] == 0:
-        raise op.wrong_value("step", "1 or more, or -1", 0)
+    for name, most in (("sequence_length", MOST_FRAMES), ("stride", MOST_STEP)):
+        if not 1 <= given[name] <= most:
+            raise op.wrong_value(name, f"1 to {most}", given[name])
+    if given["step"] == 0 or given["step"] > MOST_STEP:
+        raise op.wrong_value("step", f"1 to {MOST_STEP}, or -1", given["step"])
     if op.ImageType(given["image_type"]) not in (op.ImageType.RGB, op.ImageType.YCbCr):
         raise op.wrong_value("image_type", "RGB or YCbCr", op.ImageType(given["image_type"]).name)
     check_colorspace(given["colorspace"])

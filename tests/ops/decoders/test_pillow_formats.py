@@ -46,6 +46,30 @@ def test_colors(name: str) -> None:
     assert np.array_equal(window, rgb[:20, :30])
 
 
+@pytest.mark.parametrize("disposal", [0, 1, 2, 3])
+def test_the_first_of_several_images(disposal: int) -> None:
+    """Its disposal is about those that follow."""
+    others = [PICTURE.transpose(Image.Transpose.ROTATE_180), PICTURE.convert("L")]
+    options: dict[str, Any] = {"comment": b"of several", "loop": 0, "duration": 10}
+    data = written(
+        PICTURE, "GIF", save_all=True, append_images=others, disposal=disposal, **options
+    )
+    before = data.copy()
+    assert np.array_equal(gradiva.decoders.image(data), by_pillow(data, "RGB"))
+    assert np.array_equal(data, before)
+
+
+def test_an_image_that_leaves_its_screen() -> None:
+    """As Pillow, the screen grows, but only so far."""
+    data = written(PICTURE, "GIF").copy()
+    data[6:10] = 5, 0, 3, 0
+    assert np.array_equal(gradiva.decoders.image(data), by_pillow(data, "RGB"))
+    place = data.tobytes().index(b",", 13 + 3 * 256)
+    data[place + 5 : place + 9] = 255
+    with pytest.raises(gradiva.OperatorRuntimeError, match="leaves its screen"):
+        gradiva.decoders.image(data)
+
+
 def test_transparent_and_gray() -> None:
     shades = Image.fromarray((np.arange(60) % 4).astype(np.uint8).reshape(6, 10), "P")
     shades.putpalette([9, 9, 9, 200, 0, 0, 0, 200, 0, 0, 0, 200])

@@ -47,6 +47,17 @@ def test_nested_folders(folder: Path) -> None:
     assert some == {"b/y/z/3_cat.jpg": 0}
 
 
+@pytest.mark.parametrize("recursive", [False, True])
+def test_pictures_that_the_usual_filters_leave_out(folder: Path, recursive: bool) -> None:
+    for name in ("a/1.gif", "a/2.GIF", "b/3.heic"):
+        (folder / name).write_bytes(b"x")
+    with pytest.warns(UserWarning, match=r"3 files in .* left out \(2 \.gif, 1 \.heic\)"):
+        found = listed(file_root=folder, recursive=recursive)
+    assert len(found) == (4 if recursive else 2)
+    chosen = listed(file_root=folder, recursive=recursive, file_filters=["*.jpg"])
+    assert chosen == found
+
+
 ANIMALS = {"cat": 0, "dog": 1, "eel": 2}
 
 

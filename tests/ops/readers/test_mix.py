@@ -200,6 +200,9 @@ def test_each_format(kind: str, tmp_path: Path) -> None:
         ({"weights": [1, float("nan")]}, "`weights`: .*got nan at 1"),
         ({"stop": "never"}, "`stop`: .*got 'never'"),
         ({"stop": 0}, "`stop`: .*got 0"),
+        ({"stop": 1 << 62}, "`stop`: .*at most"),
+        ({"weights": [1, 1e-300], "stop": "all"}, "`weights`: .*at most"),
+        ({"weights": [1, 5e-324], "stop": "all"}, "`weights`: .*at most"),
         ({"per": "epoch"}, "`per`: .*got 'epoch'"),
         ({"num_shards": 50, "stop": 40}, "`num_shards`: 50 shards of 40 samples"),
     ],
@@ -207,6 +210,16 @@ def test_each_format(kind: str, tmp_path: Path) -> None:
 def test_refusals(folder: Path, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(gradiva.GradivaError, match=message):
         mixed(folder, **arguments)
+
+
+def test_batches_that_are_larger_than_all(folder: Path) -> None:
+    """Of one reader each: there is one, or an error."""
+    reader = mixed(folder, per="batch", stop=40)
+    (first, *_), *others = reader.next_epoch(batch_size=1 << 40)
+    assert len(first) == 40
+    assert not others
+    with pytest.raises(gradiva.GradivaError, match="`batch_size`"):
+        next(mixed(folder, per="batch", stop="all").next_epoch(batch_size=1 << 40))
 
 
 def test_readers_that_do_not_go_together(folder: Path, tmp_path: Path) -> None:

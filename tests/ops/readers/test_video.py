@@ -202,8 +202,12 @@ def test_ranges_without_a_frame(tmp_path: Path, long: str) -> None:
     ("arguments", "text"),
     [
         ({"sequence_length": 0}, "`sequence_length`"),
+        ({"sequence_length": 1 << 40}, "`sequence_length`"),
         ({"stride": 0}, "`stride`"),
+        ({"stride": 1 << 62}, "`stride`"),
+        ({"stride": (1 << 31) - 1}, "a clip of"),
         ({"step": 0}, "`step`"),
+        ({"step": (1 << 63) - 1}, "`step`"),
         ({"pad_mode": "wrap"}, "`pad_mode`"),
         ({"fill_value": [1, 2]}, "`fill_value`"),
         ({"fill_value": 256}, "`fill_value`"),

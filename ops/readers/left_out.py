@@ -1,0 +1,33 @@
+"""Pictures and sounds in a folder that the usual filters do not know."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+__all__ = ["FILTERS", "warn_of_left_out"]
+
+FILTERS: Final = (
+    "*.jpg", "*.jpeg", "*.png", "*.bmp", "*.tif", "*.tiff", "*.pnm", "*.ppm", "*.pgm", "*.pbm",
+    "*.jp2", "*.webp", "*.flac", "*.ogg", "*.wav",
+)  # fmt: skip
+"""What `readers.file` takes unless it is told otherwise; those of the reference."""
+_OTHERS = frozenset((".gif", ".avif", ".heic", ".heif", ".jxl", ".mp3", ".m4a", ".aac", ".opus"))
+
+
+def warn_of_left_out(root: str, names: Iterable[str], filters: Sequence[str]) -> None:
+    """Say how many files look like data and are not read, where nobody chose the filters."""
+    if tuple(filters) != FILTERS:
+        return
+    endings = Counter(os.path.splitext(name)[1].lower() for name in names)
+    found = {ending: count for ending, count in sorted(endings.items()) if ending in _OTHERS}
+    if found:
+        told = ", ".join(f"{count} {ending}" for ending, count in found.items())
+        warnings.warn(
+            f"readers.file: {sum(found.values())} files in {root!r} are left out ({told}): "
+            "`file_filters` says which endings are read",
+            stacklevel=2,
+        )
