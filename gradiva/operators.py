@@ -89,6 +89,7 @@ from gradiva.ops.io.dump_image import dump_image as dump_image
 from gradiva.ops.math import arithmetic as _arithmetic
 from gradiva.ops.python_function.python_function import python_function as python_function
 from gradiva.ops.random.crop_window import random_crop_generator as random_crop_generator
+from gradiva.ops.video.optical_flow import optical_flow as optical_flow
 
 batch_permutation = _per_sample(_batch_permutation)
 _REGISTERED = (_arithmetic, _subscript)

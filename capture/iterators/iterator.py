@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gradiva.capture.pipeline.epochs import Epochs, LastBatchPolicy, Shards, begin_of
+from gradiva.capture.pipeline.epochs import Epochs, LastBatchPolicy, Shards
 from gradiva.capture.pipeline.outputs import Outputs
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.pipeline.run_api import PipelineAPIType
@@ -21,14 +21,16 @@ from gradiva.eager.support.errors import (
 from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.values.batch import Batch
 
-from .iterator_facts import IteratorFacts
+from .given_size import GivenSize
+from .iterator_epochs import IteratorEpochs
 from .iterator_options import (
     FACTS,
-    IteratorValueError,
     check_auto_reset,
+    check_full,
     check_names,
     check_pipelines,
     check_shards,
+    check_size,
     reader_of,
 )
 
@@ -38,13 +40,15 @@ if TYPE_CHECKING:
 __all__ = ["LastBatchPolicy", "PipelineIterator"]
 
 
-class PipelineIterator(IteratorFacts):
+class PipelineIterator(IteratorEpochs):
     """Loops over one or several pipelines; each turn gives a dict of batches for each of them.
 
     pipelines: built or not; several are for several shards. output_map: a name for each output; and
         "@path", "@index", "@position" for what is known of the samples: the file or key, the number
         in the data set, the position in the stream of all epochs.
-    size: samples of an epoch of one pipeline; -1: until the pipeline raises StopIteration.
+    size: samples of an epoch of all pipelines together; -1, for one pipeline: until it raises
+        StopIteration. With FILL, what the last batch has of the next epoch counts there, unless
+        `last_batch_padded`; with DROP, the last batch is read and left out. Batches must be full.
     reader_name: the reader whose epochs count, instead of `size`. All shards of a data set have
         equally many batches, `len`. With PARTIAL these are exactly the samples of the shard, each
         once, whether the reader pads or not; the last batches of a shorter shard are smaller, and
@@ -52,11 +56,13 @@ class PipelineIterator(IteratorFacts):
     auto_reset: begin the next epoch at the end of one ("yes" or True); else `reset` does, or the
         next loop.
     last_batch_policy: see `LastBatchPolicy`. fill_last_batch: its old spelling, True or False for
-        FILL or PARTIAL. last_batch_padded: accepted; the reader's `pad_last_batch` decides.
+        FILL or PARTIAL. last_batch_padded: with `size`, whether the last batch is filled with
+        what belongs to no epoch; a reader says that itself, by `pad_last_batch`.
     prepare_first_batch: make the first batch at once, so that errors show here. It does not count
         as returned: a checkpoint taken before the loop begins before it.
 
-    Raises OperatorTypeError or OperatorValueError for arguments that make no sense.
+    Raises OperatorTypeError or OperatorValueError for arguments that make no sense, and
+    OperatorRuntimeError where an epoch has no batch at all, with prepare_first_batch.
     """
 
     def __init__(
@@ -85,50 +91,46 @@ class PipelineIterator(IteratorFacts):
                     expected="a LastBatchPolicy",
                     got=describe(last_batch_policy),
                 )
-            if size != -1 and reader_name is not None:
-                raise IteratorValueError("`size` and `reader_name` say the same: give one")
-            if size != -1 and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-                raise IteratorValueError(
-                    argument="size", expected="a positive number, or -1", got=describe(size)
-                )
+            check_size(size, reader_name, last_batch_padded, len(self._pipes))
             self._policy = last_batch_policy
             self._shards: list[Shards] = []
-            self._given_size = size
+            self._given: GivenSize | None = None
             self._reader_name = reader_name
             self._prepare_first_batch = prepare_first_batch
             if reader_name is not None:
                 self._follow(reader_name)
             elif size > 0:
-                # One shard with epochs of this size, regardless of what the pipeline reads.
-                self._shards = [Shards(size, 1, 0, moving=False, padded=True)] * len(self._pipes)
+                self._given = GivenSize(
+                    size,
+                    len(self._pipes),
+                    self.batch_size,
+                    last_batch_policy,
+                    bool(last_batch_padded),
+                )
         self._epoch = self._done = 0
         self._waiting: list[Outputs | GradivaError] = []
         """What pipelines had for this turn before one was to be asked for again."""
         self._ended = False
         self._counted = False
         """Whether the epoch before this one ended by `size`."""
+        self._dropping = False
+        """Whether the next batch of each pipeline belongs to no epoch."""
         self._go_on()
-        if prepare_first_batch and not (self._shards and self._over()):
-            try:
-                for pipe in self._pipes:
-                    pipe._wait_as(PipelineAPIType.ITERATOR)
-            except StopIteration:
-                with annotate_error(type(self).__name__):
-                    raise OperatorRuntimeError("the pipeline has no data at all") from None
+        if prepare_first_batch:
+            self._prepare_first()
 
-    def __len__(self) -> int:
-        """Batches in this epoch. It is the same in all epochs, unless the policy is FILL and the
-        reader does not pad. Raises OperatorTypeError if the size is not known."""
-        if not self._shards:
-            raise OperatorTypeError(
-                "the length is known with `reader_name` or `size` only",
-                operator=type(self).__name__,
-            )
-        return self._until(self._epoch + 1) - self._until(self._epoch)
-
-    def _until(self, epochs: int) -> int:
-        """How many batches so many epochs have, of each pipeline."""
-        return self._shards[0].batches(epochs, self.batch_size, self._policy)
+    def _prepare_first(self) -> None:
+        """Wait for the first batch. Raises OperatorRuntimeError where there is none."""
+        why = "the pipeline has no data at all"
+        try:
+            if self._over():
+                why = "no epoch has a batch: the last one, which is not full, is the only one"
+                raise StopIteration
+            for pipe in self._pipes:
+                pipe._wait_as(PipelineAPIType.ITERATOR)
+        except StopIteration:
+            with annotate_error(type(self).__name__):
+                raise OperatorRuntimeError(why) from None
 
     def _follow(self, reader_name: str) -> None:
         """Let batches end with the epochs of this reader."""
@@ -157,6 +159,8 @@ class PipelineIterator(IteratorFacts):
     def __next__(self) -> list[dict[Any, Any]]:
         if self._ended or self._over():
             self._end()
+        if self._dropping:
+            self._drop()
         made = self._waiting
         try:
             for number in range(len(made), len(self._pipes)):
@@ -165,6 +169,10 @@ class PipelineIterator(IteratorFacts):
             made.clear()
             self._end()
         self._waiting = []
+        # The epoch of a given size may end before the last pipelines: these have no part in it.
+        taken = [
+            number for number in range(len(made)) if self._most(number) != 0 or not self._given
+        ]
         # A batch that is lost is one of the epoch's all the same.
         self._done += 1
         outputs = []
@@ -172,7 +180,19 @@ class PipelineIterator(IteratorFacts):
             if isinstance(batches, GradivaError):
                 raise batches
             outputs.append(batches)
-        return [self._named(batches) for batches in outputs]
+        return [self._named(outputs[number]) for number in taken]
+
+    def _drop(self) -> None:
+        """Take the batch of each pipeline that belongs to no epoch; its errors concern nobody."""
+        for pipe in self._pipes:
+            try:
+                pipe._run_as(PipelineAPIType.ITERATOR)
+            except StopIteration:
+                pipe.reset()  # the data ended where the epoch did
+            except GradivaError as error:
+                if getattr(error, "again", False):
+                    raise
+        self._dropping = False
 
     def _named(self, batches: Outputs) -> dict[Any, Any]:
         waiting = iter(batches)
@@ -180,33 +200,42 @@ class PipelineIterator(IteratorFacts):
         for name in self._names:
             fact = FACTS.get(name) if isinstance(name, str) else None
             if fact is None:
-                made[name] = self._convert(name, next(waiting))
+                made[name] = self._converted(name, next(waiting))
             else:
                 found = fact(batches)
                 made[name] = self._convert_numbers(found) if isinstance(found, Batch) else found
         return made
 
+    def _converted(self, name: Any, batch: Batch) -> Any:
+        """What a turn gives for an output; errors say for which."""
+        with annotate_error(type(self).__name__):
+            try:
+                return self._convert(name, batch)
+            except GradivaError as error:
+                error.problem = f"output {name!r}: {error.problem}"
+                raise
+
     def _make(self, number: int) -> Outputs | GradivaError:
         """The next batch of a pipeline, or why it is lost: the others go on all the same, so that
         they stay in step. Raises what is no fault of a batch."""
-        pipe = self._pipes[number]
+        pipe, most = self._pipes[number], self._most(number)
         try:
             try:
-                return pipe._run_as(PipelineAPIType.ITERATOR, self._most(number))
+                made = pipe._run_as(PipelineAPIType.ITERATOR, most)
             except StopIteration:
                 if self._done or not self._counted:
                     raise
-            # The data ended where the epoch did: that was the same end.
-            pipe.reset()
-            return pipe._run_as(PipelineAPIType.ITERATOR, self._most(number))
+                # The data ended where the epoch did: that was the same end.
+                pipe.reset()
+                made = pipe._run_as(PipelineAPIType.ITERATOR, most)
         except GradivaError as error:
             if getattr(error, "again", False):
                 raise
             return error
-
-    def _over(self) -> bool:
-        """Whether the epoch has no further batch."""
-        return bool(self._shards) and self._done >= len(self)
+        # A batch that samples were left out of, for their errors, counts as a full one.
+        if self._given is not None and pipe._built().executor.rows is None:
+            check_full(made, self.batch_size if most is None else most)
+        return made
 
     def _go_on(self) -> None:
         """Go to the place in the epoch from which pipelines made of checkpoints go on."""
@@ -220,21 +249,13 @@ class PipelineIterator(IteratorFacts):
                     got=", ".join(map(str, sorted(before))),
                 )
         self._done = before.pop()
+        if self._given is not None:
+            self._epoch, self._done, self._dropping = self._given.place(self._done)
+            self._counted = self._epoch > 0 and not self._done
+            return
         while self._done and self._over() and len(self):
             self._done -= len(self)
             self._begin_epoch()
-
-    def _most(self, number: int) -> int | None:
-        """To how many samples the next batch of a pipeline must be cut; None: not at all."""
-        if self._policy is not LastBatchPolicy.PARTIAL or not self._shards:
-            return None
-        shards, batches = self._shards[number], len(self)
-        if shards.counted is not None:
-            return None
-        if not shards.padded or self._done + 1 < batches:
-            return None
-        length = shards.length(self._epoch)
-        return length - begin_of(batches - 1, batches, length, self.batch_size)
 
     def _end(self) -> None:
         self._ended = True
@@ -252,18 +273,13 @@ class PipelineIterator(IteratorFacts):
                     f"after {self._done} batches of it: the next loop goes on there"
                 )
             return
-        self._counted = self._size > 0 and self._over()
+        self._counted = self._is_counted and self._over()
+        self._dropping = self._counted and self._given is not None and self._given.dropped
         for pipe in self._pipes:
             pipe.reset()
         self._ended = False
         self._done = 0
         self._begin_epoch()
-
-    def _begin_epoch(self) -> None:
-        self._epoch += 1
-        filled = bool(self._shards) and self._policy is LastBatchPolicy.FILL
-        while filled and not len(self):
-            self._epoch += 1  # all of it was read already
 
     def _convert_numbers(self, batch: Batch) -> Any:
         """What a turn gives for "@index" and "@position": int64, one for each sample."""

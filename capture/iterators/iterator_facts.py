@@ -4,14 +4,21 @@ those of the attributes of the reference's iterators. They may be assigned, with
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from gradiva.capture.pipeline.epochs import LastBatchPolicy, Shards
 from gradiva.capture.pipeline.pipeline import Pipeline
-from gradiva.eager.support.errors import OperatorValueError, annotate_error, frameless
+from gradiva.eager.support.errors import (
+    OperatorTypeError,
+    OperatorValueError,
+    annotate_error,
+    frameless,
+)
 from gradiva.eager.support.overridable import overridable
+
+from .given_size import GivenSize
 
 __all__ = ["IteratorFacts"]
 
@@ -24,7 +31,7 @@ class IteratorFacts:
     _shards: list[Shards]
     _policy: LastBatchPolicy
     _resets: bool
-    _given_size: int
+    _given: GivenSize | None
     _reader_name: str | None
     _prepare_first_batch: bool
     _epoch: int
@@ -37,6 +44,8 @@ class IteratorFacts:
     @property
     def size(self) -> int:
         """Samples in this epoch of all pipelines together, as far as it is known; else -1."""
+        if self._given is not None:
+            return self._given.size
         if not self._shards:
             return -1
         return sum(shards.length(self._epoch) for shards in self._shards)
@@ -52,6 +61,14 @@ class IteratorFacts:
                     "the pipelines were made without enable_checkpointing=True"
                 )
         return [pipe.checkpoint() for pipe in self._pipes]
+
+    def __reduce__(self) -> NoReturn:
+        with annotate_error(type(self).__name__):
+            raise OperatorTypeError(
+                "an iterator cannot be sent to another process: its pipelines have threads and "
+                "memory here. Make it where it is used; in the workers of a DataLoader "
+                "gradiva.plugin.pytorch.IterableDataset does that"
+            )
 
     @overridable
     def output_map(self) -> list[Any]:
@@ -81,6 +98,8 @@ class IteratorFacts:
 
     @overridable
     def _last_batch_padded(self) -> bool:
+        if self._given is not None:
+            return self._given.padded
         return self._reader_name is not None and self._shards[0].padded
 
     @overridable
@@ -88,7 +107,7 @@ class IteratorFacts:
         """Samples of an epoch of the shard that is the largest, by the policy in whole batches; the
         `size` that was given; or -1."""
         if self._reader_name is None:
-            return self._given_size
+            return -1 if self._given is None else self._given.size
         shards, batch_size = self._shards[0], self.batch_size
         if self._policy is LastBatchPolicy.DROP:
             return shards.size // shards.number

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from typing import Any
 
 from gradiva.capture.pipeline.epochs import Shards
@@ -16,10 +16,14 @@ __all__ = [
     "IteratorTypeError",
     "IteratorValueError",
     "check_auto_reset",
+    "check_full",
     "check_names",
     "check_pipelines",
     "check_shards",
+    "check_size",
+    "entries_of",
     "is_fact",
+    "list_of_names",
     "reader_of",
 ]
 
@@ -35,7 +39,9 @@ class IteratorValueError(OperatorValueError, AssertionError):
 def check_pipelines(given: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
     """The pipelines, built. Raises OperatorTypeError for other objects, OperatorValueError for
     different batch sizes."""
-    pipes = [given] if isinstance(given, Pipeline) else list(given)
+    # A pipeline is its own sequence of batches, which does not end.
+    given = [given] if isinstance(given, Pipeline) else given
+    pipes: list[Pipeline] = list(given) if isinstance(given, Iterable) else []
     if not pipes or not all(isinstance(pipe, Pipeline) for pipe in pipes):
         raise IteratorTypeError(
             argument="pipelines", expected="a Pipeline, or several", got=describe(given)
@@ -47,12 +53,56 @@ def check_pipelines(given: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
         )
     for pipe in pipes:
         pipe.build()
+    if len({pipe.enable_checkpointing for pipe in pipes}) > 1:
+        raise OperatorValueError(
+            argument="pipelines",
+            expected="all with enable_checkpointing, or none",
+            got="some with it, and some without",
+        )
     return pipes
+
+
+def check_size(size: int, reader_name: str | None, padded: bool, pipelines: int) -> None:
+    """Raise OperatorValueError for a size that makes no sense, or none where one is needed."""
+    if reader_name is not None:
+        if size != -1:
+            raise IteratorValueError("`size` and `reader_name` say the same: give one")
+        if padded:
+            raise IteratorValueError(
+                "with `reader_name`, the reader says whether it pads",
+                argument="last_batch_padded",
+                expected="False, and the reader's pad_last_batch",
+                got=describe(padded),
+            )
+    elif size == -1 and pipelines > 1:
+        raise IteratorValueError(
+            "several pipelines need to know where an epoch ends: those that are longer than the "
+            "first one to end would lose samples",
+            argument="size",
+            expected="a number of samples, or `reader_name`",
+            got="-1",
+        )
+    if size != -1 and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+        raise IteratorValueError(
+            argument="size", expected="a positive number, or -1", got=describe(size)
+        )
+
+
+def check_full(batches: Sequence[Batch], expected: int) -> None:
+    """Raise OperatorValueError for a batch that is smaller than a counted epoch takes it for."""
+    if len(batches[0]) < expected:
+        raise IteratorValueError(
+            "a source has made a smaller batch, so that `size` samples are not the batches that "
+            "were counted: leave `size` out, and let the source end its epochs",
+            argument="size",
+            expected=f"batches of {expected} samples",
+            got=f"one of {len(batches[0])}",
+        )
 
 
 def check_names(given: Sequence[Any], pipes: list[Pipeline]) -> list[Any]:
     """The names of the outputs. Raises OperatorValueError where they are not one for each."""
-    names = list(given)
+    names = list_of_names(given)
     if len(set(names)) != len(names):
         raise IteratorValueError(
             argument="output_map", expected="names that differ", got=describe(given)
@@ -64,6 +114,33 @@ def check_names(given: Sequence[Any], pipes: list[Pipeline]) -> list[Any]:
                 expected=f"a name for each of {pipe.num_outputs} outputs",
                 got=describe(given),
             )
+    return names
+
+
+def entries_of(given: Any) -> list[Any]:
+    """What an `output_map` holds, in its order. Raises OperatorTypeError for what has none."""
+    if isinstance(given, str | bytes | Set) or not isinstance(given, Iterable):
+        raise IteratorTypeError(
+            argument="output_map",
+            expected="a list with a name for each output",
+            got=describe(given),
+        )
+    return list(given)
+
+
+def list_of_names(given: Any) -> list[Any]:
+    """The names in an `output_map`. Raises OperatorTypeError for what can hold no names."""
+    names = entries_of(given)
+    for name in names:
+        try:
+            hash(name)
+        except TypeError:
+            raise IteratorTypeError(
+                "names are the keys of a dict",
+                argument="output_map",
+                expected="a name for each output",
+                got=describe(name),
+            ) from None
     return names
 
 
@@ -114,7 +191,7 @@ FACTS: dict[str, Callable[[Sequence[Batch]], Any]] = {
 def check_auto_reset(given: bool | str) -> bool:
     """Whether the next epoch begins by itself. Raises OperatorValueError."""
     known = {True: True, "yes": True, False: False, "no": False, None: False}
-    if given not in known:
+    if not isinstance(given, Hashable) or given not in known:
         raise OperatorValueError(
             argument="auto_reset", expected="True, False, 'yes' or 'no'", got=describe(given)
         )
@@ -124,7 +201,7 @@ def check_auto_reset(given: bool | str) -> bool:
 def reader_of(pipe: Pipeline, name: str) -> Source:
     """The source of the reader with this name. Raises OperatorValueError."""
     found = pipe._built().readers()
-    if name not in found:
+    if not isinstance(name, str) or name not in found:
         raise IteratorValueError(
             argument="reader_name",
             expected=f"the name of a reader ({', '.join(map(repr, found)) or 'there is none'})",

@@ -79,12 +79,12 @@ class _Wanted:
 class Delivery:
     """The batches of `parts`, in order.
 
-    ahead: how many are asked for at a time, at most; max_bytes: and how many bytes these have, as
-    far as can be told from those before; one at least. timeout: seconds after which a batch that
-    does not come is an error. patience: another loader is asked as well for a batch that takes so
-    many times longer than usual; None for never. deaths: after how many losses of a loader a batch
-    is an error of its own. turn: where to begin among the loaders, so that trainers do not all
-    begin with the first. waits: where to count.
+    ahead: how many are asked for at a time, at most; it may be changed. max_bytes: and how many
+    bytes these have, as far as can be told from those before; one at least. timeout: seconds after
+    which a batch that does not come is an error. patience: another loader is asked as well for a
+    batch that takes so many times longer than usual; None for never. deaths: after how many losses
+    of a loader a batch is an error of its own. turn: where to begin among the loaders, so that
+    trainers do not all begin with the first. waits: where to count.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Delivery:
     ) -> None:
         self._transport = transport
         self._parts = parts
-        self._ahead = ahead
+        self.ahead = ahead
         self._max_bytes = max_bytes
         self._timeout = timeout
         self._patience = patience
@@ -151,10 +151,10 @@ class Delivery:
         """Whether one more may be asked for."""
         waiting = len(self._window)
         if waiting == 0 or self._max_bytes is None:
-            return waiting < self._ahead
+            return waiting < self.ahead
         if self._largest is None:
             return False
-        return waiting < self._ahead and (waiting + 1) * self._largest <= self._max_bytes
+        return waiting < self.ahead and (waiting + 1) * self._largest <= self._max_bytes
 
     def _fill(self) -> None:
         while self._room():

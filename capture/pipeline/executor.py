@@ -82,9 +82,7 @@ class Executor:
 
     def get(self) -> Outputs:
         """The next batch. Raises what making it raised; StopIteration at the end of the data."""
-        if self.closed or self._process != os.getpid():
-            why = "was closed" if self.closed else "belongs to the parent process of this fork"
-            raise OperatorRuntimeError(f"this pipeline {why}")
+        self._check_open()
         if not self.threaded:
             return self._run_here()
         with self._changed:
@@ -115,9 +113,20 @@ class Executor:
                 del item  # an error and a frame of its traceback must not hold each other
         return self._deliver(item, number)
 
+    def _check_open(self) -> None:
+        """Raise OperatorRuntimeError where no batch can be made any more."""
+        if self._process != os.getpid():
+            raise OperatorRuntimeError(
+                "this pipeline belongs to the parent process of this fork, and so do its threads: "
+                "make it in the process that uses it, such as the worker of a data loader"
+            )
+        if self.closed:
+            raise OperatorRuntimeError("this pipeline was closed")
+
     def wait(self) -> None:
         """Wait until the next batch is ready, without taking it. Raises what taking it would; does
         nothing where batches are made when they are taken."""
+        self._check_open()
         if self.threaded:
             with self._changed:
                 self._wait_until_ready()

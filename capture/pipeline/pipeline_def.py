@@ -37,6 +37,7 @@ class PipelineFactory(Generic[P]):
     """
 
     __name__: str
+    __qualname__: str
 
     def __init__(
         self,
@@ -91,6 +92,10 @@ class PipelineFactory(Generic[P]):
             function = convert(function)
         definition.define(pipe, lambda: function(*args, **kwargs), self.function.__qualname__)
         return pipe
+
+    def __reduce__(self) -> str:
+        # By name, as functions are: the decorator has put this in the place of one.
+        return self.__qualname__
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """As a function in a class: bound to the object."""

@@ -242,6 +242,15 @@ class PipelineRuntime:
             )
         self.plan.epochs = epochs
 
+    def begin_at(self, epoch: int, iteration: int) -> None:
+        """Let the readers begin with this epoch, and count batches on from `iteration`. Only before
+        the first batch."""
+        for reader in self.readers().values():
+            for _ in range(epoch):
+                reader.skip_epoch()
+        self.plan.iteration = iteration
+        self.plan.states.reset(iteration)
+
     def reset(self) -> bool:
         """Go to the start of the data again, if its end was reached. Returns whether it was."""
         if not (self.executor.reset() or self.setup.exhausted):

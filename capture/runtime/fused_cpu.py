@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -62,7 +63,7 @@ class FusedLoop:
         self.blame, self.unread = blame, unread
         self.decoder: Call | None = None
         self.decoded: FusedDecoder | None = None
-        self.loose = False
+        self.loose = self.framewise = False
         self.before: list[Call] = []
         self.rows: Call | None = None
         self.after: list[Call] = []
@@ -76,6 +77,7 @@ class FusedLoop:
         role = call.operator.fusion_role
         if isinstance(role, Decode) and call is self.calls[0]:
             self.decoder, self.loose = call, role.decode_in_place is not None
+            self.framewise = role.decode_frames is not None
             nothing = np.empty(0, _dtype(call))
             given, provenance = call.batch_shapes[0], self.source.provenance
             self.source = Batch.over(nothing, given, call.types[0], provenance)
@@ -123,8 +125,9 @@ class FusedLoop:
         run = by_channels(runs, counts)
         if self.rows is not None and view is not None and view.mirror.any():
             windows = self.rows.inputs[0].batch_shape.shapes[:, at : at + 2]
-            run = mirrored(run, view, windows, channels, self.source, at, self.decoder is not None)
-        self._for_samples(run.kernel, run.bind, run.place, *run.arguments)
+            decoded = self.decoder is not None, self.framewise
+            run = mirrored(run, view, windows, channels, self.source, at, *decoded)
+        self._for_samples(run)
 
     def _run(self, at: int, count: int, view: SourceWindow | None) -> Run:
         """For the samples with so many channels; the rows of others mean nothing."""
@@ -137,7 +140,7 @@ class FusedLoop:
         kind = source.dtype.numpy if self.rows is None else np.dtype(np.float32)
         height, width = ends[:, at], ends[:, at + 1]
         samples = table(size)
-        samples[:, FRAMES] = shapes[:, :at].prod(axis=1)
+        samples[:, FRAMES] = 1 if self.framewise else shapes[:, :at].prod(axis=1)
         samples[:, TARGET] = target.batch_shape.offsets * there
         samples[:, TARGET_ROW] = width * there * (1 if self.planes else made)
         samples[:, TARGET_FRAME] = height * width * made * there
@@ -145,6 +148,11 @@ class FusedLoop:
         pitch = shapes[:, at + 1] * count
         inside = first_pixels(view, size)
         corners = inside.T.tolist()
+        heads, paces = samples[:, TARGET].tolist(), samples[:, TARGET_FRAME].tolist()
+
+        def aim(sample: int, frame: int) -> None:
+            samples[sample, TARGET] = heads[sample] + frame * paces[sample]
+
         if self.rows is None:
             longest = int(width.max())
             samples[:, SOURCE] = source.batch_shape.offsets * here
@@ -172,8 +180,10 @@ class FusedLoop:
 
             turned = bool(samples[:, MIRROR].any())
             chain = Chain(steps, kind, count, longest, False, self.planes, turned)
-            return Run(run_strips, bind_strips, place_strips, (samples, chain, target.data))
+            return Run(run_strips, bind_strips, place_strips, aim, (samples, chain, target.data))
         tables, window = self.resampling(at, count)
+        if self.framewise:
+            tables.sizes[:, 0] = 1
         if window is not None:
             samples[:, MIRROR], samples[:, UPSIDE_DOWN] = window.mirror, window.upside_down
         longest, turned = int(width.max()) * count, bool(samples[:, MIRROR].any())
@@ -190,7 +200,7 @@ class FusedLoop:
             offsets[sample] = first + top * pitch + left * count
             pitches[sample] = pitch * ways[sample]
 
-        return Run(role.run, role.bind, place_rows, (tables, samples, chain, target.data))
+        return Run(role.run, role.bind, place_rows, aim, (tables, samples, chain, target.data))
 
     def _decode_in_chunks(self, call: Call) -> None:
         """The source of the rest: the samples of a chunk, in the memory of a thread."""
@@ -250,24 +260,15 @@ class FusedLoop:
             made = steps[-1].made
         return steps, made
 
-    def _for_samples(
-        self,
-        kernel: Callable[..., Any],
-        bind: Callable[..., Callable[[Any, int, int], None]],
-        place: Callable[[int, int, int], None],
-        *arguments: Any,
-    ) -> None:
-        """Run the kernel; after a decoder, chunk by chunk, in memory that each thread keeps.
-
-        kernel: called with the source, these arguments, begin and end; bind: from these arguments
-        to the same for one thread; place: as `FusedDecoder.run` has it.
-        """
+    def _for_samples(self, run: Run) -> None:
+        """Run the kernel; after a decoder, chunk by chunk, in memory that each thread keeps."""
         last, data = self.calls[-1], self.source.data
         last.outputs = (self.target,)
         if self.decoded is None:
-            last.for_samples(kernel, data, *arguments)
+            last.for_samples(run.kernel, data, *run.arguments)
         else:
-            self.decoded.run(lambda: bind(*arguments), place, self.blame, self.unread)
+            bind = functools.partial(run.bind, *run.arguments)
+            self.decoded.run(bind, run.place, run.aim, self.blame, self.unread)
 
 
 def _dtype(call: Call) -> np.dtype[Any]:

@@ -1,6 +1,7 @@
 """The decoder that a fused group begins with: chunks of samples, in memory that each thread keeps.
 
-The rest of the group reads a chunk while it is still in the cache, in one entry into its kernel.
+The rest of the group reads a chunk while it is still in the cache, in one entry into its kernel; of
+sequences that are decoded frame by frame, each frame in one entry.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.execution.error_policy import replacement
+from gradiva.eager.execution.error_policy import replacements
 from gradiva.eager.operators.call import Call
 from gradiva.eager.runtime.chunks import chunks
 from gradiva.eager.runtime.host_memory import allocate
@@ -39,9 +40,15 @@ class FusedDecoder:
         """made: the elements of each sample that comes out of the group."""
         role = call.operator.fusion_role
         self._call, self._dtype = call, dtype
-        self._loose = role.decode_in_place is not None
-        self._make, costs = (role.decode_in_place if self._loose else role.decode)(call)
+        self._loose, self._framewise = (
+            role.decode_in_place is not None,
+            role.decode_frames is not None,
+        )
+        decode = role.decode_frames or role.decode_in_place or role.decode
+        self._make, costs = decode(call)
         shapes, sizes = call.batch_shapes[0].shapes, call.batch_shapes[0].volumes.tolist()
+        if self._framewise:
+            sizes = shapes[:, 1:].prod(axis=1).tolist()
         if self._loose:  # what stands in for a sample that cannot be read is no larger
             sizes = [max(cost, size) for cost, size in zip(costs, sizes, strict=True)]
         padded = [-(-size // _ALIGNED) * _ALIGNED for size in sizes]
@@ -63,6 +70,7 @@ class FusedDecoder:
         self,
         bind: Callable[[], Callable[[Any, int, int], None]],
         place: Callable[[int, int, int], None],
+        aim: Callable[[int, int], None],
         blame: Callable[[GradivaError], GradivaError],
         unread: UnreadSamples | None,
     ) -> None:
@@ -70,11 +78,13 @@ class FusedDecoder:
 
         bind: makes `(data, begin, end)` for one thread; place: tell the tables where a sample of a
         decoder that decodes in place begins, and the elements from one of its rows to the next;
-        unread: the samples that cannot be read, where the decoder goes on after them.
+        aim: tell the tables which frame of a sample lies in memory; unread: the samples that cannot
+        be read, where the decoder goes on after them.
         """
         own: dict[int, tuple[Any, Callable[[Any, int, int], None]]] = {}
         failed: Container[int] = () if self._call.failures is None else self._call.failures
-        decode, loose = self._make, self._loose
+        decode: Any = self._make
+        loose, framewise = self._loose, self._framewise
         places, sizes, shapes = self._places, self._sizes, self._shapes
 
         def some(begin: int, end: int) -> None:
@@ -85,9 +95,18 @@ class FusedDecoder:
             for sample in range(begin, end):
                 room = places[sample]
                 out = memory[room : room + sizes[sample]]
+
+                def show(frame: int, sample: int = sample) -> None:
+                    aim(sample, frame)
+                    run(memory, sample, sample + 1)
+
+                if framewise:
+                    first = sample + 1  # what is left for the end of the chunk
                 try:
                     if sample not in failed:
-                        if loose:
+                        if framewise:
+                            decode(sample, out.reshape(shapes[sample][1:]), show)
+                        elif loose:
                             at, pitch = decode(sample, out)
                             place(sample, room + at, pitch)
                         else:
@@ -107,6 +126,8 @@ class FusedDecoder:
                 except Exception as error:
                     raise OperatorRuntimeError(str(error), sample=sample) from error
                 self._stand_in(sample, out, place, unread)
+                for frame in range(shapes[sample][0] if framewise else 0):
+                    show(frame)
             if first < end:
                 run(memory, first, end)
 
@@ -122,6 +143,8 @@ class FusedDecoder:
         """Put what stands in for a sample that cannot be read into its place."""
         assert unread is not None
         shape = self._shapes[sample]
-        out[: math.prod(shape)] = replacement(unread.fill_value, self._dtype)
+        one = shape[1:] if self._framewise else shape
+        values = replacements(unread.fill_value, self._dtype)
+        out[: math.prod(one)].reshape(one)[...] = values
         if self._loose:
             place(sample, self._places[sample], math.prod(shape[1:]))

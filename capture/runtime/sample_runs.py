@@ -19,11 +19,12 @@ __all__ = ["Run", "by_channels", "mirrored"]
 class Run(NamedTuple):
     """kernel: called with the source, `arguments`, begin and end; bind: from `arguments` to the
     same for one thread; place: tell the tables where a sample begins, and the elements from one of
-    its rows to the next."""
+    its rows to the next; aim: tell them that of a sample one frame is in memory, and which."""
 
     kernel: Callable[..., Any]
     bind: Callable[..., Callable[[Array, int, int], None]]
     place: Callable[[int, int, int], None]
+    aim: Callable[[int, int], None]
     arguments: tuple[Any, ...]
 
 
@@ -52,7 +53,10 @@ def by_channels(runs: Mapping[int, Run], channels: Sequence[int]) -> Run:
     def place(sample: int, first: int, pitch: int) -> None:
         runs[channels[sample]].place(sample, first, pitch)
 
-    return Run(kernel, bind, place, ())
+    def aim(sample: int, frame: int) -> None:
+        runs[channels[sample]].aim(sample, frame)
+
+    return Run(kernel, bind, place, aim, ())
 
 
 def _alike(values: Sequence[int], begin: int, end: int) -> Iterator[tuple[int, int]]:
@@ -72,16 +76,19 @@ def mirrored(
     source: Batch,
     at: int,
     decoded: bool,
+    framewise: bool = False,
 ) -> Run:
     """The run of a resize, after the samples that the view mirrors were mirrored in memory.
 
     A resize cannot read its rows from right to left itself: its sums are rounded, and in the other
     order they would have other bits. windows: (N, 2), height and width of what is resized; at:
     where H is among the axes; decoded: whether samples lie in memory of a thread, where a decoder
-    has left them. Those of the user are copied first.
+    has left them. Those of the user are copied first. framewise: one frame at a time.
     """
     shapes = source.batch_shape.shapes
     frames, apart = shapes[:, :at].prod(axis=1), shapes[:, at] * shapes[:, at + 1] * channels
+    if framewise:
+        frames = np.ones_like(frames)
     facts = np.stack([frames, apart, view.top, view.left, *windows.T, channels], axis=1)
     wanted = {int(k): facts[k].tolist() for k in np.flatnonzero(view.mirror)}
     pitches = (shapes[:, at + 1] * channels).tolist()
@@ -127,7 +134,7 @@ def mirrored(
     if not decoded:
         for sample in wanted:
             run.place(sample, 0, pitches[sample])
-    return Run(kernel, bind, place, ())
+    return Run(kernel, bind, place, run.aim, ())
 
 
 @jit

@@ -10,6 +10,7 @@ import numpy as np
 from gradiva.capture.graph.graph import Node, Opaque
 from gradiva.eager.execution.error_policy import quarantine_samples, skips
 from gradiva.eager.random.step import narrow_step
+from gradiva.eager.runtime.host_memory import ALIGNMENT
 from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.provenance import Provenance
@@ -89,14 +90,19 @@ def _is_per_sample(member: Node) -> bool:
 
 
 def _compacted(batch: Batch, kept: SampleIndices) -> Batch:
-    """The batch with these samples only, laid out as if it had never had more: they move down in
-    its memory."""
+    """The batch with these samples only, one after the other as if it had never had more: those
+    before one that is left out move up in its memory, or those after it down, whichever are less.
+    """
     old, new = batch.batch_shape, BatchShape.of(batch.batch_shape.shapes[kept])
-    sizes = old.volumes[kept].tolist()
-    for source, to, size in zip(
-        old.offsets[kept].tolist(), new.offsets.tolist(), sizes, strict=True
-    ):
-        if source != to:
-            batch.data[to : to + size] = batch.data[source : source + size]
+    sizes = old.volumes[kept]
+    distances = old.offsets[kept] - new.offsets
+    starts = [int(one) for one in np.unique(distances) if one % ALIGNMENT == 0]  # of bytes, too
+    start = min(starts, key=lambda one: int(sizes[distances != one].sum()), default=0)
+    moved = np.flatnonzero(distances != start)
+    up = distances[moved] < start
+    for row in (*moved[up][::-1], *moved[~up]):
+        source, size = int(old.offsets[kept[row]]), int(sizes[row])
+        to = start + int(new.offsets[row])
+        batch.data[to : to + size] = batch.data[source : source + size]
     where = batch.provenance.select(kept.tolist()) if batch.provenance is not None else None
-    return Batch.over(batch.data[: new.size], new, batch.type, where)
+    return Batch.over(batch.data[start : start + new.size], new, batch.type, where)

@@ -23,7 +23,9 @@ MODULES = (
     "gradiva", "gradiva.fn", "gradiva.types", "gradiva.pipeline", "gradiva.capture",
     "gradiva.readers", "gradiva.samplers", "gradiva.random", "gradiva.decoders", "gradiva.math",
     "gradiva.checkpoint", "gradiva.extension", "gradiva.plugin.numpy", "gradiva.plugin.pytorch",
-    "gradiva.plugin.numba", "gradiva.plugin.ray", "gradiva.plugin.huggingface",
+    "gradiva.plugin.jax", "gradiva.plugin.jax.clu", "gradiva.plugin.tf",
+    "gradiva.plugin.tf.experimental", "gradiva.plugin.paddle", "gradiva.plugin.numba",
+    "gradiva.plugin.ray", "gradiva.plugin.huggingface", "gradiva.plugin.row_source",
     "gradiva.auto_aug", "gradiva.auto_aug.auto_augment", "gradiva.auto_aug.rand_augment",
     "gradiva.auto_aug.trivial_augment", "gradiva.auto_aug.augmentations", "gradiva.auto_aug.core",
     "gradiva.backend", "gradiva.data_node", "gradiva.tensors", "gradiva.tfrecord",
@@ -58,6 +60,9 @@ def module_page(name: str) -> str:
             parts += [f"## {title}", ", ".join(names)]
     if others:
         parts += ["## Functions and classes", *others]
+    needing = ", ".join(f"`{key}`" for key in _names(module) if _value(module, key) is _MISSING)
+    if needing:
+        parts += ["## With other packages", f"{needing}: for these, another package is needed."]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -83,16 +88,32 @@ def _home(value: Any) -> str | None:
 
 def _public(module: ModuleType) -> list[tuple[str, Any]]:
     """The public names of a module, without the modules of others and typing's."""
-    names = getattr(module, "__all__", None) or [name for name in dir(module) if name[0] != "_"]
     found = []
-    for name in names:
-        value = getattr(module, name)
+    for name in _names(module):
+        value = _value(module, name)
+        if value is _MISSING:
+            continue
         home = (
             value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", "gradiva")
         )
         if str(home).split(".")[0] == "gradiva":
             found.append((name, value))
     return found
+
+
+_MISSING = object()
+
+
+def _names(module: ModuleType) -> list[str]:
+    return getattr(module, "__all__", None) or [name for name in dir(module) if name[0] != "_"]
+
+
+def _value(module: ModuleType, name: str) -> Any:
+    """What has this name; _MISSING for what needs a package that is not installed here."""
+    try:
+        return getattr(module, name)
+    except ImportError:
+        return _MISSING
 
 
 def _described(module: str, name: str, value: Any) -> str:

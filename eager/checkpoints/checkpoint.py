@@ -256,7 +256,7 @@ class Checkpoint:
         or the file cannot be written; OperatorValueError for another pattern.
         """
         with annotate_error("Checkpoint.save"):
-            pattern = os.fspath(filename)
+            pattern = _path(filename)
             numbered = is_pattern(pattern)
             text = self.serialize()
             path = pattern
@@ -282,7 +282,7 @@ class Checkpoint:
         there is no file; CheckpointError if none is whole.
         """
         with annotate_error("Checkpoint.load"):
-            path, older = os.fspath(filename), None
+            path, older = _path(filename), None
             if is_pattern(path):
                 series = series_of(path)
                 if not series:
@@ -296,3 +296,12 @@ class Checkpoint:
     def __repr__(self) -> str:
         state = "loaded" if self._loaded else "complete" if self._complete else "not collected"
         return f"<Checkpoint of {', '.join(self._operators) or 'nothing'}, {state}>"
+
+
+def _path(filename: Any) -> str:
+    """Raises OperatorTypeError for what is no name of a file."""
+    if not isinstance(filename, str | os.PathLike):
+        raise OperatorTypeError(
+            argument="filename", expected="the name of a file", got=describe(filename)
+        )
+    return str(os.fspath(filename))

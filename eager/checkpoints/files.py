@@ -7,7 +7,6 @@ old checkpoint is in place, whole. The one before it is kept beside it as `<name
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -24,6 +23,8 @@ from gradiva.eager.support.errors import (
     describe,
     without_frames,
 )
+from gradiva.eager.support.file_locks import lock_alone
+from gradiva.eager.support.local_files import open_regular
 
 __all__ = [
     "UNFIT_VALUES",
@@ -39,7 +40,6 @@ __all__ = [
 
 VERSION = 1
 _MAGIC = "gradiva checkpoint"
-_NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 _PATIENCE = 60.0
 """Seconds to wait for another process that saves the same checkpoint."""
 _HEAD = re.compile(re.escape(_MAGIC) + r" (\d{1,9}) sha256 ([0-9a-f]{64})\n")
@@ -161,9 +161,10 @@ def save(path: str | os.PathLike[str], text: str, keep: bool = True) -> None:
         finally:
             os.close(handle)
         _sync_folder(folder)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: of a name that no file has
+        reason = getattr(error, "strerror", None) or error
         raise OperatorRuntimeError(
-            f"the checkpoint cannot be saved: {error.strerror or error}", file=path
+            f"the checkpoint cannot be saved: {reason}", file=path
         ) from error
 
 
@@ -193,7 +194,7 @@ def _lock(handle: int, until: float) -> None:
     """Raises OSError where another process has the file for too long: it may be stopped."""
     while True:
         try:
-            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock_alone(handle)
         except BlockingIOError:
             if time.monotonic() > until:
                 raise OSError(f"another process has been saving it for {_PATIENCE:g} s") from None
@@ -225,6 +226,8 @@ def _keep(path: str, temporary: str) -> None:
 
 
 def _sync_folder(folder: str) -> None:
+    if not hasattr(os, "O_DIRECTORY"):  # folders cannot be opened (Windows)
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):  # some file systems cannot sync a folder
@@ -234,10 +237,7 @@ def _sync_folder(folder: str) -> None:
 
 
 def _read(path: str) -> str:
-    # Opening a pipe would wait for who writes into it.
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _NONBLOCK)) as stream:
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise OSError("it is no regular file")
+    with open(open_regular(path), "rb") as stream:
         return stream.read().decode("latin-1")
 
 

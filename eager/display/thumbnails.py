@@ -11,6 +11,7 @@ import numpy as np
 
 from gradiva.eager.support.lazy_import import lazy_module
 
+from .animation import MOST_FRAMES
 from .axes import Arranged, Array, arrange
 from .colors import to_pixels
 from .waveform import waveform
@@ -38,13 +39,15 @@ _GAP = 2
 class Drawing:
     """pixels: uint8 (H, W, 3), or (H, W, 4) with opacity, or None: then there is `text`.
 
-    note: what was done to the values; extent: the sample's (H, W), if it is one picture.
+    note: what was done to the values; extent: the sample's (H, W), if it is one picture; film: of a
+    video, frames (n, H, W, 3).
     """
 
     pixels: Array | None
     text: str = ""
     note: str = ""
     extent: tuple[int, int] | None = None
+    film: Array | None = None
 
 
 def draw(array: Array, layout: str, size: int, willing: bool = False) -> Drawing:
@@ -117,14 +120,17 @@ def _image(array: Array, size: int) -> Drawing:
 
 
 def _series(found: Arranged, size: int) -> Drawing:
-    """Some of the pictures side by side, scaled alike."""
+    """Some of the pictures side by side, and more of them as a film, scaled alike."""
     count = len(found.array)
-    chosen = np.unique(np.linspace(0, count - 1, min(count, _MOST_PICTURES)).round().astype(int))
-    some = _sparse(found.array, size)[chosen]
+    chosen = _spread(count, _MOST_PICTURES)
+    moving = _spread(count, MOST_FRAMES) if found.axis == "F" and count > 1 else chosen[:0]
+    drawn = np.union1d(chosen, moving)
+    some = _sparse(found.array, size)[drawn]
     large = len(chosen) * found.array[0].size > _WHOLE
-    pixels, note = to_pixels(some, some if large else found.array[chosen])
+    whole = some[np.isin(drawn, chosen)] if large else found.array[chosen]
+    pixels, note = to_pixels(some, whole)
     smooth = not note.startswith("mask")
-    frames = [fit(picture, size // 2, smooth) for picture in pixels]
+    frames = [fit(picture, size // 2, smooth) for picture in pixels[np.isin(drawn, chosen)]]
     gap = np.zeros((frames[0].shape[0], _GAP, 4), np.uint8)
     parts: list[Array] = []
     for frame in frames:
@@ -134,7 +140,16 @@ def _series(found: Arranged, size: int) -> Drawing:
     which = f"{words} {', '.join(map(str, chosen))} of {count}"
     if len(chosen) == count:
         which = f"{count} {words}"
-    return Drawing(np.hstack(parts), "", "; ".join([which, *([note] if note else [])]))
+    film = None
+    if moving.size:
+        film = np.stack([fit(one, size, smooth) for one in pixels[np.isin(drawn, moving)]])
+    note = "; ".join([which, *([note] if note else [])])
+    return Drawing(np.hstack(parts), "", note, film=film)
+
+
+def _spread(count: int, most: int) -> Array:
+    """Numbers of frames, evenly among all; the first and the last are there."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))
 
 
 def _encoded(found: Arranged, size: int) -> Drawing:

@@ -22,6 +22,7 @@ from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,
     OperatorValueError,
+    describe,
     user_location,
 )
 from gradiva.eager.support.validation import integer
@@ -119,6 +120,9 @@ def check_common(operator: OperatorBase, common: Mapping[str, Any], present: boo
     present: whether a device must be there now, and not only when a graph runs."""
     if "bytes_per_sample_hint" in common:
         bytes_hint(common["bytes_per_sample_hint"])
+    if not isinstance(common.get("name", ""), str):
+        got = describe(common["name"])
+        raise OperatorTypeError(argument="name", expected="a text", got=got)
     if "device" in common:
         try:
             chosen = device_named(common["device"])

@@ -22,7 +22,7 @@ __all__ = [
     "keep_rows",
     "quarantine_samples",
     "refuse_single",
-    "replacement",
+    "replacements",
     "skips",
 ]
 
@@ -65,7 +65,7 @@ def apply_error_policy(
     bad = sorted(failures)
     if not skips(given):
         for batch in outputs:
-            value = replacement(given.get("fill_value", 0.0), batch.data.dtype)
+            value = replacements(given.get("fill_value", 0.0), batch.data.dtype)
             for sample in bad:
                 fill(batch.array(sample), value)
         return outputs
@@ -97,6 +97,13 @@ def quarantine_samples(
         for sample, error in sorted(failures.items())
     ]
     record(sorted(entries, key=place_of))
+
+
+def replacements(value: Any, dtype: np.dtype[Any]) -> Any:
+    """Of one value, or of one for each channel."""
+    if not isinstance(value, tuple):
+        return replacement(value, dtype)
+    return np.array([replacement(one, dtype) for one in value], dtype)
 
 
 def replacement(value: float, dtype: np.dtype[Any]) -> Any:

@@ -37,19 +37,27 @@ class Decode(NamedTuple):
     """Makes whole samples one by one: decoders. A group that starts with one never holds more than
     a chunk for each thread: one sample, or several small ones.
 
-    decode: from a call to `make(sample, out)`, which fills an array, and the cost of each sample.
+    decode: from a call to `make(sample, out)`, which fills an array, and the cost of each sample;
+    None where there is `decode_frames`.
     decode_in_place: from a call to `make(sample, memory)`, which leaves the sample anywhere in 1-D
     memory and returns the element at which it begins and the elements from one row to the next; and
     how many elements each sample needs there. For decoders that make more than they give out.
+    decode_frames: of sequences, from a call to `make(sample, out, show)`, which fills an array with
+    frame after frame, and each time calls `show(number)` with its place in the sequence, or for
+    each of several; all of them are shown once. Nothing is kept but one frame for each thread.
     """
 
-    decode: Callable[[Call], tuple[Callable[[int, Any], None], list[int]]]
+    decode: Callable[[Call], tuple[Callable[[int, Any], None], list[int]]] | None
     decode_in_place: (
         Callable[[Call], tuple[Callable[[int, Any], tuple[int, int]], list[int]]] | None
     ) = None
+    decode_frames: (
+        Callable[[Call], tuple[Callable[[int, Any, Callable[[int], None]], None], list[int]]] | None
+    ) = None
 
     def run(self, call: Call) -> None:
-        """The kernel of such an operator, alone."""
+        """The kernel of an operator with `decode`, alone."""
+        assert self.decode is not None
         make, costs = self.decode(call)
         made = call.outputs[0].arrays()
         call.each_sample(lambda sample: make(sample, made[sample]), costs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import functools
 import os
-import stat
 import time
 from typing import Any
 
@@ -15,6 +14,7 @@ from gradiva.eager.jit.c_calls import addresses, call_c
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.jit.later import Later
 from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.storage.positional import read_next
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
@@ -22,6 +22,7 @@ from gradiva.eager.support.errors import (
     SampleDataError,
     without_frames,
 )
+from gradiva.eager.support.local_files import FLAGS, opened, refuse_irregular
 from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import uint8
@@ -29,7 +30,7 @@ from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 
-__all__ = ["Pace", "not_of_the_file", "opened", "prefetch_files", "read_files", "without_bytes"]
+__all__ = ["Pace", "not_of_the_file", "prefetch_files", "read_files", "without_bytes"]
 
 _MOST = 1 << 40
 """Larger is no file but a folder, for one whose end is asked for."""
@@ -89,9 +90,7 @@ def read_files(
             with _failing(index, paths[index], failures):
                 handles[index] = handle = opened(paths[index])
                 facts = os.fstat(handle)
-                # Reading a folder says that it is one.
-                if not stat.S_ISREG(facts.st_mode) and not stat.S_ISDIR(facts.st_mode):
-                    raise OSError(errno.EINVAL, "it is no regular file")
+                refuse_irregular(facts)
                 sizes[index] = facts.st_size
         pace.note(began, end - begin, reading=False)
 
@@ -140,18 +139,6 @@ def _allocated(
         sizes[largest], handles[largest] = 0, -1
 
 
-# A pipe would be waited for until somebody writes into it.
-_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
-
-
-def opened(path: str) -> int:
-    """A descriptor. Raises OSError, also for what can be no name of a file."""
-    try:
-        return os.open(path, _FLAGS)
-    except ValueError as error:  # a zero byte, or half a character
-        raise OSError(errno.EINVAL, f"no file has such a name: {error}") from None
-
-
 @functools.cache
 def _calls() -> np.ndarray[Any, np.dtype[np.int64]] | None:
     """Functions for the kernels, where the system has them."""
@@ -177,7 +164,7 @@ def _open(
     """Open files and ask for their sizes. One where that fails stays closed."""
     for index in range(begin, end):
         path = names.ctypes.data + starts[index]
-        handle: Any = np.int64(np.int32(call_c(calls[0], path, _FLAGS, 0, 0)))
+        handle: Any = np.int64(np.int32(call_c(calls[0], path, FLAGS, 0, 0)))
         if handle < 0:
             continue
         size = call_c(calls[1], handle, 0, 2, 0)
@@ -252,7 +239,7 @@ def _fill(handle: int, target: np.ndarray[Any, Any]) -> None:
     view = memoryview(target.data)
     done = 0
     while done < len(view):
-        count = os.readv(handle, [view[done:]])
+        count = read_next(handle, view[done:])
         if count == 0:
             raise OSError(f"it shrank to {done} bytes while it was being read")
         done += count

@@ -144,6 +144,7 @@ class Reader:
             self._learned: dict[str, Any] = {}
             self._moved = False
             given = self.operator.attributes(arguments)
+            self.operator.types((), given)  # for what it refuses
             self._names = self.operator.names(given)
             self.arguments = arguments
             self._source = self.operator.open(given, seed)

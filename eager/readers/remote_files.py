@@ -13,13 +13,14 @@ from gradiva.eager.storage.ranges import Content, Want, fill
 from gradiva.eager.storage.storage import Storage, default_storage
 from gradiva.eager.storage.urls import is_url, local_path
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
+from gradiva.eager.support.local_files import open_regular
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import uint8
 from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 
-from .files import Pace, not_of_the_file, opened, prefetch_files, read_files, without_bytes
+from .files import Pace, not_of_the_file, prefetch_files, read_files, without_bytes
 
 __all__ = ["prefetch_any_files", "read_any_files"]
 
@@ -57,7 +58,7 @@ def _read(
             contents[index] = found
     for index in sorted({*range(len(paths))} - {*remote}):
         try:
-            with open(opened(local_path(paths[index])), "rb") as stream:
+            with open(open_regular(local_path(paths[index])), "rb") as stream:
                 contents[index] = [memoryview(stream.read())]
         except OSError as error:
             wrong[index] = error

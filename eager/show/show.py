@@ -187,4 +187,4 @@ def _cell(
             pixels = draw_boxes(pixels, boxes / whole, label[1] if label else [])
     caption = label[0] if label else ""
     name = os.path.basename(tensor.source_info())
-    return Cell(pixels, drawing.text, (caption, name, drawing.note))
+    return Cell(pixels, drawing.text, (caption, name, drawing.note), film=drawing.film)

@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from gradiva.eager.support.local_files import open_regular
+
 from .ranges import Want
 from .storage import Storage
 from .urls import is_url, local_path
@@ -44,7 +46,7 @@ def read_bytes(path: str, storage: Storage) -> bytes:
     """A whole file. Raises OSError."""
     if is_url(path):
         return storage.read(path)
-    with open(local_path(path), "rb") as stream:
+    with open(open_regular(local_path(path)), "rb") as stream:
         return stream.read()
 
 

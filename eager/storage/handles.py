@@ -7,10 +7,12 @@ import threading
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
+from gradiva.eager.support.local_files import open_regular
 from gradiva.eager.types.arrays import Array
 
 from .errors import StorageError
 from .facts import ObjectFacts
+from .positional import read_at, read_into
 from .ranges import LARGEST, Content, Want, fill
 from .storage import Storage
 from .urls import is_url, local_path
@@ -92,7 +94,7 @@ def open_handle(path: str, storage: Storage | None) -> Handle:
     """Raises OSError. storage: for URLs."""
     if storage is not None and is_url(path):
         return RemoteFile(path, storage)
-    return os.open(local_path(path), os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    return open_regular(local_path(path))
 
 
 def close_handle(handle: Handle) -> None:
@@ -105,7 +107,7 @@ def close_handle(handle: Handle) -> None:
 def pread(handle: Handle, count: int, offset: int) -> bytes:
     """Bytes from there on, fewer at the end of the file. Raises OSError."""
     if isinstance(handle, int):
-        return os.pread(handle, count, offset)
+        return read_at(handle, count, offset)
     return handle.read(count, offset)
 
 
@@ -117,7 +119,7 @@ def read_fully(handle: Handle, offset: int, target: Array) -> None:
     view = memoryview(target.data).cast("B") if target.size else memoryview(b"")
     done = 0
     while done < len(view):
-        count = os.preadv(handle, [view[done:]], offset + done)
+        count = read_into(handle, view[done:], offset + done)
         if count == 0:
             raise OSError(f"it ends at byte {offset + done}")
         done += count

@@ -16,6 +16,7 @@ __all__ = ["checked_content", "read_checked", "write_checked"]
 
 _HEAD: Final = b"gradiva kept file 1\n"
 _SIZE: Final = 32
+_BINARY: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 def read_checked(path: Path, meaning: str) -> bytes | None:
@@ -47,7 +48,7 @@ def write_checked(
     wait for the disk; without it, a power failure may leave a file that `read_checked` refuses.
     """
     part = unfinished / os.urandom(12).hex()
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
     try:
         try:
             left = memoryview(_HEAD + _digest(meaning, content) + content)

@@ -14,7 +14,7 @@ from gradiva.eager.support.errors import OperatorValueError
 
 from .arrays import Int64Array
 
-__all__ = ["SHARED", "BatchShape"]
+__all__ = ["SHARED", "BatchShape", "fault_of"]
 
 
 _MOST = 1 << 42
@@ -68,6 +68,20 @@ def _check_empty(shape: Sequence[int], sample: int | None) -> None:
             got=f"samples of shape {tuple(shape)}",
             sample=sample,
         )
+
+
+def fault_of(shape: Sequence[int]) -> str:
+    """Why a file's sample cannot have this shape, or nothing."""
+    try:
+        _check_axes(len(shape))
+        _check_extents(min(shape, default=0), shape, None)
+        _check_empty(shape, None)
+        _check_volume(float(math.prod(shape)), shape, None)
+    except OperatorValueError as error:
+        return str(error)
+    except OverflowError:  # beyond floats
+        return f"a shape of {len(shape)} axes whose volume is no number"
+    return ""
 
 
 def _check_volumes(shapes: Int64Array) -> None:

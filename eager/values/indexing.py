@@ -20,6 +20,7 @@ from gradiva.eager.support.errors import (
     describe,
 )
 from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.support.validation import integer
 from gradiva.eager.types.sample_type import SampleType
 
 from .value import Value
@@ -240,12 +241,23 @@ def chosen_samples(sample_range: Any, count: int) -> int | list[int]:
         )
     if not picked.ndim:
         return sample_number(int(picked), count)
-    found: list[int] = np.arange(count)[picked if picked.size else slice(0)].tolist()
-    return found
+    if not picked.size:
+        return []
+    if picked.dtype.kind == "b":
+        if len(picked) != count:
+            raise IndexError(f"expected a mask of {count} samples, got one of {len(picked)}")
+        masked: list[int] = np.flatnonzero(picked).tolist()
+        return masked
+    outside = (picked < -count) | (picked >= count)
+    if outside.any():
+        sample_number(int(picked[outside][0]), count)
+    numbers: list[int] = np.arange(count)[picked].tolist()
+    return numbers
 
 
 def sample_number(sample: int, count: int) -> int:
-    """A number of a sample, counted from 0. Raises IndexError."""
+    """A number of a sample, counted from 0. Raises IndexError, OperatorTypeError."""
+    sample = integer(sample, argument="sample")
     if not -count <= sample < count:
         raise IndexError(f"expected a sample from 0 to {count - 1}, got {sample}")
     return sample % count

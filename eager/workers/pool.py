@@ -78,6 +78,11 @@ class ProcessPool(Dispatcher):
             raise OperatorRuntimeError("the worker processes of this pipeline were ended")
         if not self._works or self._launcher is not None:
             return
+        if not hasattr(socket, "SCM_RIGHTS"):
+            raise OperatorRuntimeError(
+                "worker processes share memory in a way that this system does not have; without "
+                "`parallel=True` the callbacks run in threads"
+            )
         callables = len(self._works) - len(self._pinned)
         count = self.count if callables else min(self.count, len(self._pinned))
         try:

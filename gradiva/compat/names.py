@@ -88,6 +88,6 @@ def _reason(owner: Any, place: str, name: str) -> str | None:
     close = difflib.get_close_matches(name, sorted(known), 3, 0.7)
     if close:
         return f"did you mean {' or '.join(close)}?"
-    if 0 < len(known) <= 12 and place:
+    if 0 < len(known) <= 16 and place:
         return f"{place} has {', '.join(sorted(known))}"
     return None

@@ -2,5 +2,6 @@
 
 from gradiva.fn.experimental.readers import __getattr__ as __getattr__
 from gradiva.ops.readers.fits.fits import Fits
+from gradiva.ops.readers.video.video import Video
 
-__all__ = ["Fits"]
+__all__ = ["Fits", "Video"]

@@ -52,5 +52,7 @@ sequence_reader = _old_names.old("sequence_reader", readers.sequence)
 tfrecord_reader = _old_names.old("tfrecord_reader", readers.tfrecord)
 transform_translation = _old_names.old("transform_translation", transforms.translation)
 uniform = _old_names.old("uniform", random.uniform)
+video_reader = _old_names.old("video_reader", readers.video)
+video_reader_resize = _old_names.old("video_reader_resize", readers.video_resize)
 
 __getattr__ = _old_names.absent("")

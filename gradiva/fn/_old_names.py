@@ -36,23 +36,10 @@ _REPLACED = {
 }
 """Names of what is more than another name, and what is used now."""
 
-AWAITED = {
-    "experimental.decoders.video": "decoders.video",
-    "experimental.inflate": "decoders.inflate",
-    "video_reader": "readers.video",
-    "video_reader_resize": "readers.video_resize",
-}
+AWAITED: dict[str, str] = {}
 """Old names of operators that are not there yet, and their names."""
 
-_VIDEO = {
-    "decoders.video",
-    "experimental.inputs.video",
-    "experimental.readers.video",
-    "readers.video",
-    "readers.video_resize",
-}
-_GPU_ONLY = {"decoders.inflate", "optical_flow"}
-LATER = {**dict.fromkeys(_VIDEO, "video"), **dict.fromkeys(_GPU_ONLY, "a GPU to write them on")}
+LATER: dict[str, str] = {}
 """What operators wait for that users know and that are still to be written."""
 
 

@@ -16,6 +16,7 @@ from gradiva.ops.readers.rows.parquet import parquet
 from gradiva.ops.readers.rows.text import csv, jsonl
 from gradiva.ops.readers.sequence import sequence
 from gradiva.ops.readers.tfrecord.tfrecord import tfrecord
+from gradiva.ops.readers.video.legacy_video import video, video_resize
 from gradiva.ops.readers.webdataset.webdataset import webdataset
 
 __getattr__ = absent("readers")
@@ -37,5 +38,7 @@ __all__ = [
     "sequence",
     "table",
     "tfrecord",
+    "video",
+    "video_resize",
     "webdataset",
 ]

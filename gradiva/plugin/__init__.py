@@ -3,7 +3,10 @@
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
-_BRIDGES = ("base_iterator", "huggingface", "numba", "numpy", "pytorch", "ray", "triton")
+_BRIDGES = (
+    *("base_iterator", "huggingface", "jax", "mxnet", "numba", "numpy", "paddle", "pytorch", "ray"),
+    *("row_source", "tf", "triton"),
+)
 
 
 def __getattr__(name: str) -> _Any:

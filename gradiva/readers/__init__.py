@@ -1,8 +1,5 @@
 """Readers of dynamic mode: objects that are looped over, epoch by epoch."""
 
-from typing import NoReturn as _NoReturn
-
-from gradiva.ops.class_names import waiting as _waiting
 from gradiva.ops.readers.coco.coco import COCO
 from gradiva.ops.readers.file import File
 from gradiva.ops.readers.lmdb.caffe import Caffe
@@ -19,6 +16,7 @@ from gradiva.ops.readers.rows.parquet import Parquet
 from gradiva.ops.readers.rows.text import CSV, JSONL
 from gradiva.ops.readers.sequence import Sequence
 from gradiva.ops.readers.tfrecord.tfrecord import TFRecord
+from gradiva.ops.readers.video.legacy_video import Video, VideoResize
 from gradiva.ops.readers.webdataset.webdataset import Webdataset
 
 __all__ = [
@@ -38,16 +36,8 @@ __all__ = [
     "Sequence",
     "TFRecord",
     "Table",
+    "Video",
+    "VideoResize",
     "Webdataset",
     "mix",
 ]
-
-
-def __getattr__(name: str) -> _NoReturn:
-    if f"readers.{name}" in _waiting:
-        raise AttributeError(
-            f"gradiva.readers.{name} is not there yet: this version of gradiva reads with "
-            f"{', '.join(f'readers.{one}' for one in __all__)}, or from a Python source with "
-            "ExternalSource"
-        )
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.batch_shape import fault_of
 
 __all__ = ["Header", "read_header"]
 
@@ -25,8 +26,6 @@ _ODD = re.compile(r"[0-9][A-Za-z_]|\\")
 """What warns when it is read as Python: nothing of the kind is in a header without a structure."""
 _DTYPE = re.compile(r"[<>=|]?(?:\?|[b-zB-Z][0-9]{0,3}|bool|u?int[0-9]{1,2}|float[0-9]{2,3})")
 """Others are no numbers, and NumPy warns of some."""
-_MOST_AXES = 31
-"""As of samples."""
 
 
 class Header(NamedTuple):
@@ -87,8 +86,8 @@ def _fields(header: bytes, version: int) -> tuple[np.dtype[Any], bool, tuple[int
         sane = isinstance(text, str) and isinstance(fortran, bool) and isinstance(shape, tuple)
         if not sane or not all(type(extent) is int and 0 <= extent < 2**63 for extent in shape):
             raise ValueError(f"it says {fields}")
-        if len(shape) > _MOST_AXES:
-            raise ValueError(f"an array of {len(shape)} axes; there are at most {_MOST_AXES}")
+        if fault := fault_of(shape):
+            raise ValueError(fault)
         if not _DTYPE.fullmatch(text):
             raise ValueError(f"the type of its values is {text!r}")
         found = np.dtype(text)

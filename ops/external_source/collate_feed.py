@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.support.validation import integer
 from gradiva.eager.values.batch import batch_on
 
 
@@ -106,8 +107,20 @@ def one_size(batches: tuple[op.Batch, ...], most: int) -> int:
     return size
 
 
+_MOST_OUTPUTS = 1000
+
+
 def declared_types(count: int, layout: Any, dtype: Any, ndim: Any) -> list[op.SampleType]:
-    """The declared type of each output; what was not declared is unknown."""
+    """The declared type of each output; what was not declared is unknown. Raises
+    OperatorTypeError, OperatorValueError."""
+    count = integer(
+        count,
+        1,
+        _MOST_OUTPUTS,
+        expected="a positive integer",
+        limits=f"from 1 to {_MOST_OUTPUTS}",
+        argument="num_outputs",
+    )
     layouts = _each("layout", layout, count)
     ranks = _each("ndim", ndim, count)
     types = []
@@ -117,6 +130,10 @@ def declared_types(count: int, layout: Any, dtype: Any, ndim: Any) -> list[op.Sa
         except (TypeError, ValueError) as error:
             raise op.OperatorTypeError(str(error), argument="dtype") from None
         rank = ranks[index]
+        if not isinstance(layouts[index], str | None):
+            raise op.OperatorTypeError(
+                argument="layout", expected="a text", got=repr(layouts[index])
+            )
         if layouts[index] and rank is None:
             rank = len(layouts[index])
         if layouts[index] and len(layouts[index]) != rank:

@@ -59,7 +59,9 @@ class FedSource(Source):
         with self._changed:
             return min(len(queue) for queue in self._queues)
 
-    def read(self, batch_size: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
+    def _taken(self, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
+        """What was fed next, as soon as it is there, or `_last`. Raises StopIteration at the end,
+        and StarvedError."""
         with self._changed:
             while not all(self._queues):
                 if self._closed or pool.cancelled:
@@ -69,7 +71,12 @@ class FedSource(Source):
                         return self._last
                     raise self._starved()
                 self._changed.wait(0.5)
-            batches = tuple(queue.popleft() for queue in self._queues)
+            return tuple(queue.popleft() for queue in self._queues)
+
+    def read(self, batch_size: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
+        batches = self._taken(pool)
+        if batches is self._last:
+            return batches
         size = one_size(batches, batch_size)
         positions = np.arange(self._position, self._position + size, dtype=np.int64)
         self._position += size

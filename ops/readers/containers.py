@@ -22,6 +22,7 @@ from gradiva.eager.storage.handles import Handle, close_handle, open_handle, rea
 from gradiva.eager.storage.ranges import Content, Want, fill
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import any_url, is_url, local_path
+from gradiva.eager.support.local_files import open_regular
 
 from .record_reads import read_records
 from .table import Failures
@@ -121,7 +122,7 @@ class Containers:
             part = order[begin:end]
             number = int(files[begin])
             try:
-                handle = _open(self.paths[number])
+                handle = open_regular(self.paths[number])
             except OSError as error:
                 self._fail(part.tolist(), number, error, failures)
                 return
@@ -197,7 +198,7 @@ class Containers:
             return
         for number in np.unique(places.files[~far]).tolist():
             try:
-                handle = _open(self.paths[number])
+                handle = open_regular(self.paths[number])
             except OSError:
                 continue  # the read that follows will say so
             try:
@@ -218,10 +219,6 @@ class Containers:
             digest.update(f"{array.dtype.str} {array.shape}\n".encode())
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
-
-
-def _open(path: str) -> int:
-    return os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
 
 
 def text_lines(path: str, argument: str, storage: Storage | None = None) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .plan import Plan
+from .plan import Plan, refuse_endless
 
 __all__ = ["Cursor"]
 
@@ -45,6 +45,7 @@ class Cursor:
     def take(self, count: int) -> tuple[op.Int64Array, op.Int64Array]:
         """Sample numbers and positions of the next `count` samples, across epochs; of buckets, the
         next batch."""
+        refuse_endless(count)
         asked, parts = count, []
         while count:
             if self.index >= self.length:
@@ -102,7 +103,7 @@ class Cursor:
             plan = self.plan.restored(state)
         except op.GradivaError:
             raise
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise op.OperatorValueError(
                 f"this is not the state of a reader: {state!r} ({error})"
             ) from None

@@ -16,10 +16,24 @@ from gradiva.eager import extension as op
 
 from .order import Order, Shuffled
 
-__all__ = ["PADDING", "Plan", "ShardedPlan"]
+__all__ = ["PADDING", "Plan", "ShardedPlan", "refuse_endless"]
 
 PADDING = 1 << 62
 """Repeats that fill a last batch get positions above this one, so no two samples share one."""
+
+
+MOST_AT_ONCE = 1 << 24
+"""Samples of a batch that is full whatever the size of the data set."""
+
+
+def refuse_endless(count: int) -> None:
+    """Raise OperatorValueError for a batch that is full at any price."""
+    if count > MOST_AT_ONCE:
+        raise op.OperatorValueError(
+            argument="batch_size",
+            expected=f"at most {MOST_AT_ONCE} samples, where all batches are full",
+            got=str(count),
+        )
 
 
 class Plan(Protocol):
@@ -197,8 +211,10 @@ class ShardedPlan:
 
     def stop(self, epoch: int, start: int, count: int) -> int:
         left = self.length(epoch) - start
-        # A padded epoch ends with a full batch.
-        return start + (count if self.fills else min(left, count))
+        if not self.fills:
+            return start + min(left, count)
+        refuse_endless(count)
+        return start + count  # a padded epoch ends with a full batch
 
     def batches(self, epoch: int, count: int) -> int:
         return -(-self.length(epoch) // count)

@@ -42,11 +42,13 @@ def kept_scan(
     columns: int,
     scan: Callable[[Handle, int], Scan],
     storage: Storage | None = None,
+    worth: int | None = None,
 ) -> Scan:
     """What `scan(handle, size)` returns for this file; `columns` of its array.
 
-    kind: name and version of what is scanned for. Raises OperatorValueError for a file that cannot
-    be read, and SampleDataError, with the file, as `scan` does.
+    kind: name and version of what is scanned for. worth: bytes of the smallest file on this machine
+    whose scan is kept, 16 MiB by default. Raises OperatorValueError for a file that cannot be read,
+    and SampleDataError, with the file, as `scan` does.
     """
     try:
         handle = open_handle(path, storage or Storage())
@@ -56,7 +58,7 @@ def kept_scan(
         ) from error
     try:
         facts = FileFacts.of(handle)
-        place = _place(kind, path, facts)
+        place = _place(kind, path, facts, _WORTH_KEEPING if worth is None else worth)
         if place is None:
             return scan(handle, facts.size)
         meaning = f"{kind} {_name(path)} {facts}"
@@ -78,14 +80,14 @@ def kept_scan(
         close_handle(handle)
 
 
-def _place(kind: str, path: str, facts: FileFacts) -> Path | None:
+def _place(kind: str, path: str, facts: FileFacts, worth: int) -> Path | None:
     folder = cache_folder()
     if folder is None:
         return None
     if isinstance(facts.changed, str):
         if not facts.changed:
             return None
-    elif facts.size < _WORTH_KEEPING or time.time_ns() - facts.changed < _SETTLED:
+    elif facts.size < worth or time.time_ns() - facts.changed < _SETTLED:
         return None
     name = _name(path).encode("utf-8", "surrogateescape")
     return folder / "scans" / blake2b(kind.encode() + b"\0" + name, digest_size=16).hexdigest()

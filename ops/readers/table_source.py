@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.execution.eager_interpreter import as_seed
 from gradiva.eager.execution.error_policy import keep_rows, quarantine_samples
 from gradiva.eager.readers.source import Part, Source, SourceOperator
 
@@ -74,7 +75,7 @@ class TableSource(Source):
     ) -> None:
         _refuse(arguments, container)
         self._make_order = make_order
-        chosen = arguments["shuffle_after_epoch_seed"]
+        chosen = as_seed(arguments["shuffle_after_epoch_seed"])
         self._seed = seed if chosen is None else chosen
         self._name = name
         self._open_table = open_table
@@ -263,7 +264,12 @@ class TableSource(Source):
             raise op.OperatorTypeError(
                 argument="positions", expected="a batch, or positions", got=type(positions).__name__
             )
-        values = np.asarray(scores, np.float64).reshape(-1)
+        try:
+            values = np.asarray(scores, np.float64).reshape(-1)
+        except (TypeError, ValueError, OverflowError):
+            raise op.OperatorTypeError(
+                argument="scores", expected="numbers", got=type(scores).__name__
+            ) from None
         if len(values) != len(found):
             raise op.OperatorValueError(
                 argument="scores",

@@ -10,6 +10,7 @@ import pytest
 import gradiva
 from gradiva import OperatorTypeError, backend, fn, ops, pipeline_def, types
 from gradiva.capture.serialization.names import find_operator
+from gradiva.fn import _old_names
 from gradiva.plugin.triton import autoserialize
 
 
@@ -141,18 +142,13 @@ def test_functions_on_capsules() -> None:
 
 @pytest.mark.parametrize(
     ("where", "name"),
-    [
-        ("fn", "video_reader"),
-        ("ops", "VideoReader"),
-        ("fn.experimental.readers", "video"),
-        ("fn.experimental.inputs", "video"),
-        ("ops.experimental.readers", "Video"),
-        ("decoders", "video"),
-        ("experimental.readers", "video"),
-        ("", "optical_flow"),
-    ],
+    [("fn.experimental.decoders", "sound"), ("fn.decoders", "light"), ("decoders", "light")],
 )
-def test_what_is_not_there_yet_says_so(where: str, name: str) -> None:
+def test_what_is_not_there_yet_says_so(
+    where: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(_old_names.LATER, "decoders.light", "somebody")
+    monkeypatch.setitem(_old_names.AWAITED, "experimental.decoders.sound", "decoders.light")
     place: Any = gradiva
     for part in filter(None, where.split(".")):
         place = getattr(place, part)

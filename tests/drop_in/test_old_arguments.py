@@ -21,12 +21,14 @@ IMAGES = gradiva.batch(
     [np.arange(192, dtype=np.uint8).reshape(8, 8, 3), np.full((6, 9, 3), 50, np.uint8)],
     layout="HWC",
 )
+FRAMES = gradiva.batch([np.zeros((2, 20, 20, 3), np.uint8)], layout="FHWC")
 DTYPE: dict[str, str | None] = {"output_dtype": "dtype"}
 BOTH: dict[str, str | None] = {"output_dtype": "dtype", "image_type": None}
 OLD: dict[str, dict[str, str | None]] = {
     "crop": BOTH,
     "crop_mirror_normalize": BOTH,
     "lookup_table": DTYPE,
+    "optical_flow": {"output_format": "output_grid"},
     "resize": {"image_type": None},
     "rotate": DTYPE,
     "shapes": {"type": "dtype"},
@@ -37,13 +39,19 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "crop": ((IMAGES,), {"crop": (3, 4)}),
     "crop_mirror_normalize": ((IMAGES,), {"crop": (3, 4)}),
     "lookup_table": ((IMAGES,), {"keys": [50], "values": [1.0]}),
+    "optical_flow": ((FRAMES,), {}),
     "resize": ((IMAGES,), {"size": (4, 4)}),
     "rotate": ((IMAGES,), {"angle": 90.0}),
     "shapes": ((IMAGES,), {}),
     "slice": ((IMAGES,), {"start": [1], "end": [4], "axes": [0]}),
     "warp_affine": ((IMAGES,), {"matrix": [1.0, 0.0, 0.0, 0.0, 1.0, 0.0]}),
 }
-VALUES = {"output_dtype": types.FLOAT, "type": types.INT32, "image_type": types.RGB}
+VALUES = {
+    "output_dtype": types.FLOAT,
+    "type": types.INT32,
+    "image_type": types.RGB,
+    "output_format": 2,
+}
 
 
 def test_where_they_are() -> None:

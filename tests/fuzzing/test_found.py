@@ -7,10 +7,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gradiva
 from gradiva import GradivaError
+from tests.ops.readers import formats
 
 from . import seeds
 from .parsers import PARSERS, survives
@@ -53,6 +55,14 @@ FOUND: dict[str, tuple[str, bytes]] = {
         "npy",
         npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4or 4,)}"),
     ),
+    "an empty tensor of large extents": (
+        "caffe2_value",
+        formats.tensors(formats.tensor(3, b"", [0, 1 << 20, 1 << 20]), formats.tensor(2, [7])),
+    ),
+    "a tensor of many axes": (
+        "caffe2_value",
+        formats.tensors(formats.tensor(3, b"a", [1] * 70), formats.tensor(2, [7])),
+    ),
     "an escape": ("npy", npy(r"{'descr': '\d', 'fortran_order': False, 'shape': (4,)}")),
 }
 TAKEN = {"a size of many digits", "a number beyond float32", "half a character in a name"}
@@ -76,3 +86,23 @@ def test_a_name_that_no_file_has(path: str) -> None:
     with pytest.warns(UserWarning, match="no file"), gradiva.Quarantine() as quarantine:
         assert [len(files) for files, _ in reader.next_epoch(batch_size=2)] == [1]
     assert ["no file has such a name" in one.reason for one in quarantine] == [True]
+
+
+@pytest.mark.parametrize("kind", ["numpy", "fits"])
+def test_shapes_that_no_sample_has_fail_alone(kind: str, tmp_path: Path) -> None:
+    given = formats.FORMATS[kind].write(tmp_path, 2)
+    path = sorted(tmp_path.iterdir())[1]
+    if kind == "numpy":
+        path.write_bytes(npy("{'descr': '<i2', 'fortran_order': False, 'shape': (0, 9999999999)}"))
+    else:
+        image = formats.unit(np.zeros((2, 0), np.int16))
+        head = image.replace(b"NAXIS2  = %20d" % 2, b"NAXIS2  = %20d" % 9999999999)
+        assert head != image
+        path.write_bytes(formats.unit(None, 1) + head + formats.unit(np.zeros(3, np.float32)))
+    reader = formats.FORMATS[kind].reader(**given, on_error="skip")
+    with gradiva.Quarantine(warns=False) as quarantine:
+        for _ in reader.next_epoch(batch_size=2):
+            pass
+    assert [(Path(str(one.file)).name, "large extents" in one.reason) for one in quarantine] == [
+        (path.name, True)
+    ]

@@ -38,6 +38,7 @@ FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
     "color and intensity": (("image.color", "image.normalize", "image.debayer"), ""),
     "filters and noise": (("image.filter", "noise", "image.jpeg"), ""),
     "sounds": (("audio",), ""),
+    "videos": (("video", "readers.video", "external_source"), ""),
     "arrays": (
         ("arrays", "arrays.fill", "arrays.shape", "indexing", "reductions"),
         "`+ - * / // % ** & \\| ^ << >>`, comparisons, `math.*`, subscripts (`tensor[...]`, "

@@ -19,6 +19,7 @@ import pytest
 
 import gradiva
 from gradiva import compat
+from gradiva.fn._old_names import LATER
 from gradiva.namespaces.facts import VERSION
 from gradiva.plugin import pytorch
 
@@ -109,19 +110,22 @@ def test_pickles_that_name_its_classes() -> None:
     assert pickle.loads(text) is pytorch.LastBatchPolicy
 
 
-def test_what_is_not_there() -> None:
-    with pytest.raises(ModuleNotFoundError, match=r"'nvidia\.dali\.plugin\.tf' .*pytorch") as found:
-        importlib.import_module("nvidia.dali.plugin.tf")
-    assert found.value.name == "nvidia.dali.plugin.tf"
-    assert importlib.util.find_spec("nvidia.dali.plugin.tf") is None
+def test_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(
+        ModuleNotFoundError, match=r"'nvidia\.dali\.plugin\.abc' .*pytorch"
+    ) as found:
+        importlib.import_module("nvidia.dali.plugin.abc")
+    assert found.value.name == "nvidia.dali.plugin.abc"
+    assert importlib.util.find_spec("nvidia.dali.plugin.abc") is None
     dali = importlib.import_module("nvidia.dali")
     with pytest.raises(AttributeError, match=r"no attribute 'pipelne_def'.*mean pipeline_def"):
         dali.pipelne_def  # noqa: B018
     assert not hasattr(dali, "nothing_like_it")
-    with pytest.raises(ImportError, match=r"fn\.optical_flow is not there yet: it waits for a GPU"):
-        exec("from nvidia.dali.fn import optical_flow", {})
+    monkeypatch.setitem(LATER, "telepathy", "a GPU")
+    with pytest.raises(ImportError, match=r"fn\.telepathy is not there yet: it waits for a GPU"):
+        exec("from nvidia.dali.fn import telepathy", {})
     with pytest.raises(AttributeError, match="waits for a GPU"):
-        dali.fn.optical_flow  # noqa: B018
+        dali.fn.telepathy  # noqa: B018
 
 
 def test_an_error_inside_of_a_module_passes() -> None:

@@ -16,6 +16,7 @@ from gradiva.commands import listing
 from gradiva.compat.differences import Row, rows, rows_about
 from gradiva.compat.names import reason_for
 from gradiva.eager.operators.operator import operators
+from gradiva.fn._old_names import LATER
 
 ROOT = Path(__file__).parents[2]
 HEAD = """
@@ -47,7 +48,7 @@ def names(report: compat.Report) -> set[str]:
     [
         ("fn.resize(x, sizes=3)", [(1, "fn.resize(sizes=)")]),
         ("fn.rezise(x, size=3)", [(1, "fn.rezise")]),
-        ("fn.optical_flow(x)", [(1, "fn.optical_flow")]),
+        ("fn.optical_flaw(x)", [(1, "fn.optical_flaw")]),
         ("dali.fn.readers.fille(file_root='x')", [(1, "fn.readers.fille")]),
         ("types.FLOATS; types.FLOAT", [(1, "types.FLOATS")]),
         ("types.DALIImageType.RGBA", [(1, "types.DALIImageType.RGBA")]),
@@ -162,37 +163,38 @@ def test_a_script_may_do_without(tmp_path: Path) -> None:
         tmp_path,
         """
         try:
-            import nvidia.dali.plugin.tf as tf
+            import nvidia.dali.plugin.caffe as caffe
         except (ImportError, OSError):
-            tf = None
-        tf.DALIDataset(3)
+            caffe = None
+        caffe.DALIDataset(3)
         try:
-            import nvidia.dali.plugin.paddle
+            import nvidia.dali.plugin.chainer
         except ValueError:
             pass
         """,
     )
-    assert missing(report) == [(7, "plugin.paddle")]
+    assert missing(report) == [(7, "plugin.chainer")]
     (optional,) = [one for one in report if one.verdict == "optional"]
-    assert (optional.line - 1, optional.what) == (2, "plugin.tf")
+    assert (optional.line - 1, optional.what) == (2, "plugin.caffe")
 
 
 def test_what_to_do_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     resize = operators["resize"]
     old = {"image_type": None, "output_dtype": "dtype"}
     monkeypatch.setattr(resize, "old_arguments", old, raising=False)
+    monkeypatch.setitem(LATER, "telepathy", "a GPU to write it on")
     report = check(
         tmp_path,
         "fn.resize(x, image_type=1, output_dtype=2, resize_xx=3)\n"
-        "fn.image_decoder(x)\nfn.optical_flow(x)\nfn.resise(x)",
+        "fn.image_decoder(x)\nfn.telepathy(x)\nfn.resise(x)",
     )
     said = {one.what: one.text for one in report}
     assert said["fn.resize(image_type=)"] == "it has no effect any more"
     assert said["fn.resize(output_dtype=)"] == "an old name of `dtype`"
     assert said["fn.resize(resize_xx=)"].endswith("did you mean `resize_x`?")
     assert said["fn.image_decoder"].startswith("an old name of fn.decoders.image")
-    assert "waits for a GPU" in said["fn.optical_flow"]
-    assert "fn.python_function" in said["fn.optical_flow"]
+    assert "waits for a GPU" in said["fn.telepathy"]
+    assert "fn.python_function" in said["fn.telepathy"]
     assert said["fn.resise"] == "did you mean resize?"
 
 

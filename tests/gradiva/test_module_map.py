@@ -99,6 +99,10 @@ PARTLY = {
     "external_source": {"external_source"},
     "pickling": {"pickle_by_value"},
     "plugin.base_iterator": {"LastBatchPolicy"},
+    "plugin.jax": {"DALIGenericIterator", "data_iterator", "fn"},
+    "plugin.jax.clu": {"DALIGenericPeekableIterator", "peekable_data_iterator"},
+    "plugin.jax.fn": {"jax_function"},
+    "plugin.paddle": {"DALIClassificationIterator", "DALIGenericIterator", "feed_ndarray"},
     "plugin.triton": {"autoserialize"},
     "tensors": {"TensorCPU", "TensorGPU", "TensorListCPU", "TensorListGPU"},
     "auto_aug.auto_augment": {
@@ -122,6 +126,9 @@ PARTLY = {
     },
 }  # fmt: skip
 """Modules of which scripts need some names only."""
+NEEDED = {"plugin.jax": "jax", "plugin.jax.clu": "clu", "plugin.jax.fn": "jax"}
+NEEDED["plugin.paddle"] = "paddle"
+"""What the reference's modules import, and need not be installed."""
 
 
 def module(root: str, name: str) -> ModuleType:
@@ -180,6 +187,10 @@ def test_names(name: str) -> None:
 @pytest.mark.parametrize("name", PARTLY)
 def test_modules_that_are_here_in_part(name: str) -> None:
     pytest.importorskip("nvidia.dali", exc_type=ImportError)
+    if name in NEEDED:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            pytest.importorskip(NEEDED[name])
     assert PARTLY[name] <= public(module("nvidia.dali", name))
     assert PARTLY[name] <= set(dir(module("gradiva", name)))
 
@@ -196,6 +207,10 @@ from gradiva.data_node import DataNode
 from gradiva.external_source import external_source
 from gradiva.pickling import pickle_by_value
 from gradiva.plugin.triton import autoserialize
+from gradiva.plugin.jax import DALIGenericIterator, data_iterator
+from gradiva.plugin.jax.clu import peekable_data_iterator
+from gradiva.plugin.jax.fn import jax_function
+from gradiva.plugin.paddle import DALIGenericIterator
 from gradiva.pipeline import Pipeline, pipeline_def
 from gradiva.pipeline.experimental import pipeline_def
 from gradiva.experimental import dynamic as ndd

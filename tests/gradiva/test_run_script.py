@@ -77,11 +77,11 @@ def test_as_python_does(what: list[str], folder: Path) -> None:
             "gradiva: did you mean FLOAT or FLOAT64 or FLOAT16?\n",
         ),
         (
-            "import nvidia.dali.plugin.mxnet",
+            "import nvidia.dali.plugin.caffe",
             1,
             'Traceback (most recent call last):\n  File "{file}", line 1, in <module>\n'
-            "    import nvidia.dali.plugin.mxnet\n"
-            "ModuleNotFoundError: No module named 'nvidia.dali.plugin.mxnet' in gradiva",
+            "    import nvidia.dali.plugin.caffe\n"
+            "ModuleNotFoundError: No module named 'nvidia.dali.plugin.caffe' in gradiva",
         ),
     ],
     ids=["exit", "message", "nothing", "error", "syntax", "interrupt", "name", "module"],

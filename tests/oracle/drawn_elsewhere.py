@@ -87,6 +87,15 @@ WITHOUT: dict[str, tuple[str, str]] = {
     "experimental.erode": (ON_A_GPU_ONLY, "ops/image/test_morphology.py::test_as_opencv"),
     "experimental.median_blur": (ON_A_GPU_ONLY, "ops/image/test_morphology.py::test_median"),
     "experimental.remap": (ON_A_GPU_ONLY, "ops/image/test_remap.py::test_like_opencv"),
+    "decoders.inflate": (ON_A_GPU_ONLY, "ops/decoders/test_inflate.py::test_against_the_library"),
+    "optical_flow": (ON_A_GPU_ONLY, "ops/video/test_optical_flow.py::test_distances"),
+    **dict.fromkeys(
+        ("readers.video", "readers.video_resize"),
+        (ON_A_GPU_ONLY, "ops/readers/test_video.py::test_resized"),
+    ),
+    "decoders.video": (FILES_ARE_WRITTEN, "oracle/test_video.py::test_decoder"),
+    "experimental.inputs.video": (FILES_ARE_WRITTEN, "oracle/test_video.py::test_input"),
+    "experimental.readers.video": (FILES_ARE_WRITTEN, "oracle/test_video.py::test_drawn_readers"),
     "jitter": (ON_A_GPU_ONLY, "ops/image/test_remap.py::test_jitter_stays_near"),
     "experimental.readers.fits": (ON_A_GPU_ONLY, "ops/readers/test_fits.py::test_types"),
     **dict.fromkeys(
@@ -102,6 +111,7 @@ WITHOUT: dict[str, tuple[str, str]] = {
         (NOT_THERE, "ops/readers/test_rows.py::test_values_of_json"),
     ),
     "readers.nemo_asr": (FILES_ARE_WRITTEN, "oracle/test_readers_formats.py::test_shards"),
+    "readers.table": (NOT_THERE, "ops/readers/test_table.py::test_rows_in_our_order"),
     "readers.mix": (NOT_THERE, "ops/readers/test_mix.py::test_any_batch_size_place_and_shard"),
     "peek_audio": (
         "the reference has no such operator",

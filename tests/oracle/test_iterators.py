@@ -6,6 +6,7 @@ wrong one, ours differ as docs/differences.md says, and each test says what hold
 
 from __future__ import annotations
 
+import importlib
 import logging
 from collections.abc import Iterator
 from itertools import product
@@ -25,8 +26,10 @@ base: Any = pytest.importorskip("nvidia.dali.plugin.base_iterator", exc_type=Imp
 
 FILL, DROP, PARTIAL = LastBatchPolicy.FILL, LastBatchPolicy.DROP, LastBatchPolicy.PARTIAL
 EPOCHS = 3
-LENGTHS = ((31, 7), *product((1, 2, 3, 5, 7, 8, 13), (1, 2, 3, 4)))
+LENGTHS = ((31, 7), *product(range(1, 21), (1, 2, 3, 4)))
 BATCH_SIZES = (1, 2, 3, 4)
+CLOSELY = (1, 2, 3, 5, 7, 8, 13, 31)
+"""Lengths for which all batch sizes are tried, and one of them for the others."""
 WAYS = ("auto", "reset", "loop")
 """How the next epoch begins: by auto_reset, by `reset`, or by a new loop."""
 
@@ -75,6 +78,8 @@ def cases(policy: LastBatchPolicy, pad: bool, stick: bool) -> Iterator[Case]:
     for (size, shards), batch_size in product(LENGTHS, BATCH_SIZES):
         if size < shards or (shards == 1 and stick):
             continue
+        if size not in CLOSELY and batch_size != 2 + (size + shards) % 3:
+            continue
         number += 1
         every, one = tuple(range(shards)), (number % shards,)
         for ids in (every, one) if shards > 1 else (every,):
@@ -93,11 +98,14 @@ class Reference:
             with pipe:
                 pipe.set_outputs(their_fn.readers.file(**case.reader(shard, file))[1])
             pipes.append(pipe)
+        self._drive(pipes, case.policy, case.options())
+
+    def _drive(self, pipes: list[Any], policy: LastBatchPolicy, options: dict[str, Any]) -> None:
         self.base = base._DaliBaseIterator(
             pipes,
-            last_batch_policy=base.LastBatchPolicy[case.policy.name],
+            last_batch_policy=base.LastBatchPolicy[policy.name],
             prepare_first_batch=False,  # where there is no batch at all that is an error
-            **case.options(),
+            **options,
         )
 
     def __len__(self) -> int:
@@ -132,7 +140,7 @@ def ours(case: Case, file: str) -> list[Epoch]:
 
     pipes = [labels(shard) for shard in case.ids]
     iterator = DALIGenericIterator(
-        pipes, ["label"], last_batch_policy=case.policy, **case.options()
+        pipes, ["label"], last_batch_policy=case.policy, prepare_first_batch=False, **case.options()
     )
     found = epochs(case, iterator, lambda turn: [part["label"].ravel().tolist() for part in turn])
     for pipe in pipes:
@@ -227,6 +235,65 @@ def members(case: Case, shard: int, epoch: int) -> list[int]:
     """The samples of the shard that is read in an epoch."""
     at = (shard + (0 if case.stick else epoch)) % case.shards
     return list(range(case.size * at // case.shards, case.size * (at + 1) // case.shards))
+
+
+class ReferenceOfSize(Reference):
+    """That over sources which count batches, with a given size."""
+
+    def __init__(self, batch_size: int, many: int, policy: LastBatchPolicy, **options: Any) -> None:
+        pipes = []
+        for _ in range(many):
+            pipe = dali.Pipeline(
+                batch_size=batch_size, num_threads=1, device_id=None, prefetch_queue_depth=1
+            )
+            with pipe:
+                pipe.set_outputs(their_fn.external_source(counting(batch_size)))
+            pipes.append(pipe)
+        if policy is PARTIAL:  # the base has no part in cutting these
+            pytest.importorskip("torch")
+            plugin = importlib.import_module("nvidia.dali.plugin.pytorch")
+            self.base = plugin.DALIGenericIterator(
+                pipes, ["data"], last_batch_policy=base.LastBatchPolicy.PARTIAL, **options
+            )
+        else:
+            self._drive(pipes, policy, options)
+
+    def __next__(self) -> Batches:
+        if type(self.base) is not base._DaliBaseIterator:
+            return [part["data"].tolist() for part in next(self.base)]
+        return super().__next__()
+
+
+def counting(batch_size: int) -> Any:
+    return lambda number: np.arange(batch_size, dtype=np.int32) + number * batch_size
+
+
+@pytest.mark.filterwarnings("ignore:Please set `reader_name`:Warning")
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("policy", LastBatchPolicy)
+def test_given_sizes(policy: LastBatchPolicy, padded: bool) -> None:
+    """Everything is the same. But `len` is that of the first epoch there, of this one here."""
+    for size, batch_size, many in product((1, 2, 3, 5, 8, 9, 12, 13), (1, 2, 3), (1, 2, 3)):
+        options: Any = {"size": size, "last_batch_padded": padded, "auto_reset": True}
+        theirs = ReferenceOfSize(batch_size, many, policy, **options)
+
+        @pipeline_def(batch_size=batch_size, num_threads=1, exec_async=False, exec_pipelined=False)
+        def counted(batch_size: int = batch_size) -> Any:
+            return fn.external_source(counting(batch_size))
+
+        ours = DALIGenericIterator(
+            [counted() for _ in range(many)],
+            ["data"],
+            last_batch_policy=policy,
+            prepare_first_batch=False,
+            **options,
+        )
+        assert len(ours) == len(theirs)
+        for _ in range(5):
+            length = len(ours)
+            found = [[part["data"].tolist() for part in turn] for turn in ours]
+            assert found == list(theirs), (size, batch_size, many)
+            assert length == len(found)
 
 
 def test_without_padding_the_reference_repeats_samples(file: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import gradiva
+from gradiva.eager.operators.operator import OperatorBase
 from tests.ops.readers.formats import FORMATS, values
 
 from .reference import dali
@@ -44,8 +45,9 @@ def batches(library: Any, function: Any, arguments: dict[str, Any], count: int) 
 
 
 def of_theirs(name: str) -> Any:
-    function = theirs.readers
-    for part in name.split("."):
+    function, ours = theirs, FORMATS[name].function
+    assert isinstance(ours, OperatorBase)
+    for part in ours.name.split("."):
         function = getattr(function, part)
     return function
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -140,6 +142,18 @@ def test_modules() -> None:
     assert "::::{py:method} save(self, filename: str | os.PathLike[str]) -> str" in page
     math = reference.module_page("gradiva.math")
     assert "[`sqrt`](../operators/math-sqrt.md)" in math
+
+
+def test_names_that_need_a_package_which_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def getattribute(name: str) -> object:
+        raise ImportError(name)
+
+    module = types.ModuleType("gradiva.needy")
+    vars(module).update(__all__=["Absent", "There"], There=3, __getattr__=getattribute)
+    monkeypatch.setitem(sys.modules, "gradiva.needy", module)
+    page = reference.module_page("gradiva.needy")
+    assert "`There`" in page
+    assert "`Absent`: for these, another package is needed." in page
 
 
 def test_links_of_guides_lead_to_pages() -> None:

@@ -16,6 +16,8 @@ from tests.tiers import few
 
 TUTORIALS = sorted((Path(__file__).parents[2] / "tutorials").glob("*.py"))
 MARKER = re.compile(r"^# %%(?P<markdown> \[markdown\])?$")
+NEEDS = {"09_pytorch": "torch", "10_jax": "jax", "11_tensorflow": "tensorflow"}
+"""What is not there wherever the tests run."""
 MOST_LINES = 500
 """What can be read in a quarter of an hour."""
 
@@ -72,7 +74,7 @@ def assertions(path: Path) -> int:
 
 
 def test_all_are_there() -> None:
-    assert [path.stem[:3] for path in TUTORIALS] == [f"0{number}_" for number in range(9)]
+    assert [path.stem[:3] for path in TUTORIALS] == [f"{number:02}_" for number in range(12)]
 
 
 @pytest.mark.parametrize("path", few(TUTORIALS, count=2), ids=lambda path: path.stem)
@@ -80,6 +82,8 @@ def test_tutorial(
     path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each asserts what it claims, prints something, and shows pictures that are sound."""
+    if path.stem in NEEDS:
+        pytest.importorskip(NEEDS[path.stem])
     shown = run(path, monkeypatch)
     assert capsys.readouterr().out
     assert assertions(path) >= 3

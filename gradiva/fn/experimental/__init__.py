@@ -3,6 +3,7 @@
 from gradiva import operators
 from gradiva.fn._old_names import absent, old
 from gradiva.fn.experimental import decoders, inputs, readers
+from gradiva.ops.decoders.inflate import inflate as _inflate
 from gradiva.ops.image.filter.dilate_erode import dilate, erode
 from gradiva.ops.image.filter.median_blur import median_blur
 from gradiva.ops.image.resize.resize import resize
@@ -13,6 +14,7 @@ audio_resample = old("experimental.audio_resample", operators.audio_resample)
 debayer = old("experimental.debayer", operators.debayer)
 equalize = old("experimental.equalize", operators.equalize)
 filter = old("experimental.filter", operators.filter)
+inflate = old("experimental.inflate", _inflate)
 peek_image_shape = old("experimental.peek_image_shape", operators.peek_image_shape)
 tensor_resize = old("experimental.tensor_resize", operators.tensor_resize)
 
@@ -26,6 +28,7 @@ __all__ = [
     "equalize",
     "erode",
     "filter",
+    "inflate",
     "inputs",
     "median_blur",
     "peek_image_shape",

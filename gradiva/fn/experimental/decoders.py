@@ -7,7 +7,8 @@ image = old("experimental.decoders.image", decoders.image)
 image_crop = old("experimental.decoders.image_crop", decoders.image_crop)
 image_random_crop = old("experimental.decoders.image_random_crop", decoders.image_random_crop)
 image_slice = old("experimental.decoders.image_slice", decoders.image_slice)
+video = old("experimental.decoders.video", decoders.video)
 
 __getattr__ = absent("experimental.decoders")
 
-__all__ = ["image", "image_crop", "image_random_crop", "image_slice"]
+__all__ = ["image", "image_crop", "image_random_crop", "image_slice", "video"]

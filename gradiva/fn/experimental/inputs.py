@@ -1,7 +1,8 @@
-"""Inputs that are fed while they are read: none of them is there yet."""
+"""Inputs that are fed while they are read."""
 
 from gradiva.fn._old_names import absent
+from gradiva.ops.external_source.video_input import video
 
 __getattr__ = absent("experimental.inputs")
 
-__all__: list[str] = []
+__all__ = ["video"]

@@ -2,7 +2,8 @@
 
 from gradiva.fn._old_names import absent
 from gradiva.ops.readers.fits.fits import fits
+from gradiva.ops.readers.video.video import video
 
 __getattr__ = absent("experimental.readers")
 
-__all__ = ["fits"]
+__all__ = ["fits", "video"]

@@ -1,5 +1,9 @@
-"""Torch: iterators for training loops, and functions on torch tensors as operators."""
+"""Torch: iterators and data sets for training loops, and functions on torch tensors as operators.
 
+`IterableDataset`, `collate`, `Transform` and `loader_evaluator` are loaded when they are asked for.
+"""
+
+from importlib import import_module
 from typing import Any
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy
@@ -18,11 +22,17 @@ __all__ = [
     "DALIClassificationIterator",
     "DALIGenericIterator",
     "DALIRaggedIterator",
+    "IterableDataset",
     "LastBatchPolicy",
     "TorchPythonFunction",
+    "Transform",
+    "collate",
     "feed_ndarray",
     "fn",
 ]
+
+_LATER = {"IterableDataset": "datasets", "Transform": "transforms", "collate": "transforms"}
+_MODULES = ("experimental", "loader_evaluator")
 
 
 torch = lazy_module("torch", "torch")
@@ -49,4 +59,8 @@ def __getattr__(name: str) -> Any:
         made = {DType.of(one): getattr(torch, one) for one in _SHARED if hasattr(torch, one)}
         globals()[name] = made
         return made
+    if name in _LATER:
+        return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

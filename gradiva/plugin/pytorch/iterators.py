@@ -10,6 +10,7 @@ from gradiva.capture.iterators.iterator_options import (
     IteratorTypeError,
     IteratorValueError,
     is_fact,
+    list_of_names,
 )
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.support.errors import OperatorValueError, annotate_error
@@ -100,9 +101,9 @@ class DALIClassificationIterator(DALIGenericIterator):
 class DALIRaggedIterator(DALIGenericIterator):
     """Like DALIGenericIterator, for samples whose shapes differ.
 
-    output_types: for each output DENSE_TAG (one tensor), SPARSE_LIST_TAG (a list of tensors, the
-    default) or SPARSE_COO_TAG (one sparse tensor of the largest shape). Raises OperatorValueError
-    for another one.
+    output_types: for each output DENSE_TAG (one tensor, the default), SPARSE_LIST_TAG (a list of
+    tensors) or SPARSE_COO_TAG (one sparse tensor of the largest shape). Raises OperatorValueError
+    for another one, and for a ragged batch of a dense output.
     """
 
     DENSE_TAG = "dense"
@@ -124,9 +125,15 @@ class DALIRaggedIterator(DALIGenericIterator):
         prepare_first_batch: bool = True,
     ) -> None:
         tags = (self.DENSE_TAG, self.SPARSE_LIST_TAG, self.SPARSE_COO_TAG)
-        names = [name for name in output_map if not is_fact(name)]
-        types = [self.SPARSE_LIST_TAG] * len(names) if output_types is None else output_types
-        if len(types) != len(names) or any(type not in tags for type in types):
+        with annotate_error(type(self).__name__):
+            names = [name for name in list_of_names(output_map) if not is_fact(name)]
+        several = isinstance(output_types, Sequence)
+        types = [self.DENSE_TAG] * len(names) if output_types is None else output_types
+        if (
+            not (several or output_types is None)
+            or len(types) != len(names)
+            or any(type not in tags for type in types)
+        ):
             raise OperatorValueError(
                 operator=type(self).__name__,
                 argument="output_types",

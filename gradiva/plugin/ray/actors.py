@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -16,6 +17,8 @@ from gradiva.capture.serialization import files
 from gradiva.eager.execution.quarantine import Quarantined
 from gradiva.eager.readers.source import Part
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, describe
+
+from .cluster import ray
 
 __all__ = ["Ledger", "Loader", "Recipe"]
 
@@ -59,11 +62,13 @@ class Loader:
     """Makes any batch that it is asked for. It opens its data at the first call, so that a bad
     pipeline is an answer, not a dead actor."""
 
-    def __init__(self, number: int, recipe: Recipe, ledger: Any) -> None:
+    def __init__(self, number: int, recipe: Recipe, ledger: str) -> None:
         self._recipe = recipe
         self._maker: BatchMaker | None = None
         self._lock = threading.Lock()
-        ledger.joined.remote(number)
+        # Its name: Ray warns of handles in what a loader is started again with.
+        with suppress(ValueError):  # there is none any more, which costs its figures only
+            ray.get_actor(ledger).joined.remote(number)
 
     def _made(self) -> BatchMaker:
         with self._lock:  # two batches may be the first ones

@@ -9,7 +9,7 @@ from typing import Any
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError
 from gradiva.eager.support.lazy_import import lazy_module
 
-__all__ = ["cluster_errors", "errors", "ray", "require_cluster"]
+__all__ = ["cluster_errors", "errors", "ray", "require_cluster", "summary"]
 
 ray: Any = lazy_module("ray", "'gradiva[ray]'")
 errors: Any = lazy_module("ray.exceptions", "'gradiva[ray]'")
@@ -36,8 +36,14 @@ def cluster_errors(doing: str) -> Iterator[None]:
             raise error.cause from None
         raise _failed(f"{doing}: {error.cause!r} in a Ray actor") from error
     except errors.RayError as error:
-        text = str(error).strip().partition("\n")[0]
-        raise _failed(f"{doing}: {type(error).__name__}: {text}") from error
+        raise _failed(f"{doing}: {type(error).__name__}: {summary(error)}") from error
+
+
+def summary(error: BaseException) -> str:
+    """The first line of an error of Ray's; and the last one, where it ends with what another
+    process raised."""
+    lines = str(error).strip().splitlines() or [""]
+    return f"{lines[0]} {lines[-1].strip()}" if "Traceback" in str(error) else lines[0]
 
 
 def _failed(text: str) -> OperatorRuntimeError:

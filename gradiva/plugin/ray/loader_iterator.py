@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gradiva.capture.graph.builtin_ops import random_key
@@ -26,35 +25,21 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.values.batch import Batch
 
-from .actors import Recipe
 from .cluster import cluster_errors, errors, ray
 from .frameworks import converted
+from .loader_options import Settings
 from .transport import RayTransport
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["LoaderIterator", "Settings"]
+__all__ = ["LoaderIterator"]
 
 _OF_PROCESS = {
     *("_transport", "_delivery", "_answer", "_trainer", "_bad", "_name", "waits", "quarantine")
 }
 _EVERY = 16
 """Batches after which a trainer tells the ledger what it has seen."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What an iterator was asked for; see `LoaderPool` and `LoaderPool.iterator`."""
-
-    names: Sequence[str]
-    form: str
-    ahead: int
-    max_bytes: int | None
-    timeout: float
-    patience: float | None
-    trainer_fn: Callable[..., Any] | str | None
-    recipe: Recipe
 
 
 class LoaderIterator:
@@ -176,14 +161,18 @@ class LoaderIterator:
             self._delivery = Delivery(
                 self._transport,
                 self._parts(self._place, self._steps),
-                settings.ahead,
+                self._ahead,
                 settings.max_bytes,
                 settings.timeout,
                 settings.patience,
-                turn=self._rank * settings.ahead,
+                turn=self._rank * self._ahead,
                 waits=self.waits,
             )
         return self._delivery
+
+    @property
+    def _ahead(self) -> int:
+        return self._settings.batches_ahead(len(self._loaders), self._deal.world_size)
 
     def _parts(self, place: Place, steps: int) -> Iterator[Part]:
         length = self._length(place.epoch)
@@ -209,6 +198,8 @@ class LoaderIterator:
                 if answer is not None and self._transport is not None:
                     self._version, self._loaders = answer
                     self._transport.change(self._loaders)
+                    if self._delivery is not None:
+                        self._delivery.ahead = self._ahead
             if self._answer is None or self._bad:
                 self._answer = self._ledger.report.remote(
                     self._name, self.waits, self._bad, self._version

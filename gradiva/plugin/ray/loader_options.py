@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy
@@ -16,9 +17,29 @@ from gradiva.eager.support.validation import integer
 from .actors import Recipe
 from .frameworks import FORMS
 
-__all__ = ["check_iterator", "check_names", "check_pool", "recipe_of"]
+__all__ = ["Settings", "check_iterator", "check_names", "check_pool", "recipe_of"]
 
 _FORMS = (*FORMS, "gradiva")
+_LEAST_AHEAD = 3
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an iterator was asked for; see `LoaderPool` and `LoaderPool.iterator`."""
+
+    names: Sequence[str]
+    form: str
+    ahead: int | None
+    max_bytes: int | None
+    timeout: float
+    patience: float | None
+    trainer_fn: Callable[..., Any] | str | None
+    recipe: Recipe
+
+    def batches_ahead(self, loaders: int, world_size: int) -> int:
+        """How many are asked for at a time: by default no loader waits for a trainer that waits for
+        another loader."""
+        return self.ahead or max(_LEAST_AHEAD, -(-2 * loaders // world_size))
 
 
 def check_pool(

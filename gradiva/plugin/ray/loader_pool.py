@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,8 @@ from gradiva.eager.support.validation import integer
 
 from .actors import Ledger, Loader
 from .cluster import cluster_errors, ray, require_cluster
-from .loader_iterator import LoaderIterator, Settings
-from .loader_options import check_iterator, check_names, check_pool, recipe_of
+from .loader_iterator import LoaderIterator
+from .loader_options import Settings, check_iterator, check_names, check_pool, recipe_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -38,8 +39,8 @@ class LoaderPool:
         see the whole data set under the same paths on all machines.
     seed: in place of that of the pipeline.
     num_loaders, cpus_per_loader: how many actors, and the CPUs (whole ones) and threads of each.
-    ahead: batches that each trainer asks for ahead. max_bytes: how many bytes these have, at most;
-        there is always one.
+    ahead: batches that each trainer asks for ahead; by default so many that each loader has two,
+        and 3 at least. max_bytes: how many bytes these have, at most; there is always one.
     resources: other resources that each loader takes, as Ray has them. placement: "SPREAD",
         "DEFAULT" or a scheduling strategy of Ray's. max_restarts: how often Ray starts a loader
         again that died; -1 for always.
@@ -65,7 +66,7 @@ class LoaderPool:
         seed: int | None = None,
         num_loaders: int = 1,
         cpus_per_loader: int = 1,
-        ahead: int = 3,
+        ahead: int | None = None,
         max_bytes: int | None = None,
         resources: dict[str, float] | None = None,
         placement: Any = "SPREAD",
@@ -111,7 +112,8 @@ class LoaderPool:
             self._number = 0
             self._facts: LoaderFacts | None = None
             with cluster_errors("starting the loaders"):
-                self._ledger = ray.remote(Ledger).options(num_cpus=0).remote()
+                self._name = f"gradiva ledger {uuid.uuid4().hex}"
+                self._ledger = ray.remote(Ledger).options(num_cpus=0, name=self._name).remote()
             try:
                 self.resize(num_loaders)
             except BaseException:
@@ -135,7 +137,7 @@ class LoaderPool:
                 actor = ray.remote(Loader)
                 for _ in range(num_loaders - len(self._loaders)):
                     made = actor.options(**self._options).remote(
-                        self._number, self._recipe, self._ledger
+                        self._number, self._recipe, self._name
                     )
                     added[self._number] = made
                     self._number += 1

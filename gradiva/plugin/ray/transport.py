@@ -10,7 +10,7 @@ from gradiva.capture.loaders.delivery import LoaderLostError
 from gradiva.capture.loaders.loaded_batch import LoadedBatch
 from gradiva.eager.readers.source import Part
 
-from .cluster import cluster_errors, errors, ray
+from .cluster import cluster_errors, errors, ray, summary
 
 __all__ = ["RayTransport"]
 
@@ -66,8 +66,8 @@ class RayTransport:
             return ()
         with cluster_errors("waiting for loaders"):
             done, _ = ray.wait(waited, num_returns=1, timeout=left)
-            if done:
-                done, _ = ray.wait(waited, num_returns=len(waited), timeout=0)
+        if any(one in self._calls for one in done):  # else it would be waited for in vain again
+            self._call_again()
         return [one for one in done if one in self._asked]
 
     def take(self, ticket: Hashable) -> LoadedBatch:
@@ -109,7 +109,7 @@ class RayTransport:
             try:
                 ray.get(call)
             except errors.ActorDiedError as error:
-                self._dead[loader] = str(error).strip().partition("\n")[0]
+                self._dead[loader] = summary(error)
             except errors.RayError:
                 self._later[loader] = now + _AGAIN
             else:

@@ -23,6 +23,7 @@ from gradiva.eager.storage.handles import (
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import any_url
 from gradiva.eager.types.arrays import Array
+from gradiva.eager.types.batch_shape import fault_of
 from gradiva.ops.readers.containers import FileFacts
 from gradiva.ops.readers.listing import digest_of, list_arrays
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions, dtypes_of
@@ -163,7 +164,7 @@ class FitsTable(Table):
                         expected=f"unit {number}, of `hdu_indices`",
                         got=f"{len(units)} units",
                     )
-                problem = units[number - 1].problem
+                problem = units[number - 1].problem or fault_of(units[number - 1].shape)
                 if problem:
                     raise op.SampleDataError(f"unit {number}: {problem}")
             return _Opened(handle, [units[number - 1] for number in self._numbers])

@@ -68,6 +68,10 @@ def caffe2(
     return _types(image_available, label_type, num_labels, additional_inputs, bbox)
 
 
+_MOST_TENSORS = 1000
+"""Of a record that are read."""
+
+
 def _types(
     image: bool, label_type: int, num_labels: int, others: int, box: bool
 ) -> tuple[op.SampleType, ...]:
@@ -76,8 +80,8 @@ def _types(
         raise op.wrong_value("label_type", "from 0 to 4", label_type)
     if num_labels < 1:
         raise op.wrong_value("num_labels", "at least 1", num_labels)
-    if others < 0:
-        raise op.wrong_value("additional_inputs", "at least 0", others)
+    if not 0 <= others <= _MOST_TENSORS:
+        raise op.wrong_value("additional_inputs", f"from 0 to {_MOST_TENSORS}", others)
     labels = (op.int32, op.int32, None, op.float32)
     made = [op.SampleType(op.uint8, None, "", "cpu")] if image else []
     if label_type != _NONE:

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Array
+from gradiva.eager.types.batch_shape import fault_of
 
 __all__ = ["damaged", "fields", "numbers_of", "shaped", "uniform"]
 
@@ -82,6 +83,8 @@ def shaped(values: Array, shape: tuple[int, ...], what: str) -> Array:
         raise op.SampleDataError(
             f"a damaged record: {what}", expected=f"{list(shape)}", got=f"{values.size} values"
         )
+    if fault := fault_of(shape):
+        raise op.SampleDataError(f"a damaged record: {what}: {fault}")
     return values.reshape(shape)
 
 

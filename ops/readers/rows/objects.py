@@ -18,7 +18,7 @@ from gradiva.ops.readers.table_source import opens_table
 
 from .values import as_array, column_of, types_of_columns
 
-__all__ = ["ObjectTable", "TableReader", "table", "value_of"]
+__all__ = ["ObjectTable", "TableReader", "entry_of", "table", "value_of"]
 
 _FILE = {"bytes", "path"}
 """What Hugging Face's data sets have in place of an image or a sound that is not decoded."""
@@ -100,6 +100,18 @@ def value_of(value: Any, dtype: op.DType | None) -> np.ndarray[Any, Any]:
     return as_array(value, dtype)
 
 
+def entry_of(row: Any, name: str) -> Any:
+    """The entry of a row with this name, or number. Raises SampleDataError."""
+    place: Any = name
+    if isinstance(row, Sequence) and name.isdecimal():
+        place = int(name)
+    try:
+        return row[place]
+    except (KeyError, IndexError, TypeError) as error:
+        there = f"has {', '.join(map(repr, row))}" if isinstance(row, Mapping) else repr(error)
+        raise op.SampleDataError(f"the row has no `{name}`: it {there}") from None
+
+
 class ObjectTable(Table):
     """The rows of an object."""
 
@@ -158,17 +170,7 @@ class ObjectTable(Table):
         return rows
 
     def _entry(self, row: Any, column: int) -> Any:
-        if self._columns is None:
-            return row
-        name = self._columns[column]
-        place: Any = name
-        if isinstance(row, Sequence) and name.isdecimal():
-            place = int(name)
-        try:
-            return row[place]
-        except (KeyError, IndexError, TypeError) as error:
-            there = f"has {', '.join(map(repr, row))}" if isinstance(row, Mapping) else repr(error)
-            raise op.SampleDataError(f"the row has no `{name}`: it {there}") from None
+        return row if self._columns is None else entry_of(row, self._columns[column])
 
     def digest(self) -> dict[str, Any]:
         known = f"{type(self._source).__name__} {getattr(self._source, '_fingerprint', '')}"

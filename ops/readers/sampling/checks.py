@@ -48,7 +48,7 @@ def checked_numbers(value: Any, argument: str) -> Floats:
     """Numbers from 0 on, at least one. Raises OperatorValueError, OperatorTypeError."""
     try:
         found = np.array(value, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise op.OperatorTypeError(
             argument=argument, expected="numbers", got=type(value).__name__
         ) from None

@@ -19,6 +19,8 @@ __all__ = ["SampledOrder"]
 
 _FAR = 1 << 32
 """Positions of epochs whose length may differ."""
+MOST_SAMPLES = 1 << 28
+"""Of an epoch that a sampler makes: its order is drawn at once, and held in memory."""
 
 
 class SampledOrder:
@@ -49,6 +51,14 @@ class SampledOrder:
         self._text: tuple[dict[int, Floats], dict[str, str]] | None = None
         self.unit, self.uneven = sampler.unit, sampler.varying
         sampler.check(self._draw(0))
+        if not sampler.varying and self.length(0) > MOST_SAMPLES:
+            raise op.OperatorValueError(
+                argument="sampler"
+                if getattr(sampler, "epoch_size", None) is None
+                else "epoch_size",
+                expected=f"an epoch of at most {MOST_SAMPLES} samples",
+                got=str(self.length(0)),
+            )
         self.stride = _FAR if sampler.varying or sampler.weighted else self.length(0)
 
     def _draw(self, epoch: int) -> Draw:

@@ -174,12 +174,14 @@ class ShuffleBlocks(Sampler):
         return draw.size
 
     def draw(self, draw: Draw) -> op.Int64Array:
-        blocks = -(-draw.size // self.block)
+        # A block above the size of the data set is all of it.
+        block = min(self.block, draw.size)
+        blocks = -(-draw.size // block)
         first = keys(draw.seed, draw.epoch, CHOICES, 0, blocks)
         order = np.argsort(first, kind="stable")
-        places = order[:, None] * self.block + np.arange(self.block)
+        places = order[:, None] * block + np.arange(block)
         places = places[places < draw.size].reshape(-1)
-        windows = np.arange(draw.size) // (self.block * self.window)
+        windows = np.arange(draw.size) // min(self.block * self.window, draw.size)
         chosen = keys(draw.seed, draw.epoch, CHOICES, blocks, draw.size)
         return places[np.lexsort((chosen, windows))].astype(np.int64)
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gradiva
+from gradiva.capture.iterators.iterator import LastBatchPolicy
 from gradiva.capture.loaders.deal import Deal, Place
 from gradiva.capture.loaders.delivery import Delivery
 from gradiva.eager.readers.source import Part
@@ -137,16 +138,16 @@ class Training:
         self.length, self.machines = length, machines
         self.drawn = random.Random(seed)
         self.learned: Counter[int] = Counter()
-        """Samples of the state that counts."""
+        """Samples of the state that counts, those of one epoch after those of the one before."""
         self.state: dict[str, Any] | None = None
 
-    def run(self, deal: Deal, most: int, save: int) -> bool:
-        """Up to `most` steps of this world, of which those count that were saved; whether the
-        epoch was finished."""
+    def run(self, deal: Deal, most: int, save: int) -> int:
+        """Up to `most` steps of this world in an epoch, of which those count that were saved. How
+        many epochs are finished."""
         place = Place() if self.state is None else deal.resumed(self.state, self.length)
         steps = deal.steps(self.length, place.begin)
         until = min(place.step + most, steps)
-        order = [Place(0, place.begin, step) for step in range(place.step, steps)]
+        order = [Place(place.epoch, place.begin, step) for step in range(place.step, steps)]
         trainers = [
             Delivery(
                 Simulated(self.machines),
@@ -159,28 +160,67 @@ class Training:
             for rank in range(deal.world_size)
         ]
         since: Counter[int] = Counter()
+        begin = place.epoch * self.length
         for step in range(place.step, until):
             for trainer in trainers:
-                since.update(one for one in places_of(next(trainer)) if one < self.length)
+                found = places_of(next(trainer))
+                since.update(begin + one for one in found if one < self.length)
             if (step + 1) % save == 0 or step + 1 == steps:
                 self.learned += since
                 since.clear()
-                self.state = deal.state(Place(0, place.begin, step + 1))
-        return until == steps
+                self.state = deal.state(Place(place.epoch, place.begin, step + 1))
+        return place.epoch + (until == steps)
+
+    def wanted(self, epochs: int) -> Counter[int]:
+        """Each sample of these epochs once."""
+        return Counter(range(epochs * self.length))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_exactly_once_over_worlds_and_losses(seed: int) -> None:
-    """Trainers come and go, loaders die; what counts in the end has each sample once."""
-    length = 997
+@settings(max_examples=examples(100), deadline=None)
+@given(
+    length=st.integers(1, 400),
+    loaders=st.integers(2, 7),
+    worlds=st.lists(
+        st.tuples(st.integers(1, 6), st.integers(1, 9), st.integers(0, 12), st.integers(1, 4)),
+        min_size=1,
+    ),
+    policy=st.sampled_from([LastBatchPolicy.FILL, LastBatchPolicy.PARTIAL]),
+    deaths=st.sampled_from([0.0, 0.1, 0.4]),
+    seed=st.integers(0, 99),
+)
+def test_exactly_once_over_worlds_and_losses(
+    length: int,
+    loaders: int,
+    worlds: list[tuple[int, int, int, int]],
+    policy: LastBatchPolicy,
+    deaths: float,
+    seed: int,
+) -> None:
+    """Trainers come and go, with other batches too, and fall back to their last state; loaders die
+    and are slow. What counts in the end has each sample of each epoch once."""
+    machines = Machines(loaders, seed, deaths, slow=[1])
+    training = Training(length, machines, seed)
+    for batch_size, world, steps, save in worlds:
+        if training.run(Deal(batch_size, world, policy), steps, save) == 2:
+            break
+    else:
+        last = Deal(5, 2, policy)
+        while training.run(last, 10**6, 3) < 2:
+            pass
+    assert training.learned == training.wanted(2)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_many_worlds_and_many_losses(seed: int) -> None:
+    """Enough of both, in one epoch."""
     drawn = random.Random(seed)
-    training = Training(length, Machines(7, seed, deaths=0.1, slow=[3]), seed)
+    training = Training(997, Machines(7, seed, deaths=0.1, slow=[3]), seed)
     worlds = 0
     while not training.run(
         Deal(drawn.randint(1, 6), drawn.randint(1, 9)), drawn.randint(0, 12), drawn.randint(1, 4)
     ):
         worlds += 1
-    assert training.learned == Counter(range(length))
+    assert training.learned == training.wanted(1)
     assert worlds > 3
     assert training.machines.died > 5
 
@@ -196,7 +236,7 @@ def test_a_thousand_and_a_thousand() -> None:
     assert not training.run(deal, 12, 4)
     smaller = Deal(64, 900)  # a hundred trainers are gone
     assert training.run(smaller, 99, 4)
-    assert training.learned == Counter(range(length))
+    assert training.learned == training.wanted(1)
     assert machines.died > 10
     assert machines.asked < 21 * 1000 + 900 * 11 + 5 * machines.died + 4 * 1900
     assert max(machines.answered) < 4 * sum(machines.answered) / 1000

@@ -60,15 +60,17 @@ def test_ragged_batches() -> None:
     (row,) = next(DALIRaggedIterator(ragged(), names, output_types=tags))
     assert [sample.tolist() for sample in row["a"]] == [[0, 0], [1, 1, 1]]
     assert row["b"].shape == (2, 2, 2)
-    (row,) = next(DALIRaggedIterator(ragged(), names))
-    assert isinstance(row["b"], list)
+    with pytest.raises(ValueError, match="different shapes"):
+        next(DALIRaggedIterator(ragged(), names))
     tags[0] = DALIRaggedIterator.SPARSE_COO_TAG
     (row,) = next(DALIRaggedIterator(ragged(), names, output_types=tags))
     assert row["a"].to_dense().tolist() == [[0, 0, 0], [1, 1, 1]]
     with pytest.raises(ValueError, match="one of 'dense', 'list', 'coo' for each output"):
         DALIRaggedIterator(ragged(), names, output_types=["dense"])
-    with pytest.raises(ValueError, match="different shapes"):
+    with pytest.raises(ValueError, match=r"DALIGenericIterator: output 'a': .* different shapes"):
         next(DALIGenericIterator(ragged(), names))
+    with pytest.raises(TypeError, match=r"Ragged.*`output_map`: expected a list with a name"):
+        DALIRaggedIterator(ragged(), "ab")
 
 
 def test_feed_ndarray() -> None:

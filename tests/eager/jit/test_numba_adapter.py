@@ -394,7 +394,7 @@ def test_which_functions_can_be_compiled_for_new_types() -> None:
 def test_nothing_else_uses_what_is_numbas_own() -> None:
     private = re.compile(
         r"numba\.core\.(?!errors)|numba\.np\b|\._cache\b|\._rebuild|CACHE_DIR"
-        r"|make_array|get_dummy_value|_getvalue|_can_compile"
+        r"|make_array\(|get_dummy_value|_getvalue|_can_compile"
     )
     users = {
         path.resolve().relative_to(ROOT).as_posix()

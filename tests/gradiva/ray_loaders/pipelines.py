@@ -16,6 +16,8 @@ from gradiva.plugin.numpy import DALIGenericIterator
 NAMES = ("images", "numbers", "noise")
 SIZE = 50
 GLOBAL = 12
+STORE = 80 << 20
+"""Bytes of the object store: hardly more than the least that Ray takes."""
 
 
 def write(folder: Path) -> str:
@@ -36,6 +38,18 @@ def maker(folder: str, batch_size: int = GLOBAL, **reader: Any) -> Callable[...,
         noise = fn.random.uniform(range=(0, 1))
         images = fn.cast(fn.crop(arrays, crop=(4, 4)), dtype=types.FLOAT) * noise
         return images, numbers, noise
+
+    return pipe
+
+
+def large(folder: str) -> Callable[..., Any]:
+    """What makes pipelines of batches that are a fifth of the object store."""
+
+    @pipeline_def(batch_size=2, num_threads=1, seed=11)
+    def pipe() -> Any:
+        arrays = fn.readers.numpy(file_root=folder, name="arrays")
+        noise = fn.cast(fn.random.uniform(range=(0, 200)), dtype=types.UINT8)
+        return arrays + noise, noise
 
     return pipe
 

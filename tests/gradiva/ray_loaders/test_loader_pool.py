@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import gradiva
 from gradiva.capture.iterators.iterator import LastBatchPolicy
 from gradiva.plugin.ray import LoaderPool
 
-from .pipelines import GLOBAL, NAMES, SIZE, digest_of, local_digests, maker, write
+from .pipelines import GLOBAL, NAMES, SIZE, STORE, digest_of, large, local_digests, maker, write
 
 pytestmark = [
     pytest.mark.full,
@@ -170,6 +171,42 @@ def test_a_trainer_in_another_process(
     parts = [pool.iterator(rank, 2, NAMES) for rank in range(2)]
     found = cluster.get(cluster.remote(num_cpus=1)(train).remote(*parts), timeout=120)
     assert [digest_of(batches) for batches in zip(*found, strict=True)] == wanted[0]
+
+
+def test_a_trainer_is_killed(
+    pool: LoaderPool, wanted: list[list[str]], cluster: Any, tmp_path: Path
+) -> None:
+    """Another one goes on from its last state; loaders keep nothing of it."""
+    file = tmp_path / "state.json"
+
+    def train(part: Any) -> None:
+        for step, _ in enumerate(part):
+            file.write_text(json.dumps(part.state_dict()), "utf-8")
+            if step == 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    started = cluster.remote(num_cpus=0, max_retries=0)(train).remote(pool.iterator(0, 1, NAMES))
+    with pytest.raises(cluster.exceptions.WorkerCrashedError):
+        cluster.get(started, timeout=120)
+    part = pool.iterator(0, 1, NAMES)
+    part.load_state_dict(json.loads(file.read_text("utf-8")))
+    assert epoch_of([part]) == wanted[0][2:]
+
+
+def test_the_object_store_is_full(pool: LoaderPool, tmp_path: Path) -> None:
+    """A trainer keeps more batches than it holds: Ray writes them to the disk, and all come."""
+    pool.resize(1)
+    for number in range(2):
+        np.save(tmp_path / f"{number}.npy", np.full(STORE // 10, number, np.uint8))
+    with LoaderPool(large(str(tmp_path)), num_loaders=1, timeout=120) as loaders:
+        part = loaders.iterator(0, 1, ("arrays", "noise"))
+        kept = [batch for _ in range(7) for batch in part]
+    assert sum(batch["arrays"].nbytes for batch in kept) > STORE
+    with large(str(tmp_path))() as pipe:
+        for batch in kept:
+            arrays, noise = pipe.run()
+            assert np.array_equal(batch["noise"], noise.as_array())
+            assert np.array_equal(batch["arrays"], arrays.as_array())
 
 
 def test_what_is_known(pool: LoaderPool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,16 @@ def test_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray, "is_initialized", lambda: False)  # other tests have one
     with pytest.raises(gradiva.OperatorRuntimeError, match=r"call ray\.init\(\)"):
         LoaderPool(maker("nowhere"))
+
+
+def test_what_another_process_raised() -> None:
+    """Of a long text of Ray's: its beginning, and the cause."""
+    errors = pytest.importorskip("ray.exceptions")
+    said = "The actor died.\n  At least one\nTraceback (most recent call last):\n  ^^\nKeyError: 3"
+    wanted = r"x: RayError: The actor died\. KeyError: 3$"
+    with pytest.raises(gradiva.OperatorRuntimeError, match=wanted), cluster.cluster_errors("x"):
+        raise errors.RayError(said)
+    assert cluster.summary(errors.RayError("gone\nmore")) == "gone"
 
 
 class Store:
@@ -71,9 +82,16 @@ def test_the_object_store_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.full
 @pytest.mark.alone  # it kills processes, and waits for others to see it
-def test_the_machine_of_the_trainer_is_lost(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("dies", "said"), [("raylet", "raylet"), ("gcs_server", "GCS")])
+def test_the_machine_of_the_trainer_is_lost(tmp_path: Path, dies: str, said: str) -> None:
+    """Its Ray, or the head of the cluster: an error of ours, or Ray ends the process and says why;
+    no trainer waits for ever."""
     pytest.importorskip("ray")
-    command = [sys.executable, "-m", f"{__package__}.head_dies", write(tmp_path), "raylet"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
-    said = run.stdout.partition("killed\n")[2] + run.stderr
-    assert "error: LoaderIterator: " in said or "raylet" in said, run
+    command = [sys.executable, "-m", f"{__package__}.head_dies", write(tmp_path), dies]
+    soon = {**os.environ, "RAY_gcs_rpc_server_reconnect_timeout_s": "5"}
+    run = subprocess.run(
+        command, capture_output=True, text=True, timeout=400, check=False, env=soon
+    )
+    assert "killed\n" in run.stdout, run
+    found = run.stdout.partition("killed\n")[2] + run.stderr
+    assert "error: LoaderIterator: " in found or (run.returncode != 0 and said in found), run

@@ -8,7 +8,7 @@ import struct
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from gradiva import tfrecord as tfr
 
 from .manifests import nemo_asr
 from .row_formats import ROWS
+from .videos import VIDEO
 
+Split: TypeAlias = "tuple[dict[str, Any], dict[str, Any], dict[str, Any]]"
 MAGIC = struct.pack("<I", 0xCED7230A)
 
 
@@ -151,9 +153,7 @@ def tfrecord(folder: Path, size: int) -> dict[str, Any]:
     }
 
 
-def tfrecord_of_theirs(
-    data: dict[str, Any],
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+def tfrecord_of_theirs(data: dict[str, Any]) -> Split:
     import nvidia.dali.tfrecord as their
 
     kinds = {tfr.string: their.string, tfr.int64: their.int64, tfr.float32: their.float32}
@@ -179,9 +179,7 @@ class Format(NamedTuple):
     function: Callable[..., Any]
     indexed: str | None = None
     files: str = "*"
-    theirs: Callable[[dict[str, Any]], tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = (
-        lambda data: (data, {}, {})
-    )
+    theirs: Callable[[dict[str, Any]], Split] = lambda data: (data, {}, {})
     checked: bool = True
     named: bool = True
     runs: bool = True
@@ -197,7 +195,7 @@ def numpy(folder: Path, size: int) -> dict[str, Any]:
     return {"file_root": str(folder)}
 
 
-def numpy_of_theirs(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+def numpy_of_theirs(data: dict[str, Any]) -> Split:
     """A list: of files in a folder the reference knows other names."""
     files = sorted(str(path) for path in Path(data["file_root"]).glob("*.npy"))
     return {"files": files}, {}, {}
@@ -350,7 +348,7 @@ def caffe(folder: Path, size: int) -> dict[str, Any]:
     return {"path": write_lmdb(folder / "data", records) + "/data.mdb"}
 
 
-def in_folders(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+def in_folders(data: dict[str, Any]) -> Split:
     """The reference takes folders only."""
     return {**data, "path": str(Path(data["path"]).parent)}, {}, {}
 
@@ -433,6 +431,7 @@ def fits(folder: Path, size: int) -> dict[str, Any]:
 
 
 FORMATS = {
+    "video": Format(*VIDEO, checked=False),
     "nemo_asr": Format(
         nemo_asr,
         gradiva.readers.NemoAsr,

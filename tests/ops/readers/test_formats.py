@@ -18,7 +18,12 @@ from tests.tiers import few
 from .formats import FORMATS, Format, read_epoch, values
 
 SIZE = 9
-WITHOUT_SIZES = (gradiva.readers.NemoAsr,)
+WITHOUT_SIZES = (
+    gradiva.experimental.readers.Video,
+    gradiva.readers.NemoAsr,
+    gradiva.readers.Video,
+    gradiva.readers.VideoResize,
+)
 """Readers that do not know how many bytes a sample has."""
 
 

@@ -66,7 +66,7 @@ def uploaded(data: dict[str, Any], folder: Path, system: Any) -> dict[str, Any]:
     for path in folder.rglob("*"):
         if path.is_file():
             content = path.read_bytes()
-            if path.suffix == ".json":  # which names images by their whole paths
+            if path.suffix in (".json", ".txt"):  # which name files by their whole paths
                 content = content.replace(str(folder).encode(), b"memory://data")
             system.pipe_file(f"/data/{path.relative_to(folder)}", content)
     return {name: moved(value, folder, "memory://data") for name, value in data.items()}

@@ -1,0 +1,38 @@
+"""Reading at places of a file that is open. Where the system cannot do that in one step (Windows),
+a thread goes to the place and reads while others wait."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+__all__ = ["read_at", "read_into", "read_next"]
+
+_turn = threading.Lock()
+
+
+def read_at(handle: int, count: int, offset: int) -> bytes:
+    """Bytes from there on, fewer at the end of the file. Raises OSError."""
+    if hasattr(os, "pread"):
+        return os.pread(handle, count, offset)
+    with _turn:
+        os.lseek(handle, offset, os.SEEK_SET)
+        return os.read(handle, count)
+
+
+def read_into(handle: int, target: memoryview, offset: int) -> int:
+    """Read bytes from there on; how many there were, 0 at the end of the file. Raises OSError."""
+    if hasattr(os, "preadv"):
+        return os.preadv(handle, [target], offset)
+    data = read_at(handle, len(target), offset)
+    target[: len(data)] = data
+    return len(data)
+
+
+def read_next(handle: int, target: memoryview) -> int:
+    """Read where the file is; as `read_into`, for a file that one thread has. Raises OSError."""
+    if hasattr(os, "readv"):
+        return os.readv(handle, [target])
+    data = os.read(handle, len(target))
+    target[: len(data)] = data
+    return len(data)

@@ -1,0 +1,67 @@
+"""TensorFlow: data sets over pipelines, and iterators that return eager tensors.
+
+All in Python: nothing is compiled, and any version of TensorFlow will do. It is imported when a
+name of this module is first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from gradiva.capture.iterators.iterator import LastBatchPolicy
+from gradiva.plugin.tf import experimental
+
+if TYPE_CHECKING:
+    from gradiva.plugin.tf.dataset import DALIDataset, dataset_options, serialize_pipeline
+    from gradiva.plugin.tf.iterators import DALIGenericIterator
+
+__all__ = [
+    "DALIDataset",
+    "DALIGenericIterator",
+    "LastBatchPolicy",
+    "dataset_compatible_tensorflow",
+    "dataset_distributed_compatible_tensorflow",
+    "dataset_inputs_compatible_tensorflow",
+    "dataset_options",
+    "experimental",
+    "serialize_pipeline",
+]
+
+_PLACES = {
+    "DALIDataset": "dataset",
+    "DALIGenericIterator": "iterators",
+    "dataset_options": "dataset",
+    "serialize_pipeline": "dataset",
+}
+_TF1 = ("DALIIterator", "DALIIteratorWrapper", "DALIRawIterator")
+
+
+def dataset_compatible_tensorflow() -> bool:
+    """Whether there can be a `DALIDataset`: in each TensorFlow that is supported."""
+    return True
+
+
+def dataset_inputs_compatible_tensorflow() -> bool:
+    """Whether there can be a `DALIDatasetWithInputs`."""
+    return True
+
+
+def dataset_distributed_compatible_tensorflow() -> bool:
+    """Whether a `DALIDataset` works with `tf.distribute`."""
+    return True
+
+
+def __getattr__(name: str) -> Any:
+    if name in _TF1:
+        raise AttributeError(
+            f"{name} is an operation of TensorFlow 1, which there is no native code for here: use "
+            "DALIDataset, or DALIGenericIterator for eager tensors"
+        )
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES})

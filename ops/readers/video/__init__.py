@@ -1,0 +1,1 @@
+"""Video files as clips: which there are, the table of them, the readers."""

@@ -1,0 +1,234 @@
+"""The table of clips, and what is made of their frames."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.readers.files import prefetch_files
+from gradiva.eager.storage.ranges import Want
+from gradiva.eager.storage.storage import Storage
+from gradiva.eager.storage.urls import is_url
+from gradiva.eager.types.arrays import Array
+from gradiva.ops.readers.listing import digest_of
+from gradiva.ops.readers.table import Failures, Records, Table, column
+from gradiva.ops.video.clip_frames import clip_starts, padded, uniform_frames
+from gradiva.ops.video.clips import Clip, Decoders, decode_clips, video_shapes
+from gradiva.ops.video.frame_index import VideoIndex
+
+from .video_files import Found, VideoFiles
+from .video_list import ListedVideo, Ranges
+
+__all__ = ["ClipOptions", "VideoTable"]
+
+Finish = Callable[[op.Batch, op.WorkerPool], op.Batch]
+"""What makes the output of decoded clips."""
+
+
+class ClipOptions(NamedTuple):
+    """length, stride: of clips, in frames; span: frames that a clip takes up; step: from one clip
+    to the next; numbers: "none", "scalar" or "sequence"; drops: what no video can be in is left
+    out, with a warning; upright: frames are turned as their files say."""
+
+    length: int
+    stride: int
+    span: int
+    step: int
+    uniform: bool
+    pad_mode: str
+    fill: Array
+    numbers: str
+    times: bool
+    labels: bool
+    drops: bool
+    colorspace: str | None
+    upright: bool
+
+
+class VideoTable(Table):
+    """Clips of videos, one after another. A video that cannot be read is one sample, and so is what
+    is missing of one that is cut."""
+
+    def __init__(
+        self,
+        videos: list[ListedVideo],
+        ranges: Ranges,
+        options: ClipOptions,
+        storage: Storage,
+        finish: Finish | None,
+    ) -> None:
+        self._options, self._finish = options, finish
+        self._files = VideoFiles([video.path for video in videos], storage, options.upright)
+        self.storage = self._files.storage
+        self._decoders = Decoders(0)
+        found = self._files.scan(list(dict.fromkeys(video.path for video in videos)))
+        if options.drops:
+            videos = _kept(videos, found)
+        self._videos = videos
+        self._problems: dict[int, str] = {}
+        self._ranges = np.zeros((len(videos), 2), np.int64)
+        rows = [self._clips(number, found[one.path], ranges) for number, one in enumerate(videos)]
+        empty = np.zeros((0, 2), np.int64)
+        self._rows = np.concatenate([empty, *rows])
+        """Of each clip: the number of the video, and the first frame; -1 for what is missing."""
+
+    def _clips(self, number: int, found: Found, ranges: Ranges) -> op.Int64Array:
+        options, video = self._options, self._videos[number]
+        starts = np.zeros(0, np.int64)
+        missing = bool(found.problem)
+        if found.video is not None:
+            begin, end = ranges.frames(video, found.video)
+            self._ranges[number] = begin, end
+            missing = missing and end == len(found.video)
+            if end <= begin:
+                warnings.warn(
+                    f"the range from {video.start:g} to {video.end:g} of {video.path}, which has "
+                    f"{len(found.video)} frames, is empty, and left out",
+                    stacklevel=2,
+                )
+            elif options.uniform:
+                starts = np.array([begin])
+            else:
+                tail = options.pad_mode != "none"
+                starts = clip_starts(begin, end, options.span, options.step, tail)
+        if missing:
+            self._problems[number] = found.problem
+            starts = np.append(starts, -1)
+        return np.stack([np.full(len(starts), number), starts], 1)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def names(self, indices: op.Int64Array) -> list[str]:
+        return [self._videos[number].path for number in self._rows[indices, 0].tolist()]
+
+    def labels(self) -> op.Int64Array | None:
+        if not self._options.labels:
+            return None
+        labels = [video.label for video in self._videos]
+        return np.array([labels[number] for number in self._rows[:, 0].tolist()], np.int64)
+
+    def _frames(self, number: int, first: int) -> op.Int64Array:
+        """The frames of a clip, -1 for those that are filled."""
+        begin, end = self._ranges[number].tolist()
+        options = self._options
+        if options.uniform:
+            return uniform_frames(begin, end, options.length)
+        asked = first + options.stride * np.arange(options.length, dtype=np.int64)
+        # As in the reference, what is reflected may go back to before the range.
+        return padded(asked, 0, end, options.pad_mode)
+
+    def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
+        options, rows = self._options, self._rows[indices].tolist()
+        failures: Failures = {}
+        numbers = np.full((len(rows), options.length), -1, np.int64)
+        times = np.full(numbers.shape, -1.0)
+        found: list[VideoIndex | None] = [None] * len(rows)
+        for sample, (number, first) in enumerate(rows):
+            try:
+                found[sample] = index = self._index(number, first)
+            except (ValueError, OSError) as error:
+                failures[sample] = _failure(error)
+                continue
+            numbers[sample] = frames = self._frames(number, first)
+            shown = frames >= 0
+            times[sample, shown] = index.seconds()[frames[shown]]
+        made = self._decoded(indices, numbers, found, failures, pool)
+        columns = [made]
+        if options.labels:
+            labels = np.array([[self._videos[number].label] for number, _ in rows])
+            columns.append(column(labels, (1,), op.int32))
+        if options.numbers == "scalar":
+            columns.append(column(numbers[:, :1], (1,), op.int32))
+        elif options.numbers == "sequence":
+            columns.append(column(numbers, (options.length,), op.int32))
+        if options.times:
+            columns.append(column(times, (options.length,), op.float64))
+        return Records(tuple(columns), failures)
+
+    def _index(self, number: int, first: int) -> VideoIndex:
+        """Raises ValueError, OSError."""
+        if first < 0:
+            raise ValueError(self._problems[number])
+        return self._files.index(self._videos[number].path)
+
+    def _decoded(
+        self,
+        indices: op.Int64Array,
+        numbers: op.Int64Array,
+        found: list[VideoIndex | None],
+        failures: Failures,
+        pool: op.WorkerPool,
+    ) -> op.Batch:
+        names = self.names(indices)
+        whole = list(dict.fromkeys(names[k] for k, index in enumerate(found) if index is not None))
+        sources = self._files.sources(whole)
+        shapes = video_shapes([(self._options.length, index) for index in found])
+        made = op.Batch.empty(op.BatchShape.of(shapes), op.SampleType(op.uint8, 4, "FHWC", "cpu"))
+        targets = made.batch_shape.views(made.data)
+        clips: dict[int, Clip] = {}
+        for sample, index in enumerate(found):
+            if index is None:
+                continue
+            source = sources[names[sample]]
+            if isinstance(source, OSError):
+                failures[sample] = _failure(source)
+            else:
+                clips[sample] = Clip(source, index, numbers[sample], targets[sample])
+        options = self._options
+        failed = decode_clips(clips, self._decoders, pool, options.fill, options.colorspace)
+        for sample, error in failed.items():
+            failures[sample] = _failure(error)
+        for sample in failures:
+            targets[sample][...] = 0
+        return made if self._finish is None else _finished(made, failures, pool, self._finish)
+
+    def digest(self) -> dict[str, Any]:
+        options = self._options
+        rules = options.length, options.stride, options.uniform, options.pad_mode
+        clips = blake2b(repr(rules).encode(), digest_size=16)
+        clips.update(np.ascontiguousarray(self._rows, "<i8").tobytes())
+        clips.update(np.ascontiguousarray(self._ranges, "<i8").tobytes())
+        paths = [video.path for video in self._videos]
+        names = digest_of(paths, [video.label for video in self._videos])
+        return {"files": len(paths), "names": names, "clips": clips.hexdigest()}
+
+    def prefetch(self, indices: op.Int64Array) -> None:
+        names = list(dict.fromkeys(self.names(indices)))
+        prefetch_files([name for name in names if not is_url(name)])
+        if self.storage is not None:
+            self.storage.expect([Want(name) for name in names if self._files.is_small(name)])
+
+
+def _kept(videos: list[ListedVideo], found: Mapping[str, Found]) -> list[ListedVideo]:
+    """Videos without the files that are nothing like one."""
+    for video in videos:
+        if not found[video.path].media:
+            warnings.warn(f"{video.path} is left out: {found[video.path].problem}", stacklevel=2)
+    return [video for video in videos if found[video.path].media]
+
+
+def _failure(error: Exception) -> op.SampleDataError:
+    if isinstance(error, OSError):
+        return op.SampleDataError(f"the file cannot be read: {error.strerror or error}")
+    return op.SampleDataError(str(error))
+
+
+def _finished(made: op.Batch, failures: Failures, pool: op.WorkerPool, finish: Finish) -> op.Batch:
+    """The clips as they are delivered; those that failed are empty."""
+    good = [sample for sample in range(len(made)) if sample not in failures]
+    if len(good) == len(made):
+        return finish(made, pool)
+    done = finish(made.select(good), pool)
+    shapes = np.zeros((len(made), 4), np.int64)
+    shapes[good] = done.batch_shape.shapes
+    result = op.Batch.empty(op.BatchShape.of(shapes), done.type)
+    targets = result.batch_shape.views(result.data)
+    for place, sample in enumerate(good):
+        targets[sample][...] = done.array(place)
+    return result

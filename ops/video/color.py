@@ -1,0 +1,146 @@
+"""From the frame of a video decoder to pixels: `planes_to_rgb`."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Array, Int64Array
+
+from .chroma_taps import ACROSS, DOWN, chroma_taps
+from .color_rows import GRAY, RGB, YCBCR, convert_planes
+from .colorspaces import color_numbers, colorspace_of
+from .pixel_formats import PixelFormat, pixel_format
+
+__all__ = ["frame_shape", "planes_to_rgb", "quarter_turns"]
+
+_FULL_RANGE: Final = 2
+_SCALER: Final = 2 | 0x2000 | 0x40000
+"""Bilinear, all of the chroma, accurate rounding: what the kernels do, by FFmpeg's scaler."""
+_SCALER_NUMBERS: Final = {"bt601": 5, "bt709": 1, "fcc": 4, "smpte240m": 7}
+
+
+def quarter_turns(frame: Any) -> int:
+    """By how many quarters, counter-clockwise, a frame is to be turned to stand upright, as the
+    display matrix of its file says: 0 to 3. Angles in between are rounded."""
+    degrees: int = frame.rotation
+    return round(degrees / 90) % 4
+
+
+def frame_shape(height: int, width: int, turns: int = 0) -> tuple[int, int, int]:
+    """The shape of the pixels of a frame, turned by so many quarters."""
+    return (width, height, 3) if turns % 2 else (height, width, 3)
+
+
+def planes_to_rgb(
+    frame: Any,
+    out: Array,
+    colorspace: str | None = None,
+    image_type: op.ImageType = op.ImageType.RGB,
+    turns: int = 0,
+) -> None:
+    """Fill `out` with the pixels of a frame. May be called by several threads at once.
+
+    Args:
+        frame: a `VideoFrame` of PyAV. It is only read.
+        out: uint8, (H, W, 3); (W, H, 3) with an odd number of `turns`.
+        colorspace: "bt601", "bt709", "bt2020", "fcc" or "smpte240m"; None: what the frame is tagged
+            as, and BT.601 where it is not. The range of luma is always the one of the tag, limited
+            where there is none.
+        image_type: RGB, or YCbCr: the planes as they are, in the range they have, with chroma at
+            the size of luma, rounded to 8 bits.
+        turns: by how many quarters to turn the picture, counter-clockwise; see `quarter_turns`.
+
+    Raises:
+        ValueError: for a frame without pixels, or of other colors than there are equations for.
+        OperatorValueError: for another `colorspace` or `image_type`.
+    """
+    if image_type not in (op.ImageType.RGB, op.ImageType.YCbCr):
+        raise op.wrong_value("image_type", "RGB or YCbCr", op.ImageType(image_type).name)
+    height, width = frame.height, frame.width
+    shape = frame_shape(height, width, turns)
+    if out.shape != shape or out.dtype != np.uint8:
+        raise ValueError(f"a frame of {shape} does not fit into {out.dtype} {out.shape}")
+    if turns % 4 or not out.flags.c_contiguous:
+        upright = np.empty((height, width, 3), np.uint8)
+        planes_to_rgb(frame, upright, colorspace, image_type)
+        out[...] = np.rot90(upright, turns % 4)
+        return
+    found = pixel_format(frame.format.name)
+    luminous = image_type == op.ImageType.YCbCr
+    if found is None or any(plane.line_size <= 0 for plane in frame.planes):
+        if frame.format.name.startswith("yuv") and frame.format.name.endswith("be"):
+            other = frame.reformat(format=frame.format.name[:-2] + "le")
+            planes_to_rgb(other, out, colorspace, image_type)
+        else:
+            _by_scaler(frame, out, colorspace, luminous)
+        return
+    full = found.full or int(frame.color_range) == _FULL_RANGE
+    numbers = color_numbers("bt601" if luminous else colorspace_of(frame, colorspace), full)
+    kind = GRAY if found.gray else YCBCR if luminous else RGB
+    if found.gray and luminous:
+        out[..., 1:] = 128
+        out[..., 0] = _plane(frame.planes[0], found).reshape(height, -1)[:, :width]
+        return
+    across = chroma_taps(width, found.across, ACROSS)
+    down = chroma_taps(height, found.down, DOWN)
+    planes, form = _planes(frame, found, across.way)
+    window = np.zeros(2, np.int64)
+    rows = out.reshape(height, 3 * width)
+    convert_planes(planes, form, across.table, down.table, numbers, window, kind, rows)
+
+
+def _plane(plane: Any, found: PixelFormat) -> Array:
+    """The rows of a plane, end to end, with what pads them."""
+    words: Array = np.frombuffer(plane, np.uint8 if found.depth == 8 else np.dtype("<u2"))
+    item = words.itemsize
+    return words[: plane.height * plane.line_size // item]
+
+
+def _planes(frame: Any, found: PixelFormat, way: int) -> tuple[Any, Int64Array]:
+    """Luma, blue and red chroma, and what the kernels have to know of them."""
+    luma, *others = frame.planes
+    item = 1 if found.depth == 8 else 2
+    first = _plane(luma, found)
+    if found.gray:
+        blue = red = first
+        chroma = luma
+    elif found.together:
+        chroma = others[0]
+        both = _plane(chroma, found)
+        blue, red = (both[1:], both) if found.red_first else (both, both[1:])
+    else:
+        chroma = others[0]
+        blue, red = _plane(chroma, found), _plane(others[1], found)
+    count = (frame.width + (1 << found.across) - 1) >> found.across
+    step = 2 if found.together else 1
+    if luma.line_size < frame.width * item or chroma.line_size < (
+        0 if found.gray else count * step * item
+    ):
+        raise ValueError("the rows of this frame are shorter than it is wide")
+    form = (
+        luma.line_size // item,
+        chroma.line_size // item,
+        step,
+        count,
+        found.depth,
+        found.drop,
+        way,
+    )
+    return (first, blue, red), np.array(form, np.int64)
+
+
+def _by_scaler(frame: Any, out: Array, colorspace: str | None, luminous: bool) -> None:
+    """Formats that the kernels do not take, by FFmpeg's scaler, with the same arithmetic."""
+    options: dict[str, Any] = {"interpolation": _SCALER}
+    if luminous:
+        raise ValueError(f"YCbCr cannot be made of frames of {frame.format.name}")
+    if frame.format.name.startswith("yuv"):
+        chosen = colorspace_of(frame, colorspace)
+        if chosen in _SCALER_NUMBERS:
+            options["src_colorspace"] = _SCALER_NUMBERS[chosen]
+    made = frame.reformat(format="rgb24", **options).planes[0]
+    rows: Array = np.frombuffer(made, np.uint8).reshape(made.height, made.line_size)
+    out[...] = rows[:, : 3 * frame.width].reshape(out.shape)

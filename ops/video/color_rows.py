@@ -1,0 +1,193 @@
+"""Kernels: pixels from planes of luma and chroma, a row at a time, in integers.
+
+The arithmetic is that of FFmpeg's scaler with accurate rounding and full chroma: 15 bits for
+samples, wide sums that wrap at 32 bits. Each stage of a row is a loop of its own, of which LLVM
+makes vectors; of one loop that does it all it makes none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from gradiva.eager import extension as op
+
+from .chroma_taps import ALONE, DOUBLED
+
+__all__ = ["GRAY", "RGB", "YCBCR", "convert_planes"]
+
+RGB: Final = 0
+YCBCR: Final = 1
+GRAY: Final = 2
+"""What comes out: red, green and blue; luma and chroma as they are; three times luma."""
+
+_MOST: Final = np.int32(32767)
+_TOP: Final = np.int32((1 << 30) - 1)
+_NONE: Final = np.int32(0)
+_HALF: Final = np.int32(1 << 21)
+_FULL: Final = np.int32(255)
+
+
+@op.jit
+def _double(line: Any, shift: int, target: Any) -> None:
+    """Each sample as two: three parts of the nearer and one of the other."""
+    count = line.size
+    target[0] = min(np.int32(line[0]) * 16384 >> shift, 32767)
+    for k in range(count - 1):
+        one, other = np.int32(line[k]), np.int32(line[k + 1])
+        # Without its bounds and types a shift is one of 64 bits, of which there are no vectors.
+        near = np.int32(np.int32(one * 12288 + other * 4096) >> (shift & 15))
+        far = np.int32(np.int32(one * 4096 + other * 12288) >> (shift & 15))
+        target[2 * k + 1] = min(near, _MOST)
+        target[2 * k + 2] = min(far, _MOST)
+    target[2 * count - 1] = min(np.int32(line[count - 1]) * 16384 >> shift, 32767)
+
+
+@op.jit
+def _raise(line: Any, shift: int, target: Any) -> None:
+    """A sample for each place."""
+    for x in range(target.size):
+        target[x] = np.int32(np.int32(np.int32(line[x]) * 16384) >> (shift & 15))
+
+
+@op.jit
+def _widen(line: Any, taps: Any, shift: int, target: Any) -> None:
+    """One sample for each place, of two at most."""
+    last = line.size - 1
+    for x in range(target.size):
+        first = taps[x, 0]
+        one, other = np.int32(line[first]), np.int32(line[min(first + 1, last)])
+        target[x] = min(np.int32(one * taps[x, 1] + other * taps[x, 2]) >> shift, _MOST)
+
+
+@op.jit
+def _blend(one: Any, other: Any, share: int, target: Any) -> None:
+    """Two lines of chroma as one, about zero, times 4."""
+    first, second = np.int32(4096 - share), np.int32(share)
+    for x in range(target.size):
+        total = np.int32(np.int32(one[x]) * first + np.int32(other[x]) * second)
+        target[x] = np.int32(total - np.int32(128 << 19)) >> 10
+
+
+@op.jit
+def _weigh(luma: Any, one: Any, other: Any, first: int, second: int, target: Any) -> None:
+    """A color: luma and two weighted lines of chroma."""
+    a, b = np.int32(first), np.int32(second)
+    for x in range(target.size):
+        total = np.int32(luma[x] + np.int32(one[x] * a) + np.int32(other[x] * b))
+        target[x] = min(max(total, _NONE), _TOP) >> 22
+
+
+@op.jit
+def _brighten(line: Any, depth: int, numbers: Any, target: Any) -> None:
+    """A line of luma, in the range of colors."""
+    least, scale = np.int32(numbers[1]), np.int32(numbers[0])
+    # Of 16 bits the last one is dropped before anything is computed.
+    down, up = max(depth - 15, 0), max(15 - depth, 0) + 2
+    for x in range(target.size):
+        level = np.int32(np.int32(np.int32(line[x]) >> down << up) - least)
+        target[x] = np.int32(np.int32(level * scale) + _HALF)
+
+
+@op.jit
+def _eight_bits(line: Any, drop: int, target: Any) -> None:
+    """Samples of more than 8 bits as bytes, rounded; `drop`: how many bits more."""
+    half = np.int32((1 << drop) >> 1)
+    for x in range(target.size):
+        target[x] = min(np.int32(np.int32(line[x]) + half) >> drop, _FULL)
+
+
+@op.jit
+def _chroma_bytes(line: Any, target: Any) -> None:
+    """Chroma about zero, as bytes about 128."""
+    for x in range(target.size):
+        total = np.int32(line[x] + np.int32((128 << 9) + 256)) >> 9
+        target[x] = min(max(total, _NONE), _FULL)
+
+
+@op.jit
+def _join(one: Any, two: Any, three: Any, target: Any) -> None:
+    for x in range(one.size):
+        target[3 * x] = one[x]
+        target[3 * x + 1] = two[x]
+        target[3 * x + 2] = three[x]
+
+
+@op.jit
+def _gather(line: Any, step: int, drop: int, target: Any) -> None:
+    """Every `step`-th sample; they may stand in the upper bits of their words."""
+    for x in range(target.size):
+        target[x] = line[x * step] >> drop
+
+
+@op.jit
+def convert_planes(
+    planes: Any, form: Any, across: Any, down: Any, numbers: Any, window: Any, kind: int, out: Any
+) -> None:
+    """Fill `out`, uint8 (rows, 3 * columns), with a window of a picture.
+
+    planes: luma, blue and red chroma, 1-D, unsigned; form: elements from one row to the next of
+    luma and of chroma, elements from one chroma sample to the next, samples of a chroma row, bits
+    of a sample, bits below them, the way of `across`; across, down: the tables of `chroma_taps`;
+    numbers: of `color_numbers`; window: its top row and left column.
+    """
+    luma, blue, red = planes
+    pitch, chroma_pitch, step, count = form[0], form[1], form[2], form[3]
+    depth, drop, way = form[4], form[5], form[6]
+    rows, width, whole = out.shape[0], out.shape[1] // 3, len(across)
+    top, left = window[0], window[1]
+    shift = depth - 1
+    lines = np.empty((2, 2, whole), np.int16)
+    held = np.full(2, -1, np.int64)
+    u, v = np.empty(width, np.int32), np.empty(width, np.int32)
+    bright = np.empty(width, np.int32)
+    colors = np.empty((3, width), np.uint8)
+    room = np.empty(max(width, count), luma.dtype)
+    for y in range(rows):
+        at = (top + y) * pitch + left
+        light = luma[at : at + width]
+        if drop:
+            _gather(light, 1, drop, room[:width])
+            light = room[:width]
+        if kind == YCBCR:
+            _eight_bits(light, depth - 8, colors[0])
+        else:
+            _brighten(light, depth, numbers, bright)
+        if kind == GRAY:
+            for x in range(width):
+                colors[0, x] = min(max(bright[x], _NONE), _TOP) >> 22
+            _join(colors[0], colors[0], colors[0], out[y])
+            continue
+        first, share = down[top + y, 0], down[top + y, 2]
+        for k in range(2):
+            if k and not share:
+                continue
+            row = first + k
+            slot = row % 2
+            if held[slot] != row:
+                held[slot] = row
+                for c in range(2):
+                    plane = blue if c == 0 else red
+                    begin = row * chroma_pitch
+                    line = plane[begin : begin + (count - 1) * step + 1]
+                    if drop or step > 1:
+                        _gather(line, step, drop, room[:count])
+                        line = room[:count]
+                    if way == ALONE:
+                        _raise(line, shift, lines[slot, c])
+                    elif way == DOUBLED:
+                        _double(line, shift, lines[slot, c])
+                    else:
+                        _widen(line, across, shift, lines[slot, c])
+        one, other = lines[first % 2], lines[(first + 1) % 2 if share else first % 2]
+        _blend(one[0, left : left + width], other[0, left : left + width], share, u)
+        _blend(one[1, left : left + width], other[1, left : left + width], share, v)
+        if kind == YCBCR:
+            _chroma_bytes(u, colors[1])
+            _chroma_bytes(v, colors[2])
+        else:
+            _weigh(bright, u, v, 0, numbers[2], colors[0])
+            _weigh(bright, u, v, numbers[4], numbers[3], colors[1])
+            _weigh(bright, u, v, numbers[5], 0, colors[2])
+        _join(colors[0], colors[1], colors[2], out[y])

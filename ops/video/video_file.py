@@ -1,0 +1,271 @@
+"""Video files, opened by FFmpeg through the package PyAV."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from gradiva.eager.storage.handles import Handle, LoadedFile, close_handle, open_handle, pread
+from gradiva.eager.storage.storage import Storage
+from gradiva.eager.storage.urls import is_url, local_path
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.arrays import Array
+
+from .first_bytes import HEAD, begins_like_video
+
+if TYPE_CHECKING:
+    av: Any
+else:
+    av = lazy_module("av", "gradiva[video]")
+
+__all__ = [
+    "NoVideoError",
+    "NotMediaError",
+    "Opened",
+    "VideoData",
+    "VideoLoaded",
+    "VideoPath",
+    "VideoSource",
+    "av",
+    "has_av",
+]
+
+_FORMATS: Final = (
+    "3g2,3gp,aiff,amr,asf,asf_o,av1,avi,caf,dirac,dnxhd,dv,flac,flv,gxf,h261,h263,h264,hevc,ivf,"
+    "live_flv,m4a,m4v,matroska,mj2,mjpeg,mov,mp3,mp4,mpeg,mpegts,mpegvideo,mxf,nsv,nut,obu,ogg,rm,"
+    "vc1,vvc,wav,webm,wtv,y4m,yuv4mpegpipe"
+)
+"""Formats whose data are all in the file: others name further files, which FFmpeg would open."""
+_BUFFER: Final = 1 << 17
+"""Bytes that FFmpeg asks for at once."""
+MOST_PIXELS: Final = 1 << 28
+"""Of a frame."""
+
+
+def has_av() -> bool:
+    """Whether PyAV is installed."""
+    return importlib.util.find_spec("av") is not None
+
+
+class NotMediaError(ValueError):
+    """Bytes that are no video and nothing like one, such as a text."""
+
+
+class NoVideoError(ValueError):
+    """A video that cannot be decoded, or a file of the kind in which there is none."""
+
+
+class _Stream(io.RawIOBase):
+    """What FFmpeg reads from: a file that is open for reading at places."""
+
+    def __init__(self, handle: Handle, size: int) -> None:
+        self._handle, self._size, self._at = handle, size, 0
+        self.problem: OSError | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        count = self._size - self._at if size < 0 else min(size, self._size - self._at)
+        try:
+            found = pread(self._handle, count, self._at) if count > 0 else b""
+        except OSError as error:
+            self.problem = error
+            raise
+        self._at += len(found)
+        return found
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        self._at = max(base + offset, 0)
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+
+class VideoSource:
+    """Where the bytes of a video are. name: for decoders that are kept open."""
+
+    name: str
+
+    @contextmanager
+    def readable(self) -> Iterator[Any]:
+        """What PyAV opens, for as long as the block lasts. Raises OSError."""
+        raise NotImplementedError
+
+    def head(self) -> tuple[bytes, int]:
+        """The first bytes, and how many there are in all. Raises OSError."""
+        raise NotImplementedError
+
+    def open(self) -> Opened:
+        """Raises OSError, NotMediaError, NoVideoError."""
+        return Opened(self)
+
+
+class VideoData(VideoSource):
+    """A video in memory."""
+
+    def __init__(self, data: Array, name: str = "") -> None:
+        self.name, self._data = name, data
+
+    @contextmanager
+    def readable(self) -> Iterator[Any]:
+        if not self._data.size:
+            raise NotMediaError("the file is empty")
+        yield io.BytesIO(self._data.data)
+
+    def head(self) -> tuple[bytes, int]:
+        return self._data[:HEAD].tobytes(), self._data.size
+
+
+class VideoLoaded(VideoSource):
+    """A video on another machine, whose bytes are all here."""
+
+    def __init__(self, file: LoadedFile) -> None:
+        self.name, self._file = "", file
+
+    @contextmanager
+    def readable(self) -> Iterator[Any]:
+        yield _Stream(self._file, self._file.facts.size)
+
+    def head(self) -> tuple[bytes, int]:
+        return self._file.read(HEAD, 0), self._file.facts.size
+
+
+class VideoPath(VideoSource):
+    """A video in a file, or on another machine. facts: size and time that it must have; None for
+    any."""
+
+    def __init__(self, path: str, storage: Storage | None, facts: Any = None) -> None:
+        self.name, self._storage, self._facts = path, storage, facts
+
+    @contextmanager
+    def readable(self) -> Iterator[Any]:
+        handle = open_handle(self.name, self._storage)
+        try:
+            size, changed = _facts_of(handle)
+            if self._facts not in (None, (size, changed)):
+                raise OSError("it has changed since the reader was made")
+            if not size:
+                raise NotMediaError("the file is empty")
+            local = self._local()
+            if local is None:
+                yield _Stream(handle, size)
+        finally:
+            close_handle(handle)
+        if local is not None:
+            yield local
+
+    def _local(self) -> str | None:
+        """What FFmpeg opens by itself; names that are no text it cannot."""
+        if is_url(self.name):
+            return None
+        path = os.path.abspath(local_path(self.name))
+        try:
+            path.encode("utf-8")
+        except UnicodeEncodeError:
+            return None
+        return f"file:{path}"
+
+    def head(self) -> tuple[bytes, int]:
+        handle = open_handle(self.name, self._storage)
+        try:
+            return pread(handle, HEAD, 0), _facts_of(handle)[0]
+        finally:
+            close_handle(handle)
+
+    def facts(self) -> tuple[int, int | str]:
+        """Size and time. Raises OSError."""
+        handle = open_handle(self.name, self._storage)
+        try:
+            return _facts_of(handle)
+        finally:
+            close_handle(handle)
+
+
+def _facts_of(handle: Handle) -> tuple[int, int | str]:
+    if not isinstance(handle, int):
+        return handle.facts.size, handle.facts.version
+    facts = os.fstat(handle)
+    return facts.st_size, facts.st_mtime_ns
+
+
+class Opened:
+    """An open video: the container and its first video stream, which decodes in one thread."""
+
+    def __init__(self, source: VideoSource) -> None:
+        self._bytes = source.readable()
+        self._file: Any = self._bytes.__enter__()
+        self.container: Any = None
+        try:
+            self.container = _container(self._file)
+            self.stream = _stream(self.container)
+        except BaseException as error:
+            self.close()
+            problem = getattr(self._file, "problem", None)
+            if problem is not None:
+                raise problem from None
+            if isinstance(error, av.FFmpegError | EOFError):
+                raise _refused(error, source) from None
+            raise
+
+    @property
+    def codec(self) -> str:
+        """The name of the codec, whichever decoder is used."""
+        found: str = self.stream.codec_context.codec.canonical_name
+        return found
+
+    @property
+    def problem(self) -> OSError | None:
+        """Why the bytes could not be read, if that was it."""
+        found: OSError | None = getattr(self._file, "problem", None)
+        return found
+
+    def close(self) -> None:
+        if self.container is not None:
+            self.container.close()
+        self._bytes.__exit__(None, None, None)
+
+
+def _container(file: Any) -> Any:
+    options = {"format_whitelist": _FORMATS}
+    given: dict[str, Any] = {"mode": "r", "options": options, "buffer_size": _BUFFER}
+    try:
+        # Titles that are no UTF-8 are no reason to refuse a video.
+        return av.open(file, metadata_errors="ignore", **given)
+    except TypeError:  # from PyAV 19 on there is nothing to say about them
+        return av.open(file, **given)
+
+
+def _stream(container: Any) -> Any:
+    if not container.streams.video:
+        raise NoVideoError("there is no video in the file")
+    stream = container.streams.video[0]
+    context = stream.codec_context
+    if context is None:
+        raise NoVideoError("FFmpeg has no decoder for the video in the file")
+    width, height = context.width, context.height
+    if width < 1 or height < 1:
+        raise NoVideoError("the file does not say how large the frames are")
+    if width * height > MOST_PIXELS:
+        raise NoVideoError(f"frames of {width} x {height} pixels are more than {MOST_PIXELS}")
+    context.thread_count = 1
+    context.thread_type = "SLICE"
+    # What is damaged is an error, and not made up from what is around it.
+    context.options = {"err_detect": "explode", "max_pixels": str(MOST_PIXELS)}
+    return stream
+
+
+def _refused(error: BaseException, source: VideoSource) -> ValueError:
+    """Raises OSError."""
+    reason = getattr(error, "strerror", None) or str(error)
+    kind = NoVideoError if begins_like_video(source.head()[0]) else NotMediaError
+    return kind(f"this is no video that can be read: {reason}")

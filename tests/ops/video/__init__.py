@@ -1,0 +1,1 @@
+"""Tests of videos, and the videos that they are about."""

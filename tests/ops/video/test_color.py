@@ -1,0 +1,156 @@
+"""Pixels from planes: the bits of FFmpeg's scaler with its exact flags."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradiva import OperatorValueError
+from gradiva.eager.types.dtypes import ImageType
+from gradiva.ops.video.color import frame_shape, planes_to_rgb, quarter_turns
+from tests.tiers import few
+
+from .frames import by_scaler, decoded, encoded, frame, turned
+
+FORMATS = (
+    "yuv420p",
+    "yuv422p",
+    "yuv444p",
+    "yuv440p",
+    "yuv411p",
+    "yuv410p",
+    "yuvj420p",
+    "yuva420p",
+    "yuv420p10le",
+    "yuv422p10le",
+    "yuv444p12le",
+    "yuv420p16le",
+    "yuv420p10be",
+    "nv12",
+    "nv21",
+    "nv16",
+    "nv24",
+    "p010le",
+    "gray",
+    "gbrp",
+    "rgb24",
+)
+SIZES = ((48, 64), (33, 17), (47, 63), (1, 1), (2, 5), (3, 8), (6, 7), (9, 2))
+TAGS = {1: "bt709", 5: "bt601", 7: "smpte240m", 9: "bt2020"}
+
+
+def pixels(source: Any, *arguments: Any, **options: Any) -> Any:
+    turns = options.get("turns", 0)
+    out = np.full(frame_shape(source.height, source.width, turns), 77, np.uint8)
+    planes_to_rgb(source, out, *arguments, **options)
+    return out
+
+
+@pytest.mark.parametrize("name", few(FORMATS, "yuv420p", "nv12", "yuv420p10le"))
+def test_bits_of_the_scaler(name: str) -> None:
+    for seed, (height, width) in enumerate(SIZES):
+        for tag, colorspace in TAGS.items():
+            for range in (1, 2):
+                source = frame(name, height, width, seed, range)
+                expected = by_scaler(source, tag)
+                np.testing.assert_array_equal(pixels(source), expected)
+                source.colorspace = 2
+                np.testing.assert_array_equal(pixels(source, colorspace), expected)
+
+
+def test_untagged_is_bt601_of_limited_range() -> None:
+    source = frame("yuv420p", 20, 30)
+    assert source.colorspace == 2
+    made = pixels(source)
+    source.color_range = 1
+    np.testing.assert_array_equal(made, by_scaler(source, 6))
+
+
+def test_colors() -> None:
+    """Black, white and red of each set of equations are what they are called."""
+    for colorspace, red in (("bt601", (81, 90, 240)), ("bt709", (63, 102, 240))):
+        source = frame("yuv420p", 16, 16)
+        for values, expected in (
+            ((16, 128, 128), (0, 0, 0)),
+            ((235, 128, 128), (255, 255, 255)),
+            (red, (255, 0, 0)),
+        ):
+            for plane, value in zip(source.planes, values, strict=True):
+                plane.update(bytes([value]) * plane.buffer_size)
+            assert np.abs(pixels(source, colorspace).astype(int) - expected).max() <= 1
+
+
+def test_luma_and_chroma() -> None:
+    source = frame("yuv444p", 21, 33)
+    planes = [
+        np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)[:, : plane.width]
+        for plane in source.planes
+    ]
+    made = pixels(source, image_type=ImageType.YCbCr)
+    np.testing.assert_array_equal(made, np.stack(planes, 2))
+    deep = pixels(frame("yuv444p10le", 21, 33, 5), image_type=ImageType.YCbCr)
+    words = np.frombuffer(frame("yuv444p10le", 21, 33, 5).planes[0], "<u2").reshape(21, -1)[:, :33]
+    np.testing.assert_array_equal(deep[..., 0], np.minimum((words + 2) // 4, 255))
+    halved = pixels(frame("nv12", 12, 20), image_type=ImageType.YCbCr).astype(float)
+    pairs = np.frombuffer(frame("nv12", 12, 20).planes[1], np.uint8).reshape(6, -1)[:, :20]
+    blue, red = pairs[:, ::2].astype(float), pairs[:, 1::2]
+    expected = (blue[0, 4] * 9 + blue[0, 5] * 3 + blue[1, 4] * 3 + blue[1, 5]) / 16
+    assert abs(halved[1, 9, 1] - expected) <= 1
+    assert halved[0, 0, 2] == red[0, 0]
+    gray = pixels(frame("gray", 5, 6), image_type=ImageType.YCbCr)
+    assert (gray[..., 1:] == 128).all()
+
+
+@pytest.mark.parametrize(
+    ("matrix", "turns"), [((0, 1, -1, 0), 3), ((0, -1, 1, 0), 1), ((-1, 0, 0, -1), 2)]
+)
+def test_upright(matrix: tuple[int, int, int, int], turns: int) -> None:
+    video = encoded("libx264", 32, 48, 1)
+    plain, other = decoded(video)[0], decoded(turned(video, *matrix))[0]
+    assert quarter_turns(plain) == 0
+    assert quarter_turns(other) == turns
+    upright = pixels(other, turns=turns)
+    np.testing.assert_array_equal(upright, np.rot90(pixels(plain), turns))
+
+
+def test_out_that_is_no_block() -> None:
+    source = frame("yuv420p", 12, 18)
+    room = np.zeros((12, 18, 6), np.uint8)
+    planes_to_rgb(source, room[..., ::2])
+    np.testing.assert_array_equal(room[..., ::2], pixels(source))
+    assert not room[..., 1::2].any()
+
+
+def test_threads() -> None:
+    sources = [frame("yuv420p", 64, 80, seed) for seed in range(8)]
+    made: list[Any] = [None] * 8
+
+    def convert(k: int) -> None:
+        made[k] = pixels(sources[k], "bt709")
+
+    threads = [threading.Thread(target=convert, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for source, result in zip(sources, made, strict=True):
+        np.testing.assert_array_equal(result, by_scaler(source, 1))
+
+
+def test_refusals() -> None:
+    source = frame("yuv420p", 8, 10)
+    with pytest.raises(OperatorValueError, match=r"`colorspace`.*bt709"):
+        pixels(source, "rec709")
+    with pytest.raises(OperatorValueError, match=r"`image_type`.*RGB or YCbCr"):
+        pixels(source, image_type=ImageType.BGR)
+    with pytest.raises(ValueError, match=r"does not fit.*\(10, 8, 3\)"):
+        planes_to_rgb(source, np.empty((10, 8, 3), np.uint8))
+    source.colorspace = 8
+    with pytest.raises(ValueError, match="tagged 8"):
+        pixels(source)
+    assert pixels(source, "bt601").shape == (8, 10, 3)
+    with pytest.raises(ValueError, match="YCbCr cannot be made of frames of rgb24"):
+        pixels(frame("rgb24", 8, 10), image_type=ImageType.YCbCr)
