@@ -1,12 +1,21 @@
 """The same recipe from a disk and from a server on this machine that answers after 50 ms.
 
-Both sides are ours. Every epoch has a reader of its own, so nothing is left of the one before; what
-is timed is the epoch, without the making of the reader. The server takes part of the same cores.
+Both sides are ours. "far / near": every epoch has a reader of its own, so nothing is left of the
+one before; what is timed is the epoch, without the making of the reader. "steady": one reader, an
+epoch after the others, as in a training; the first one is left out. Fewer bytes may wait in memory
+than an epoch has, so each epoch is fetched anew.
+
+The server is a process on the same cores. Its seconds of CPU for an epoch stand in each row, and
+no figure is corrected by them, unless `--server-beside-near` is given: then a process burns as
+much CPU during the runs from the disk, in even slices.
 """
 
 from __future__ import annotations
 
 import argparse
+import http.client
+import itertools
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -94,6 +103,80 @@ def epoch(make: Callable[[str], Any], place: str, given: Any) -> Callable[[], fl
     return run
 
 
+def steady(make: Callable[[str], Any], place: str, given: Any) -> Callable[[], float]:
+    """Images per second of one reader, which goes on with the next epoch at each call."""
+    reader: list[Any] = []
+    once = epoch(lambda _: reader[0], place, given)
+
+    def run() -> float:
+        if not reader:
+            reader.append(make(place))
+        return once()
+
+    return run
+
+
+class Server:
+    """The server, and what it costs. spent: seconds of CPU, for each run that was watched."""
+
+    def __init__(self, folder: str, latency: float) -> None:
+        script = Path(__file__).with_name("slow_server.py")
+        command = [sys.executable, str(script), folder, str(latency)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline())
+        self.spent: list[float] = []
+
+    def cpu(self) -> float:
+        """Seconds until now."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port)
+        connection.request("HEAD", "/cpu")
+        found = int(connection.getresponse().getheader("Content-Length") or 0) / 1e6
+        connection.close()
+        return found
+
+    def watched(self, run: Callable[[], float]) -> Callable[[], float]:
+        """A run from the server, whose seconds are noted."""
+
+        def watch() -> float:
+            before = self.cpu()
+            result = run()
+            self.spent.append(self.cpu() - before)
+            return result
+
+        return watch
+
+    def beside(self, run: Callable[[], float], images: int) -> Callable[[], float]:
+        """A run from the disk, while a process burns what the server took in the last one."""
+
+        def burn() -> float:
+            seconds = images / self.speed if self.speed else 1.0
+            command = [sys.executable, "-c", BURNER, str(self.spent[-1]), str(seconds)]
+            with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+                assert process.stdout is not None
+                process.stdout.readline()
+                self.speed = run()
+                process.kill()
+            return self.speed
+
+        self.speed = 0.0
+        return burn
+
+
+BURNER = """
+import sys, time
+burn, last = float(sys.argv[1]), float(sys.argv[2])
+print(flush=True)
+begin = time.perf_counter()
+while time.process_time() < burn:
+    done = time.process_time() / burn
+    time.sleep(max(0.0, done * last - (time.perf_counter() - begin)))
+    until = time.process_time() + 0.002
+    while time.process_time() < until:
+        pass
+"""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=1000)
@@ -106,30 +189,36 @@ def main() -> None:
     parser.add_argument("--steps", action="store_true", help="step by step, no captured loop")
     parser.add_argument("--in-order", action="store_true", help="not shuffled")
     parser.add_argument("--read-ahead", type=int, default=64 << 20)
+    parser.add_argument("--steady-read-ahead", type=int, default=24 << 20)
+    parser.add_argument("--server-beside-near", action="store_true", help="see above")
     given = parser.parse_args()
     gradiva.set_num_threads(given.threads)
     given.steps = given.steps or given.read
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), given.images)
-        script = Path(__file__).with_name("slow_server.py")
-        command = [sys.executable, str(script), folder, str(given.latency)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-            assert server.stdout is not None
-            far = f"http://127.0.0.1:{int(server.stdout.readline())}"
-            options = {
-                "random_shuffle": not given.in_order,
-                "read_ahead_bytes": given.read_ahead,
-                "seed": 1,
-            }
-            made = readers(given.images, options)
-            for name in given.formats:
-                near, remote = epoch(made[name], folder, given), epoch(made[name], far, given)
-                near(), remote()
+        server = Server(folder, given.latency)
+        try:
+            far = f"http://127.0.0.1:{server.port}"
+            options = {"random_shuffle": not given.in_order, "seed": 1}
+            kinds = (("far / near", epoch, given.read_ahead),)
+            kinds += (("far / near, steady", steady, given.steady_read_ahead),)
+            for name, (kind, measure, ahead) in itertools.product(given.formats, kinds):
+                made = readers(given.images, {**options, "read_ahead_bytes": ahead})[name]
+                near, remote = measure(made, folder, given), measure(made, far, given)
+                server.spent.clear()
+                remote = server.watched(remote)
+                if given.server_beside_near:
+                    near = server.beside(near, given.images)
+                remote(), near()
                 figures = in_turns(remote, near, given.rounds)
-                rows.append(row(f"{name}, far / near", *figures, "images/s", bigger=True))
-            server.terminate()
-    save("storage", rows, latency_s=given.latency)
+                rows.append(row(f"{name}, {kind}", *figures, "images/s", bigger=True))
+                rows[-1]["server_cpu_s"] = round(statistics.median(server.spent), 3)
+                print(f"  the server took {rows[-1]['server_cpu_s']} s of CPU for an epoch")
+        finally:
+            server.process.terminate()
+            server.process.wait()
+    save("storage", rows, latency_s=given.latency, server_beside_near=given.server_beside_near)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ from gradiva.eager.support.checked_file import read_checked, write_checked
 from gradiva.eager.support.errors import OperatorRuntimeError
 from gradiva.eager.support.private_folder import private_folder
 
+from .ranges import Data
+
 __all__ = ["BlockCache"]
 
 _UNFINISHED: Final = "unfinished"
@@ -60,11 +62,12 @@ class BlockCache:
             place.touch()
         return content
 
-    def write(self, url: str, version: str, begin: int, content: bytes) -> None:
+    def write(self, url: str, version: str, begin: int, content: Data) -> None:
         """Keep a block; one that cannot be kept is fetched again when it is needed."""
         meaning = _meaning(url, version, begin, begin + len(content))
         try:
-            write_checked(self._place(meaning), meaning, content, self._unfinished, durable=False)
+            data = bytes(content)
+            write_checked(self._place(meaning), meaning, data, self._unfinished, durable=False)
         except OSError as error:
             if not self._told:
                 self._told = True

@@ -11,6 +11,7 @@ from .block_cache import BlockCache
 from .errors import StorageError
 from .facts import Entry, ObjectFacts
 from .parts import Part
+from .ranges import Data
 from .transport import Transport
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Fetcher:
             if not part.ready.cancelled():
                 part.ready.set_result(data)
 
-    async def _bytes(self, part: Part, facts: ObjectFacts | None) -> bytes:
+    async def _bytes(self, part: Part, facts: ObjectFacts | None) -> Data:
         end = part.end
         if facts is None and (end is not None or self.cache is not None):
             facts = await self.facts(part.url)
@@ -91,18 +92,19 @@ class Fetcher:
             raise StorageError(f"it ends at byte {facts.size}")
         return await self._range(part.url, part.begin, last, facts)
 
-    async def _range(self, url: str, begin: int, end: int, facts: ObjectFacts) -> bytes:
+    async def _range(self, url: str, begin: int, end: int, facts: ObjectFacts) -> Data:
         cache, loop = self.cache, asyncio.get_running_loop()
         if cache is None or not facts.version:
             return await self.transport.read(url, begin, end, facts)
         threads = self.transport.threads
         place = url, facts.version, begin
-        found = await loop.run_in_executor(threads, cache.read, *place, end)
-        if found is None:
-            found = await self.transport.read(url, begin, end, facts)
-            writing = loop.run_in_executor(threads, cache.write, *place, found)
-            self._writing.add(writing)
-            writing.add_done_callback(self._writing.discard)
+        kept = await loop.run_in_executor(threads, cache.read, *place, end)
+        if kept is not None:
+            return kept
+        found = await self.transport.read(url, begin, end, facts)
+        writing = loop.run_in_executor(threads, cache.write, *place, found)
+        self._writing.add(writing)
+        writing.add_done_callback(self._writing.discard)
         return found
 
     async def facts(self, url: str) -> ObjectFacts:

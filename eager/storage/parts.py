@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradiva.eager.support.lazy_import import lazy_module
 
-from .ranges import LARGEST, Range
+from .ranges import LARGEST, Data, Range
 
 if TYPE_CHECKING:
     from concurrent import futures
@@ -30,7 +30,7 @@ class Part:
     def __init__(self, url: str, begin: int, end: int | None, needed: int, cost: int) -> None:
         self.url, self.begin, self.end = url, begin, end
         self.needed, self.cost, self.first = needed, cost, needed
-        self.ready: futures.Future[bytes] = futures.Future()
+        self.ready: futures.Future[Data] = futures.Future()
         self.task: Any = None
         self.idle = self.gone = False
 

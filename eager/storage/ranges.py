@@ -8,7 +8,18 @@ from typing import Final, NamedTuple
 
 from gradiva.eager.types.arrays import Array
 
-__all__ = ["BLOCK", "LARGEST", "Content", "Range", "Want", "aligned", "fill", "joined", "split"]
+__all__ = [
+    "BLOCK",
+    "LARGEST",
+    "Content",
+    "Data",
+    "Range",
+    "Want",
+    "aligned",
+    "fill",
+    "joined",
+    "split",
+]
 
 LARGEST: Final = 8 << 20
 """Bytes of one request; more are several requests at once."""
@@ -22,6 +33,9 @@ _ALWAYS: Final = 1 << 16
 Range = tuple[int, int]
 """First byte, and the one behind the last."""
 
+
+Data = bytes | memoryview
+"""Bytes as they came."""
 
 Content = list[memoryview]
 """Bytes in pieces, one after the other."""

@@ -20,7 +20,8 @@ from .errors import CutError, ObjectChangedError, StorageError, changed, describ
 from .facts import Checks, Entry, ObjectFacts, facts_of
 from .http_checks import Expected, get_client, http_range
 from .loop import storage_loop
-from .ranges import LARGEST
+from .plain_http import PlainHttp
+from .ranges import LARGEST, Data
 from .urls import scheme_of, shown
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class Transport:
         self._options, self._timeout = options, timeout
         self._systems: dict[str, tuple[Any, str]] = {}
         self._checks: dict[str, Checks] = {}
+        self._plain = None if options else PlainHttp(timeout)
         self.threads = futures.ThreadPoolExecutor(16, "gradiva-storage")
         self.loop = storage_loop()
 
@@ -176,12 +178,12 @@ class Transport:
                 found[name] = Entry(name, f"{url.rstrip('/')}/{name}", folder, known)
         return [found[name] for name in sorted(found)]
 
-    async def read(self, url: str, begin: int, end: int, facts: ObjectFacts) -> bytes:
+    async def read(self, url: str, begin: int, end: int, facts: ObjectFacts) -> Data:
         """These bytes of an object that has these facts. Raises StorageError."""
         system, path = self._at(url)
         where = f"bytes {begin} to {end} of "
 
-        async def ask() -> bytes:
+        async def ask() -> Data:
             expected = Expected(facts.size, facts.version)
             data = await self._range(system, path, begin, end, expected)
             whole = len(data) == facts.size and (begin, end) != (0, facts.size)
@@ -195,12 +197,12 @@ class Transport:
 
         return await self._tried(url, where, ask)
 
-    async def read_whole(self, url: str) -> bytes:
+    async def read_whole(self, url: str) -> Data:
         """All bytes of an object of which nothing is known yet. Raises StorageError."""
         system, path = self._at(url)
         expected = Expected(None, "")
 
-        async def ask() -> bytes:
+        async def ask() -> Data:
             expected.clear()
             data = await self._range(system, path, 0, LARGEST, expected)
             if expected.size is not None and len(data) < min(expected.size, LARGEST):
@@ -232,8 +234,12 @@ class Transport:
 
     async def _range(
         self, system: Any, path: str, begin: int, end: int, expected: Expected
-    ) -> bytes:
+    ) -> Data:
         if getattr(system, "protocol", None) == ("http", "https"):
+            if self._plain is not None:
+                data = await self._plain.get(path, begin, end, expected.look)
+                if data is not None:
+                    return data
             asked = http_range(system, path, begin, end, expected)
             if "timeout" in {**self._options, **(self._options.get("client_kwargs") or {})}:
                 return await asyncio.wait_for(asked, _WHOLE * self._timeout)

@@ -1,0 +1,179 @@
+"""A connection to an HTTP server, which reads bodies right into the memory where they stay.
+
+This module imports asyncio: import it when the first request is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from .errors import CutError
+
+__all__ = ["Connection", "Headers", "StatusError"]
+
+_HEAD: Final = 1 << 16
+"""Bytes that the head of an answer may have; small bodies come with it."""
+_STATUS: Final = re.compile(rb"HTTP/1\.1 (\d{3}) ?([^\r\n]*)\r\n")
+
+
+class StatusError(Exception):
+    """The server refuses."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{status}, message={message!r}")
+        self.status, self.message = status, message
+
+
+class Headers(dict[str, str]):
+    """By names in lower case."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return super().get(name.lower(), default)
+
+
+def _seen(_status: int, _headers: Headers) -> None:
+    """For nobody."""
+
+
+def _parsed(head: bytes) -> Headers:
+    found = Headers()
+    for line in head.decode("latin-1").split("\r\n"):
+        name, _, value = line.partition(":")
+        found[name.strip().lower()] = value.strip()
+    return found
+
+
+class Connection(asyncio.BufferedProtocol):
+    """One request at a time.
+
+    since: when the request was sent, or the last one was over; heard: when the last bytes came.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._head = bytearray(_HEAD)
+        self._room = memoryview(self._head)
+        self._used = 0
+        self._body: memoryview | None = None
+        self._place = self._longest = 0
+        self._look: Callable[[int, Headers], None] = _seen
+        self._ready: asyncio.Future[memoryview | None] | None = None
+        self._transport: Any = None
+        self.since = self.heard = 0.0
+        self.keep = self.open = True
+        self.began = False
+        """Whether bytes of an answer have come."""
+
+    def get(
+        self, request: bytes, longest: int, look: Callable[[int, Headers], None]
+    ) -> asyncio.Future[memoryview | None]:
+        """Send a request. The result is the body, of at most so many bytes, or None; `look` sees
+        its head first."""
+        self.began, self._place = False, 0
+        self._longest, self._look = longest, look
+        self._ready = self._loop.create_future()
+        self.since = self.heard = self._loop.time()
+        self._transport.write(request)
+        return self._ready
+
+    def end(self, error: Exception | None = None) -> None:
+        """Close it at once; who waits gets this error."""
+        self.keep = self.open = False
+        if error is not None:
+            self._over(error)
+        self._transport.abort()
+
+    def _over(self, result: memoryview | Exception | None) -> None:
+        ready, self._ready = self._ready, None
+        self._body, self._used = None, 0
+        self.since = self._loop.time()
+        if ready is None or ready.done():
+            return
+        if isinstance(result, Exception):
+            ready.set_exception(result)
+        else:
+            ready.set_result(result)
+
+    # What the loop calls.
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.keep = self.open = False
+        what = f"{self._place} bytes came" if self._body is not None else "the server hung up"
+        self._over(exc or CutError(what))
+
+    def eof_received(self) -> bool:
+        return False
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._room[self._used :] if self._body is None else self._body[self._place :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._ready is None:  # nobody asked
+            self.end()
+            return
+        self.heard = self._loop.time()
+        self.began = True
+        if self._body is None:
+            begin = max(self._used - 3, 0)
+            self._used += nbytes
+            end = self._head.find(b"\r\n\r\n", begin, self._used)
+            if end >= 0:
+                self._begin(end)
+            elif self._used == _HEAD:
+                self.end(CutError("the answer has no end of its head"))
+            return
+        self._place += nbytes
+        self._finish()
+
+    def _finish(self) -> None:
+        body = self._body
+        if body is not None and self._place == len(body):
+            self._over(body.toreadonly())
+
+    def _begin(self, end: int) -> None:
+        """The head is there, up to this byte."""
+        try:
+            length = self._length(bytes(self._room[:end]) + b"\r\n")
+        except Exception as error:  # noqa: BLE001  for who waits
+            self.end(error)
+            return
+        came = self._used - end - 4
+        if length is None or came > length:
+            self._over(None)
+            self.end()
+            return
+        body = memoryview(np.empty(length, np.uint8).data)
+        body[:came] = self._room[end + 4 : self._used]
+        self._body, self._place = body, came
+        self._finish()
+
+    def _length(self, head: bytes) -> int | None:
+        """Bytes of the body; None where the answer is not the usual one. Raises what it says."""
+        line = _STATUS.match(head)
+        if line is None:
+            return None
+        status = int(line[1])
+        if status >= 400:
+            raise StatusError(status, line[2].decode("latin-1"))
+        headers = _parsed(head[line.end() :])
+        length = headers.get("content-length", "")
+        if (
+            status != 206
+            or "transfer-encoding" in headers
+            or headers.get("content-encoding", "identity") not in ("identity", "")
+            or not length.isdecimal()
+            or len(length) > 18
+            or int(length) > self._longest
+        ):
+            return None
+        self._look(status, headers)
+        self.keep = headers.get("connection", "").lower() != "close"
+        return int(length)
