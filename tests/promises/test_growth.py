@@ -7,20 +7,25 @@ import gc
 import importlib
 import random
 import threading
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import ModuleType
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
 
 import gradiva
 from gradiva.eager.runtime.worker_pool import default_num_threads
+from tests.fuzzing import seeds
+from tests.ops.video.bars import encoded
 from tests.oracle import flavors
 from tests.soaking import Figures, scaled
 
 from .damage import damaged
 
+Media: TypeAlias = "tuple[list[bytes], list[Callable[..., Any]]]"
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 MEBIBYTES = 8
 """How much more resident memory is no growth: what the allocator and the kernels still settle."""
@@ -62,31 +67,53 @@ def test_what_is_measured(soak: ModuleType) -> None:
     assert soak.measured(8)["resident_mib"] - row["resident_mib"] == pytest.approx(64, abs=4)
 
 
+def images() -> Media:
+    """Of all kinds, whole ones and windows of them."""
+    made = [make() for make in {**flavors.jpegs(), **flavors.others()}.values()]
+    window = partial(gradiva.decoders.image_crop, crop=(4, 4), max_pixels=1 << 20)
+    return made, [partial(gradiva.decoders.image, max_pixels=1 << 20), window]
+
+
+def sounds() -> Media:
+    return seeds.sounds(), [gradiva.decoders.audio, gradiva.peek_audio]
+
+
+def videos() -> Media:
+    """All frames, and some."""
+    made = [encoded(form=form, frames=5) for form in ("mp4", "matroska")]
+    return made, [gradiva.decoders.video, partial(gradiva.decoders.video, frames=[3, 1])]
+
+
+MEDIA = {"images": images, "sounds": sounds, "videos": videos}
+
+
 @pytest.mark.alone
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore:samples that cannot be read")
-def test_malformed_files(soak: ModuleType, figures: Figures) -> None:
-    """Damaged images of all kinds, whole ones and windows of them, refused and left out."""
+@pytest.mark.parametrize("kind", MEDIA)
+def test_malformed_files(kind: str, soak: ModuleType, figures: Figures) -> None:
+    """Damaged ones, refused and left out."""
     drawn = random.Random(8)
-    made = [make() for make in {**flavors.jpegs(), **flavors.others()}.values()]
+    made, uses = MEDIA[kind]()
 
     def decode() -> int:
         bad = damaged(drawn.choice(made), drawn)
         data = np.frombuffer(bad[: drawn.choice((None, drawn.randrange(1, len(bad))))], np.uint8)
         refused = 0
-        for use in (gradiva.decoders.image, partial(gradiva.decoders.image_crop, crop=(4, 4))):
+        for use in uses:
             try:
-                use(data, max_pixels=1 << 20)
+                use(data)
             except gradiva.GradivaError:
                 refused += 1
         with gradiva.Quarantine():
-            gradiva.decoders.image(gradiva.batch([data, data]), on_error="skip", max_pixels=1 << 20)
+            uses[0](gradiva.batch([data, data]), on_error="skip")
         return refused
 
-    for _ in range(300):
+    turns = 120 if kind == "videos" else 600
+    for _ in range(turns // 2):
         decode()
     before = soak.measured(0)
-    count = scaled(600)
+    count = scaled(turns)
     refused = sum(decode() for _ in range(count))
     after = soak.measured(1)
     assert refused > count / 4

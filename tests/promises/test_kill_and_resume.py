@@ -17,7 +17,9 @@ import pytest
 from PIL import Image
 
 from gradiva import Pipeline, fn, pipeline_def
+from gradiva.ops.decoders.audio.audio import wav_file
 from tests.capture.loop.loops import bits
+from tests.ops.video.bars import write
 from tests.soaking import Figures, scaled
 
 KILLS = scaled(20)
@@ -54,7 +56,28 @@ def pictures(folder: str, **options: Any) -> Pipeline:
     return program(**options)
 
 
-PROGRAMS: dict[str, Callable[..., Pipeline]] = {"arithmetic": arithmetic, "pictures": pictures}
+def media(folder: str, **options: Any) -> Pipeline:
+    """Videos, and sounds of another length of the epoch."""
+
+    @pipeline_def(batch_size=3, enable_checkpointing=True, seed=7)
+    def program() -> Any:
+        names = [f"{folder}/../{number}" for number in range(5)]
+        films = [f"{name}.mp4" for name in names[:3]]
+        frames = fn.experimental.readers.video(
+            filenames=films, sequence_length=2, random_shuffle=True
+        )
+        files, _ = fn.readers.file(files=[f"{name}.wav" for name in names], random_shuffle=True)
+        sounds, _ = fn.decoders.audio(files)
+        return frames, sounds * fn.random.uniform(range=(0.0, 1.0))
+
+    return program(**options)
+
+
+PROGRAMS: dict[str, Callable[..., Pipeline]] = {
+    "arithmetic": arithmetic,
+    "pictures": pictures,
+    "media": media,
+}
 
 
 def digest(pipe: Pipeline) -> str:
@@ -93,6 +116,11 @@ def test_killed_at_random_moments(name: str, tmp_path: Path, figures: Figures) -
         (folder / str(number % 2)).mkdir(parents=True, exist_ok=True)
         pixels = noise.integers(0, 255, (12, 12, 3), np.uint8)
         Image.fromarray(pixels).save(folder / str(number % 2) / f"{number}.png")
+    for number in range(5):
+        sound = np.arange(number, number + 40, dtype=np.int16).reshape(-1, 2)
+        (tmp_path / f"{number}.wav").write_bytes(wav_file(sound, 8000).tobytes())
+        if name == "media" and number < 3:
+            write(tmp_path / f"{number}.mp4", frames=4, first=4 * number)
     work = tmp_path / "work"
     work.mkdir()
     whole = PROGRAMS[name](str(folder), num_threads=2)

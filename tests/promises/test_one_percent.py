@@ -3,6 +3,7 @@ they always have, and the list of what was left out is exact."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 import gradiva
 from gradiva.eager.execution.quarantine import Quarantine
 from tests.eager.execution.damaged import DAMAGE, damage, make
+from tests.fuzzing import seeds
 from tests.ops.readers.formats import FORMATS, values
+from tests.ops.video.bars import encoded
 from tests.soaking import Figures, scaled
 
 pytestmark = pytest.mark.filterwarnings("ignore:samples that cannot be read")
@@ -44,6 +47,49 @@ def test_images(capture: bool, tmp_path: Path, figures: Figures) -> None:
     with Quarantine() as left_out:
         found = decoded(paths, capture)
     assert found == {path: bits for path, bits in whole.items() if path not in bad}
+    assert sorted(str(one.file) for one in left_out) == sorted(bad)
+    figures(files=count, damaged=len(bad))
+
+
+def sounds(folder: str) -> Any:
+    reader = gradiva.readers.File(file_root=folder, random_shuffle=True, seed=3, on_error="skip")
+    for files, _ in reader.next_epoch(batch_size=16):
+        yield gradiva.decoders.audio(files, on_error="skip")[0]
+
+
+def videos(folder: str) -> Any:
+    names = sorted(map(str, Path(folder).glob("*/*")))
+    reader = gradiva.experimental.readers.Video(
+        filenames=names, sequence_length=2, random_shuffle=True, seed=3, on_error="skip"
+    )
+    for frames in reader.next_epoch(batch_size=16):
+        yield frames[0] if isinstance(frames, tuple) else frames
+
+
+MEDIA: dict[str, tuple[str, Callable[[str], Any], Callable[[], bytes]]] = {
+    "sounds": ("wav", sounds, lambda: seeds.sounds()[0]),
+    "videos": ("mp4", videos, lambda: encoded(frames=2)),
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", MEDIA)
+def test_sounds_and_videos(kind: str, tmp_path: Path, figures: Figures) -> None:
+    ending, read, make_one = MEDIA[kind]
+    count, content = scaled(200), make_one()
+    paths = [tmp_path / "0" / f"{number:05}.{ending}" for number in range(count)]
+    paths[0].parent.mkdir()
+    for path in paths:
+        path.write_bytes(content)
+    bad = [str(path) for path in paths[33::100]]
+    for number, name in enumerate(bad):
+        Path(name).write_bytes((b"", b"not one", bytes(999), content[:9])[number % 4])
+    found: list[str] = []
+    with Quarantine() as left_out:
+        for batch in read(str(tmp_path)):
+            found += [str(name).partition(" ")[0] for name in batch.source_info()]
+            assert len({np.asarray(sample).tobytes() for sample in batch}) <= 1
+    assert sorted(found) == sorted({*map(str, paths)} - {*bad})
     assert sorted(str(one.file) for one in left_out) == sorted(bad)
     figures(files=count, damaged=len(bad))
 

@@ -59,6 +59,8 @@ def test_faults(
             assert {one.file for one in bad} <= {*urls}
             left_out += len(bad)
             for path in (tmp_path / "kept").rglob("*"):
+                if path.parent.name == "unfinished":  # what is there may be moved any time
+                    continue
                 if path.is_file() and drawn.random() < 0.3:
                     data = bytearray(path.read_bytes() or b"x")
                     data[drawn.randrange(len(data))] ^= 1 << drawn.randrange(8)
