@@ -11,6 +11,7 @@ from gradiva.eager.types.arrays import Array
 __all__ = [
     "BLOCK",
     "LARGEST",
+    "NEAR",
     "Content",
     "Data",
     "Range",
@@ -25,7 +26,7 @@ LARGEST: Final = 8 << 20
 """Bytes of one request; more are several requests at once."""
 BLOCK: Final = 4 << 20
 """Bytes of a block of the cache on disk."""
-_NEAR: Final = 1 << 20
+NEAR: Final = 1 << 20
 """Bytes between two ranges that are cheaper read and dropped than asked for twice."""
 _ALWAYS: Final = 1 << 16
 """The same, however little else is wanted there."""
@@ -49,7 +50,7 @@ class Want(NamedTuple):
     end: int | None = None
 
 
-def joined(ranges: Iterable[Range]) -> list[Range]:
+def joined(ranges: Iterable[Range], near: int = NEAR) -> list[Range]:
     """The ranges, those that lie near each other as one; of a large one at least half is wanted."""
     found: list[Range] = []
     useful = 0
@@ -58,7 +59,7 @@ def joined(ranges: Iterable[Range]) -> list[Range]:
             first, last = found[-1]
             gain = max(0, end - max(begin, last))
             gap = begin - last
-            if gap <= _ALWAYS or (gap <= _NEAR and end - first <= 2 * (useful + gain)):
+            if gap <= _ALWAYS or (gap <= near and end - first <= 2 * (useful + gain)):
                 found[-1] = first, max(last, end)
                 useful += gain
                 continue

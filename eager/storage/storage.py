@@ -19,7 +19,7 @@ from .errors import StorageError
 from .facts import Entry, ObjectFacts
 from .fetcher import Fetcher
 from .parts import Part, Parts
-from .ranges import LARGEST, Content, Range, Want, aligned, joined, split
+from .ranges import LARGEST, NEAR, Content, Range, Want, aligned, joined, split
 from .settings import settings
 from .transport import transport_of
 
@@ -238,18 +238,21 @@ class Storage:
                 continue
             end = want.end if want.end is not None else self._size(want)
             missing.setdefault(want.url, []).append(((want.begin, end), turn))
+        # What waits in memory with the gaps between its records leaves less room for others.
+        near = NEAR if urgent else min(NEAR, self._budget >> 8)
         for url, rows in missing.items():
-            made += self._cut(url, rows)
+            made += self._cut(url, rows, near)
         made.sort(key=lambda part: part.first)
         known = {part.url: self._facts[part.url] for part in made if part.url in self._facts}
         self._fetcher.begin(made, known, urgent)
 
-    def _cut(self, url: str, rows: list[tuple[Range, int]]) -> list[Part]:
+    def _cut(self, url: str, rows: list[tuple[Range, int]], near: int) -> list[Part]:
+        """Parts that hold these ranges; gaps of up to `near` bytes are read along."""
         (known,) = self.facts([url])
         size = max(end for (_, end), _ in rows) if isinstance(known, StorageError) else known.size
         ranges = [one for one, _ in rows]
         if self._blocks is None:
-            cut = split(joined(ranges))
+            cut = split(joined(ranges, near))
         else:
             cut = aligned(ranges, size)
         found = []

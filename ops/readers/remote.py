@@ -47,7 +47,7 @@ class RemoteAhead:
         else:
             self._storage.passed(begin)
         # At most an epoch ahead: what is read again within it is still there, or too much.
-        self._plan(self._read + cursor.plan.length(cursor.epoch))
+        self._plan(self._read + cursor.plan.length(cursor.epoch), count)
 
     def _begin(self, indices: Int64Array) -> None:
         """These first, and what the next batch needs: each as requests of its own. Joined with all
@@ -57,13 +57,15 @@ class RemoteAhead:
         storage.plan(-1)  # as what nobody has expected
         self._table.prefetch(indices)
         storage.fetch(urgent=True)
-        self._plan(len(indices))
+        self._plan(len(indices), len(indices))
 
-    def _plan(self, most: int) -> None:
-        """Go on to the sample with this number behind the first batch, if there is room."""
+    def _plan(self, most: int, batch: int) -> None:
+        """Go on to the sample with this number behind the first batch, if there is room: for long,
+        unless the next batches (of so many samples) have to be planned."""
         storage, scout = self._storage, self._scout
         assert scout is not None
-        if storage.room < storage.budget // 4:
+        soon = self._planned - self._read < 2 * batch
+        if storage.room < storage.budget // 4 and not soon:
             return  # larger steps have more to join
         step, room = 1, storage.room
         while room > 0 and self._planned < most:

@@ -6,7 +6,7 @@ import io
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ import gradiva
 from gradiva import fn, pipeline_def
 from gradiva.eager.execution.quarantine import Quarantine
 from gradiva.eager.storage import transport
-from gradiva.eager.storage.ranges import LARGEST
+from gradiva.eager.storage.ranges import LARGEST, Want
+from gradiva.eager.storage.storage import Storage
 from gradiva.eager.support.errors import (
     OperatorRuntimeError,
     OperatorTypeError,
@@ -200,6 +201,37 @@ def test_the_first_batches_do_not_wait_for_what_lies_near_them(
     assert sorted(found) == records
     assert max(_lengths(server)) > server.longest
     assert len(server.asked()) < 20
+
+
+def test_the_plan_does_not_run_dry_where_little_may_wait(
+    server: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shuffled container of which a quarter may wait in memory: all that is taken is there, or on
+    its way."""
+    records = [bytes([number % 251]) * 60_000 for number in range(400)]
+    path = tmp_path / "a"
+    path.write_bytes(b"".join(map(_record, records)))
+    server.objects["/a"] = data = path.read_bytes()
+    features = {"data": gradiva.tfrecord.FixedLenFeature([], gradiva.tfrecord.string, "")}
+    reader = gradiva.readers.TFRecord(
+        path=server.url + "/a",
+        features=features,
+        random_shuffle=True,
+        seed=1,
+        read_ahead_bytes=len(data) // 4,
+    )
+    missing: list[int] = []
+    take = Storage.take
+
+    def watched(storage: Storage, wants: Sequence[Want]) -> Any:
+        missing.append(sum(storage._holders(want, 0) is None for want in wants))
+        return take(storage, wants)
+
+    monkeypatch.setattr(Storage, "take", watched)
+    seen = sum(len(batch["data"]) for batch in reader.next_epoch(batch_size=40))
+    assert seen == 400
+    assert len(missing) == 10
+    assert not any(missing)
 
 
 @pytest.mark.parametrize("name", ["tfrecord", "webdataset"])
