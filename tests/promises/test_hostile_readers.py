@@ -102,6 +102,8 @@ KINDS: dict[str, tuple[Callable[[Path, int], dict[str, Any]], Any]] = {
 
 ELSEWHERE = {"external_source", "experimental.inputs.video"}
 """In test_hostile_options.py."""
+LATER = {"numba_function"}
+"""Known from its first use on; `test_numba_function.py` gives it what it cannot take."""
 INTERNAL = {"_conditional.merge", "_conditional.split", "constant", "fused", "input", "random_key"}
 """Nobody calls them."""
 
@@ -110,7 +112,7 @@ def test_no_operator_is_left_out() -> None:
     known = {reader.operator.name for _, reader in KINDS.values()}
     assert known == {name for name in operators if "readers." in name}
     ours = {name for name, one in operators.items() if one.__module__.startswith("gradiva.")}
-    assert {*attacked()} | known | ELSEWHERE | INTERNAL == ours
+    assert {*attacked()} | known | ELSEWHERE | INTERNAL == ours - LATER
 
 
 @pytest.mark.full
