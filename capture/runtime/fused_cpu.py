@@ -28,9 +28,9 @@ from gradiva.eager.jit.row_chain import (
     Step,
     bind_strips,
     run_strips,
+    strips_go_past,
     table,
 )
-from gradiva.eager.jit.streaming import goes_past
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import Decode, Resample, SourceWindow, ToPlanar, View
 from gradiva.eager.operators.pixelwise import Pixelwise, step_of
@@ -137,7 +137,7 @@ class FusedLoop:
         steps, made = self.steps(count)
         if target.dtype is float16:  # the last thing that happens to a value
             steps.append(half_step(size, made))
-        here, there, past = source.data.itemsize, target.data.itemsize, goes_past(target.data)
+        here, there = source.data.itemsize, target.data.itemsize
         kind = source.dtype.numpy if self.rows is None else np.dtype(np.float32)
         height, width = ends[:, at], ends[:, at + 1]
         samples = table(size)
@@ -180,6 +180,7 @@ class FusedLoop:
                 samples[sample, SOURCE_ROW] = pitch * here
 
             turned = bool(samples[:, MIRROR].any())
+            past = strips_go_past(target.data, samples)
             chain = Chain(steps, kind, count, longest, False, self.planes, turned, past)
             return Run(run_strips, bind_strips, place_strips, aim, (samples, chain, target.data))
         tables, window = self.resampling(at, count)
@@ -188,6 +189,7 @@ class FusedLoop:
         if window is not None:
             samples[:, MIRROR], samples[:, UPSIDE_DOWN] = window.mirror, window.upside_down
         longest, turned = int(width.max()) * count, bool(samples[:, MIRROR].any())
+        past = strips_go_past(target.data, samples)
         chain = Chain(steps, kind, count, longest, False, self.planes, turned, past)
         role, offsets = self.rows.operator.fusion_role, tables.offsets
         heights = self.rows.inputs[0].batch_shape.shapes[:, at]

@@ -18,7 +18,7 @@ from gradiva.eager.types.arrays import Int64Array
 from .intrinsics import call_row
 from .jit import jit, outlined
 from .row_kernel import RowKernel, copy, join, reverse, split, split_reversed, stream
-from .streaming import finish_lines
+from .streaming import finish_lines, goes_past
 
 __all__ = [
     "PIECE",
@@ -28,6 +28,7 @@ __all__ = [
     "end_strips",
     "finish_row",
     "run_strips",
+    "strips_go_past",
     "table",
 ]
 
@@ -35,6 +36,8 @@ PIECE: Final = 1024
 """Pixels of a strip, where a sample is not cut along its rows."""
 
 _ALIGNED: Final = 64
+_LINE: Final = 64
+"""Bytes of a line of the caches."""
 
 # Columns of `Chain.group`.
 _CHANNELS, _FLAT, _PLANES_IN, _PLANES_OUT, _PITCH, _ITEM = range(6)
@@ -51,6 +54,15 @@ def table(count: int) -> Int64Array:
     result = np.zeros((count, 14), np.int64)
     result[:, FRAMES] = result[:, ROWS] = 1
     return result
+
+
+def strips_go_past(target: np.ndarray[Any, Any], samples: Int64Array) -> bool:
+    """Whether results go past the caches: they are large, and each strip begins with a line of the
+    caches. Strips that share one are stored slowly."""
+    if not goes_past(target) or target.ctypes.data % _LINE:
+        return False
+    places = samples[:, [TARGET, TARGET_FRAME, TARGET_ROW, TARGET_PLANE]]
+    return not (places % _LINE).any()
 
 
 class Step(NamedTuple):
@@ -129,7 +141,7 @@ class Chain:
 
     planes_in, planes_out: whether channels are planes at the source and at the target, and not
     interleaved; pixels: the most a strip has; mirrored: whether samples may be; past: whether the
-    result goes past the caches, as `goes_past` says.
+    result goes past the caches, as `strips_go_past` says.
     """
 
     def __init__(

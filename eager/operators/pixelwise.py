@@ -26,10 +26,10 @@ from gradiva.eager.jit.row_chain import (
     Chain,
     Step,
     run_strips,
+    strips_go_past,
     table,
 )
 from gradiva.eager.jit.row_kernel import RowKernel
-from gradiva.eager.jit.streaming import goes_past
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import SHARED, BatchShape
@@ -165,7 +165,7 @@ def run_pixelwise(call: Call, spec: Pixelwise) -> None:
     fill = _samples if shared else _samples.__wrapped__
     samples = fill(*batch_shapes, "" if alike else layout, made, data.itemsize, result.itemsize)
     count = 1 if alike else count
-    past = goes_past(result)
+    past = strips_go_past(result, samples)
     chain = Chain((step,), data.dtype, count, PIECE, planes, planes, past=past)
     call.for_samples(run_strips, data, samples, chain, result)
     if result is not target.data:

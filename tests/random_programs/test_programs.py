@@ -17,7 +17,7 @@ from gradiva.capture.graph.builtin_ops import random_key
 from gradiva.capture.graph.graph import Edge, Graph, Node
 from gradiva.capture.runtime import program as running
 from gradiva.capture.runtime.fused_group import run_group
-from gradiva.eager.jit import streaming
+from gradiva.eager.jit import row_chain, streaming
 from gradiva.eager.operators.pixelwise import Pixelwise
 from gradiva.eager.support.errors import GradivaError
 from tests.random_programs.program_drawing import WIDE, draw_program
@@ -104,6 +104,7 @@ def test_same_bits_past_the_caches(seeds: range, monkeypatch: pytest.MonkeyPatch
     """As if all results were so large that they are written past the caches."""
     monkeypatch.setattr(streaming, "_LARGE", 0)
     monkeypatch.setattr(streaming, "_LONG", 1)
+    monkeypatch.setattr(row_chain, "_LINE", 1)
     for seed in seeds:
         check_program(seed)
 

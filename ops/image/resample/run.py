@@ -17,9 +17,9 @@ from gradiva.eager.jit.row_chain import (
     UPSIDE_DOWN,
     Chain,
     Step,
+    strips_go_past,
     table,
 )
-from gradiva.eager.jit.streaming import goes_past
 from gradiva.eager.types.arrays import Array, Float32Array, Float64Array, Int64Array
 
 from .cpu import COLUMNS_FIRST, DEEP, PICKED, ROWS_FIRST, resample_range, scratch_sizes
@@ -151,7 +151,8 @@ def resample_samples(
     if upside_down is not None:
         samples[:, UPSIDE_DOWN] = upside_down
     steps = rounding(target.dtype.numpy, call.size)
-    single, longest, past = np.dtype(np.float32), int(values.max()), goes_past(target.data)
+    single, longest = np.dtype(np.float32), int(values.max())
+    past = strips_go_past(target.data, samples)
     # Rows that are not mirrored pass as rows of one channel, however many they have.
     if mirror is None or not mirror.any():
         chain = Chain(steps, single, 1, longest, past=past)

@@ -10,7 +10,7 @@ import pytest
 
 import gradiva
 from gradiva import fn
-from gradiva.eager.jit import streaming
+from gradiva.eager.jit import row_chain, streaming
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.jit.streaming import copy_past, fill_past, finish_lines, goes_past
 
@@ -115,4 +115,5 @@ def test_strips_past_the_caches(layout: str, monkeypatch: pytest.MonkeyPatch) ->
     expected = strips(layout)
     monkeypatch.setattr(streaming, "_LARGE", 0)
     monkeypatch.setattr(streaming, "_LONG", 1)
+    monkeypatch.setattr(row_chain, "_LINE", 1)
     assert strips(layout) == expected
