@@ -85,7 +85,8 @@ def test_what_is_needed_there(kind: str) -> None:
         pytest.skip("this is another user already")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **KINDS[kind]}
     if kind == "no home":
-        environment.pop("GRADIVA_CACHE", None)
+        for name in ("GRADIVA_CACHE", "XDG_CACHE_HOME"):
+            environment.pop(name, None)
     with tempfile.TemporaryDirectory() as folder:  # others cannot look into that of pytest
         os.chmod(folder, 0o755)
         (Path(folder) / "program.py").write_text(PROGRAM, encoding="utf-8")
