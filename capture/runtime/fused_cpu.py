@@ -28,7 +28,6 @@ from gradiva.eager.jit.row_chain import (
     Step,
     bind_strips,
     run_strips,
-    strips_go_past,
     table,
 )
 from gradiva.eager.operators.call import Call
@@ -180,8 +179,7 @@ class FusedLoop:
                 samples[sample, SOURCE_ROW] = pitch * here
 
             turned = bool(samples[:, MIRROR].any())
-            past = strips_go_past(target.data, samples)
-            chain = Chain(steps, kind, count, longest, False, self.planes, turned, past)
+            chain = Chain(steps, kind, count, longest, False, self.planes, turned)
             return Run(run_strips, bind_strips, place_strips, aim, (samples, chain, target.data))
         tables, window = self.resampling(at, count)
         if self.framewise:
@@ -189,8 +187,7 @@ class FusedLoop:
         if window is not None:
             samples[:, MIRROR], samples[:, UPSIDE_DOWN] = window.mirror, window.upside_down
         longest, turned = int(width.max()) * count, bool(samples[:, MIRROR].any())
-        past = strips_go_past(target.data, samples)
-        chain = Chain(steps, kind, count, longest, False, self.planes, turned, past)
+        chain = Chain(steps, kind, count, longest, False, self.planes, turned)
         role, offsets = self.rows.operator.fusion_role, tables.offsets
         heights = self.rows.inputs[0].batch_shape.shapes[:, at]
         inside, way = first_rows(view, heights)

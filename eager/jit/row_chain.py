@@ -25,7 +25,6 @@ __all__ = [
     "Chain",
     "Step",
     "bind_strips",
-    "end_strips",
     "finish_row",
     "run_strips",
     "strips_go_past",
@@ -270,13 +269,6 @@ def finish_row(
 
 
 @jit
-def end_strips(group: Any) -> None:
-    """After the last strip of a thread: let others see what went past the caches."""
-    if group[_STREAM]:
-        finish_lines()
-
-
-@jit
 def _run(
     source: int,
     target: int,
@@ -314,7 +306,8 @@ def _run(
                     there,
                     row[TARGET_PLANE] // sizes[1],
                 )
-    end_strips(group)
+    if group[_STREAM]:
+        finish_lines()
 
 
 def bind_strips(

@@ -34,7 +34,6 @@ from gradiva.eager.jit.row_chain import (
     TARGET_PLANE,
     TARGET_ROW,
     UPSIDE_DOWN,
-    end_strips,
     finish_row,
 )
 from gradiva.eager.types.arrays import Array, Float32Array, Float64Array, Int64Array
@@ -298,4 +297,3 @@ def resample_range(
         else:
             way = (taps, columns_first, deep)
             _filtered_sample(src, offsets[i], size, win, *way, own_room, samples[i], own)
-    end_strips(group)

@@ -17,7 +17,6 @@ from gradiva.eager.jit.row_chain import (
     UPSIDE_DOWN,
     Chain,
     Step,
-    strips_go_past,
     table,
 )
 from gradiva.eager.types.arrays import Array, Float32Array, Float64Array, Int64Array
@@ -152,10 +151,9 @@ def resample_samples(
         samples[:, UPSIDE_DOWN] = upside_down
     steps = rounding(target.dtype.numpy, call.size)
     single, longest = np.dtype(np.float32), int(values.max())
-    past = strips_go_past(target.data, samples)
     # Rows that are not mirrored pass as rows of one channel, however many they have.
     if mirror is None or not mirror.any():
-        chain = Chain(steps, single, 1, longest, past=past)
+        chain = Chain(steps, single, 1, longest)
         call.for_samples(run_resample, source.data, tables, samples, chain, target.data)
         return
     samples[:, MIRROR] = mirror
@@ -165,7 +163,7 @@ def resample_samples(
     for part in parts:
         count = int(channels[part.start])
         own = [step._replace(made=count) for step in steps]
-        chain = Chain(own, single, count, longest, mirrored=True, past=past)
+        chain = Chain(own, single, count, longest, mirrored=True)
         if len(parts) == 1:
             call.for_samples(run_resample, source.data, tables, samples, chain, target.data)
         else:
