@@ -13,6 +13,7 @@ from gradiva import fn
 from gradiva.eager.jit import row_chain, streaming
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.jit.streaming import copy_past, fill_past, finish_lines, goes_past
+from gradiva.eager.operators import pixelwise
 
 
 @jit
@@ -116,4 +117,28 @@ def test_strips_past_the_caches(layout: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(streaming, "_LARGE", 0)
     monkeypatch.setattr(streaming, "_LONG", 1)
     monkeypatch.setattr(row_chain, "_LINE", 1)
+    gone: list[bool] = []
+
+    def noted(*arguments: Any) -> bool:
+        gone.append(row_chain.strips_go_past(*arguments))
+        return gone[-1]
+
+    monkeypatch.setattr(pixelwise, "strips_go_past", noted)
     assert strips(layout) == expected
+    assert gone
+    assert all(gone)
+
+
+def test_strips_that_share_lines_stay_in_the_caches() -> None:
+    large: Any = gradiva.zeros(shape=[(1 << 24) + 1], dtype=gradiva.uint8, batch_size=1).as_array()[
+        0
+    ]
+    samples = row_chain.table(2)
+    samples[1, row_chain.TARGET] = 1 << 20
+    assert row_chain.strips_go_past(large, samples)
+    assert not row_chain.strips_go_past(large[: 1 << 20], samples)
+    assert not row_chain.strips_go_past(large[1:], samples)
+    for column in (row_chain.TARGET, row_chain.TARGET_ROW):
+        uneven = samples.copy()
+        uneven[1, column] += 32
+        assert not row_chain.strips_go_past(large, uneven)
