@@ -44,7 +44,9 @@ def left_out(name: str) -> list[str]:
         return [*COMPILED]
     found = [path for room in ("ops", "eager", "capture") for path in (ROOT / room).rglob("*.py")]
     kernels = [
-        path for path in found if re.search(r"^@.*(jit|kernel|inlined)", path.read_text(), re.M)
+        path
+        for path in found
+        if re.search(r"^@.*(jit|kernel|lined|register_)", path.read_text(), re.M)
     ]
     return ["gradiva." + ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in kernels]
 
