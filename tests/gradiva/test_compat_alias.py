@@ -19,7 +19,7 @@ import pytest
 
 import gradiva
 from gradiva import compat
-from gradiva.fn._old_names import LATER
+from gradiva.fn._awaited import LATER
 from gradiva.namespaces.facts import VERSION
 from gradiva.plugin import pytorch
 
