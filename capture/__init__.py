@@ -10,12 +10,12 @@ if __name__ != "gradiva.capture":
         "this folder is part of gradiva: import gradiva.capture (or gradiva), not capture"
     )
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from gradiva.eager.support.lazy_names import lazy_names as _lazy_names
 
 # Nothing is imported before it is asked for.
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from gradiva.capture.compiler.optimize import optimize as optimize
     from gradiva.capture.graph.graph import Graph as Graph
     from gradiva.capture.lazy.compile import Compiled as Compiled
@@ -28,17 +28,16 @@ if _TYPE_CHECKING:
     optimise = optimize
     """The older spelling."""
 else:
-    __getattr__, __dir__ = _lazy_names(
-        __name__,
-        {
-            "optimize": "gradiva.capture.compiler.optimize:optimize",
-            "Graph": "gradiva.capture.graph.graph:Graph",
-            "Compiled": "gradiva.capture.lazy.compile:Compiled",
-            "compile": "gradiva.capture.lazy.compile:compile",
-            "invariant": "gradiva.capture.lazy.compile:invariant",
-            "trace": "gradiva.capture.lazy.compile:trace",
-            "CapturedLoop": "gradiva.capture.loop.captured_loop:CapturedLoop",
-            "before_after": "gradiva.capture.viz.svg:before_after",
-            "optimise": "gradiva.capture.compiler.optimize:optimize",
-        },
-    )
+    _places = {
+        "optimize": "gradiva.capture.compiler.optimize:optimize",
+        "Graph": "gradiva.capture.graph.graph:Graph",
+        "Compiled": "gradiva.capture.lazy.compile:Compiled",
+        "compile": "gradiva.capture.lazy.compile:compile",
+        "invariant": "gradiva.capture.lazy.compile:invariant",
+        "trace": "gradiva.capture.lazy.compile:trace",
+        "CapturedLoop": "gradiva.capture.loop.captured_loop:CapturedLoop",
+        "before_after": "gradiva.capture.viz.svg:before_after",
+        "optimise": "gradiva.capture.compiler.optimize:optimize",
+    }
+    __getattr__, __dir__ = _lazy_names(__name__, _places)
+    __all__ = list(_places)

@@ -10,7 +10,7 @@ The same function of batches, called inside a function decorated with `pipeline_
 prefetching pipeline with the same bits.
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from gradiva.eager.support.lazy_names import lazy_names as _lazy_names
 from gradiva.namespaces.places import PLACES as _PLACES
@@ -18,7 +18,7 @@ from gradiva.namespaces.places import PLACES as _PLACES
 __version__ = "0.1.0"
 
 # Nothing is imported before it is asked for; `places` is made of these lines.
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from gradiva import auto_aug as auto_aug
     from gradiva import backend as backend
     from gradiva import backend_impl as backend_impl

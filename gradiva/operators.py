@@ -1,12 +1,12 @@
 """The operators of both modes, `gradiva.resize` and `gradiva.fn.resize`: one line each."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from gradiva.eager.support.lazy_names import lazy_names as _lazy_names
 from gradiva.namespaces.places import PLACES as _PLACES
 
 # Nothing is imported before it is asked for; `places` is made of these lines.
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from gradiva.namespaces.recorded import batch_permutation as batch_permutation
     from gradiva.ops.arrays.cast import cast as cast
     from gradiva.ops.arrays.cast import cast_like as cast_like

@@ -9,9 +9,12 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .hooks import Hook
+
+if TYPE_CHECKING:
+    from _collections_abc import dict_items, dict_keys, dict_values
 
 __all__ = ["Modules", "Provider", "Registry", "lazy_names"]
 
@@ -69,8 +72,8 @@ class Modules:
 
 
 class Registry(dict[str, T]):
-    """Values by name. One that the provider knows of is there when it is first asked for; whoever
-    goes through all of them gets all."""
+    """Values by name. One that the provider knows of is there when it is first asked for; who goes
+    through all of them gets all."""
 
     def __init__(self, provider: Hook[Provider]) -> None:
         super().__init__()
@@ -106,13 +109,13 @@ class Registry(dict[str, T]):
     def __len__(self) -> int:
         return len(self.keys())
 
-    def keys(self) -> Any:
+    def keys(self) -> dict_keys[str, T]:
         return dict.keys(self._whole())
 
-    def values(self) -> Any:
+    def values(self) -> dict_values[str, T]:
         return dict.values(self._whole())
 
-    def items(self) -> Any:
+    def items(self) -> dict_items[str, T]:
         return dict.items(self._whole())
 
     def _whole(self) -> Registry[T]:

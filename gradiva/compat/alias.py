@@ -103,9 +103,8 @@ class _RootLoader(importlib.abc.Loader):
         return _Root(spec.name, gradiva.__doc__)
 
     def exec_module(self, module: ModuleType) -> None:
-        vars(module).update(
-            __version__=VERSION, __file__=gradiva.__file__, __all__=list(gradiva.__all__)
-        )
+        names = [name for name in dir(gradiva) if not name.startswith("_")]
+        vars(module).update(__version__=VERSION, __file__=gradiva.__file__, __all__=names)
 
 
 class _SharedLoader(importlib.abc.Loader):

@@ -1,13 +1,13 @@
 """The operators, under the names of pipeline mode."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from gradiva.eager.support.lazy_names import lazy_names as _lazy_names
 from gradiva.fn._awaited import absent as _absent
 from gradiva.namespaces.places import PLACES as _PLACES
 
 # Nothing is imported before it is asked for; `places` is made of these lines.
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from gradiva import math as math
     from gradiva.capture.recording.constants import constant as constant
     from gradiva.fn import decoders as decoders

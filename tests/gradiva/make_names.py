@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.values.value import arithmetic
@@ -190,7 +191,7 @@ arithmetic_places.fill(Modules(ARITHMETIC))
     return TABLE.format(about="Which module declares which operator.", code=code)
 
 
-def _declaring(registry: dict[str, object]) -> Iterator[tuple[str, str]]:
+def _declaring(registry: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """By name, the modules of `ops` that put what is in a registry now there."""
     for name, one in sorted(dict.items(registry)):
         if one.__module__.startswith("gradiva.ops.") and name not in BY_PLUGINS:
