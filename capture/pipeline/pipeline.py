@@ -30,14 +30,13 @@ if TYPE_CHECKING:
 
     from . import diagnosis
     from . import timeline as timelines
-else:
-    # These are for few programs: the others do not wait for them.
+else:  # for few programs
     diagnosis = lazy_module("gradiva.capture.pipeline.diagnosis")
     timelines = lazy_module("gradiva.capture.pipeline.timeline")
 
 __all__ = ["Pipeline"]
 
-# These are for few programs: the others do not wait for them.
+# These, too, are for few programs: the others do not wait for them.
 dot = lazy_module("gradiva.capture.serialization.dot")
 files = lazy_module("gradiva.capture.serialization.files")
 
