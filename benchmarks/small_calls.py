@@ -15,11 +15,18 @@ import gradiva
 
 ROUNDS = 9
 CALLS = 400
+DYNAMIC = "import nvidia.dali.experimental.dynamic as lib"
+NAMES = "Batch readers.File decoders.image resize crop_mirror_normalize random.uniform flip"
+IMPORTS = {
+    "import": "",
+    "import, and the names of a training": "".join(f"; lib.{name}" for name in NAMES.split()),
+}
+"""What of gradiva is not asked for is not imported, so the first alone would say little."""
 
 
-def import_seconds(module: str) -> float:
-    """Seconds of `import module` in a fresh interpreter, measured inside it."""
-    code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
+def seconds_of(statement: str) -> float:
+    """Seconds of a statement in a fresh interpreter, measured inside it."""
+    code = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
     # As on a user's machine: modules are compiled to bytecode once, not at each start.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     run = subprocess.run(
@@ -30,13 +37,15 @@ def import_seconds(module: str) -> float:
 
 def main() -> None:
     rows = []
-    import_seconds("gradiva"), import_seconds("nvidia.dali.experimental.dynamic")
-    ours, theirs = in_turns(
-        lambda: import_seconds("gradiva"),
-        lambda: import_seconds("nvidia.dali.experimental.dynamic"),
-        ROUNDS,
-    )
-    rows.append(row("import", ours, theirs, "s", bigger=False))
+    for name, rest in IMPORTS.items():
+        mine, other = f"import gradiva as lib{rest}", f"{DYNAMIC}{rest}"
+        seconds_of(mine), seconds_of(other)
+        ours, theirs = in_turns(
+            lambda statement=mine: seconds_of(statement),
+            lambda statement=other: seconds_of(statement),
+            ROUNDS,
+        )
+        rows.append(row(name, ours, theirs, "s", bigger=False))
 
     images = [np.arange(192, dtype=np.uint8).reshape(8, 8, 3)] * 4
     mine = gradiva.as_batch(images, layout="HWC")

@@ -1,16 +1,23 @@
 """Decoders."""
 
-from gradiva.fn._old_names import absent
-from gradiva.ops.decoders.audio.audio import audio
-from gradiva.ops.decoders.image.image import image
-from gradiva.ops.decoders.image.image_crop import image_crop
-from gradiva.ops.decoders.image.image_random_crop import image_random_crop
-from gradiva.ops.decoders.image.image_slice import image_slice
-from gradiva.ops.decoders.inflate import inflate
-from gradiva.ops.decoders.numpy import numpy
-from gradiva.ops.decoders.video import video
+from typing import TYPE_CHECKING
 
-__getattr__ = absent("decoders", "gradiva")
+from gradiva.eager.support.lazy_names import lazy_names
+from gradiva.fn._awaited import absent
+from gradiva.namespaces.places import PLACES
+
+# Nothing is imported before it is asked for; `places` is made of these lines.
+if TYPE_CHECKING:
+    from gradiva.ops.decoders.audio.audio import audio
+    from gradiva.ops.decoders.image.image import image
+    from gradiva.ops.decoders.image.image_crop import image_crop
+    from gradiva.ops.decoders.image.image_random_crop import image_random_crop
+    from gradiva.ops.decoders.image.image_slice import image_slice
+    from gradiva.ops.decoders.inflate import inflate
+    from gradiva.ops.decoders.numpy import numpy
+    from gradiva.ops.decoders.video import video
+else:
+    __getattr__, __dir__ = lazy_names(__name__, PLACES[__name__], absent("decoders", "gradiva"))
 
 __all__ = [
     "audio",

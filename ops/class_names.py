@@ -1,17 +1,32 @@
 """The class spelling of operators, `gradiva.ops.Resize(size=...)(images)`.
 
-The classes are made from the operators by a higher room (`gradiva/namespaces/op_classes.py`), which
-puts them here; the packages of this room hand them out as their attributes.
+The classes are made from the operators by a higher room (`gradiva/namespaces/op_classes.py`), each
+when it is first asked for; the packages of this room hand them out as their attributes.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
-classes: dict[str, Any] = {}
+from gradiva.eager.support.hooks import Hook
+from gradiva.eager.support.lazy_names import Provider, Registry
+
+__all__ = ["PACKAGES", "attributes_of", "class_provider", "classes", "waiting"]
+
+class_provider: Hook[Provider] = Hook(
+    "the class spelling of operators", "gradiva.namespaces.op_classes"
+)
+classes: Registry[Any] = Registry(class_provider)
 """Classes by name: "Resize", "decoders.Image", ..."""
 
+PACKAGES = (
+    *("decoders", "experimental", "experimental.decoders", "experimental.inputs"),
+    *("experimental.readers", "io", "io.file", "noise", "random", "readers", "reductions"),
+    *("segmentation", "transforms"),
+)
+"""The packages of classes."""
 
 waiting: dict[str, str] = {}
 """Names of classes that are not there yet, and what they wait for."""
@@ -22,21 +37,24 @@ def attributes_of(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a package, "" for the outermost, whose globals are `names`."""
     prefix = f"{package}." if package else ""
+    where = f"gradiva.ops.{package}".rstrip(".")
 
     def get(name: str) -> Any:
-        try:
-            return classes[prefix + name]
-        except KeyError:
-            where = f"gradiva.ops.{package}" if package else "gradiva.ops"
+        if prefix + name in PACKAGES:
+            return importlib.import_module(f"{where}.{name}")
+        # Names of classes begin so. Python asks for others before it looks for a module.
+        if name[:1].isupper():
+            found = classes.get(prefix + name)
+            if found is not None:
+                return found
             reason = waiting.get(prefix + name)
             if reason is not None:
-                raise AttributeError(
-                    f"{where}.{name} is not there yet: it waits for {reason}"
-                ) from None
-            raise AttributeError(f"module {where!r} has no attribute {name!r}") from None
+                raise AttributeError(f"{where}.{name} is not there yet: it waits for {reason}")
+        raise AttributeError(f"module {where!r} has no attribute {name!r}")
 
     def names_of() -> list[str]:
-        own = {name.removeprefix(prefix) for name in classes if name.startswith(prefix)}
+        inside = {*classes.names(), *PACKAGES}
+        own = {name.removeprefix(prefix) for name in inside if name.startswith(prefix)}
         return sorted({*names, *(name for name in own if "." not in name)})
 
     return get, names_of

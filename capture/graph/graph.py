@@ -27,9 +27,13 @@ _DIGESTED = 1024
 """Arrays of more bytes than this are compared by digest, so that keys stay small."""
 
 
-to_svg: Hook[Callable[[Graph], str]] = Hook("graphs as pictures")
-to_dot: Hook[Callable[[Graph], str]] = Hook("graphs for Graphviz")
-to_mermaid: Hook[Callable[[Graph], str]] = Hook("graphs as Mermaid flowcharts")
+to_svg: Hook[Callable[[Graph], str]] = Hook("graphs as pictures", "gradiva.capture.viz.svg")
+to_dot: Hook[Callable[[Graph], str]] = Hook(
+    "graphs for Graphviz", "gradiva.capture.viz.text_formats"
+)
+to_mermaid: Hook[Callable[[Graph], str]] = Hook(
+    "graphs as Mermaid flowcharts", "gradiva.capture.viz.text_formats"
+)
 """Filled by `viz`."""
 
 

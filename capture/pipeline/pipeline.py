@@ -17,22 +17,26 @@ from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.support.validation import integer
 
 from .checkpoint import checkpoint
-from .diagnosis import Diagnosis, diagnose
 from .feed_input import feed
 from .outputs import Outputs
 from .properties import PipelineProperties
 from .run_api import PipelineAPIType
 from .runtime import PipelineRuntime
-from .timeline import Timeline, record_timeline
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from gradiva.eager.values.tensor import Tensor
 
+    from . import diagnosis
+    from . import timeline as timelines
+else:  # for few programs
+    diagnosis = lazy_module("gradiva.capture.pipeline.diagnosis")
+    timelines = lazy_module("gradiva.capture.pipeline.timeline")
+
 __all__ = ["Pipeline"]
 
-# Files are for few programs: the import of gradiva does not wait for them.
+# These, too, are for few programs: the others do not wait for them.
 dot = lazy_module("gradiva.capture.serialization.dot")
 files = lazy_module("gradiva.capture.serialization.files")
 
@@ -228,7 +232,9 @@ class Pipeline(PipelineProperties):
             # Not long: a callback that never returns must not hold up the closing of others.
             closer.post(runtime.executor.close, 1.0)
 
-    def trace(self, path: str | os.PathLike[str] | None = None, batches: int = 10) -> Timeline:
+    def trace(
+        self, path: str | os.PathLike[str] | None = None, batches: int = 10
+    ) -> timelines.Timeline:
         """Run for some batches, throw them away, and return what happened when in which thread.
 
         path: where to write it as JSON for https://ui.perfetto.dev or chrome://tracing.
@@ -244,7 +250,7 @@ class Pipeline(PipelineProperties):
                 expected="a positive integer",
                 got=repr(batches),
             )
-        timeline = record_timeline(self._built().executor, batches)
+        timeline = timelines.record_timeline(self._built().executor, batches)
         if timeline.ended:
             self.reset()
         if path is not None:
@@ -253,7 +259,7 @@ class Pipeline(PipelineProperties):
 
     def diagnose(
         self, seconds: float = 10.0, consumer: Callable[[Outputs], object] | None = None
-    ) -> Diagnosis:
+    ) -> diagnosis.Diagnosis:
         """Run for so many seconds, throw the batches away, and say what holds the pipeline back.
 
         consumer: what your loop does with a batch, called with each; without it, batches are taken
@@ -287,7 +293,7 @@ class Pipeline(PipelineProperties):
                     "there are no data", operator="Pipeline.diagnose", argument="seconds"
                 ) from None
 
-        return diagnose(runtime.executor, take, seconds, consumer)
+        return diagnosis.diagnose(runtime.executor, take, seconds, consumer)
 
     def checkpoint(
         self, filename: str | os.PathLike[str] | None = None, context: dict[str, Any] | None = None

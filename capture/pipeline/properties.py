@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.runtime.fusion_report import FusionExplanation
 from gradiva.capture.runtime.memory_statistics import Statistics
-from gradiva.capture.viz import svg
 from gradiva.eager.execution.quarantine import Quarantine
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError, frameless
+from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.support.overridable import overridable
 
 from .base import PipelineBase
 from .options import OperatorConcurrency, StreamPolicy
+
+if TYPE_CHECKING:
+    from gradiva.capture.viz import svg
+else:
+    svg = lazy_module("gradiva.capture.viz.svg")
 
 __all__ = ["PipelineProperties"]
 

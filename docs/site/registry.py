@@ -74,8 +74,8 @@ def _places() -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
     for place in ("", *_NAMESPACES):
         module = importlib.import_module(f"gradiva.{place}".rstrip("."))
-        for name, value in sorted(vars(module).items()):
-            operator = operator_of(value)
+        for name in dir(module):
+            operator = operator_of(getattr(module, name))
             if operator is not None and not name.startswith("_"):
                 found.setdefault(id(operator), []).append(
                     f"gradiva.{place}.{name}".replace("..", ".")

@@ -35,7 +35,7 @@ from .stream import Stream, device_stream, face_of
 
 __all__ = ["EvalContext", "EvalMode", "lazy_interpreter", "pool_of"]
 
-lazy_interpreter: Hook[Interpreter] = Hook("deferred mode")
+lazy_interpreter: Hook[Interpreter] = Hook("deferred mode", "gradiva.capture.lazy.interpreter")
 """The interpreter of deferred mode; put here by the room that has graphs."""
 
 _entered: ContextVar[tuple[Any, ...]] = ContextVar("gradiva_modes", default=())

@@ -33,10 +33,12 @@ class Interpreter(Protocol):
 
 
 _interpreter: ContextVar[Interpreter | None] = ContextVar("gradiva_interpreter", default=None)
-eager_hook: Hook[Interpreter] = Hook("the interpreter that runs calls at once")
-"""Filled by `execution`, which stands on this module."""
-free_calls_hook: Hook[Interpreter] = Hook("calls without data, outside of a pipeline")
-"""Filled by `capture`, which has symbols."""
+eager_hook: Hook[Interpreter] = Hook(
+    "the interpreter that runs calls at once", "gradiva.eager.execution.eager_interpreter"
+)
+free_calls_hook: Hook[Interpreter] = Hook(
+    "calls without data, outside of a pipeline", "gradiva.capture.recording.free_calls"
+)
 
 
 @contextmanager

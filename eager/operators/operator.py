@@ -18,6 +18,8 @@ from gradiva.eager.support.errors import (
     OperatorValueError,
     leaving,
 )
+from gradiva.eager.support.hooks import Hook
+from gradiva.eager.support.lazy_names import Provider, Registry
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.tensor import Tensor
 from gradiva.eager.values.value import Value, refuse_bfloat16
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
     from .call import Call
 
-__all__ = ["Maker", "Operator", "maker", "operator", "operators"]
+__all__ = ["Maker", "Operator", "maker", "operator", "operator_places", "operators"]
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=Value)
@@ -45,8 +47,10 @@ R = TypeVar("R")
 Self = TypeVar("Self", bound="OperatorBase")
 Plain: TypeAlias = "np.ndarray[Any, Any] | bytes"
 
-operators: dict[str, OperatorBase] = {}
-"""All operators by name: "flip", "decoders.image", ..."""
+operator_places: Hook[Provider] = Hook("operators by name", "gradiva.ops.places")
+operators: Registry[OperatorBase] = Registry(operator_places)
+"""All operators by name: "flip", "decoders.image", ... Those of gradiva are imported when they are
+asked for."""
 
 
 class OperatorBase:
@@ -114,7 +118,7 @@ class OperatorBase:
         # For those who inspect it. Python itself calls the class's.
         if callable(self):
             vars(self)["__call__"] = described(self.bind, self.__signature__)
-        present = operators.get(name)
+        present = operators.present(name) if _is_ours(self) else operators.get(name)
         if present and present.__module__ != self.__module__ and _is_ours(present):
             raise OperatorValueError(
                 f"gradiva has an operator of the name {name!r}: choose another one"

@@ -26,7 +26,7 @@ from .source import Source, SourceOperator, arranged
 
 __all__ = ["Epoch", "Loop", "Reader", "make_loop", "reader_class", "size_of_batches"]
 
-make_loop: Hook[Callable[..., Any]] = Hook("captured loops")
+make_loop: Hook[Callable[..., Any]] = Hook("captured loops", "gradiva.capture.loop.captured_loop")
 """What makes a captured loop, `(source, operator, single, strict)`; the room with graphs puts it
 here."""
 

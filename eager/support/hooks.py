@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Generic, TypeVar
 
 __all__ = ["Hook"]
@@ -10,17 +11,22 @@ T = TypeVar("T")
 
 
 class Hook(Generic[T]):
-    """A place for one function or object. what: names it in the error of who finds it empty."""
+    """A place for one function or object.
 
-    __slots__ = ("_value", "what")
+    what: names it in the error of who finds it empty. module: the one that fills it, which is
+    imported when somebody asks first; it is named by its text, for it is in a higher package.
+    """
 
-    def __init__(self, what: str) -> None:
+    __slots__ = ("_value", "module", "what")
+
+    def __init__(self, what: str, module: str) -> None:
         self.what = what
+        self.module = module
         self._value: T | None = None
 
     @property
     def filled(self) -> bool:
-        """Whether there is something in it."""
+        """Whether there is something in it. Asking imports nothing."""
         return self._value is not None
 
     def fill(self, value: T) -> None:
@@ -30,5 +36,7 @@ class Hook(Generic[T]):
     def get(self) -> T:
         """What was put there. Raises LookupError if that is nothing."""
         if self._value is None:
-            raise LookupError(f"{self.what}: nothing provides it; import gradiva as a whole")
+            importlib.import_module(self.module)
+        if self._value is None:
+            raise LookupError(f"{self.what}: {self.module} does not provide it")
         return self._value

@@ -161,7 +161,9 @@ def device(obj: DeviceLike, id: SupportsIndex | None = None) -> Device:
     return made if made.device_type == "gpu" else CPU
 
 
-find_gpu: Hook[Callable[[Device], Any]] = Hook("the search for a GPU")
+find_gpu: Hook[Callable[[Device], Any]] = Hook(
+    "the search for a GPU", "gradiva.eager.cuda.cupy_runtime"
+)
 """Finds the GPU that a device names, or raises OperatorRuntimeError; put here by
 eager/cuda/cupy_runtime.py."""
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from gradiva.eager.display import text
 from gradiva.eager.support.errors import (
     OperatorTypeError,
     OperatorValueError,
     annotate_error,
     user_location,
 )
+from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import CPU, Device, DeviceLike, require_device
 from gradiva.eager.types.device import device as to_device
@@ -32,6 +32,10 @@ from .tensor import Tensor, array_of, as_torch
 if TYPE_CHECKING:
     import torch
     from typing_extensions import Self
+
+    from gradiva.eager.display import text
+else:
+    text = lazy_module("gradiva.eager.display.text")
 
 __all__ = ["Batch", "as_batch", "batch", "batch_on"]
 

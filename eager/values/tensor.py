@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.display import text
 from gradiva.eager.support.errors import OperatorValueError, annotate_error
 from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.bfloat16 import is_bfloat16
 from gradiva.eager.types.device import DeviceLike, require_device
 from gradiva.eager.types.device import device as to_device
@@ -27,6 +27,10 @@ from .value import Value, ufuncs
 if TYPE_CHECKING:
     import torch
     from typing_extensions import Self
+
+    from gradiva.eager.display import text
+else:
+    text = lazy_module("gradiva.eager.display.text")
 
 __all__ = [
     "ArrayLike",

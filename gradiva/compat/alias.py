@@ -103,9 +103,8 @@ class _RootLoader(importlib.abc.Loader):
         return _Root(spec.name, gradiva.__doc__)
 
     def exec_module(self, module: ModuleType) -> None:
-        # As attributes too, for `from nvidia.dali import *`.
-        names = {name: value for name, value in vars(gradiva).items() if name[:2] != "__"}
-        vars(module).update(names, __version__=VERSION, __file__=gradiva.__file__)
+        names = [name for name in dir(gradiva) if not name.startswith("_")]
+        vars(module).update(__version__=VERSION, __file__=gradiva.__file__, __all__=names)
 
 
 class _SharedLoader(importlib.abc.Loader):

@@ -1,8 +1,5 @@
-"""Old names of operators, and the names of those that are not there yet.
-
-An old name is the function of the new one with a DeprecationWarning, once for each line that calls
-it. What belongs to a later version is an AttributeError that says so.
-"""
+"""Old names of operators: an old name is the function of the new one with a DeprecationWarning,
+once for each line that calls it."""
 
 from __future__ import annotations
 
@@ -11,21 +8,13 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from gradiva.eager.operators.old_arguments import warn_of_old
-from gradiva.eager.operators.operator import operators
+from gradiva.eager.operators.operator import OperatorBase, operators
+from gradiva.fn._awaited import AWAITED
 from gradiva.ops.boxes.random_bbox_crop import random_bbox_crop
 from gradiva.ops.image.resize.resize_crop_mirror import resize_crop_mirror
 from gradiva.ops.indexing.slice import slice as slice_
 
-__all__ = [
-    "AWAITED",
-    "LATER",
-    "absent",
-    "fast_resize_crop_mirror",
-    "later",
-    "old",
-    "renamed",
-    "ssd_random_crop",
-]
+__all__ = ["fast_resize_crop_mirror", "old", "operator_of", "renamed", "ssd_random_crop"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,12 +25,6 @@ _REPLACED = {
 }
 """Names of what is more than another name, and what is used now."""
 
-AWAITED: dict[str, str] = {}
-"""Old names of operators that are not there yet, and their names."""
-
-LATER: dict[str, str] = {}
-"""What operators wait for that users know and that are still to be written."""
-
 
 def renamed() -> dict[str, str]:
     """Names without `fn.`, and what they are called now: by what operators say of themselves."""
@@ -49,30 +32,23 @@ def renamed() -> dict[str, str]:
     return {**here, **_REPLACED, **AWAITED}
 
 
-def later(name: str) -> str | None:
-    """What an operator waits for that is not there yet, under its old or new name; or None."""
-    return LATER.get(AWAITED.get(name, name))
+def operator_of(function: Any) -> OperatorBase | None:
+    """The operator that a function of `gradiva.fn` is, or stands for."""
+    while not isinstance(function, OperatorBase) and hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function if isinstance(function, OperatorBase) else None
 
 
-def absent(package: str, root: str = "gradiva.fn") -> Callable[[str], Any]:
-    """`__getattr__` of `gradiva.fn` ("") or of a package in it, or of the same in `root`."""
-    where = f"{root}.{package}".rstrip(".")
-    prefix = f"{package}." if package else ""
-
-    def get(name: str) -> Any:
-        reason = later(prefix + name)
-        if reason is None:
-            raise AttributeError(f"module {where!r} has no attribute {name!r}")
-        new = AWAITED.get(prefix + name)
-        called = f" (fn.{new})" if new else ""
-        raise AttributeError(f"fn.{prefix}{name}{called} is not there yet: it waits for {reason}")
-
-    return get
+def _new_name(name: str, function: Any) -> str:
+    operator = operator_of(function)
+    assert operator is not None, name
+    assert name in operator.formerly, f"{operator.name} was never called {name}"
+    return operator.name
 
 
 def old(name: str, function: F) -> F:
     """The function under its old name."""
-    new = renamed()[name]
+    new = _REPLACED.get(name) or _new_name(name, function)
     text = f"fn.{name} is the old name of {new if new[0].isupper() else f'fn.{new}'}"
 
     @functools.wraps(function)

@@ -1,25 +1,32 @@
 """Readers in pipeline mode."""
 
-from gradiva.fn._old_names import absent
-from gradiva.ops.readers.coco.coco import coco
-from gradiva.ops.readers.file import file
-from gradiva.ops.readers.lmdb.caffe import caffe
-from gradiva.ops.readers.lmdb.caffe2 import caffe2
-from gradiva.ops.readers.mix.mix import mix
-from gradiva.ops.readers.mxnet import mxnet
-from gradiva.ops.readers.nemo_asr import nemo_asr
-from gradiva.ops.readers.numpy import numpy
-from gradiva.ops.readers.rows.hdf5 import hdf5
-from gradiva.ops.readers.rows.npz import npz
-from gradiva.ops.readers.rows.objects import table
-from gradiva.ops.readers.rows.parquet import parquet
-from gradiva.ops.readers.rows.text import csv, jsonl
-from gradiva.ops.readers.sequence import sequence
-from gradiva.ops.readers.tfrecord.tfrecord import tfrecord
-from gradiva.ops.readers.video.legacy_video import video, video_resize
-from gradiva.ops.readers.webdataset.webdataset import webdataset
+from typing import TYPE_CHECKING
 
-__getattr__ = absent("readers")
+from gradiva.eager.support.lazy_names import lazy_names
+from gradiva.fn._awaited import absent
+from gradiva.namespaces.places import PLACES
+
+# Nothing is imported before it is asked for; `places` is made of these lines.
+if TYPE_CHECKING:
+    from gradiva.ops.readers.coco.coco import coco
+    from gradiva.ops.readers.file import file
+    from gradiva.ops.readers.lmdb.caffe import caffe
+    from gradiva.ops.readers.lmdb.caffe2 import caffe2
+    from gradiva.ops.readers.mix.mix import mix
+    from gradiva.ops.readers.mxnet import mxnet
+    from gradiva.ops.readers.nemo_asr import nemo_asr
+    from gradiva.ops.readers.numpy import numpy
+    from gradiva.ops.readers.rows.hdf5 import hdf5
+    from gradiva.ops.readers.rows.npz import npz
+    from gradiva.ops.readers.rows.objects import table
+    from gradiva.ops.readers.rows.parquet import parquet
+    from gradiva.ops.readers.rows.text import csv, jsonl
+    from gradiva.ops.readers.sequence import sequence
+    from gradiva.ops.readers.tfrecord.tfrecord import tfrecord
+    from gradiva.ops.readers.video.legacy_video import video, video_resize
+    from gradiva.ops.readers.webdataset.webdataset import webdataset
+else:
+    __getattr__, __dir__ = lazy_names(__name__, PLACES[__name__], absent("readers"))
 
 __all__ = [
     "caffe",

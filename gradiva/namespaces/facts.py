@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from gradiva import fn
-from gradiva.eager.operators.operator import OperatorBase
-from gradiva.fn._old_names import later, renamed
+from gradiva.fn._awaited import later
+from gradiva.fn._old_names import operator_of, renamed
 
 __all__ = [
     "VERSION",
@@ -93,10 +93,3 @@ def reached(name: str) -> Any:
     for part in name.split("."):
         found = getattr(found, part, None)
     return found
-
-
-def operator_of(function: Any) -> OperatorBase | None:
-    """The operator that a function of `gradiva.fn` is, or stands for."""
-    while not isinstance(function, OperatorBase) and hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
-    return function if isinstance(function, OperatorBase) else None

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from types import ModuleType
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from gradiva import fn
@@ -19,17 +18,18 @@ from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.signature import Signatures, named
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, annotate_error
 from gradiva.eager.types.dtypes import DTypeLike
-from gradiva.fn._old_names import AWAITED, LATER
+from gradiva.fn._awaited import AWAITED, LATER, later
 from gradiva.namespaces.dl_tensor_function import dl_tensor_python_function
-from gradiva.namespaces.facts import deprecated, later, operator_of
-from gradiva.ops.class_names import attributes_of, classes, waiting
+from gradiva.namespaces.facts import operator_of
+from gradiva.ops.class_names import PACKAGES, class_provider, classes, waiting
 from gradiva.ops.python_function.python_function import python_function
 
-__all__ = ["Compose", "Constant", "DLTensorPythonFunction", "OperatorClass", "class_of", "publish"]
+__all__ = ["Compose", "Constant", "DLTensorPythonFunction", "OperatorClass", "class_of"]
 
 _WORDS = {
     "bbox": "BBox",
     "coco": "COCO",
+    "dl": "DL",
     "mfcc": "MFCC",
     "mxnet": "MXNet",
     "rms": "RMS",
@@ -205,49 +205,39 @@ def _class_name(name: str) -> str:
     return "".join(_WORDS.get(word, word.capitalize()) for word in name.split("_"))
 
 
-def _functions(module: ModuleType, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """All operators in `gradiva.fn` and its modules, by the names of their classes."""
-    for name, value in sorted(vars(module).items()):
-        if name.startswith("_"):
-            continue
-        if isinstance(value, ModuleType):
-            if value.__name__ == f"{module.__name__}.{name}":
-                yield from _functions(value, f"{prefix}{name}.")
-        elif operator_of(value) is not None:
-            yield prefix + _class_name(name), value
+class _Classes:
+    """Makes the classes of the functions in `gradiva.fn` and its modules."""
+
+    def names(self) -> set[str]:
+        packages = (f"{package}." for package in PACKAGES)
+        return {prefix + name for prefix in ("", *packages) for name in _functions(prefix)}
+
+    def provide(self, name: str) -> None:
+        package, dot, last = name.rpartition(".")
+        function = _functions(package + dot).get(last)
+        if function is not None:
+            module = importlib.import_module(f"gradiva.fn.{package}".rstrip("."))
+            # Two threads may both make one.
+            classes.setdefault(name, _OWN.get(name) or class_of(last, getattr(module, function)))
 
 
-def publish() -> None:
-    """Put the classes of all operators where `gradiva.ops` finds them."""
-    classes["Compose"], classes["Constant"] = Compose, Constant
-    classes["DLTensorPythonFunction"] = DLTensorPythonFunction
-    for name, function in _functions(fn):
-        classes[name] = class_of(name.rpartition(".")[2], function)
-        package = name.rpartition(".")[0]
-        if package:
-            _ensure(package)
-    for name in {*LATER, *AWAITED, *deprecated()}:
-        reason = later(name)
-        if reason is not None:
-            package, _, last = name.rpartition(".")
-            if package:
-                _ensure(package)
-            waiting[f"{package}.{_class_name(last)}".lstrip(".")] = reason
+@cache
+def _functions(prefix: str) -> dict[str, str]:
+    """The functions in `gradiva.fn`, or in a module of it, by the names of their classes."""
+    package = prefix.rstrip(".")
+    if package not in ("", *PACKAGES):
+        return {}
+    module = importlib.import_module(f"gradiva.fn.{package}".rstrip("."))
+    functions = (name for name in module.__all__ if prefix + name not in (*PACKAGES, "math"))
+    return {_class_name(name): name for name in functions}
 
 
-def _ensure(package: str) -> None:
-    """A module `gradiva.ops.<package>`, where there is no folder of operators of that name."""
-    whole = f"gradiva.ops.{package}"
-    try:
-        importlib.import_module(whole)
-    except ModuleNotFoundError:
-        outer = package.rpartition(".")[0]
-        if outer:
-            _ensure(outer)
-        module = ModuleType(whole, "The class spelling of operators.")
-        module.__dict__["__getattr__"], module.__dict__["__dir__"] = attributes_of(package, {})
-        sys.modules[whole] = module
-        setattr(sys.modules[whole.rpartition(".")[0]], package.rpartition(".")[2], module)
-
-
-publish()
+_OWN = {"Constant": Constant, "DLTensorPythonFunction": DLTensorPythonFunction}
+"""Classes that are written out here."""
+classes["Compose"] = Compose
+class_provider.fill(_Classes())
+for _name in {*LATER, *AWAITED}:
+    _reason = later(_name)
+    if _reason is not None:
+        _package, _dot, _last = _name.rpartition(".")
+        waiting[f"{_package}{_dot}{_class_name(_last)}"] = _reason

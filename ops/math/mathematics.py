@@ -121,6 +121,7 @@ def _declare() -> dict[str, Function]:
         mark = operator.gpu if name in EXACT else operator.gpu_within(LIBRARY)
         mark(lambda call, s=name: operation_launch(call, s))
         operator.fusion_role = Expression(name)
+        operator.__module__ = __name__
     return made
 
 

@@ -1,17 +1,26 @@
-"""Write the import lines of the public modules: `python -m tests.gradiva.make_names`, then `ruff
-format`.
+"""Write the import lines of the public modules, and the tables of places: `python -m
+tests.gradiva.make_names`.
 
 An operator is public where its name says: "transforms.scale" is `gradiva.transforms.scale`. The
-lines stand in files, so that type checkers and editors find them. `test_public_names` checks that
-they are up to date; run this after an operator is added, moved or renamed.
+lines stand in files, so that type checkers and editors find them. Where they are for these alone,
+under `if TYPE_CHECKING:`, `gradiva/namespaces/places.py` says the same to the module when it runs,
+and `ops/places.py` says which module declares which operator. `test_public_names` checks that all
+are up to date; run this after an operator is added, moved or renamed.
 """
 
 from __future__ import annotations
 
 import ast
+import importlib
+import pkgutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from gradiva.eager.operators.operator import operators
+from gradiva.eager.values.value import arithmetic
 
 FOLDER = Path(__file__).parents[2] / "gradiva"
 OPERATORS = FOLDER.parent / "ops"
@@ -31,6 +40,16 @@ FILES = {
     "transforms.py": "transforms",
 }
 """Which package of operators a module of gradiva shows."""
+WRAPPED = {"batch_permutation": "gradiva.namespaces.recorded"}
+"""Operators that are public in the form that this module gives them."""
+BY_PLUGINS = {"numba_function"}
+"""Operators that are there when a plugin is imported, and not before."""
+TABLE = '''"""{about}
+
+`python -m tests.gradiva.make_names` writes this file.
+"""
+
+{code}'''
 WITHOUT_SCHEMA = ("python_function",)
 """Public operators that stored pipelines cannot hold. What else has no schema is no function of its
 own: arithmetic, subscripts, parts of other operators."""
@@ -38,7 +57,7 @@ own: arithmetic, subscripts, parts of other operators."""
 
 def declared() -> dict[str, dict[str, str]]:
     """By package, the public operators and the modules that declare them. The files are read, not
-    imported: gradiva cannot be imported while its public modules are out of date."""
+    imported: nothing can be imported by a name that is out of date."""
     found: dict[str, dict[str, str]] = {}
     for path in sorted(OPERATORS.rglob("*.py")):
         module = ".".join(("gradiva.ops", *path.relative_to(OPERATORS).with_suffix("").parts))
@@ -61,18 +80,25 @@ def _public_name(call: ast.expr) -> str | None:
 
 
 def imported(text: str) -> dict[str, tuple[str, str]]:
-    """The names that a module imports from `gradiva.ops`: what they are called there, and where."""
+    """The operators that a module imports: what they are called there, and from where."""
     return {
         alias.name: (alias.asname or alias.name, str(node.module))
-        for node in ast.parse(text).body
-        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("gradiva.ops.")
+        for node in _lines(text)
+        if str(node.module).startswith("gradiva.ops.") or node.module in WRAPPED.values()
         for alias in node.names
     }
+
+
+def _lines(text: str) -> list[ast.ImportFrom]:
+    """The import lines of a module, those for type checkers included."""
+    found = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
+    return sorted(found, key=lambda node: node.lineno)
 
 
 def missing(text: str, wanted: dict[str, str]) -> dict[str, str]:
     """Those of the operators that a module does not import from where they are declared."""
     present = imported(text)
+    wanted = {name: WRAPPED.get(name, module) for name, module in wanted.items()}
     return {
         name: module
         for name, module in wanted.items()
@@ -85,18 +111,104 @@ def written(text: str, wanted: dict[str, str], exported: bool) -> str:
     it says `name as name`, for there is no `__all__`."""
     absent, present = missing(text, wanted), imported(text)
     lines = text.splitlines(keepends=True)
-    for node in reversed(ast.parse(text).body):
-        if isinstance(node, ast.ImportFrom) and {alias.name for alias in node.names} & set(absent):
+    for node in reversed(_lines(text)):
+        if {alias.name for alias in node.names} & set(absent):
             del lines[node.lineno - 1 : node.end_lineno]
             absent.update(
                 (alias.name, wanted[alias.name]) for alias in node.names if alias.name in wanted
             )
-    first = next(n for n in ast.parse(text).body if isinstance(n, ast.Import | ast.ImportFrom))
+    first = _lines(text)[0]
     for name, module in absent.items():
         alias = present.get(name, (name, ""))[0]
         called = f"{name} as {alias}" if exported or alias != name else name
-        lines.insert(first.lineno - 1, f"from {module} import {called}\n")
+        lines.insert(first.lineno - 1, f"{' ' * first.col_offset}from {module} import {called}\n")
     return "".join(lines)
+
+
+def lazy_files() -> dict[str, Path]:
+    """The modules of gradiva whose names are imported when they are asked for, with their files."""
+    return {
+        _module(path): path
+        for path in (FOLDER, *FOLDER.glob("*/"))
+        for path in sorted(path.glob("*.py"))
+        if "PLACES[__name__]" in path.read_text("utf-8")
+    }
+
+
+def _module(path: Path) -> str:
+    parts = path.relative_to(FOLDER.parent).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def places_in(text: str) -> dict[str, str]:
+    """The places of names, as `lazy_names` takes them, that a module imports under
+    `if TYPE_CHECKING:`."""
+    block = next(
+        node
+        for node in ast.parse(text).body
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+    )
+    found: dict[str, str] = {}
+    for node in block.body:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                inside = f"{node.module}.{alias.name}"
+                place = inside if _file(inside).exists() else f"{node.module}:{alias.name}"
+                found[alias.asname or alias.name] = place
+        elif isinstance(node, ast.Assign):  # another name for one of these
+            found[ast.unparse(node.targets[0])] = found[ast.unparse(node.value)]
+    # A star stands for another table.
+    return {name: place for name, place in sorted(found.items()) if name[0] not in "_*"}
+
+
+def _file(module: str) -> Path:
+    """Where the module of this name is, if there is one."""
+    path = FOLDER.parent.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def names_table() -> str:
+    """The text of `gradiva/namespaces/places.py`."""
+    about = "The names of the modules that users import, and where these names are."
+    places = {name: places_in(path.read_text("utf-8")) for name, path in lazy_files().items()}
+    return TABLE.format(about=about, code=f"PLACES = {places!r}\n")
+
+
+def operators_table() -> str:
+    """The text of `ops/places.py`."""
+    for module in pkgutil.walk_packages([str(OPERATORS)], "gradiva.ops."):
+        importlib.import_module(module.name)
+    code = f"""
+from gradiva.eager.operators.operator import operator_places
+from gradiva.eager.support.lazy_names import Modules
+from gradiva.eager.values.value import arithmetic_places
+
+OPERATORS = {dict(_declaring(operators))!r}
+ARITHMETIC = {dict(_declaring(arithmetic))!r}
+operator_places.fill(Modules(OPERATORS))
+arithmetic_places.fill(Modules(ARITHMETIC))
+"""
+    return TABLE.format(about="Which module declares which operator.", code=code)
+
+
+def _declaring(registry: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """By name, the modules of `ops` that put what is in a registry now there."""
+    for name, one in sorted(dict.items(registry)):
+        if one.__module__.startswith("gradiva.ops.") and name not in BY_PLUGINS:
+            yield name, one.__module__
+
+
+def formatted(text: str) -> str:
+    """A table as `ruff format` writes it."""
+    ruff = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "format",
+        "--stdin-filename",
+        str(OPERATORS / "places.py"),
+    ]
+    return subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout
 
 
 def main() -> None:
@@ -105,10 +217,12 @@ def main() -> None:
     paths = [FOLDER / file for file in FILES]
     for path, package in zip(paths, FILES.values(), strict=True):
         text = path.read_text("utf-8")
-        path.write_text(written(text, packages[package], "__all__" not in text), "utf-8")
+        path.write_text(written(text, packages[package], "__all__ = [" not in text), "utf-8")
     ruff = [sys.executable, "-m", "ruff"]
     subprocess.run([*ruff, "check", "--fix", "--quiet", "--select", "I", *paths], check=True)
     subprocess.run([*ruff, "format", "--quiet", *paths], check=True)
+    (FOLDER / "namespaces" / "places.py").write_text(formatted(names_table()), "utf-8")
+    (OPERATORS / "places.py").write_text(formatted(operators_table()), "utf-8")
 
 
 if __name__ == "__main__":

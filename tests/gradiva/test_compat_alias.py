@@ -19,7 +19,7 @@ import pytest
 
 import gradiva
 from gradiva import compat
-from gradiva.fn._old_names import LATER
+from gradiva.fn._awaited import LATER
 from gradiva.namespaces.facts import VERSION
 from gradiva.plugin import pytorch
 
@@ -230,4 +230,4 @@ def test_it_is_loaded_when_it_is_asked_for(tmp_path: Path) -> None:
     )
     assert run("-c", program, folder=tmp_path).stdout == "False False\n"
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        gradiva.nothing  # noqa: B018
+        gradiva.nothing  # type: ignore[attr-defined]  # noqa: B018

@@ -16,7 +16,7 @@ from gradiva.commands import listing
 from gradiva.compat.differences import Row, rows, rows_about
 from gradiva.compat.names import reason_for
 from gradiva.eager.operators.operator import operators
-from gradiva.fn._old_names import LATER
+from gradiva.fn._awaited import LATER
 
 ROOT = Path(__file__).parents[2]
 HEAD = """

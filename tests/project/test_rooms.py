@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.everything import EVERYTHING
+
 ROOT = Path(__file__).parents[2]
 ROOMS = ("eager", "ops", "capture", "gradiva")
 LAZY = {"jit.py": {"numba", "numba.extending"}, "tensor.py": {"torch"}}
@@ -49,9 +51,10 @@ def test_packages_are_small() -> None:
             assert len(list(init.parent.glob("*.py"))) <= 20, init.parent
 
 
-def test_no_part_of_a_user_program_is_loaded_early() -> None:
+@pytest.mark.parametrize("imports", ["import gradiva", EVERYTHING])
+def test_no_part_of_a_user_program_is_loaded_early(imports: str) -> None:
     script = (
-        "import sys, gradiva\n"
+        f"import sys\n{imports}\n"
         "heavy = {'numba', 'cupy', 'cv2', 'PIL', 'simplejpeg', 'tqdm', 'torch', 'fsspec'}\n"
         "heavy |= {'asyncio', 'aiohttp'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"

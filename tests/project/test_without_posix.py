@@ -17,6 +17,7 @@ import pytest
 import gradiva
 from gradiva.eager.storage import positional
 from gradiva.eager.support import file_locks
+from tests.everything import EVERYTHING
 from tests.ops.readers.formats import FORMATS, read_epoch
 from tests.tiers import few
 
@@ -52,7 +53,7 @@ def no_whole_program(name, *more, **options):
     return library(name, *more, **options)
 ctypes.CDLL = no_whole_program
 
-import gradiva
+{EVERYTHING}
 from gradiva import fn
 photographs = os.path.join(os.path.dirname(gradiva.__file__), "photographs")
 with gradiva.Pipeline(batch_size=2, num_threads=2, enable_checkpointing=True) as pipe:

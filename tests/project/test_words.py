@@ -75,6 +75,7 @@ BRITISH = (
 KEPT = {
     ("capture/__init__.py", "optimise"),  # the older name of `optimize`
     ("tests/capture/compiler/test_compiler_names.py", "optimise"),
+    ("tests/gradiva/test_lazy_imports.py", "optimise"),
     ("tests/drop_in/scripts/classic.py", "normalise"),  # as users write
 }
 

@@ -1,7 +1,8 @@
 """Operators under trial, and others under the names of their trial versions."""
 
 from gradiva import operators
-from gradiva.fn._old_names import absent, old
+from gradiva.fn._awaited import absent
+from gradiva.fn._old_names import old
 from gradiva.fn.experimental import decoders, inputs, readers
 from gradiva.ops.decoders.inflate import inflate as _inflate
 from gradiva.ops.image.filter.dilate_erode import dilate, erode

@@ -1,7 +1,8 @@
 """Decoders under the names of their trial versions."""
 
 from gradiva.fn import decoders
-from gradiva.fn._old_names import absent, old
+from gradiva.fn._awaited import absent
+from gradiva.fn._old_names import old
 
 image = old("experimental.decoders.image", decoders.image)
 image_crop = old("experimental.decoders.image_crop", decoders.image_crop)

@@ -1,6 +1,6 @@
 """Readers under trial."""
 
-from gradiva.fn._old_names import absent
+from gradiva.fn._awaited import absent
 from gradiva.ops.readers.fits.fits import fits
 from gradiva.ops.readers.video.video import video
 

@@ -18,6 +18,7 @@ from gradiva import Batch, Pipeline, batch, fn, pipeline_def, types
 from gradiva.capture.serialization.files import load
 from gradiva.capture.serialization.reader import read_pipeline
 from tests.capture.serialization.stored import again, body, feed, pipeline
+from tests.everything import EVERYTHING
 
 pytestmark = pytest.mark.core
 
@@ -357,10 +358,12 @@ def test_user_made_operators_are_refused() -> None:
         del operators["tests.mine"]
 
 
-def test_importing_gradiva_does_not_load_what_few_need() -> None:
-    """Protobuf, libraries of codecs and the network, and parts of Python that load many others."""
+@pytest.mark.parametrize("imports", ["import gradiva", EVERYTHING])
+def test_importing_gradiva_does_not_load_what_few_need(imports: str) -> None:
+    """Protobuf, libraries of codecs and the network, and parts of Python that load many others.
+    Not even with all names."""
     few = "google.protobuf numba cv2 PIL asyncio email importlib.metadata ssl tarfile zipfile"
-    program = f"import sys, gradiva; print(*sys.modules.keys() & {few!r}.split())"
+    program = f"import sys\n{imports}\nprint(*sys.modules.keys() & {few!r}.split())"
     run = subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE)
     assert run.stdout.split() == []
 

@@ -38,7 +38,10 @@ from tests.eager.jit.package_copy import (
     edit_text,
     run_script,
 )
+from tests.everything import EVERYTHING
 from tests.tiers import few
+
+exec(EVERYTHING, {})
 
 
 def own_kernels() -> list[Kernel]:
@@ -68,8 +71,11 @@ def kernel_files() -> list[str]:
 
 
 # Every kernel, and every C function around one: a digest, and the files that have a part in it.
-DIGESTS = """
-import gc, json, pathlib, sys, gradiva
+DIGESTS = f"""
+import gc, json, pathlib, sys
+{EVERYTHING}
+"""
+DIGESTS += """
 from gradiva.eager.jit import row_kernel as rows
 from gradiva.eager.jit.jit import Kernel, _copied
 from gradiva.eager.jit.kernel_digest import kernel_digest, reached_functions

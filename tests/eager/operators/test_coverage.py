@@ -17,7 +17,7 @@ from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.values.batch import Batch
 from gradiva.extension.modes import outputs_of
-from gradiva.fn._old_names import LATER
+from gradiva.fn._awaited import LATER
 from gradiva.namespaces.facts import Fact, facts, later, operator_of, reached
 from tests.gradiva.make_facts import facts as parsed
 from tests.tiers import SLOW_OPERATORS, few

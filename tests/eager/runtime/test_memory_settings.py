@@ -22,6 +22,7 @@ from gradiva.eager.runtime import host_memory, memory_settings
 from gradiva.eager.runtime.host_memory import MemoryPool, capacity
 from gradiva.eager.runtime.memory_settings import MemorySettings
 from gradiva.eager.values import poison
+from tests.everything import EVERYTHING
 
 ROOT = Path(__file__).parents[3]
 VARIABLES = {
@@ -226,7 +227,7 @@ def test_import_does_not_fail() -> None:
         "bad",
     )
     run = subprocess.run(
-        [sys.executable, "-c", "import gradiva"],
+        [sys.executable, "-c", EVERYTHING],
         env={**os.environ, "PYTHONPATH": str(ROOT), **bad},
         capture_output=True,
         text=True,

@@ -1,0 +1,126 @@
+"""Names that are imported when somebody asks for them: of modules, and of things by name.
+
+`import gradiva` must stay fast, and a program uses few of the operators. So the modules that users
+import hold the places of their names, and the registries know which module declares what.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from .hooks import Hook
+
+if TYPE_CHECKING:
+    from _collections_abc import dict_items, dict_keys, dict_values
+
+__all__ = ["Modules", "Provider", "Registry", "lazy_names"]
+
+T = TypeVar("T")
+
+
+def lazy_names(
+    module: str, places: Mapping[str, str], otherwise: Callable[[str], Any] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a module, which imports the names in `places` when they are
+    first read, and keeps them.
+
+    places: "package.module:name", or "package.module" for a module itself. otherwise: what says
+    why any other name is not there.
+    """
+    names = vars(sys.modules[module])
+
+    def get(name: str) -> Any:
+        place = places.get(name)
+        if place is None:
+            if otherwise is not None:
+                return otherwise(name)
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        where, _, attribute = place.partition(":")
+        found: Any = importlib.import_module(where)
+        names[name] = value = getattr(found, attribute) if attribute else found
+        return value
+
+    return get, lambda: sorted({*names, *places})
+
+
+class Provider(Protocol):
+    """What puts values into a registry."""
+
+    def names(self) -> Collection[str]:
+        """The names of all that it can put there."""
+
+    def provide(self, name: str) -> None:
+        """Put the value of a name there, if there is one."""
+
+
+class Modules:
+    """Provides what modules put into a registry when they are imported. places: names and
+    modules."""
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self.places = places
+
+    def names(self) -> Collection[str]:
+        return self.places.keys()
+
+    def provide(self, name: str) -> None:
+        if name in self.places:
+            importlib.import_module(self.places[name])
+
+
+class Registry(dict[str, T]):
+    """Values by name. One that the provider knows of is there when it is first asked for; who goes
+    through all of them gets all."""
+
+    def __init__(self, provider: Hook[Provider]) -> None:
+        super().__init__()
+        self._provider = provider
+
+    def names(self) -> set[str]:
+        """All names. Asking provides nothing."""
+        return {*dict.keys(self), *self._provider.get().names()}
+
+    def present(self, name: str) -> T | None:
+        """The value of a name, if it is there. Asking provides nothing."""
+        return dict.get(self, name)
+
+    def __missing__(self, name: str) -> T:
+        self._provider.get().provide(name)
+        if not dict.__contains__(self, name):
+            raise KeyError(name)
+        return self[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a name, or `default`."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def __contains__(self, name: object) -> bool:
+        return dict.__contains__(self, name) or name in self._provider.get().names()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self.keys())
+
+    def keys(self) -> dict_keys[str, T]:
+        return dict.keys(self._whole())
+
+    def values(self) -> dict_values[str, T]:
+        return dict.values(self._whole())
+
+    def items(self) -> dict_items[str, T]:
+        return dict.items(self._whole())
+
+    def _whole(self) -> Registry[T]:
+        provider = self._provider.get()
+        for name in provider.names():
+            if not dict.__contains__(self, name):
+                provider.provide(name)
+        return self

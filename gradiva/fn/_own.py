@@ -1,0 +1,12 @@
+"""Operators that pipeline mode calls in a way of its own."""
+
+from gradiva.capture.recording.free_calls import node_without_inputs, per_sample
+from gradiva.ops.arrays import permutation
+from gradiva.ops.image.crop import roi_random_crop as windows
+from gradiva.ops.python_function import python_function as functions
+
+__all__ = ["batch_permutation", "python_function", "roi_random_crop"]
+
+batch_permutation = per_sample(permutation.batch_permutation)
+python_function = node_without_inputs(functions.python_function)
+roi_random_crop = per_sample(windows.roi_random_crop)
