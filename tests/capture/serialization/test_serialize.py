@@ -357,6 +357,7 @@ def test_user_made_operators_are_refused() -> None:
         del operators["tests.mine"]
 
 
+@pytest.mark.full
 def test_importing_gradiva_does_not_load_what_few_need() -> None:
     """Protobuf, libraries of codecs and the network, and parts of Python that load many others."""
     few = "google.protobuf numba cv2 PIL asyncio email importlib.metadata ssl tarfile zipfile"

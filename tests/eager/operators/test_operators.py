@@ -20,7 +20,7 @@ from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.extension import checks
 from gradiva.extension.modes import CaseCalls
-from tests.tiers import SLOW_OPERATORS
+from tests.tiers import SLOW_OPERATORS, few, is_quick
 
 
 def params(bad: bool) -> list[Any]:
@@ -40,6 +40,8 @@ def params(bad: bool) -> list[Any]:
             # One process compiles the kernels of an operator.
             marks = [pytest.mark.xdist_group(name)]
             if case is not smoke:
+                if is_quick():
+                    continue
                 marks.append(pytest.mark.full)
             name_of_case = f"{name}-{case.name}".replace(" ", "_")
             found.append(pytest.param(operator, case, id=name_of_case, marks=marks))
@@ -87,7 +89,7 @@ def test_errors(operator: OperatorBase, case: Case) -> None:
         operator(*case.inputs, **case.arguments)  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("name", sorted(operators))
+@pytest.mark.parametrize("name", few(sorted(operators), every=8))
 def test_misspelled_argument(name: str) -> None:
     operator: Any = operators[name]
     if (
@@ -99,7 +101,7 @@ def test_misspelled_argument(name: str) -> None:
         operator.bind((), {"bogus_argument": 1})
 
 
-@pytest.mark.parametrize("name", sorted(operators))
+@pytest.mark.parametrize("name", few(sorted(operators), every=8))
 def test_device(name: str) -> None:
     """Asking for a GPU says clearly that there is none yet."""
     operator: Any = operators[name]

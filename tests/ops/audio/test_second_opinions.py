@@ -10,10 +10,17 @@ import pytest
 import gradiva
 from gradiva import batch
 
-fft: Any = pytest.importorskip("scipy.fft")
-signal: Any = pytest.importorskip("scipy.signal")
-
 Array = np.ndarray[Any, Any]
+fft: Any
+signal: Any
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _scipy() -> None:
+    """Not where the file is read: SciPy takes a second, which runs of other tests are spared."""
+    global fft, signal
+    fft = pytest.importorskip("scipy.fft")
+    signal = pytest.importorskip("scipy.signal")
 
 
 def noise(*shape: int) -> Array:
