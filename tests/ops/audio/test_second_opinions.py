@@ -44,6 +44,7 @@ def test_cosine_transforms(kind: int, size: int) -> None:
 
 
 @pytest.mark.parametrize(("window", "step", "nfft"), [(400, 160, 512), (64, 64, 64), (33, 7, 50)])
+@pytest.mark.full
 def test_spectrogram(window: int, step: int, nfft: int) -> None:
     """The short-time transform of SciPy, with the same window, in the middle of the transform."""
     sound = noise(3000)
@@ -83,6 +84,7 @@ def test_resampled_tones(rate: int, other: int) -> None:
     assert np.abs(made[inside] - theirs[inside]).max() < 1e-4
 
 
+@pytest.mark.full
 def test_power_spectrum() -> None:
     planes = noise(6, 5, 40)
     for axis in (0, 1, 2, -1, -2):
