@@ -44,7 +44,14 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         options.dist = "loadgroup"
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["loadgroup"] = node.config.option.dist == "loadgroup"
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if WORKER:  # which xdist tells what stands on the command line, not what was chosen above
+        config.option.loadgroup = config.workerinput["loadgroup"]  # type: ignore[attr-defined]
     tiers.choose(config.option.markexpr)
     if tiers.is_quick():
         # The same examples each time: new ones are for `-m full`.

@@ -23,15 +23,17 @@ from gradiva.extension.modes import CaseCalls
 from tests.tiers import SLOW_OPERATORS, few, is_quick
 
 
+CASES = {
+    name: list(operator.case_maker()) if operator.case_maker else []
+    for name, operator in sorted(operators.items())
+}
+
+
 def params(bad: bool) -> list[Any]:
     """The cases of all operators: those that must raise, or the others."""
     found = []
     for name, operator in sorted(operators.items()):
-        cases = [
-            case
-            for case in (operator.case_maker() if operator.case_maker else ())
-            if (case.raises is not None) == bad
-        ]
+        cases = [case for case in CASES[name] if (case.raises is not None) == bad]
         # One case of each operator shows that it works, or fails; the others are for `-m full`.
         smoke = next((case for case in cases if "empty" not in case.name), None)
         if name in SLOW_OPERATORS:
@@ -65,7 +67,7 @@ def test_every_operator_has_cases() -> None:
         if name in ("_conditional.split", "_conditional.merge"):  # a program runs them
             continue
         assert operator.case_maker is not None, name
-        cases = operator.case_maker()
+        cases = CASES[name]
         assert len(cases) >= 5, name
         assert any(case.raises for case in cases), name
         assert any("empty" in case.name for case in cases), name
