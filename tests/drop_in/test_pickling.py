@@ -77,6 +77,7 @@ def test_functions_within_functions() -> None:
         empty()
 
 
+@pytest.mark.full
 def test_in_another_process() -> None:
     """Where this module cannot be imported."""
     shift = 10

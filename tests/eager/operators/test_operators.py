@@ -22,7 +22,6 @@ from gradiva.extension import checks
 from gradiva.extension.modes import CaseCalls
 from tests.tiers import SLOW_OPERATORS, few, is_quick
 
-
 CASES = {
     name: list(operator.case_maker()) if operator.case_maker else []
     for name, operator in sorted(operators.items())

@@ -68,6 +68,7 @@ def silence(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
         (b"P6\nx", "no width and height"),
         (b"II*\0" + b"\xff" * 10, "directory"),
     ],
+    ids=lambda value: value if isinstance(value, str) else f"{len(value)} bytes",
 )
 def test_reasons(data: bytes, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
