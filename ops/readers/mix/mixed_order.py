@@ -103,8 +103,8 @@ class MixedOrder:
         """Which order goes on in each batch, or at each place."""
         sums = np.cumsum(self.weights)
         chosen = uniforms(self.seed, epoch, SOURCES, 0, groups) * sums[-1]
-        found = np.searchsorted(sums, chosen, side="right")
-        return np.minimum(found, np.flatnonzero(self.weights)[-1])
+        found: np.ndarray[Any, Any] = np.searchsorted(sums, chosen, side="right")
+        return found.clip(max=np.flatnonzero(self.weights)[-1])
 
     def _drawn_to_the_end(self, epoch: int) -> np.ndarray[Any, Any]:
         """As `_draw`, as far as the epoch goes."""
