@@ -8,6 +8,8 @@ import os
 import threading
 from collections.abc import Iterator
 from functools import partial
+from inspect import isfunction
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -42,7 +44,14 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         options.dist = "loadgroup"
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["loadgroup"] = node.config.option.dist == "loadgroup"
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if WORKER:  # which xdist tells what stands on the command line, not what was chosen above
+        config.option.loadgroup = config.workerinput["loadgroup"]  # type: ignore[attr-defined]
     tiers.choose(config.option.markexpr)
     if tiers.is_quick():
         # The same examples each time: new ones are for `-m full`.
@@ -68,6 +77,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[pytest.Item] | None:
+    """What a quick run leaves out is not made first, with all its parameters: half of all tests."""
+    if isfunction(obj) and obj.__name__.startswith("test_"):
+        marks = chain(getattr(obj, "pytestmark", ()), collector.iter_markers())
+        return [] if tiers.left_out(marks) else None
+    return None
+
+
 @pytest.hookimpl(tryfirst=True)  # before markers choose
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Promises are in the run of `-m soak`. A file whose tests have a rare mark says so in its
@@ -80,7 +98,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for path, name in sorted(rare):
         if name in tiers.RARE and not (name == "oracle" and ORACLE in path.parents):
             assert f"mark.{name}" in path.read_text("utf-8"), f"{path}: write pytest.mark.{name}"
+    if WORKER:
+        _share_by_file(items)
     items.sort(key=lambda item: item.path.name != "test_operators.py")
+
+
+def _share_by_file(items: list[pytest.Item]) -> None:
+    """Where processes share the tests, one takes the quick ones of a file: fixtures are made once,
+    and the controller, whose time grows with the square of the groups, has few to give out."""
+    for item in items:
+        if not any(mark.name in ("full", "xdist_group") for mark in item.iter_markers()):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 def pytest_collection_finish() -> None:

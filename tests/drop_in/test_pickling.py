@@ -77,6 +77,7 @@ def test_functions_within_functions() -> None:
         empty()
 
 
+@pytest.mark.full
 def test_in_another_process() -> None:
     """Where this module cannot be imported."""
     shift = 10
@@ -97,6 +98,7 @@ def test_what_is_no_function() -> None:
         assert __file__ in str(caught.value)
 
 
+@pytest.mark.full
 def test_a_lambda_as_a_source_of_spawned_workers() -> None:
     shift = 5
     pipe = gradiva.Pipeline(2, 1, py_num_workers=1, py_start_method="spawn")

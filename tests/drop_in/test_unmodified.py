@@ -86,6 +86,7 @@ def test_the_reference_prints_the_same(name: str, pictures: Path) -> None:
     assert (done.stdout, done.returncode) == (PRINTED[name], 0), done.stderr
 
 
+@pytest.mark.full
 def test_a_mistake_is_shown_at_the_line_of_the_script(pictures: Path) -> None:
     done = run("with_a_mistake", pictures, "-m", "gradiva", "run")
     script = FOLDER / "with_a_mistake.py"

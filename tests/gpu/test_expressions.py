@@ -56,7 +56,7 @@ TREES: dict[str, tuple[Callable[[Any], Any], int]] = {
 """With the number of launches for a batch."""
 
 
-@pytest.mark.parametrize("name", few(TREES, "normalized", "functions"))
+@pytest.mark.parametrize("name", few(TREES, "normalized"))
 def test_one_launch_with_the_bits_of_each(name: str) -> None:
     body, launches = TREES[name]
     with device() as runtime:

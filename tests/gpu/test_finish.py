@@ -24,6 +24,7 @@ from gradiva.ops.decoders.nvjpeg.plan import plan
 from gradiva.ops.decoders.nvjpeg.route import Options
 from tests.ops.decoders.nvjpeg_fake import as_asked
 from tests.oracle import flavors
+from tests.tiers import few
 
 from .shim import COMPILER, NO_COMPILER, run_launches
 from .test_nvrtc import needs_nvrtc, require_small
@@ -97,8 +98,8 @@ def require_same(launches: list[tuple[Launch, Batch, Batch]], folder: Path, **ho
 
 
 @pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)
-@pytest.mark.parametrize("turned", [True, False])
-@pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.parametrize("turned", few([True, False], True))
+@pytest.mark.parametrize("cut", few([False, True], True))
 def test_all_colors(tmp_path: Path, turned: bool, cut: bool) -> None:
     """Windows that the library has cut, and those that the kernel cuts."""
     require_same(
@@ -108,6 +109,7 @@ def test_all_colors(tmp_path: Path, turned: bool, cut: bool) -> None:
 
 
 @pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)
+@pytest.mark.full
 def test_all_types(tmp_path: Path) -> None:
     require_same([planned(c, dtype) for dtype in TYPES[1:] for c in ("BGR", "YCbCr")], tmp_path)
 

@@ -205,6 +205,7 @@ def test_regions(tmp_path: Path) -> None:
     run(found, tmp_path)
 
 
+@pytest.mark.full
 def test_points_and_boxes(tmp_path: Path) -> None:
     """Of several blocks; of numbers that are none, and of no extent."""
     generator = np.random.default_rng(0)

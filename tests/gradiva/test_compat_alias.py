@@ -224,6 +224,7 @@ def test_without_any_part_of_nvidia(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.full
 def test_it_is_loaded_when_it_is_asked_for(tmp_path: Path) -> None:
     program = (
         "import sys, gradiva; print('gradiva.compat' in sys.modules, gradiva.compat.installed())"

@@ -8,6 +8,7 @@ import pytest
 
 import gradiva
 from tests.gradiva.listed import listed, named_in, page
+from tests.tiers import few
 
 pytestmark = pytest.mark.tiny
 
@@ -91,7 +92,7 @@ def test_every_public_name_is_listed(name: str) -> None:
     assert sorted(public - set(LISTED)) == []
 
 
-@pytest.mark.parametrize("name", sorted(LISTED))
+@pytest.mark.parametrize("name", few(sorted(LISTED), every=8))
 def test_each_name_has_its_test(name: str) -> None:
     file, test = LISTED[name]
     assert test in named_in(file)

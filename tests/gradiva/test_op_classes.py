@@ -16,6 +16,7 @@ from gradiva.eager.operators.cases import samples
 from gradiva.namespaces.facts import operator_of
 from gradiva.namespaces.op_classes import OperatorClass
 from gradiva.ops.class_names import classes
+from tests.tiers import few
 
 
 def images() -> Batch:
@@ -60,7 +61,7 @@ def test_each_operator_has_its_class() -> None:
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("name", sorted(classes))
+@pytest.mark.parametrize("name", few(sorted(classes), every=8))
 def test_where_the_classes_are(name: str) -> None:
     """As attributes, by `from ... import`, and in `dir`, which completion uses."""
     package, _, last = name.rpartition(".")

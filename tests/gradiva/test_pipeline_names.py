@@ -8,6 +8,7 @@ import pytest
 
 from gradiva import Pipeline, fn, pipeline_def
 from tests.gradiva.listed import listed, named_in
+from tests.tiers import few
 
 pytestmark = pytest.mark.tiny
 
@@ -59,7 +60,7 @@ def test_every_public_name_is_listed() -> None:
     assert gone == set()
 
 
-@pytest.mark.parametrize("name", sorted(LISTED))
+@pytest.mark.parametrize("name", few(sorted(LISTED), every=8))
 def test_each_name_has_its_test(name: str) -> None:
     file, test = LISTED[name]
     assert test in named_in(file)

@@ -107,6 +107,7 @@ def test_the_table_of_the_readme_is_up_to_date() -> None:
     assert make_readme.written(text.replace("`resize`, ", "")) == text
 
 
+@pytest.mark.full
 def test_every_folder_of_operators_is_in_one_field_of_the_readme() -> None:
     folders = [name for names, _ in make_readme.FIELDS.values() for name in names]
     assert sorted(folders) == sorted(make_readme.by_folder())

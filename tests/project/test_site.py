@@ -103,6 +103,7 @@ def test_support_is_that_of_the_declarations() -> None:
     assert support("python_function").devices == ("cpu",)
 
 
+@pytest.mark.full
 def test_the_table_of_support_has_every_operator() -> None:
     page = operator_pages.support_page()
     index = operator_pages.index_page()

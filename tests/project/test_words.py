@@ -119,17 +119,20 @@ def test_texts_are_found() -> None:
 
 
 @pytest.mark.parametrize(("word", "instead"), NAMES.items())
+@pytest.mark.full
 def test_names_are_those_of_the_field(word: str, instead: str) -> None:
     found = [use for use in uses(word) if use not in ALLOWED]
     assert found == [], f"write {instead}"
 
 
 @pytest.mark.parametrize(("phrase", "instead"), PHRASES.items())
+@pytest.mark.full
 def test_phrases_are_plain(phrase: str, instead: str) -> None:
     found = uses(phrase, re.IGNORECASE)
     assert found == [], f"write: {instead}"
 
 
+@pytest.mark.full
 def test_spelling_is_that_of_the_us() -> None:
     british = re.compile(BRITISH, re.IGNORECASE)
     found, words = [], dict[str, bool]()

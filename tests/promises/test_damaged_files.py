@@ -24,7 +24,10 @@ from .damage import SIZE, damaged, outcome, refused_of
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(params=sorted(name for name, kind in FORMATS.items() if kind.checked))
+CHECKED = sorted(name for name, kind in FORMATS.items() if kind.checked)
+
+
+@pytest.fixture(params=few(CHECKED, "numpy", "tfrecord", "webdataset"))
 def kind(request: pytest.FixtureRequest) -> Format:
     return FORMATS[request.param]
 

@@ -96,12 +96,15 @@ class MixedOrder:
 
     def _draw(self, epoch: int, length: int) -> np.ndarray[Any, Any]:
         """Which order goes on at each place."""
-        group = max(1, min(self.count or 1, length))
+        group = max(1, min(self.unit, length))
+        return np.repeat(self._draw_groups(epoch, -(-length // group)), group)[:length]
+
+    def _draw_groups(self, epoch: int, groups: int) -> np.ndarray[Any, Any]:
+        """Which order goes on in each batch, or at each place."""
         sums = np.cumsum(self.weights)
-        chosen = uniforms(self.seed, epoch, SOURCES, 0, -(-length // group)) * sums[-1]
-        found = np.searchsorted(sums, chosen, side="right")
-        found = np.minimum(found, np.flatnonzero(self.weights)[-1])
-        return np.repeat(found, group)[:length]
+        chosen = uniforms(self.seed, epoch, SOURCES, 0, groups) * sums[-1]
+        found: np.ndarray[Any, Any] = np.searchsorted(sums, chosen, side="right")
+        return found.clip(max=np.flatnonzero(self.weights)[-1])
 
     def _drawn_to_the_end(self, epoch: int) -> np.ndarray[Any, Any]:
         """As `_draw`, as far as the epoch goes."""
@@ -118,20 +121,21 @@ class MixedOrder:
                 f"an epoch of at most {MOST_SAMPLES} samples",
                 f"about {last(expected):.3g}, until readers that are seldom drawn have ended",
             )
-        most = int(last(expected) * 1.1) + 100 * min(self.count or 1, 1 << 20)
+        group = self.unit
+        groups = int(last(expected) * 1.1) // group + 100
         while True:
-            if most > 2 * MOST_SAMPLES:
+            drawn = self._draw_groups(epoch, groups)
+            end = last(
+                _end(np.flatnonzero(drawn == number), length, group) or groups * group + 1
+                for number, length in lengths.items()
+            )
+            if end > 2 * MOST_SAMPLES:
                 raise op.wrong_value(
                     "batch_size", f"an epoch of at most {MOST_SAMPLES} samples", self.count
                 )
-            drawn = self._draw(epoch, most)
-            ends = []
-            for number, length in lengths.items():
-                places = np.flatnonzero(drawn == number)
-                ends.append(int(places[length - 1]) + 1 if len(places) >= length else most + 1)
-            if last(ends) <= most:
-                return drawn[: last(ends)]
-            most *= 2
+            if end <= groups * group:
+                return np.repeat(drawn[: -(-end // group)], min(group, end))[:end]
+            groups *= 2
 
     def _begin(self, epoch: int) -> list[tuple[int, int]]:
         found = self._begins.get(epoch)
@@ -186,6 +190,14 @@ class MixedOrder:
                 raise ValueError("negative")
             begins = {int(state["epoch"]): places}
         return replace(self, orders=orders, seed=seed, _kept={}, _begins=begins)
+
+
+def _end(groups: op.Int64Array, length: int, group: int) -> int | None:
+    """The place behind so many samples that stand in these groups, if these are enough."""
+    passed = (length - 1) // group
+    if passed >= len(groups):
+        return None
+    return int(groups[passed]) * group + length - passed * group
 
 
 def _stream(order: Order, epoch: int, place: int, count: int, step: int) -> op.Int64Array:

@@ -25,6 +25,7 @@ from tests.capture.loop.loops import (
     same,
     threads_end,
 )
+from tests.tiers import few
 
 __all__ = ["no_thread_is_left"]
 
@@ -52,7 +53,7 @@ def steps_with_breaks(folder: str, capture: bool, stop: int, sizes: list[int]) -
     return found
 
 
-@pytest.mark.parametrize("stop", range(7))
+@pytest.mark.parametrize("stop", few(range(7), every=3))
 def test_break_at_every_step_and_re_entry(folder: str, stop: int) -> None:
     for sizes in ([2, 2, 2], [2, 3, 1]):
         assert steps_with_breaks(folder, True, stop, sizes) == steps_with_breaks(

@@ -68,7 +68,14 @@ def step(pipe: Pipeline) -> Any:
 
 
 @pytest.mark.parametrize("kind", few(SOURCES, "batches"))
-@pytest.mark.parametrize(("before", "after"), [(0, 2), (2, 0), (2, 1)])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(0, 2, marks=pytest.mark.full),
+        pytest.param(2, 0, marks=pytest.mark.full),
+        (2, 1),
+    ],
+)
 def test_the_stream_goes_on(kind: str, before: int, after: int) -> None:
     whole_run = make(kind, 0, parallel=False)
     stream = [step(whole_run) for _ in range(STEPS)]

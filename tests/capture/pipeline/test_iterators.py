@@ -319,7 +319,10 @@ def test_iterators_and_runs_do_not_mix(file: str) -> None:
 
 @pytest.mark.parametrize("policy", LastBatchPolicy)
 @pytest.mark.parametrize("pad", [False, True])
-@pytest.mark.parametrize(("size", "batch_size"), [(5, 2), (3, 1), (7, 3), (2, 4)])
+@pytest.mark.parametrize(
+    ("size", "batch_size"),
+    [(5, 2), *(pytest.param(*sizes, marks=pytest.mark.full) for sizes in [(3, 1), (7, 3), (2, 4)])],
+)
 def test_checkpoints_in_every_place(
     file: str, policy: LastBatchPolicy, pad: bool, size: int, batch_size: int
 ) -> None:

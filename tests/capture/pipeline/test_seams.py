@@ -24,6 +24,7 @@ from gradiva.capture.iterators.iterator import LastBatchPolicy, PipelineIterator
 from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.workers import shared_memory
 from tests.garbage import settle
+from tests.tiers import few
 
 pytestmark = pytest.mark.filterwarnings("ignore:samples that cannot be read")
 
@@ -349,7 +350,7 @@ def test_a_lost_batch_is_one_of_the_epoch(policy: Any, folder: str) -> None:
 
 
 @pytest.mark.parametrize("policy", LastBatchPolicy)
-@pytest.mark.parametrize("moving", [False, True])
+@pytest.mark.parametrize("moving", few([False, True], True))
 def test_an_iterator_goes_on_amid_the_epoch(policy: Any, moving: bool, folder: str) -> None:
     def made(place: Any = None) -> Any:
         options = {"num_shards": 2, "stick_to_shard": False} if moving else {}

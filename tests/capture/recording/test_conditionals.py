@@ -29,7 +29,7 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("typed", few([True, False], True))
-@pytest.mark.parametrize("name", [*FORMS, *OURS])
+@pytest.mark.parametrize("name", few([*FORMS, *OURS], every=2))
 def test_forms(name: str, typed: bool) -> None:
     """A pipeline gives what the function gives for the numbers of each sample; also where all
     samples take one branch, and where types are not known before the first batch."""

@@ -15,7 +15,7 @@ import gradiva
 from gradiva import fn
 from gradiva.eager.support.errors import OperatorTypeError
 from tests.capture.recording.conditionals import feed, outputs_of
-from tests.tiers import examples
+from tests.tiers import examples, few
 
 COUNT = 24
 CHOICES = np.random.default_rng(4).integers(0, 3, COUNT).astype(np.int32)
@@ -214,7 +214,7 @@ def _guards(count: int, condition: str) -> list[str]:
     return [f"if {condition.format(one)}: return a, {one}, c" for one in range(count)]
 
 
-@pytest.mark.parametrize("count", [12, 19, 40])
+@pytest.mark.parametrize("count", few([12, 19, 40], 12))
 def test_many_early_returns(count: int) -> None:
     """Python compiles 20 blocks within each other; each early return would be one more."""
     data = [(one % 5, 2, one) for one in range(6)]

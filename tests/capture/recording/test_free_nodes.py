@@ -259,6 +259,7 @@ def test_functions_without_inputs_are_called_for_each_batch() -> None:
     assert int(gradiva.python_function(function=lambda: np.int64(7))) == 7
 
 
+@pytest.mark.full
 def test_long_chains() -> None:
     value = images()
     for _ in range(3000):

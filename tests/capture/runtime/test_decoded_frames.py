@@ -13,6 +13,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Decode
 from gradiva.eager.operators.operator import operators
 from gradiva.ops.decoders.image.arguments import Replacement
+from tests.tiers import few
 
 Array = np.ndarray[Any, Any]
 BAD = 255
@@ -110,8 +111,8 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("name", few(PROGRAMS, every=3))
+@pytest.mark.parametrize("threads", few([1, 3], 3))
 def test_same_bits(name: str, threads: int, clips: Any) -> None:
     program = PROGRAMS[name]
     with gradiva.EvalContext(num_threads=threads):

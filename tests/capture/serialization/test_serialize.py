@@ -358,7 +358,9 @@ def test_user_made_operators_are_refused() -> None:
         del operators["tests.mine"]
 
 
-@pytest.mark.parametrize("imports", ["import gradiva", EVERYTHING])
+@pytest.mark.parametrize(
+    "imports", ["import gradiva", pytest.param(EVERYTHING, marks=pytest.mark.full)]
+)
 def test_importing_gradiva_does_not_load_what_few_need(imports: str) -> None:
     """Protobuf, libraries of codecs and the network, and parts of Python that load many others.
     Not even with all names."""

@@ -167,7 +167,7 @@ def test_every_cut() -> None:
         survives(data[:end])
 
 
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=examples(400, 10), deadline=None)
 @given(st.data())
 def test_changed_fields(data: st.DataObject) -> None:
     """Messages that are whole, and say something else."""

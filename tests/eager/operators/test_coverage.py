@@ -123,7 +123,7 @@ def test_exclusions_are_those_of_the_package() -> None:
         assert f"experimental.{name}" in HERE
 
 
-@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize("name", few(HERE, every=8))
 def test_operator(name: str) -> None:
     """Under both of its names, on the CPU, with as many inputs, and with every argument."""
     fact, operator = facts()[name], found(name)
@@ -191,7 +191,7 @@ def per_sample_cases(name: str, fact: Fact) -> list[tuple[Case, str, Any]]:
     return chosen
 
 
-@pytest.mark.parametrize("name", few(PER_SAMPLE, *sorted({*PER_SAMPLE} - SLOW_OPERATORS)[::2]))
+@pytest.mark.parametrize("name", few(PER_SAMPLE, *sorted({*PER_SAMPLE} - SLOW_OPERATORS)[::6]))
 def test_per_sample(name: str) -> None:
     """An argument marked `*`, given once for each sample, does what one value for all does."""
     operator: Any = found(name)

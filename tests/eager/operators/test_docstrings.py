@@ -8,6 +8,7 @@ import pytest
 
 from docs.site.docstrings import is_google, parse
 from docs.site.registry import known
+from tests.tiers import few
 
 pytestmark = pytest.mark.tiny
 
@@ -16,7 +17,7 @@ OURS = {
 }
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", few(OURS, every=8))
 def test_sections(name: str) -> None:
     """They name exactly the arguments of the signature, each once; those that all operators take
     may be left out. There is a result, and an error with its reason."""

@@ -6,6 +6,8 @@ import ast
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import gradiva.ops.python_function.numba_function
 from gradiva.eager.operators.operator import operators
 from tests.oracle.drawn_elsewhere import ELSEWHERE, WITHOUT
@@ -51,6 +53,7 @@ def test_every_operator_is_drawn_or_excused() -> None:
         assert "LINES" in (decorators_of(place) or "")
 
 
+@pytest.mark.full
 def test_the_tests_are_there() -> None:
     for name, place in ELSEWHERE.items():
         found = decorators_of(place)

@@ -174,7 +174,7 @@ def check(name: str, made: Mistake, error: BaseException) -> None:
         assert f"`{made.argument}`" in text, text
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(NAMES, every=6))
 def test_in_dynamic_mode(name: str) -> None:
     """The class of error, the operator, what is wrong, the user's line; the next call works."""
     for kind in KINDS:
@@ -190,7 +190,7 @@ def test_in_dynamic_mode(name: str) -> None:
             assert isinstance(caught.value, TypeError), str(caught.value)
 
 
-@pytest.mark.parametrize("name", few(NAMES, *NAMES[::4]))
+@pytest.mark.parametrize("name", few(NAMES, every=12))
 def test_in_a_pipeline(name: str) -> None:
     """The same where the pipeline is defined, or where it runs."""
     for kind in KINDS:
@@ -246,6 +246,7 @@ def run(name: str, made: Mistake) -> None:
         pipe.close()
 
 
+@pytest.mark.full
 def test_the_table_is_small_and_true() -> None:
     for kind, reasons in SKIPPED.items():
         names = [name for group in reasons.values() for name in group]

@@ -20,18 +20,19 @@ from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.extension import checks
 from gradiva.extension.modes import CaseCalls
-from tests.tiers import SLOW_OPERATORS
+from tests.tiers import SLOW_OPERATORS, few, is_quick
+
+CASES = {
+    name: list(operator.case_maker()) if operator.case_maker else []
+    for name, operator in sorted(operators.items())
+}
 
 
 def params(bad: bool) -> list[Any]:
     """The cases of all operators: those that must raise, or the others."""
     found = []
     for name, operator in sorted(operators.items()):
-        cases = [
-            case
-            for case in (operator.case_maker() if operator.case_maker else ())
-            if (case.raises is not None) == bad
-        ]
+        cases = [case for case in CASES[name] if (case.raises is not None) == bad]
         # One case of each operator shows that it works, or fails; the others are for `-m full`.
         smoke = next((case for case in cases if "empty" not in case.name), None)
         if name in SLOW_OPERATORS:
@@ -40,6 +41,8 @@ def params(bad: bool) -> list[Any]:
             # One process compiles the kernels of an operator.
             marks = [pytest.mark.xdist_group(name)]
             if case is not smoke:
+                if is_quick():
+                    continue
                 marks.append(pytest.mark.full)
             name_of_case = f"{name}-{case.name}".replace(" ", "_")
             found.append(pytest.param(operator, case, id=name_of_case, marks=marks))
@@ -63,7 +66,7 @@ def test_every_operator_has_cases() -> None:
         if name in ("_conditional.split", "_conditional.merge"):  # a program runs them
             continue
         assert operator.case_maker is not None, name
-        cases = operator.case_maker()
+        cases = CASES[name]
         assert len(cases) >= 5, name
         assert any(case.raises for case in cases), name
         assert any("empty" in case.name for case in cases), name
@@ -87,7 +90,7 @@ def test_errors(operator: OperatorBase, case: Case) -> None:
         operator(*case.inputs, **case.arguments)  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("name", sorted(operators))
+@pytest.mark.parametrize("name", few(sorted(operators), every=8))
 def test_misspelled_argument(name: str) -> None:
     operator: Any = operators[name]
     if (
@@ -99,7 +102,7 @@ def test_misspelled_argument(name: str) -> None:
         operator.bind((), {"bogus_argument": 1})
 
 
-@pytest.mark.parametrize("name", sorted(operators))
+@pytest.mark.parametrize("name", few(sorted(operators), every=8))
 def test_device(name: str) -> None:
     """Asking for a GPU says clearly that there is none yet."""
     operator: Any = operators[name]

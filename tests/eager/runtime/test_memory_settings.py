@@ -214,6 +214,7 @@ def test_other_invalid_variables(
         own.allocate(10)
 
 
+@pytest.mark.full
 def test_import_does_not_fail() -> None:
     """Whatever the variables are: they are read at first use."""
     bad = dict.fromkeys(

@@ -279,6 +279,7 @@ def test_symbols_are_refused() -> None:
         pipe()
 
 
+@pytest.mark.full
 def test_pillow_is_loaded_by_the_first_picture() -> None:
     script = (
         "import sys, gradiva, numpy as np\n"

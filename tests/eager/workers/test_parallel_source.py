@@ -214,6 +214,7 @@ def test_a_worker_that_dies(what: str, words: str, tmp_path: Path) -> None:
     pipe.close()
 
 
+@pytest.mark.full
 def test_a_sample_that_always_kills_costs_its_batch_only() -> None:
     pipe = pipeline(sources.Trouble("kill", 5), batch=False)
     expected = stream(pipeline(sources.sample, parallel=False, batch=False), 1)[0]
@@ -419,6 +420,7 @@ def test_closing_and_letting_go_end_the_workers() -> None:
     assert all(gone(pid) for pid in pids)
 
 
+@pytest.mark.full
 def test_a_pipeline_may_be_let_go_of_in_the_thread_of_its_processes() -> None:
     """As the garbage collector does it, in the middle of whatever that thread does."""
     held = [pipeline(sources.mine, 2, 48, batch=False)]  # half a second for a batch

@@ -188,6 +188,7 @@ def test_lobes() -> None:
     assert [lobes_of(quality) for quality in (0, 50, 100)] == [3, 16, 64]
 
 
+@pytest.mark.full
 def test_decibels_are_logarithms() -> None:
     """Of all float32 numbers of every exponent, to a few units in the last place."""
     bits = np.arange(0, 0x7F800000, 997, dtype=np.int64).astype(np.uint32)

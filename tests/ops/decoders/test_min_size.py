@@ -18,6 +18,7 @@ from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.nvjpeg.plan import plan
 from gradiva.ops.decoders.nvjpeg.route import Options
 from tests.oracle import flavors
+from tests.tiers import few
 
 JPEGS = {name: make() for name, make in flavors.jpegs().items()}
 HEIGHT, WIDTH = flavors.ASTRONAUT.shape[:2]
@@ -40,7 +41,7 @@ def scale_of(height: int, width: int, least: tuple[int, int]) -> int:
     return fitting[0] if fitting else 1
 
 
-@pytest.mark.parametrize("name", JPEGS)
+@pytest.mark.parametrize("name", few(JPEGS, every=5))
 def test_every_kind_of_jpeg(name: str) -> None:
     """The shape is as promised, and the picture is that of the whole image, made smaller."""
     whole = decode(JPEGS[name])
@@ -69,7 +70,7 @@ def test_pixels_are_those_of_the_library(name: str, scale: int) -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.parametrize("dtype", [types.UINT8, types.FLOAT, types.UINT16])
+@pytest.mark.parametrize("dtype", few([types.UINT8, types.FLOAT, types.UINT16], types.FLOAT))
 @pytest.mark.parametrize(
     "output_type", [types.RGB, types.BGR, types.GRAY, types.YCbCr, types.ANY_DATA]
 )
@@ -108,6 +109,7 @@ def test_windows_are_those_of_the_smaller_image(name: str) -> None:
     assert drawn.at(0).shape[0] <= whole.at(0).shape[0]
 
 
+@pytest.mark.full
 def test_other_formats_are_not_scaled() -> None:
     for name, make in flavors.others().items():
         if name.split("_")[0] in ("png", "bmp", "webp", "tiff"):

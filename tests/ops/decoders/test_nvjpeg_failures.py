@@ -30,6 +30,7 @@ from tests.ops.decoders.nvjpeg_bench import (
 )
 from tests.ops.decoders.nvjpeg_clock import FakeGpu
 from tests.ops.decoders.nvjpeg_fake import FakeNvjpeg
+from tests.tiers import few
 
 
 def test_what_the_engine_does_not_support_goes_to_the_threads() -> None:
@@ -66,7 +67,7 @@ def test_a_second_attempt_waits_for_the_first() -> None:
         assert all(right(job) for batch in engine for job in batch)
 
 
-@pytest.mark.parametrize("status", sorted(REFUSALS))
+@pytest.mark.parametrize("status", few(sorted(REFUSALS), count=1))
 @pytest.mark.parametrize("function", HYBRID_CALLS)
 def test_a_refused_image_is_for_the_host_alone(function: str, status: Status) -> None:
     with bench() as b:
@@ -150,7 +151,7 @@ def test_a_broken_context_is_an_error_and_can_be_closed() -> None:
     b.pool.close()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", few(range(12), count=3))
 def test_any_mixture_of_refusals(seed: int) -> None:
     """Whatever is refused where: each image is right, or is among those for the host."""
     random = np.random.default_rng(seed)

@@ -16,7 +16,7 @@ from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.nvjpeg.declarations import Subsampling
 from gradiva.ops.decoders.nvjpeg.frame import JpegFrame, count_scans, read_frame
 from tests.oracle import flavors, odd_jpegs
-from tests.tiers import examples
+from tests.tiers import examples, few
 
 pytestmark = pytest.mark.tiny
 
@@ -34,7 +34,7 @@ def frame(data: bytes) -> JpegFrame:
     return read_frame(array(data), probe(array(data)))
 
 
-@pytest.mark.parametrize("name", JPEGS)
+@pytest.mark.parametrize("name", few(JPEGS, every=5))
 def test_agrees_with_pillow(name: str) -> None:
     data = JPEGS[name]()
     found = frame(data)

@@ -17,7 +17,7 @@ import gradiva
 from gradiva import OperatorTypeError, OperatorValueError, fn, types
 from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.serialization.proto import pipeline_message
-from tests.tiers import examples
+from tests.tiers import examples, few
 
 pytestmark = pytest.mark.core
 
@@ -152,7 +152,7 @@ def test_regions() -> None:
             gradiva.resize(batch, **region, compat=compat)
 
 
-@pytest.mark.parametrize("compat", ["pil", "opencv", "torchvision"])
+@pytest.mark.parametrize("compat", few(["pil", "opencv", "torchvision"], "pil"))
 def test_random_resized_crop_cuts_first(compat: str) -> None:
     source = image(3, (20, 30, 3))
     batch = gradiva.batch([source], layout="HWC")

@@ -61,7 +61,7 @@ def test_all_are_there() -> None:
     assert fn.math is gradiva.math
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("dtype", few([np.float16, np.float32, np.float64], np.float32))
 @pytest.mark.parametrize("name", UNARY)
 def test_unary_values(name: str, dtype: Any) -> None:
     x = points(dtype) + dtype(name == "acosh")
@@ -71,7 +71,7 @@ def test_unary_values(name: str, dtype: Any) -> None:
     np.testing.assert_array_max_ulp(result, np.array(exact).astype(dtype), maxulp=8)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("dtype", few([np.float16, np.float32, np.float64], np.float32))
 @pytest.mark.parametrize("name", BINARY)
 def test_binary_values(name: str, dtype: Any) -> None:
     x, y = points(dtype), points(dtype, 1)
@@ -115,7 +115,7 @@ def test_edges() -> None:
 @pytest.mark.parametrize(
     "dtype", few([np.uint8, np.int32, np.float16, np.float32, np.float64], np.float32)
 )
-@pytest.mark.parametrize("name", [*UNARY, "pow", "fpow", "atan2"])
+@pytest.mark.parametrize("name", few([*UNARY, "pow", "fpow", "atan2"], every=4))
 def test_a_value_does_not_depend_on_its_place(name: str, dtype: Any) -> None:
     """One at a time, by sixes and sevens, and all at once: the same bits. A dense batch is
     computed at once, others sample by sample."""

@@ -13,6 +13,7 @@ from gradiva import batch
 from gradiva.eager.random.philox import normal_from_word
 from gradiva.ops.noise.poisson import falling, poisson_from_word
 from gradiva.ops.noise.words import normal_values
+from tests.tiers import few
 
 OPERATORS: dict[str, dict[str, Any]] = {
     "gaussian": {"stddev": 20.0},
@@ -70,7 +71,7 @@ def test_normal_values() -> None:
     np.testing.assert_array_equal(made, [normal_from_word(word) for word in words])
 
 
-@pytest.mark.parametrize("mean", [1e-6, 0.3, 4.0, 21.25, 63.9, 64.1, 500.0, 1e5])
+@pytest.mark.parametrize("mean", few([1e-6, 0.3, 4.0, 21.25, 63.9, 64.1, 500.0, 1e5], 4.0, 64.1))
 def test_poisson_quantiles(mean: float) -> None:
     stats = pytest.importorskip("scipy.stats")
     words = np.random.default_rng(1).integers(0, 2**32, 20000, np.uint32)

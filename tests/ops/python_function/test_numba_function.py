@@ -210,6 +210,7 @@ def test_no_interpreter_lock() -> None:
     assert ticks >= 5
 
 
+@pytest.mark.full
 def test_in_a_pipeline_it_runs_though_unused() -> None:
     @pipeline_def(batch_size=2, num_threads=1)
     def pipeline() -> Any:
@@ -235,6 +236,7 @@ def refuse_batch(outputs: Any, inputs: Any) -> None:
 
 
 @pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.full
 def test_memory_of_a_call_that_raises_comes_back(whole: bool) -> None:
     """Compiled code that is left by an exception does not let go of what it counts."""
     large = gradiva.batch([np.zeros(50_000, np.int32)] * 3)

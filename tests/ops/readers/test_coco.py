@@ -208,6 +208,7 @@ def test_cut_annotations(data: dict[str, Any]) -> None:
             read(data)
 
 
+@pytest.mark.full
 def test_flipped_annotations(data: dict[str, Any]) -> None:
     path = Path(data["annotations_file"])
     whole = path.read_bytes()

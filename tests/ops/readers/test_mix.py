@@ -10,6 +10,8 @@ import pytest
 
 import gradiva
 from gradiva import fn, ops, pipeline_def
+from gradiva.ops.readers.mix import mixed_order
+from gradiva.ops.readers.sampling.draws import uniforms
 from gradiva.samplers import PK, Bucket, Weighted
 from tests.tiers import few
 
@@ -220,6 +222,23 @@ def test_batches_that_are_larger_than_all(folder: Path) -> None:
     assert not others
     with pytest.raises(gradiva.GradivaError, match="`batch_size`"):
         next(mixed(folder, per="batch", stop="all").next_epoch(batch_size=1 << 40))
+
+
+def test_one_draw_for_each_batch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However large the batches are."""
+    drawn: list[int] = []
+
+    def counted(seed: int, epoch: int, purpose: int, first: int, count: int) -> Any:
+        drawn.append(count)
+        return uniforms(seed, epoch, purpose, first, count)
+
+    monkeypatch.setattr(mixed_order, "uniforms", counted)
+    for batch_size in (1 << 20, 1 << 40):
+        reader = mixed(folder, per="batch", stop="first")
+        (first, *_), *others = reader.next_epoch(batch_size=batch_size)
+        assert len(first) in (10, 30)
+        assert not others
+    assert 0 < sum(drawn) < 10_000
 
 
 def test_readers_that_do_not_go_together(folder: Path, tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ def test_what_it_knows(kind: int, tmp_path: Path) -> None:
         assert not agree(path)
 
 
+@pytest.mark.full
 def test_more_members_than_one_call_takes(tmp_path: Path) -> None:
     path = tmp_path / "data.tar"
     write(path, [(f"{n}.a", n % 3, 0.5, tarfile.REGTYPE) for n in range(4100)], FORMATS[2])

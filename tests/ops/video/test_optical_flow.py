@@ -36,6 +36,7 @@ def test_cells_are_means() -> None:
     np.testing.assert_allclose(coarse[:, 5, 6], fine[:, 40:, 48:].mean((1, 2)), rtol=1e-5)
 
 
+@pytest.mark.full
 def test_hints() -> None:
     """From hints the search finds a distance that is too far for it without them."""
     rng = np.random.default_rng(0)
