@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,11 +21,9 @@ from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Int64Array
 
 if TYPE_CHECKING:
-    import PIL.features as features
-    import PIL.Image as pil
+    from PIL import features
 else:
     features = lazy_module("PIL.features", "pillow")
-    pil = lazy_module("PIL.Image", "pillow")
 
 VERSION: Final = 62
 """Of the structures; `jpeg_CreateDecompress` refuses one that is not its own, as it does a size."""
@@ -68,11 +67,16 @@ def jpeg_functions() -> Int64Array | None:
         return None
     of_c = addresses("memcpy", "memchr")
     try:
-        library = ctypes.CDLL(pil.core.__file__)  # loaded already: it finds what that has loaded
+        library = ctypes.CDLL(_pillow())  # loaded already: it finds what that has loaded
         found = [_address(getattr(library, f"jpeg_{name}")) for name in _CODEC]
     except (OSError, AttributeError):
         return None
     return None if of_c is None else np.array([*found, *of_c], np.int64)
+
+
+def _pillow() -> str | None:
+    """The file of Pillow's compiled part."""
+    return importlib.import_module("PIL._imaging").__file__
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -218,7 +218,8 @@ def _decode_part(
     state[_ERROR_EXIT] = leaving_handler()
     state[_OUTPUT_MESSAGE] = silent_handler()
     state[_MANAGER_POINTER] = manager
-    first, pitch = np.int64(-1), np.int64(0)
+    first: Any = np.int64(-1)
+    pitch: Any = np.int64(0)
     started = _started(functions, state, fields, data, size, file_channels, scale, color, transform)
     if started and fields[_HEIGHT] == height and fields[_WIDTH] == width:
         first, pitch = _read_rows(functions, state, fields, top, left, rows, columns, memory, room)
@@ -239,7 +240,7 @@ def _started(
     scale: int,
     color: int,
     transform: int,
-) -> bool:
+) -> Any:
     """Whether rows can be read: the header is read, and it is of a file of the right kind."""
     mark = state.ctypes.data
     codec = mark + _CODEC
@@ -265,7 +266,7 @@ def _started(
 
 
 @jit
-def _is_usual(fields: Any) -> bool:
+def _is_usual(fields: Any) -> Any:
     """Whether simplejpeg has a name for the subsampling: others are Pillow's, and decoded whole."""
     for component in range(1, 3):
         place = _SAMPLING + component * _STRIDE
@@ -290,13 +291,14 @@ def _read_rows(
     """Read the window and what must be decoded beside it."""
     mark = state.ctypes.data
     codec = mark + _CODEC
-    block, width = np.int64(fields[_BLOCK]), np.int64(fields[_WIDTH])
-    margin = np.int64(0)
+    block: Any = np.int64(fields[_BLOCK])
+    width: Any = np.int64(fields[_WIDTH])
+    margin: Any = np.int64(0)
     if fields[_FILE_CHANNELS] > 1:
         block *= fields[_ACROSS]
         margin = block if fields[_ACROSS] > 1 else margin
-    begin = max(left // block * block - margin, 0)
-    end = min((left + columns + block - 1) // block * block + margin, width)
+    begin: Any = max(left // block * block - margin, 0)
+    end: Any = min((left + columns + block - 1) // block * block + margin, width)
     if begin > 0 or end < width:
         pair = _CROP_PAIR * 2
         fields[pair], fields[pair + 1] = begin, end - begin
@@ -305,7 +307,7 @@ def _read_rows(
             return -1, 0
         if fields[pair] != begin or fields[_WIDTH] != end - begin:
             return -1, 0
-    channels = np.int64(fields[_CHANNELS])
+    channels: Any = np.int64(fields[_CHANNELS])
     pitch = (end - begin) * channels
     if pitch * rows > room:
         return -1, 0
@@ -319,7 +321,7 @@ def _read_rows(
 
 
 @jit
-def _ends_well(functions: Int64Array, state: Int64Array, fields: Any) -> bool:
+def _ends_well(functions: Int64Array, state: Int64Array, fields: Any) -> Any:
     """Whether the data that were not read are followed by the marker that ends an image."""
     marker = fields[_MARKER]
     if marker != 0 and not 0xD0 <= marker <= 0xD7:  # else data go on after it

@@ -15,7 +15,7 @@ import simplejpeg
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gradiva.ops.decoders.formats import jpeg_library, jpeg_window
+from gradiva.ops.decoders.formats import jpeg_library, jpeg_rows, jpeg_window
 from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
 from gradiva.ops.decoders.formats.image_info import ImageInfo, at_scale
 from gradiva.ops.decoders.formats.probe import probe
@@ -120,7 +120,7 @@ def test_is_taken_where_it_works(on: bool, monkeypatch: pytest.MonkeyPatch) -> N
     """The same bits without Pillow's library; with it, the other way is not gone."""
     monkeypatch.setattr(jpeg_window, "window_decoder_works", lambda: on)
     gone: list[int] = []
-    real = jpeg_window.decode_jpeg_rows
+    real = jpeg_rows.decode_jpeg_rows
 
     def rows(*arguments: Any) -> Any:
         gone.append(1)
@@ -138,10 +138,10 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     find = jpeg_library.jpeg_functions.__wrapped__
     for version in (None, "2.1.5"):
         with monkeypatch.context() as patch:
-            patch.setattr(jpeg_library.features, "version", lambda name, version=version: version)
+            patch.setattr("PIL.features.version", lambda name, version=version: version)
             assert find() is None
     with monkeypatch.context() as patch:
-        patch.setattr(jpeg_library.pil, "core", ctypes)
+        patch.setattr(jpeg_library, "_pillow", lambda: None)
         assert find() is None
     assert find() is not None
 
