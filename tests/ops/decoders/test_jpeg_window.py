@@ -7,6 +7,7 @@ import ctypes
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -138,7 +139,8 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     find = jpeg_library.jpeg_functions.__wrapped__
     for version in (None, "2.1.5"):
         with monkeypatch.context() as patch:
-            patch.setattr("PIL.features.version", lambda name, version=version: version)
+            features = SimpleNamespace(version=lambda name, version=version: version)
+            patch.setattr(f"{jpeg_library.__name__}.features", features)
             assert find() is None
     with monkeypatch.context() as patch:
         patch.setattr(jpeg_library, "_pillow", lambda: None)
