@@ -21,7 +21,7 @@ from .decode import (
 )
 from .decode_jpeg import decode_jpeg
 from .image_info import ImageInfo, Window
-from .jpeg_window import decode_jpeg_window, window_at
+from .jpeg_window import decode_jpeg_window, fill_jpeg_window, window_at
 from .probe import encoded_bytes
 
 if TYPE_CHECKING:
@@ -61,6 +61,9 @@ def decode_region_into(
     orientation = info.orientation if adjust_orientation else 1
     y, x, h, w = stored_window(window, info.height, info.width, orientation)
     color = codec_color(info, output_type)
+    direct = is_direct(info, out.dtype, output_type, adjust_orientation)
+    if direct and fill_jpeg_window(data, info, color, (y, x, h, w), fast_idct, out):
+        return
     if info.format == "jpeg":
         part = _part_of_jpeg(data, info, color, (y, x, h, w), fast_idct)
     else:

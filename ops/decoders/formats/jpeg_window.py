@@ -57,7 +57,13 @@ if TYPE_CHECKING:
 else:
     simplejpeg = lazy_module("simplejpeg", "simplejpeg")
 
-__all__ = ["decode_jpeg_window", "leaves_enough_out", "window_at", "window_decoder_works"]
+__all__ = [
+    "decode_jpeg_window",
+    "fill_jpeg_window",
+    "leaves_enough_out",
+    "window_at",
+    "window_decoder_works",
+]
 
 _later = Later()
 
@@ -113,8 +119,7 @@ def decode_jpeg_window(
     room for the whole image. Returns the element at which the window begins, and the elements from
     one of its rows to the next. Raises as ``decode_jpeg`` does.
     """
-    plain = info.coding in _CODINGS and info.bits == 8
-    if plain and leaves_enough_out(info, window) and _later.pays(1) and window_decoder_works():
+    if _is_for_us(info, window):
         found = _decode(data, info, color, window, fast_idct, memory)
         if found is not None:
             return found
@@ -124,6 +129,23 @@ def decode_jpeg_window(
     whole = memory[: info.height * pitch].reshape(info.height, info.width, channels)
     decode_jpeg_rows(data, info, color, top + height, fast_idct, whole)
     return top * pitch + left * channels, pitch
+
+
+def fill_jpeg_window(
+    data: Array, info: ImageInfo, color: str, window: Window, fast_idct: bool, out: Array
+) -> bool:
+    """Like `decode_jpeg_window`, but into ``out``, uint8 of the window's shape and C-contiguous:
+    row after row, by way of memory that stays in the cache. Returns whether it could be done; else
+    `out` holds nothing of value."""
+    if not _is_for_us(info, window):
+        return False
+    row = np.empty(info.width * out.shape[2], np.uint8)
+    return _decode(data, info, color, window, fast_idct, row, out) is not None
+
+
+def _is_for_us(info: ImageInfo, window: Window) -> bool:
+    plain = info.coding in _CODINGS and info.bits == 8 and info.channels != 4
+    return plain and leaves_enough_out(info, window) and _later.pays(1) and window_decoder_works()
 
 
 def window_at(first: int, pitch: int, shape: tuple[int, int, int], memory: Array) -> Array:
@@ -164,10 +186,16 @@ def _is_as_whole(data: Array) -> bool:
 
 
 def _decode(
-    data: Array, info: ImageInfo, color: str, window: Window, fast_idct: bool, memory: Array
+    data: Array,
+    info: ImageInfo,
+    color: str,
+    window: Window,
+    fast_idct: bool,
+    memory: Array,
+    out: Array | None = None,
 ) -> tuple[int, int] | None:
     """What `decode_jpeg_window` returns, or None if this file cannot be decoded so: the memory then
-    holds nothing of value."""
+    holds nothing of value. With `out`, each row goes through the same memory."""
     functions = jpeg_functions()
     assert functions is not None
     assert data.flags.c_contiguous and memory.flags.c_contiguous  # noqa: PT018
@@ -187,6 +215,7 @@ def _decode(
         *window,
         memory.ctypes.data,
         memory.size,
+        0 if out is None else out.ctypes.data,
     )
     return None if first < 0 else (first, pitch)
 
@@ -210,6 +239,7 @@ def _decode_part(
     columns: int,
     memory: int,
     room: int,
+    target: int,
 ) -> tuple[int, int]:
     """First element and pitch, as `decode_jpeg_window` returns them; first -1: of this file not."""
     mark = state.ctypes.data
@@ -222,7 +252,9 @@ def _decode_part(
     pitch: Any = np.int64(0)
     started = _started(functions, state, fields, data, size, file_channels, scale, color, transform)
     if started and fields[_HEIGHT] == height and fields[_WIDTH] == width:
-        first, pitch = _read_rows(functions, state, fields, top, left, rows, columns, memory, room)
+        first, pitch = _read_rows(
+            functions, state, fields, top, left, rows, columns, memory, room, target
+        )
     if first >= 0 and (state[_WARNINGS] != 0 or not _ends_well(functions, state, fields)):
         first = np.int64(-1)
     call_guarded(mark, functions[DESTROY], codec, 0, 0, 0)
@@ -287,6 +319,7 @@ def _read_rows(
     columns: int,
     memory: int,
     room: int,
+    target: int,
 ) -> tuple[int, int]:
     """Read the window and what must be decoded beside it."""
     mark = state.ctypes.data
@@ -309,14 +342,18 @@ def _read_rows(
             return -1, 0
     channels: Any = np.int64(fields[_CHANNELS])
     pitch = (end - begin) * channels
-    if pitch * rows > room:
+    step = 0 if target else pitch
+    if pitch + step * (rows - 1) > room or left + columns > end:
         return -1, 0
     if top > 0 and call_guarded(mark, functions[SKIP], codec, top, 0, 0) != top:
         return -1, 0
     for row in range(rows):
-        state[_ROW] = memory + row * pitch
+        state[_ROW] = memory + row * step
         if call_guarded(mark, functions[READ], codec, mark + 8 * _ROW, 1, 0) != 1:
             return -1, 0
+        if target:
+            part, size = memory + (left - begin) * channels, columns * channels
+            call_c(functions[COPY], target + row * size, part, size, 0)
     return (left - begin) * channels, pitch
 
 

@@ -46,14 +46,21 @@ def by_simplejpeg(pixels: Array, quality: int, subsampling: str) -> Array:
 
 
 def decoded(data: Array, info: ImageInfo, window: Any, color: str, fast: bool) -> Array | None:
-    """By libjpeg-turbo alone."""
+    """By libjpeg-turbo alone, in both ways: where it comes to lie, and row by row."""
     channels = 1 if color == "GRAY" else 3
     memory = np.full(info.height * info.width * channels + 64, 77, np.uint8)
     found = jpeg_window._decode(data, info, color, window, fast, memory[:-64])
     assert (memory[-64:] == 77).all(), "it wrote behind its memory"
+    row = np.empty(info.width * channels, np.uint8)
+    out = np.full((window[2] + 1, window[3], channels), 77, np.uint8)
+    filled = jpeg_window._decode(data, info, color, window, fast, row, out[:-1])
+    assert (out[-1] == 77).all(), "it wrote behind its output"
+    assert (filled is None) == (found is None)
     if found is None:
         return None
-    return jpeg_window.window_at(*found, (window[2], window[3], channels), memory)
+    part = jpeg_window.window_at(*found, (window[2], window[3], channels), memory)
+    np.testing.assert_array_equal(out[:-1], part)
+    return part
 
 
 def draw_window(random: np.random.Generator, height: int, width: int) -> tuple[int, ...]:
