@@ -28,7 +28,9 @@ from gradiva.eager.checkpoints import files as checkpoint_files
 from gradiva.eager.checkpoints.json_codec import from_json_value
 from gradiva.eager.storage.errors import StorageError
 from gradiva.eager.storage.http_checks import Expected
+from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
 from gradiva.ops.decoders.formats.headers_jpeg import read_plain
+from gradiva.ops.decoders.formats.jpeg_window import _decode, window_at, window_decoder_works
 from gradiva.ops.decoders.formats.probe import check_data, probe
 from gradiva.ops.decoders.npy_header import read_header
 from gradiva.ops.readers.webdataset import archive, plain_headers
@@ -99,6 +101,25 @@ def image(data: bytes) -> None:
     whole = gradiva.decoders.image(array, output_type=gradiva.types.ANY_DATA, **_LIMIT)
     assert sorted(whole.shape[:2]) == sorted(shape[:2].tolist())
     gradiva.decoders.image_crop(array, crop=(3, 5), **_LIMIT)
+
+
+def jpeg_window(data: bytes) -> None:
+    """A window that libjpeg-turbo finds nothing to say about has the pixels of the whole image."""
+    array = np.frombuffer(data, np.uint8)
+    info = probe(array, max_pixels=MOST_PIXELS)
+    check_data(array, info)
+    if info.format != "jpeg" or info.channels == 4 or not window_decoder_works():
+        return
+    shape = info.height, info.width, 3
+    top, left = info.height // 3, info.width // 3
+    window = top, left, (info.height + 2) // 3, (info.width + 2) // 3
+    memory = np.empty(info.height * info.width * 3, np.uint8)
+    found = _decode(array, info, "RGB", window, False, memory)
+    if found is not None:
+        part = window_at(*found, (*window[2:], 3), memory)
+        whole = decode_jpeg(array, info, "RGB", np.empty(shape, np.uint8), False)
+        expected = whole[top : top + window[2], left : left + window[3]]
+        assert np.array_equal(part, expected)
 
 
 _LIMIT: dict[str, Any] = {"max_pixels": MOST_PIXELS}
@@ -355,6 +376,7 @@ def http_answer(data: bytes) -> None:
 PARSERS: dict[str, Parser] = {
     "image_header": Parser(image_header, seeds.images, (ValueError,)),
     "image": Parser(image, seeds.images, compiled=True),
+    "jpeg_window": Parser(jpeg_window, seeds.images, (ValueError,), compiled=True),
     "npy": Parser(npy, seeds.npy),
     "sound": Parser(sound, seeds.sounds),
     "tfrecord": of_records("tfrecord", "*.tfrecord", "index_path"),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.types.arrays import Array
 
 from .decode import (
@@ -16,15 +19,13 @@ from .decode import (
     is_direct,
     output_shape,
 )
-from .image_info import ImageInfo
-from .jpeg_rows import decode_jpeg_rows
+from .decode_jpeg import decode_jpeg
+from .image_info import ImageInfo, Window
+from .jpeg_window import decode_jpeg_window, fill_jpeg_window, window_at
 from .probe import encoded_bytes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-Window = tuple[int, int, int, int]
-"""(top, left, height, width) in pixels."""
 
 # Which axes of the stored image run backwards in the upright one, by EXIF orientation.
 _ROWS_BACKWARDS = (3, 4, 6, 7)
@@ -43,8 +44,8 @@ def decode_region_into(
     """Decode the ``window`` of the image that ``decode_into`` would make, with the same bits.
 
     The window is in the upright image and must lie in it; ``out`` is (height, width, channels).
-    Of JPEG, only the rows down to the end of the window are decoded, where the file allows it. Of
-    other formats everything is; but only the window is turned and converted. Raises ``ValueError``
+    Of JPEG, only what the window needs is decoded, where the file allows it. Of other formats
+    everything is; but only the window is turned and converted. Raises ``ValueError``
     as ``decode_into`` does.
     """
     output_type, adjust_orientation, fast_idct = _asked(options)
@@ -60,12 +61,29 @@ def decode_region_into(
     orientation = info.orientation if adjust_orientation else 1
     y, x, h, w = stored_window(window, info.height, info.width, orientation)
     color = codec_color(info, output_type)
+    direct = is_direct(info, out.dtype, output_type, adjust_orientation)
+    if direct and fill_jpeg_window(data, info, color, (y, x, h, w), fast_idct, out):
+        return
     if info.format == "jpeg":
-        image = decode_jpeg_rows(data, info, color, y + h, fast_idct)
+        part = _part_of_jpeg(data, info, color, (y, x, h, w), fast_idct)
     else:
-        image = decode_other(data, info, color)
-    part = image[y : y + h, x : x + w]
+        part = decode_other(data, info, color)[y : y + h, x : x + w]
     finish(part, out, orientation, output_type == "YCbCr", info.maximum)
+
+
+def _part_of_jpeg(
+    data: Array, info: ImageInfo, color: str, window: Window, fast_idct: bool
+) -> Array:
+    """The window of the stored image."""
+    top, left, height, width = window
+    if info.channels not in (1, 3):
+        image = decode_jpeg(data, info, color, None, fast_idct)
+        return image[top : top + height, left : left + width]
+    channels = 1 if color == "GRAY" else 3
+    # For the whole image, however little is wanted: so that images of one size share it.
+    memory = allocate(info.height * info.width * channels, np.dtype(np.uint8))
+    first, pitch = decode_jpeg_window(data, info, color, window, fast_idct, memory)
+    return window_at(first, pitch, (height, width, channels), memory)
 
 
 def decode_region_somewhere(
@@ -78,14 +96,11 @@ def decode_region_somewhere(
     ``decode_region_into`` does.
     """
     output_type, adjust_orientation, fast_idct = _asked(options)
-    top, left, height, width = window
-    channels = output_shape(info, output_type, adjust_orientation)[2]
     if is_direct(info, memory.dtype, output_type, adjust_orientation):
-        pitch = info.width * channels
-        whole = memory[: info.height * pitch].reshape(info.height, info.width, channels)
         color = codec_color(info, output_type)
-        decode_jpeg_rows(encoded_bytes(data), info, color, top + height, fast_idct, whole)
-        return (top * info.width + left) * channels, pitch
+        return decode_jpeg_window(encoded_bytes(data), info, color, window, fast_idct, memory)
+    _, _, height, width = window
+    channels = output_shape(info, output_type, adjust_orientation)[2]
     out = memory[: height * width * channels].reshape(height, width, channels)
     decode_region_into(data, info, window, out, **options)
     return 0, width * channels

@@ -11,6 +11,8 @@ UINT8: np.dtype[Any] = np.dtype(np.uint8)
 UINT16: np.dtype[Any] = np.dtype(np.uint16)
 FLOAT32: np.dtype[Any] = np.dtype(np.float32)
 
+Window = tuple[int, int, int, int]
+"""(top, left, height, width) in pixels."""
 MAX_PIXELS = 2**28
 """Largest image that is decoded where `max_pixels` says nothing else: 16384 x 16384."""
 

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array
@@ -33,9 +31,8 @@ _SEQUENTIAL = (0xC0, 0xC1)
 _RESTARTS, _SCAN = 0xDD, 0xDA
 _WITHOUT_LENGTH = frozenset((0x01, *range(0xD0, 0xD9)))
 
-
-_WORTH = 1 << 12
-"""Fewer pixels are decoded sooner than the frame header is found and changed."""
+WORTH = 1 << 12
+"""Fewer pixels are decoded sooner than a way is found to leave them out."""
 
 
 class Frame(NamedTuple):
@@ -47,42 +44,26 @@ class Frame(NamedTuple):
 
 
 def decode_jpeg_rows(
-    data: Array,
-    info: ImageInfo,
-    color: str,
-    rows: int,
-    fast_idct: bool,
-    memory: Array | None = None,
+    data: Array, info: ImageInfo, color: str, rows: int, fast_idct: bool, whole: Array
 ) -> Array:
     """Pixels in stored orientation: the whole image, or its first rows, at least `rows` of them.
 
-    ``color`` as in ``decode_jpeg``, whose errors it raises. They are in ``memory`` if it is given,
-    uint8 of the whole image's shape (then the file has 8 bits and 1 or 3 channels); else it is
-    leased from the pool.
+    The file has 1 or 3 channels; ``color`` as in ``decode_jpeg``, whose errors it raises. They are
+    in ``whole``, uint8 of the whole image's shape.
     """
-    if info.bits == 8 and info.channels in (1, 3):
-        channels = 1 if color == "GRAY" else 3
-        whole = _memory(info, channels) if memory is None else memory
-        frame = shortenable(data.data, info) if may_be_shortened(info, rows) else None
-        if frame is not None:
-            height = rows + 2 * frame.rows
-            if height <= info.height - info.height // 16:  # else nothing is saved
-                upper = whole[:height]
-                if _decode_shortened(data, frame.position, color, upper, fast_idct):
-                    return upper
-        return decode_jpeg(data, info, color, whole, fast_idct)
-    return decode_jpeg(data, info, color, memory, fast_idct)
+    frame = shortenable(data.data, info) if _may_be_shortened(info, rows) else None
+    if frame is not None:
+        height = rows + 2 * frame.rows
+        if height <= info.height - info.height // 16:  # else nothing is saved
+            upper = whole[:height]
+            if _decode_shortened(data, frame.position, color, upper, fast_idct):
+                return upper
+    return decode_jpeg(data, info, color, whole, fast_idct)
 
 
-def may_be_shortened(info: ImageInfo, rows: int) -> bool:
+def _may_be_shortened(info: ImageInfo, rows: int) -> bool:
     """Whether enough is saved where so many rows are wanted."""
-    return (info.height - rows) * info.width >= _WORTH and info.scale == 1
-
-
-def _memory(info: ImageInfo, channels: int) -> Array:
-    """For the whole image, however few rows are wanted: so that images of one size share it."""
-    shape = (info.height, info.width, channels)
-    return allocate(info.height * info.width * channels, np.dtype(np.uint8)).reshape(shape)
+    return (info.height - rows) * info.width >= WORTH and info.scale == 1
 
 
 def _decode_shortened(data: Array, position: int, color: str, out: Array, fast_idct: bool) -> bool:

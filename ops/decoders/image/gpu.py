@@ -19,7 +19,7 @@ from gradiva.eager.cuda.context import Gpu
 from gradiva.eager.cuda.device_array import DeviceArray
 from gradiva.eager.runtime.host_memory import allocate, is_leased
 from gradiva.eager.runtime.worker_pool import Task
-from gradiva.ops.decoders.formats.decode_region import Window
+from gradiva.ops.decoders.formats.image_info import Window
 from gradiva.ops.decoders.nvjpeg.decoder import JpegDecoder
 from gradiva.ops.decoders.nvjpeg.finish import finish_launch, is_finished, window_of
 from gradiva.ops.decoders.nvjpeg.job import Job

@@ -23,7 +23,7 @@ from .region import place_windows, region
 def image_crop(input: op.SampleType, /, **options: op.Unpack[DecodedWindow]) -> op.SampleType:
     """Decode a window of each image: the bits of `crop` after `decoders.image`, sooner.
 
-    What lies below the window is not decoded in most JPEG files; that it is there is checked.
+    Of most JPEG files little more than the window is decoded; that the rest is there is checked.
     `crop_d` and `crop_pos_z` are about volumes, which no image is.
 
     Args:

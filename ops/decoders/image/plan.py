@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gradiva.eager import extension as op
-from gradiva.ops.decoders.formats.decode_region import Window
-from gradiva.ops.decoders.formats.image_info import ImageInfo
+from gradiva.ops.decoders.formats.image_info import ImageInfo, Window
 
 
 @dataclass(frozen=True)

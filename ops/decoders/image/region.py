@@ -13,7 +13,7 @@ from gradiva.eager.operators.fusion_roles import Decode
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.decoders.formats.decode_jpeg import straight_decoder
 from gradiva.ops.decoders.formats.decode_region import decode_region_into, decode_region_somewhere
-from gradiva.ops.decoders.formats.jpeg_rows import decode_jpeg_rows, may_be_shortened
+from gradiva.ops.decoders.formats.jpeg_window import decode_jpeg_window, leaves_enough_out
 
 from .image import decode_options, direct_colors
 from .plan import DecodePlan
@@ -56,7 +56,7 @@ def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
 
 
 def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int]], list[int]]:
-    """The window stays where it is in the rows that were decoded: nothing is copied."""
+    """The window stays where it is in what was decoded: nothing is copied."""
     channels: int = int(call.batch_shapes[0].shapes[:, 2].max())
     plan, encoded = DecodePlan.of(call), call.inputs[0].arrays()
     infos, windows, direct = plan.infos, plan.windows, direct_colors(call, plan.infos)
@@ -69,18 +69,17 @@ def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int
         color, info = direct[sample], infos[sample]
         if color is None:
             return by_window(sample, memory)  # type: ignore[misc,no-any-return]
-        top, left, height, _ = windows[sample]
-        made = 1 if color == "GRAY" else 3
-        pitch = info.width * made
-        whole = memory[: info.height * pitch].reshape(info.height, info.width, made)
+        window = windows[sample]
         try:
-            if may_be_shortened(info, top + height):
-                decode_jpeg_rows(encoded[sample], info, color, top + height, fast, whole)
-            else:
-                straight(encoded[sample], info, color, whole, fast)
+            if leaves_enough_out(info, window):
+                return decode_jpeg_window(encoded[sample], info, color, window, fast, memory)
+            made = 1 if color == "GRAY" else 3
+            pitch = info.width * made
+            whole = memory[: info.height * pitch].reshape(info.height, info.width, made)
+            straight(encoded[sample], info, color, whole, fast)
         except ValueError as error:
             raise op.SampleDataError(str(error), sample=sample) from None
-        return top * pitch + left * made, pitch
+        return window[0] * pitch + window[1] * made, pitch
 
     return decode, [info.height * info.width * channels for info in infos]
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.ops.decoders.formats.convert import write_range, ycbcr_weights
-from gradiva.ops.decoders.formats.decode_region import Window, backwards, stored_window
+from gradiva.ops.decoders.formats.decode_region import backwards, stored_window
+from gradiva.ops.decoders.formats.image_info import Window
 
 from .declarations import Output
 from .job import WHOLE, Job

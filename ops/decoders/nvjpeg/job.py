@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.ops.decoders.formats.decode_region import Window, stored_window
+from gradiva.ops.decoders.formats.decode_region import stored_window
+from gradiva.ops.decoders.formats.image_info import Window
 
 from .declarations import Output
 from .frame import JpegFrame

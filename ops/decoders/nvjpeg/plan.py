@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.ops.decoders.formats.decode_region import Window
-from gradiva.ops.decoders.formats.image_info import ImageInfo
+from gradiva.ops.decoders.formats.image_info import ImageInfo, Window
 
 from .declarations import Output
 from .frame import read_frame

@@ -1,4 +1,6 @@
-"""Decoding a window gives the bits of a crop of the whole image, whatever the file."""
+"""Decoding a window gives the bits of a crop of the whole image, whatever the file.
+
+Here without the library of `test_jpeg_window`, which has the same promises with it."""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from gradiva.ops.decoders.formats import jpeg_rows
+from gradiva.ops.decoders.formats import jpeg_rows, jpeg_window
 from gradiva.ops.decoders.formats.decode import decode_into, output_shape
 from gradiva.ops.decoders.formats.decode_region import decode_region_into
 from gradiva.ops.decoders.formats.probe import probe
@@ -23,6 +25,11 @@ Array = np.ndarray[Any, Any]
 SUBSAMPLINGS = ("4:4:4", "4:2:2", "4:2:0", "gray")
 SIZES = ((1, 1), (16, 16), (17, 33), (64, 48), (95, 61), (131, 197))
 KINDS = ("RGB", "BGR", "GRAY", "YCbCr")
+
+
+@pytest.fixture(autouse=True)
+def _by_simplejpeg(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jpeg_window, "window_decoder_works", lambda: False)
 
 
 def picture(height: int, width: int) -> Array:
@@ -132,7 +139,8 @@ def test_rows_below_are_not_decoded(subsampling: str) -> None:
     """What the whole exercise is for: of a common file, only the upper rows are decoded."""
     data = jpeg((131, 197), subsampling)
     info = probe(data)
-    upper = jpeg_rows.decode_jpeg_rows(data, info, "RGB", 40, False)
+    memory = np.empty((131, 197, 3), np.uint8)
+    upper = jpeg_rows.decode_jpeg_rows(data, info, "RGB", 40, False, memory)
     assert 40 <= len(upper) <= 40 + 4
     np.testing.assert_array_equal(upper[:40], whole(data)[:40])
 
