@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import importlib
 import json
 import os
 import random
@@ -412,7 +413,7 @@ def interpret() -> None:
     """Run kernels as Python from now on."""
     Kernel.__call__ = interpreted_call  # type: ignore[method-assign, assignment]
     for name in ("cpu", "rows", "run"):
-        module = sys.modules[f"gradiva.ops.image.resample.{name}"]
+        module = importlib.import_module(f"gradiva.ops.image.resample.{name}")
         if hasattr(module, "without_refcount"):
             vars(module)["without_refcount"] = lambda array: array
 
