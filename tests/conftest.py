@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
 import gradiva
 from gradiva.eager.cuda import cupy_runtime
@@ -87,7 +87,7 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[
 
 
 @pytest.hookimpl(tryfirst=True)  # before markers choose
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Promises are in the run of `-m soak`. A file whose tests have a rare mark says so in its
     text, by which it is found. The cases of operators come first: they compile the kernels that
     most other tests need."""
@@ -100,6 +100,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             assert f"mark.{name}" in path.read_text("utf-8"), f"{path}: write pytest.mark.{name}"
     if WORKER:
         _share_by_file(items)
+    if config.option.markexpr == "tiny":
+        # Where there is one with drawn examples, hypothesis reads all sources: most of a second.
+        items[:] = [item for item in items if not is_hypothesis_test(getattr(item, "obj", None))]
     items.sort(key=lambda item: item.path.name != "test_operators.py")
 
 

@@ -47,14 +47,12 @@ BARE = {
 }
 
 
-@pytest.mark.tiny
 def test_gradiva_alone() -> None:
     assert loaded("import gradiva") == BARE
     assert loaded("import gradiva", "numpy") == set()
     assert loaded("import gradiva.fn as fn") == BARE | {"gradiva.fn", "gradiva.fn._awaited"}
 
 
-@pytest.mark.tiny
 def test_a_pipeline_without_operators() -> None:
     """None of them is there; of `ops`, what recording itself is made of."""
     found = loaded("from gradiva import fn, pipeline_def, types")
@@ -67,7 +65,6 @@ def test_a_pipeline_without_operators() -> None:
     assert len(found) < 240
 
 
-@pytest.mark.tiny
 def test_an_operator_comes_alone() -> None:
     found = loaded("import gradiva; gradiva.flip", "gradiva.ops.")
     assert "gradiva.ops.image.crop.flip" in found
@@ -76,7 +73,6 @@ def test_an_operator_comes_alone() -> None:
     assert "gradiva.ops.image.resize" not in found
 
 
-@pytest.mark.tiny
 @pytest.mark.parametrize("module", [*lazy_files(), "gradiva.capture"])
 def test_names_are_there_for_everyone(module: str) -> None:
     """For `dir`, and so completion and `help`; for `import *`; and for `from ... import NAME`."""
@@ -91,7 +87,6 @@ def test_names_are_there_for_everyone(module: str) -> None:
         assert again["found"] is value
 
 
-@pytest.mark.tiny
 def test_names_with_mistakes() -> None:
     """Python looks for close ones among all."""
     program = "import gradiva, traceback\ntry: gradiva.rezise\nexcept AttributeError as error:\n"
@@ -102,7 +97,6 @@ def test_names_with_mistakes() -> None:
         exec("from gradiva.fn import rezise")
 
 
-@pytest.mark.tiny
 def test_arithmetic_finds_its_operators() -> None:
     program = "import gradiva, numpy as np; batch = gradiva.batch([np.arange(3)])\n"
     assert run(program + "print((batch + 1).tensors[0], (np.float32(2) * batch).shape)")
@@ -111,14 +105,12 @@ def test_arithmetic_finds_its_operators() -> None:
     assert "add" in arithmetic.names()
 
 
-@pytest.mark.tiny
 def test_operators_are_unpickled_where_they_are_not_imported_yet() -> None:
     for name in ("math.sqrt", "resize", "readers.file", "add"):
         data = pickle.dumps(operators[name])
         assert run(f"import pickle; print(pickle.loads({data!r}).name)") == name
 
 
-@pytest.mark.tiny
 def test_users_cannot_take_the_name_of_an_operator_that_is_not_imported_yet() -> None:
     program = """
 from gradiva.extension import SampleType, operator
@@ -130,14 +122,12 @@ except ValueError as error: print(error)
     assert "gradiva has an operator of the name 'mfcc'" in run(program)
 
 
-@pytest.mark.tiny
 def test_one_class_is_made_when_it_is_asked_for() -> None:
     program = "from gradiva import ops; ops.Resize"
     assert "gradiva.ops.audio" not in loaded(program)
     assert run(f"{program}; from gradiva.ops.experimental import readers; print(readers.Fits)")
 
 
-@pytest.mark.tiny
 def test_packages_of_classes_are_the_modules_of_pipeline_mode() -> None:
     modules = pkgutil.walk_packages(fn.__path__, "gradiva.fn.")
     names = {module.name.removeprefix("gradiva.fn.") for module in modules}
@@ -165,7 +155,6 @@ print(len(found), len({id(one) for _, one in found}))
     assert run(program) == "64 8"
 
 
-@pytest.mark.tiny
 def test_names_of_capture() -> None:
     assert capture.optimise is capture.optimize
     assert {"Graph", "compile", "trace"} <= set(dir(capture))

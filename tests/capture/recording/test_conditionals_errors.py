@@ -189,7 +189,6 @@ CASES: list[tuple[Callable[[Any], Any], type[GradivaError], list[str]]] = [
 ]
 
 
-@pytest.mark.tiny
 @pytest.mark.parametrize(("function", "kind", "texts"), CASES, ids=[c[0].__name__ for c in CASES])
 def test_errors(function: Callable[[Any], Any], kind: type[GradivaError], texts: list[str]) -> None:
     """The error says what is wrong, and shows the user's own file and line."""
