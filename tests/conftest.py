@@ -108,9 +108,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _share_by_file(items: list[pytest.Item]) -> None:
     """Where processes share the tests, one takes the quick ones of a file: fixtures are made once,
-    and the controller, whose time grows with the square of the groups, has few to give out."""
+    and the controller, whose time grows with the square of the groups, has few to give out. The
+    cases of operators, which compile most of the kernels, are shared one by one."""
     for item in items:
-        if not any(mark.name in ("full", "xdist_group") for mark in item.iter_markers()):
+        if item.path.name != "test_operators.py" and not any(
+            mark.name in ("full", "xdist_group") for mark in item.iter_markers()
+        ):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 

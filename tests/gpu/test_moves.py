@@ -53,6 +53,7 @@ def kernels(found: Sequence[Planned]) -> set[str]:
 RAGGED = [(40, 50, 3), (0, 7, 3), (1, 1, 3), (33, 100, 3)]
 
 
+@pytest.mark.full
 def test_transposed_by_tiles(tmp_path: Path) -> None:
     """Square planes, narrow ones in both directions, axes around them, edges of tiles."""
     found = of("transpose", [drawn(RAGGED)], perm=[2, 0, 1])

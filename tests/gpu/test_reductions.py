@@ -85,6 +85,7 @@ def test_integers_are_split_among_tasks(tmp_path: Path) -> None:
         require_bits(found, tmp_path)
 
 
+@pytest.mark.full
 def test_a_long_column(tmp_path: Path) -> None:
     """More rows than one lane adds up without a pause."""
     values = noise("f2", [(32780, 129)])

@@ -230,7 +230,9 @@ DERIVED: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", few(DERIVED, every=4))
+@pytest.mark.parametrize(
+    "name", few(DERIVED, *[name for name in DERIVED if name != "augmented"][::4])
+)
 def test_derived_values_carry_the_mark(name: str) -> None:
     value = DERIVED[name]()
     assert isinstance(value, Batch | Tensor)

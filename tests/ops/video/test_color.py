@@ -83,6 +83,7 @@ def test_colors() -> None:
             assert np.abs(pixels(source, colorspace).astype(int) - expected).max() <= 1
 
 
+@pytest.mark.full
 def test_luma_and_chroma() -> None:
     source = frame("yuv444p", 21, 33)
     planes = [
