@@ -95,10 +95,9 @@ class Registry(dict[str, T]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """The value of a name, or `default`."""
-        try:
-            return self[name]
-        except KeyError:
-            return default
+        if not dict.__contains__(self, name):
+            self._provider.get().provide(name)
+        return dict.get(self, name, default)
 
     def __contains__(self, name: object) -> bool:
         return dict.__contains__(self, name) or name in self._provider.get().names()
