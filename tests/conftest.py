@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from inspect import isfunction
 from itertools import chain
@@ -188,12 +188,22 @@ def _only_asked_for_gpus(request: pytest.FixtureRequest, monkeypatch: pytest.Mon
 
 @pytest.fixture(autouse=True)
 def _tiny(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test that is marked `tiny` needs no compiled kernel and starts no thread."""
+    """A test that is marked `tiny` needs no compiled kernel and starts no thread. Threads that
+    earlier tests have left may do so."""
     if request.node.get_closest_marker("tiny") is not None:
+        here = threading.current_thread()
 
-        def refused(self: Any, *arguments: Any) -> None:
-            raise AssertionError(f"{self!r} in a tiny test: mark it otherwise")
+        def refused(usual: Callable[..., Any]) -> Callable[..., Any]:
+            def call(self: Any, *arguments: Any) -> Any:
+                if threading.current_thread() is not here:
+                    return usual(self, *arguments)
+                raise AssertionError(f"{self!r} in a tiny test: mark it otherwise")
 
-        monkeypatch.setattr(Kernel, "__call__", refused)
-        monkeypatch.setattr(Kernel, "dispatcher", refused)
-        monkeypatch.setattr(threading.Thread, "start", refused)
+            return call
+
+        for owner, name in (
+            (Kernel, "__call__"),
+            (Kernel, "dispatcher"),
+            (threading.Thread, "start"),
+        ):
+            monkeypatch.setattr(owner, name, refused(getattr(owner, name)))
