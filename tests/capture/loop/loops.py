@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,35 +79,32 @@ def noisy(files: Any) -> Any:
     return x + random.normal(x, stddev=0.1), random.coin_flip(batch_size=x.batch_size)
 
 
-def ahead_threads() -> list[str]:
-    """The threads of captured loops: one that reads, and its runners."""
-    return [t.name for t in threading.enumerate() if t.name.startswith("gradiva-ahead")]
+Threads = Sequence[threading.Thread]
 
 
-def threads_end(seconds: float = 30.0) -> bool:
-    """Whether the threads of captured loops end: not at once after a loop was dropped, since a
-    finalizer waits for nothing, but soon."""
-    until = time.monotonic() + seconds
-    while ahead_threads() and time.monotonic() < until:
+def ahead_threads(others: Threads = ()) -> Threads:
+    """The threads of captured loops, one that reads and its runners each; without some others."""
+    every = [one for one in threading.enumerate() if one.name.startswith("gradiva-ahead")]
+    return [one for one in every if one not in others]
+
+
+def threads_end(others: Threads = ()) -> bool:
+    """Whether these threads end: not at once after a loop was dropped, since a finalizer waits for
+    nothing, but soon."""
+    until = time.monotonic() + 30.0
+    while ahead_threads(others) and time.monotonic() < until:
         time.sleep(0.002)
-    return ahead_threads() == []
+    return ahead_threads(others) == []
 
 
 @pytest.fixture
 def no_thread_is_left() -> Any:
-    _collect()
+    """The threads of the test's own loops end. Those that earlier tests have left may wait for the
+    collector, which looks at nothing that was frozen (conftest)."""
+    others = ahead_threads()
     yield
-    _collect()
-    assert threads_end()
-
-
-def _collect() -> None:
-    """Drop what tests have left to the garbage collector. An error that a test caught holds a loop
-    until then; what was frozen meanwhile (see conftest), the collector does not look at."""
     gc.collect()
-    if not threads_end(1.0):
-        gc.unfreeze()
-        gc.collect()
+    assert threads_end(others)
 
 
 def run(

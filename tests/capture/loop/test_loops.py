@@ -173,22 +173,23 @@ def test_values_looked_at_by_other_threads(folder: str) -> None:
 
 
 def test_a_dropped_loop_ends(folder: str) -> None:
+    others = ahead_threads()
     reader = open_reader(folder)
     loop = reader.next_epoch(2, capture=True)
     for _ in range(3):
         normalized(next(loop)[0])
-    assert "gradiva-ahead" in ahead_threads()
+    assert ahead_threads(others)
     gone = weakref.ref(loop)
     del loop
     assert gone() is None
     assert len(list(reader.next_epoch(2))) == 3
-    assert ahead_threads() == [], "who reads the source next has stopped the threads"
+    assert ahead_threads(others) == [], "who reads the source next has stopped the threads"
     loop = reader.next_epoch(2, capture=True)
     normalized(next(loop)[0])
     normalized(next(loop)[0])
-    assert "gradiva-ahead" in ahead_threads()
+    assert ahead_threads(others)
     del loop
-    assert threads_end()
+    assert threads_end(others)
 
 
 def test_a_dropped_reader_ends(folder: str) -> None:

@@ -22,7 +22,13 @@ from gradiva import capture, fn, pipeline_def, random, readers
 from gradiva.eager.runtime.closer import Closer
 from gradiva.eager.runtime.host_memory import MemoryPool
 from gradiva.eager.runtime.worker_pool import WorkerPool
-from tests.capture.loop.loops import make_folder, normalized, open_reader, threads_end
+from tests.capture.loop.loops import (
+    ahead_threads,
+    make_folder,
+    normalized,
+    open_reader,
+    threads_end,
+)
 from tests.tiers import few
 
 pytestmark = pytest.mark.core
@@ -276,6 +282,7 @@ def _deferred(folder: str) -> list[Any]:
 def test_what_is_dropped_goes_at_once(
     make: Callable[[str], list[Any]], folder: str, no_collector: None
 ) -> None:
+    others = ahead_threads()
     made = make(folder)
     gone = [weakref.ref(one) for one in made]
     made.clear()
@@ -284,7 +291,7 @@ def test_what_is_dropped_goes_at_once(
     while any(one() is not None for one in gone) and time.monotonic() < until:
         time.sleep(0.002)
     assert [one() for one in gone] == [None] * len(gone)
-    assert threads_end()
+    assert threads_end(others)
 
 
 def test_the_batches_of_a_loop_that_was_left_go_at_once(folder: str, no_collector: None) -> None:
