@@ -123,16 +123,17 @@ def bare_rate(paths: list[str], threads: int, colors: bool = False) -> float:
     return frames / (time.perf_counter() - started)
 
 
-def our_rate(paths: list[str], threads: int, colors: bool = True) -> float:
-    """Frames in a second that the reader delivers, all of each file, in their order."""
+def our_rate(paths: list[str], threads: int, frames: int, colors: bool = True) -> float:
+    """Frames in a second that the reader delivers, all of each file, in their order. frames: of a
+    file. A batch has a file for each thread, so that at its end none waits for another one."""
     reader: Any = gradiva.experimental.readers.Video(filenames=paths, sequence_length=8)
     context = gradiva.EvalContext(num_threads=threads)
     without = patch.object(clips, "planes_to_rgb", lambda *_, **__: None)
     with contextlib.nullcontext() if colors else without:
-        frames, started = 0, time.perf_counter()
-        for batch in reader.next_epoch(batch_size=16 * threads, ctx=context):
-            frames += sum(len(clip) for clip in batch)
-        return frames / (time.perf_counter() - started)
+        delivered, started = 0, time.perf_counter()
+        for batch in reader.next_epoch(batch_size=frames // 8 * threads, ctx=context):
+            delivered += sum(len(clip) for clip in batch)
+        return delivered / (time.perf_counter() - started)
 
 
 def main() -> None:
@@ -184,7 +185,7 @@ def main() -> None:
         for name, (colors, others) in against.items():
             if options.only in name:
                 ours, bare = in_turns(
-                    partial(our_rate, h264, options.threads, colors),
+                    partial(our_rate, h264, options.threads, options.frames, colors),
                     partial(bare_rate, h264, options.threads, others),
                     2 * options.rounds,  # they are short
                 )

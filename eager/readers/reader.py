@@ -9,7 +9,8 @@ import numpy as np
 
 from gradiva.eager.checkpoints.unrestored import is_placed, warn_if_unrestored
 from gradiva.eager.contexts.eval_modes import pool_of
-from gradiva.eager.execution.eager_interpreter import as_seed, check_common
+from gradiva.eager.execution.eager_interpreter import as_seed, check_common, device_named
+from gradiva.eager.gpu.execute import require_gpu_kernel
 from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.operators.signature import extended
 from gradiva.eager.random.default_generator import default
@@ -18,6 +19,7 @@ from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import OperatorTypeError, annotate_error
 from gradiva.eager.support.hooks import Hook
 from gradiva.eager.support.validation import integer
+from gradiva.eager.types.device import CPU
 
 from .loop_data import LoopData, read_batches
 from .progress import watched
@@ -138,6 +140,8 @@ class Reader:
                 if key not in self.operator.arguments and value is not None
             }
             check_common(self.operator, common)
+            if "device" in common and device_named(common["device"]) is not CPU:
+                require_gpu_kernel(self.operator)
             seed = as_seed(common.get("seed"))
             self._seed = seed = default.shuffle_seed if seed is None else seed
             self._ahead = ReadAhead()

@@ -9,7 +9,8 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Array, Int64Array
 
-from .chroma_taps import ACROSS, DOWN, chroma_taps
+from .byte_rows import convert_bytes
+from .chroma_taps import ACROSS, DOUBLED, DOWN, MIXED, chroma_taps
 from .color_rows import GRAY, RGB, YCBCR, convert_planes
 from .colorspaces import color_numbers, colorspace_of
 from .pixel_formats import PixelFormat, pixel_format
@@ -87,8 +88,12 @@ def planes_to_rgb(
     across = chroma_taps(width, found.across, ACROSS)
     down = chroma_taps(height, found.down, DOWN)
     planes, form = _planes(frame, found, across.way)
-    window = np.zeros(2, np.int64)
     rows = out.reshape(height, 3 * width)
+    plain = found.depth == 8 and not found.together
+    if kind == RGB and plain and across.way == DOUBLED and down.way != MIXED:
+        convert_bytes(planes, form, down.table, numbers, rows)
+        return
+    window = np.zeros(2, np.int64)
     convert_planes(planes, form, across.table, down.table, numbers, window, kind, rows)
 
 

@@ -15,7 +15,7 @@ from gradiva.eager import extension as op
 
 from .chroma_taps import ALONE, DOUBLED
 
-__all__ = ["GRAY", "RGB", "YCBCR", "convert_planes"]
+__all__ = ["GRAY", "RGB", "YCBCR", "convert_planes", "join"]
 
 RGB: Final = 0
 YCBCR: Final = 1
@@ -138,7 +138,8 @@ def _chroma_bytes(line: Any, target: Any) -> None:
 
 
 @op.jit
-def _join(one: Any, two: Any, three: Any, target: Any) -> None:
+def join(one: Any, two: Any, three: Any, target: Any) -> None:
+    """A row of pixels of its three colors."""
     for x in range(one.size):
         target[3 * x] = one[x]
         target[3 * x + 1] = two[x]
@@ -188,7 +189,7 @@ def convert_planes(
         if kind == GRAY:
             for x in range(width):
                 colors[0, x] = min(max(bright[x], _NONE), _TOP) >> 22
-            _join(colors[0], colors[0], colors[0], out[y])
+            join(colors[0], colors[0], colors[0], out[y])
             continue
         first, share = down[top + y, 0], down[top + y, 2]
         for k in range(2):
@@ -229,4 +230,4 @@ def convert_planes(
             _weigh_one(bright, v, numbers[2], colors[0])
             _weigh(bright, u, v, numbers[4], numbers[3], colors[1])
             _weigh_one(bright, u, numbers[5], colors[2])
-        _join(colors[0], colors[1], colors[2], out[y])
+        join(colors[0], colors[1], colors[2], out[y])

@@ -359,6 +359,10 @@ def test_mistakes() -> None:
         fn.experimental.readers.video(filenames=["a"], sequence_length=1, device="gpu")
     with device(), pytest.raises(RuntimeError, match="does not run on a GPU: leave out `device`"):
         gradiva.decoders.video(np.zeros(9, np.uint8), device="gpu")
+    with device(), pytest.raises(RuntimeError, match="does not run on a GPU: leave out `device`"):
+        gradiva.experimental.readers.Video(filenames=["a"], sequence_length=1, device="gpu")
+    with device(), pytest.raises(RuntimeError, match="does not run on a GPU: leave out `device`"):
+        gradiva.readers.File(files=["a"], device="gpu")
     with pipe, pytest.raises(ValueError, match="that of its `device_id`"):
         fn.flip(images, device="gpu:1")
     with device(), pytest.raises(RuntimeError, match="there are 1 GPUs, and this is number 3"):
