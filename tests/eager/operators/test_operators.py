@@ -38,8 +38,8 @@ def params(bad: bool) -> list[Any]:
         if name in SLOW_OPERATORS:
             smoke = None
         for case in cases:
-            # One process compiles the kernels of an operator.
-            marks = [pytest.mark.xdist_group(name)]
+            # One process compiles the kernels of an operator, and of those named like it.
+            marks = [pytest.mark.xdist_group(name.partition(".")[0])]
             if case is not smoke:
                 if is_quick():
                     continue
