@@ -130,7 +130,9 @@ def test_what_was_fetched_is_held_by_its_part_alone(held: Held) -> None:
 
     held.read_whole = give  # type: ignore[method-assign, assignment]
     fetcher.begin([first, second], {}, True)
-    assert first.ready.result(30) is first_data
+    found: object = first.ready.result(30)
+    assert found is first_data
+    del found
     settled(held)
     assert held.asked == ["second"]
     del first
