@@ -1,17 +1,20 @@
 """A server of the files in a folder, which waits before each answer; for `storage.py`.
 
-One thread, which sends with `sendfile`: it runs on the cores that are measured, and should cost
-little there. HEAD of `/cpu` answers with its seconds of CPU until then.
+One thread, which waits with `epoll` and sends with `sendfile`, and no more Python for an answer
+than it takes: it runs on the cores that are measured, and what it costs there is nothing that a
+server elsewhere would. The latency is real: no byte of an answer is sent before it has passed.
+HEAD of `/cpu` answers with its seconds of CPU until then.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
+import select
 import socket
 import sys
 import time
+from collections import deque
 from pathlib import Path
 
 FOLDER, LATENCY = Path(sys.argv[1]), float(sys.argv[2])
@@ -34,89 +37,117 @@ class Connection:
     """What one client asks for, one request after the other."""
 
     def __init__(self, connection: socket.socket) -> None:
-        self._socket, self._number = connection, connection.fileno()
-        self._loop = asyncio.get_running_loop()
-        self._text = b""
-        self._file = self._begin = self._end = 0
-        self._loop.add_reader(self._number, self._read)
+        self.socket, self.number = connection, connection.fileno()
+        self.text = b""
+        self.file = self.begin = self.end = 0
 
-    def _close(self) -> None:
-        self._loop.remove_reader(self._number)
-        self._loop.remove_writer(self._number)
-        self._socket.close()
-
-    def _read(self) -> None:
+    def read(self) -> bool:
+        """Take what has come; whether it ends a request. Raises ConnectionError."""
         try:
-            data = self._socket.recv(1 << 16)
+            data = self.socket.recv(1 << 16)
         except BlockingIOError:
-            return
-        except ConnectionError:
-            data = b""
+            return False
         if not data:
-            self._close()
-            return
-        self._text += data
-        if self._text.endswith(b"\r\n\r\n"):
-            request, self._text = self._text, b""
-            self._loop.call_later(LATENCY, self._answer, request)
+            raise ConnectionResetError
+        self.text += data
+        return self.text.endswith(b"\r\n\r\n")
 
-    def _answer(self, request: bytes) -> None:
+    def answer(self) -> bool:
+        """Whether all of it was sent. Raises ConnectionError."""
+        request, self.text = self.text, b""
         method, path, _ = request.split(b" ", 2)
         if path == b"/cpu":
-            head = [f"HTTP/1.1 200 OK\r\nContent-Length: {int(time.process_time() * 1e6)}"]
-            self._file = self._begin = self._end = 0
+            head = b"HTTP/1.1 200 OK\r\nContent-Length: %d" % int(time.process_time() * 1e6)
+            self.begin = self.end = 0
         else:
-            self._file, size = opened(path[1:])
+            self.file, size = opened(path[1:])
             found = RANGE.search(request)
-            self._begin, self._end = 0, size
+            self.begin, self.end = 0, size
             if found:
-                self._begin, self._end = int(found[1]), min(int(found[2]) + 1, size)
-            head = [
-                "HTTP/1.1 206 Partial Content" if found else "HTTP/1.1 200 OK",
-                f"Content-Length: {self._end - self._begin}",
-                f'ETag: "{size}"',
-                *([f"Content-Range: bytes {self._begin}-{self._end - 1}/{size}"] if found else []),
-            ]
+                self.begin, self.end = int(found[1]), min(int(found[2]) + 1, size)
+                place = self.begin, self.end - 1, size
+                head = b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes %d-%d/%d" % place
+            else:
+                head = b"HTTP/1.1 200 OK"
+            length = self.end - self.begin
+            head += b'\r\nContent-Length: %d\r\nETag: "%d"' % (length, size)
         if method == b"HEAD":
-            self._end = self._begin
-        try:
-            more = socket.MSG_MORE if self._begin < self._end else 0
-            self._socket.send(("\r\n".join(head) + "\r\n\r\n").encode(), more)
-        except ConnectionError:
-            self._close()
-            return
-        self._send(waits=False)
+            self.end = self.begin
+        more = socket.MSG_MORE if self.begin < self.end else 0
+        self.socket.send(head + b"\r\n\r\n", more)
+        return self.send()
 
-    def _send(self, waits: bool = True) -> None:
+    def send(self) -> bool:
+        """Go on with the body; whether it ended. Raises ConnectionError."""
         try:
-            while self._begin < self._end:
-                left = self._end - self._begin
-                self._begin += os.sendfile(self._number, self._file, self._begin, left)
+            while self.begin < self.end:
+                left = self.end - self.begin
+                self.begin += os.sendfile(self.number, self.file, self.begin, left)
         except BlockingIOError:
-            if not waits:
-                self._loop.add_writer(self._number, self._send)
-            return
+            return False
+        return True
+
+
+class Server:
+    """Connections, and the requests that wait until the latency has passed, the first one first."""
+
+    def __init__(self, listening: socket.socket) -> None:
+        self._listening = listening
+        self._poll = select.epoll()
+        self._poll.register(listening, select.EPOLLIN)
+        self._connections: dict[int, Connection] = {}
+        self._waiting: deque[tuple[float, Connection]] = deque()
+
+    def run(self) -> None:
+        while True:
+            timeout = None
+            if self._waiting:
+                timeout = max(0.0, self._waiting[0][0] - time.monotonic())
+            for number, event in self._poll.poll(timeout):
+                if number == self._listening.fileno():
+                    self._accept()
+                else:
+                    self._serve(self._connections[number], event)
+            now = time.monotonic()
+            while self._waiting and self._waiting[0][0] <= now:
+                self._answer(self._waiting.popleft()[1])
+
+    def _accept(self) -> None:
+        made, _ = self._listening.accept()
+        made.setblocking(False)
+        self._connections[made.fileno()] = Connection(made)
+        self._poll.register(made, select.EPOLLIN)
+
+    def _serve(self, connection: Connection, event: int) -> None:
+        try:
+            if event & select.EPOLLOUT:
+                if connection.send():
+                    self._poll.modify(connection.number, select.EPOLLIN)
+            elif connection.read():
+                self._waiting.append((time.monotonic() + LATENCY, connection))
         except ConnectionError:
-            self._close()
+            self._close(connection)
+
+    def _answer(self, connection: Connection) -> None:
+        if self._connections.get(connection.number) is not connection:  # it is closed
             return
-        if waits:
-            self._loop.remove_writer(self._number)
+        try:
+            if not connection.answer():
+                self._poll.modify(connection.number, select.EPOLLOUT)
+        except ConnectionError:
+            self._close(connection)
+
+    def _close(self, connection: Connection) -> None:
+        del self._connections[connection.number]
+        connection.socket.close()
 
 
-def accept(listening: socket.socket) -> None:
-    connection, _ = listening.accept()
-    connection.setblocking(False)
-    Connection(connection)
-
-
-async def serve() -> None:
+def main() -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=1024) as listening:
-        listening.setblocking(False)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, ROOM)  # those of it have it too
-        asyncio.get_running_loop().add_reader(listening.fileno(), accept, listening)
         print(listening.getsockname()[1], flush=True)
-        await asyncio.Event().wait()
+        Server(listening).run()
 
 
 if __name__ == "__main__":
-    asyncio.run(serve())
+    main()

@@ -7,7 +7,8 @@ than an epoch has, so each epoch is fetched anew.
 
 The server is a process on the same cores. Its seconds of CPU for an epoch stand in each row, and
 no figure is corrected by them, unless `--server-beside-near` is given: then a process burns as
-much CPU during the runs from the disk, in even slices.
+much CPU during the runs from the disk, in even slices. Beside them stand the seconds of CPU that
+this process took, from the server and from the disk: other load changes these less than speeds.
 """
 
 from __future__ import annotations
@@ -116,6 +117,20 @@ def steady(make: Callable[[str], Any], place: str, given: Any) -> Callable[[], f
     return run
 
 
+class Watched:
+    """A run, and this process's seconds of CPU for each."""
+
+    def __init__(self, run: Callable[[], float]) -> None:
+        self._run = run
+        self.spent: list[float] = []
+
+    def __call__(self) -> float:
+        before = time.process_time()
+        result = self._run()
+        self.spent.append(time.process_time() - before)
+        return result
+
+
 class Server:
     """The server, and what it costs. spent: seconds of CPU, for each run that was watched."""
 
@@ -205,16 +220,26 @@ def main() -> None:
             kinds += (("far / near, steady", steady, given.steady_read_ahead),)
             for name, (kind, measure, ahead) in itertools.product(given.formats, kinds):
                 made = readers(given.images, {**options, "read_ahead_bytes": ahead})[name]
-                near, remote = measure(made, folder, given), measure(made, far, given)
+                here, there = (
+                    Watched(measure(made, folder, given)),
+                    Watched(measure(made, far, given)),
+                )
                 server.spent.clear()
-                remote = server.watched(remote)
+                near: Callable[[], float] = here
                 if given.server_beside_near:
-                    near = server.beside(near, given.images)
+                    near = server.beside(here, given.images)
+                remote = server.watched(there)
                 remote(), near()
                 figures = in_turns(remote, near, given.rounds)
                 rows.append(row(f"{name}, {kind}", *figures, "images/s", bigger=True))
-                rows[-1]["server_cpu_s"] = round(statistics.median(server.spent), 3)
-                print(f"  the server took {rows[-1]['server_cpu_s']} s of CPU for an epoch")
+                costs = (("server", server), ("far", there), ("near", here))
+                rows[-1] |= {
+                    f"{what}_cpu_s": round(statistics.median(one.spent[1:]), 3)
+                    for what, one in costs
+                }
+                print(
+                    "  " + ", ".join(f"{what} {rows[-1][f'{what}_cpu_s']} s" for what, _ in costs)
+                )
         finally:
             server.process.terminate()
             server.process.wait()

@@ -11,9 +11,19 @@ from gradiva.eager.support.errors import OperatorValueError
 
 from .names import from_single, to_single
 
-__all__ = ["KIND", "NAMES", "SCHEMA", "add_features", "joined_features", "read_features"]
+__all__ = [
+    "KIND",
+    "NAMES",
+    "SCHEMA",
+    "add_features",
+    "joined_features",
+    "read_features",
+    "schema_with",
+]
 
 SCHEMA: Final = "readers___TFRecord"
+_OWN_SCHEMA: Final = "readers__GradivaTFRecord"
+"""The same reader, with features as graphs hold them. The reference refuses files with it."""
 KIND: Final = "TFRecord"
 NAMES: Final = "feature_names"
 
@@ -21,20 +31,20 @@ _DEFAULTS: Final = ("int64", "string", "float")
 """The types of default values, by the number of the type of a feature's values."""
 
 
+def schema_with(features: Sequence[str]) -> str:
+    """What files call the reader of these features, given as graphs hold them: the format has no
+    place for features with items of a shape, or without a default."""
+    described = [json.loads(text) for text in features]
+    whole = all(default is not None and not items for *_, default, items in described)
+    return SCHEMA if whole else _OWN_SCHEMA
+
+
 def add_features(made: Any, features: Sequence[str]) -> None:
     """Add features, given as graphs hold them, to an OpDef. Raises OperatorValueError."""
     described = [json.loads(text) for text in features]
     names = made.args.add(name=NAMES, type="string", is_vector=True)
     stored = made.args.add(name="features", type=KIND, is_vector=True)
-    for number, (name, shape, dtype, default, partial) in enumerate(described):
-        if partial or default is None:
-            raise OperatorValueError(
-                "the file format has no place for a feature with items of a shape, or without a "
-                "default",
-                argument="features",
-                expected="FixedLenFeature(shape, dtype, default), VarLenFeature(dtype, default)",
-                got=repr(name),
-            )
+    for number, (name, shape, dtype, default, _) in enumerate(described):
         element = f"element {number}"
         names.extra_args.add(name=element, type="string", is_vector=False).strings.append(name)
         one = stored.extra_args.add(name=element, type=KIND, is_vector=False)

@@ -67,7 +67,10 @@ _ELEMENTS = {
 }
 
 
-_OWN_SCHEMAS = {"readers___TFRecord": "readers.tfrecord"}
+_OWN_SCHEMAS = {
+    "readers___TFRecord": "readers.tfrecord",
+    "readers__GradivaTFRecord": "readers.tfrecord",
+}
 """Names for operators that have no class of this name."""
 
 

@@ -25,7 +25,7 @@ from gradiva.ops.math.arithmetic import Arithmetic
 from .branches import BranchWriter
 from .edges import EdgeName, device_word, wanted_on
 from .expressions import write_expression
-from .features import SCHEMA, add_features
+from .features import SCHEMA, add_features, schema_with
 from .names import INTERP_TYPE, schema_of
 from .options import StoredOptions
 from .proto import pack, pipeline_message
@@ -104,6 +104,8 @@ class GraphWriter:
             schema = schema_of(operator)
             if schema is None or operator is parameter:
                 raise OperatorValueError("this operator has no place in the file format")
+            if schema == SCHEMA:
+                schema = schema_with(node.attribute("features"))
             self._call(schema, node)
         if isinstance(operator, SourceOperator):
             self._source, self._random_calls = node, 0

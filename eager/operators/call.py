@@ -192,19 +192,24 @@ class Call:
         return True
 
     def each_sample(
-        self, function: Callable[[int], None], costs: Sequence[float] | None = None
+        self,
+        function: Callable[[int], None],
+        costs: Sequence[float] | None = None,
+        several: Callable[[int, int], Sequence[bool]] | None = None,
     ) -> None:
         """Run `function(sample)` for each sample, the costly ones first.
 
-        costs: in elements, about; samples of small cost share a thread. An exception that is not a
+        costs: in elements, about; samples of small cost share a thread. several: what does some of
+        a range of samples before, and says of each whether it did. An exception that is not a
         GradivaError becomes one; both are given the sample's index. Samples that have failed before
         are left out.
         """
         failed = frozenset(self.failures or ())
 
         def run(begin: int, end: int) -> None:
+            done = () if several is None else several(begin, end)
             for sample in range(begin, end):
-                if sample in failed:
+                if sample in failed or (done and done[sample - begin]):
                     continue
                 try:
                     function(sample)

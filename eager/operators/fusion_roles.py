@@ -6,14 +6,24 @@ fuse.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from gradiva.eager.types.arrays import Int64Array
 
 from .call import Call
 
-__all__ = ["Decode", "Expression", "Resample", "SourceWindow", "SpectralStep", "ToPlanar", "View"]
+__all__ = [
+    "Decode",
+    "DecodeSeveral",
+    "Expression",
+    "Resample",
+    "SourceWindow",
+    "SpectralStep",
+    "ToPlanar",
+    "View",
+]
 
 
 class Expression(NamedTuple):
@@ -33,6 +43,9 @@ class SourceWindow(NamedTuple):
     upside_down: Int64Array
 
 
+DecodeSeveral: TypeAlias = "Callable[[Any, Int64Array, int, int], Sequence[bool]]"
+
+
 class Decode(NamedTuple):
     """Makes whole samples one by one: decoders. A group that starts with one never holds more than
     a chunk for each thread: one sample, or several small ones.
@@ -45,6 +58,9 @@ class Decode(NamedTuple):
     decode_frames: of sequences, from a call to `make(sample, out, show)`, which fills an array with
     frame after frame, and each time calls `show(number)` with its place in the sequence, or for
     each of several; all of them are shown once. Nothing is kept but one frame for each thread.
+    decode_several: beside `decode`, from a call to `make(memory, places, begin, end)`, which makes
+    those of a range of samples that it can, with less for each, at these elements of 1-D memory,
+    and returns whether each was made; or to None. The others are left to `decode`.
     """
 
     decode: Callable[[Call], tuple[Callable[[int, Any], None], list[int]]] | None
@@ -54,13 +70,20 @@ class Decode(NamedTuple):
     decode_frames: (
         Callable[[Call], tuple[Callable[[int, Any, Callable[[int], None]], None], list[int]]] | None
     ) = None
+    decode_several: Callable[[Call], DecodeSeveral | None] | None = None
 
     def run(self, call: Call) -> None:
         """The kernel of an operator with `decode`, alone."""
         assert self.decode is not None
         make, costs = self.decode(call)
-        made = call.outputs[0].arrays()
-        call.each_sample(lambda sample: make(sample, made[sample]), costs)
+        output, several = call.outputs[0], self.several(call)
+        ahead = several and functools.partial(several, output.data, output.batch_shape.offsets)
+        made = functools.cache(output.arrays)
+        call.each_sample(lambda sample: make(sample, made()[sample]), costs, ahead)
+
+    def several(self, call: Call) -> DecodeSeveral | None:
+        """What `decode_several` makes of a call."""
+        return None if self.decode_several is None else self.decode_several(call)
 
 
 class View(NamedTuple):

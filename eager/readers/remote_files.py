@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -91,6 +90,9 @@ def prefetch_any_files(paths: Sequence[str], storage: Storage | None) -> None:
     if storage is None:
         prefetch_files([*paths])
         return
-    storage.expect([Want(path) for path in paths if is_url(path)])
-    if hasattr(os, "posix_fadvise"):
-        prefetch_files([local_path(path) for path in paths if not is_url(path)])
+    far = [is_url(path) for path in paths]
+    storage.expect([Want(path) for path, there in zip(paths, far, strict=True) if there])
+    if not all(far):
+        prefetch_files(
+            [local_path(path) for path, there in zip(paths, far, strict=True) if not there]
+        )

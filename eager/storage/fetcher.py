@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -26,13 +28,23 @@ _NOW: Final = 64
 """Requests at once: for what will be wanted, and for what somebody waits for."""
 
 
+class _Line:
+    """Parts that wait for their request, the first ones first. most: requests at once, each with a
+    task that goes on with the next part; tasks: how many there are."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.tasks = 0
+        self.waiting: deque[tuple[Part, ObjectFacts | None]] = deque()
+
+
 class Fetcher:
     """Runs in the loop of the transport; its methods that are no coroutines run in any thread."""
 
     def __init__(self, transport: Transport, cache: BlockCache | None) -> None:
         self.transport, self.cache = transport, cache
         self._writing: set[asyncio.Future[None]] = set()
-        self._slots = {False: asyncio.Semaphore(_AHEAD), True: asyncio.Semaphore(_NOW)}
+        self._lines = {False: _Line(_AHEAD), True: _Line(_NOW)}
 
     def begin(self, parts: Sequence[Part], facts: dict[str, ObjectFacts], urgent: bool) -> None:
         """Fetch these parts, the first ones first."""
@@ -40,10 +52,11 @@ class Fetcher:
             self.transport.loop.call_soon_threadsafe(self._start, parts, facts, urgent)
 
     def _start(self, parts: Sequence[Part], facts: dict[str, ObjectFacts], urgent: bool) -> None:
-        for part in parts:
-            if not part.ready.cancelled():
-                work = self._fetch(part, facts.get(part.url), urgent)
-                part.task = asyncio.ensure_future(work)
+        line = self._lines[urgent]
+        line.waiting.extend((part, facts.get(part.url)) for part in parts)
+        for _ in range(min(len(line.waiting), line.most - line.tasks)):
+            line.tasks += 1
+            asyncio.ensure_future(self._work(line))
 
     def cancel(self, parts: Sequence[Part]) -> None:
         """Stop fetching these."""
@@ -66,19 +79,28 @@ class Fetcher:
 
         asyncio.run_coroutine_threadsafe(wait(), self.transport.loop).result()
 
-    async def _fetch(self, part: Part, facts: ObjectFacts | None, urgent: bool) -> None:
-        try:
-            async with self._slots[urgent]:
+    async def _work(self, line: _Line) -> None:
+        """Fetch one part after another, until none waits."""
+        task = asyncio.current_task()
+        assert task is not None
+        while line.waiting:
+            part, facts = line.waiting.popleft()
+            if part.ready.cancelled():
+                continue
+            part.task = task
+            try:
                 data = await self._bytes(part, facts)
-        except asyncio.CancelledError:
-            part.ready.cancel()
-            raise
-        except BaseException as error:  # noqa: BLE001  for the thread that waits
-            if not part.ready.cancelled():
+            except asyncio.CancelledError:
+                part.ready.cancel()
+                if sys.version_info >= (3, 11):
+                    task.uncancel()
+            except BaseException as error:  # noqa: BLE001  for the thread that waits
                 part.ready.set_exception(error)
-        else:
-            if not part.ready.cancelled():
+            else:
                 part.ready.set_result(data)
+                del data  # not to be held while the next one is waited for
+            part.task = None
+        line.tasks -= 1
 
     async def _bytes(self, part: Part, facts: ObjectFacts | None) -> Data:
         end = part.end

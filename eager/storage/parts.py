@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gradiva.eager.support.lazy_import import lazy_module
-
-from .ranges import LARGEST, Data, Range
-
-if TYPE_CHECKING:
-    from concurrent import futures
-else:
-    futures = lazy_module("concurrent.futures")
+from .arrival import Arrival
+from .ranges import Range
 
 __all__ = ["Part", "Parts"]
 
@@ -27,15 +21,47 @@ class Part:
     bytes; task: what fetches it, once it runs; idle: its turns have passed; gone: it is forgotten.
     """
 
+    __slots__ = ("begin", "cost", "end", "first", "gone", "idle", "needed", "ready", "task", "url")
+
     def __init__(self, url: str, begin: int, end: int | None, needed: int, cost: int) -> None:
         self.url, self.begin, self.end = url, begin, end
         self.needed, self.cost, self.first = needed, cost, needed
-        self.ready: futures.Future[Data] = futures.Future()
+        self.ready = Arrival()
         self.task: Any = None
         self.idle = self.gone = False
 
-    def __lt__(self, other: Part) -> bool:
-        return self.begin < other.begin
+
+class _Ranges:
+    """The parts of one object that are ranges of it, by where they begin. longest: bytes of the
+    longest one that was here."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self._begins: list[int] = []
+        self._longest = 0
+
+    def add(self, part: Part, end: int) -> None:
+        number = bisect_right(self._begins, part.begin)
+        self._begins.insert(number, part.begin)
+        self.parts.insert(number, part)
+        self._longest = max(self._longest, end - part.begin)
+
+    def remove(self, part: Part) -> None:
+        number = self.parts.index(part, bisect_left(self._begins, part.begin))
+        del self._begins[number], self.parts[number]
+
+    def best(self, place: int, end: int) -> Part | None:
+        """The part that is best taken for the bytes from `place` on, up to `end`."""
+        best, low = None, (True, 0, 0)
+        for number in range(bisect_right(self._begins, place) - 1, -1, -1):
+            if self._begins[number] <= place - self._longest:
+                break
+            part = self.parts[number]
+            if (part.end or 0) > place:
+                rank = _rank(part, end)
+                if best is None or rank < low:
+                    best, low = part, rank
+        return best
 
 
 class Parts:
@@ -46,7 +72,7 @@ class Parts:
         """Bytes of those that are still needed."""
         self.active = 0
         """How many these are."""
-        self._ranges: dict[str, list[Part]] = {}
+        self._ranges: dict[str, _Ranges] = {}
         self._wholes: dict[str, Part] = {}
         self._order: list[tuple[int, int, Part]] = []
         self._counter = itertools.count()
@@ -57,7 +83,10 @@ class Parts:
         if part.end is None:
             self._wholes[part.url] = part
         else:
-            insort(self._ranges.setdefault(part.url, []), part)
+            ranges = self._ranges.get(part.url)
+            if ranges is None:
+                ranges = self._ranges[part.url] = _Ranges()
+            ranges.add(part, part.end)
         self.held += part.cost
         self.active += 1
         self._note(part)
@@ -74,18 +103,13 @@ class Parts:
 
     def covering(self, url: str, wanted: Range, turn: int) -> list[Part] | None:
         """Parts that hold this range together, in their order; None if some of it is missing."""
-        parts = self._ranges.get(url, [])
+        ranges = self._ranges.get(url)
+        if ranges is None:
+            return [] if wanted[0] >= wanted[1] else None
         found: list[Part] = []
         place, end = wanted
         while place < end:
-            best = None
-            for number in range(bisect_right(parts, place, key=lambda one: one.begin) - 1, -1, -1):
-                part = parts[number]
-                if part.begin <= place - LARGEST:
-                    break
-                reach = part.end or 0
-                if reach > place and (best is None or _rank(part, end) < _rank(best, end)):
-                    best = part
+            best = ranges.best(place, end)
             if best is None:
                 return None
             found.append(best)
@@ -117,7 +141,7 @@ class Parts:
             part.idle = True
             self.held -= part.cost
             self.active -= 1
-            if part.ready.done() and not part.ready.cancelled() and not part.ready.exception():
+            if part.ready.done() and part.ready.exception() is None:
                 part.cost = len(part.ready.result())
             self._idle[part] = None
             self._idle_bytes += part.cost
@@ -140,13 +164,14 @@ class Parts:
             if self._wholes.get(part.url) is part:
                 del self._wholes[part.url]
         else:
-            parts = self._ranges[part.url]
-            parts.remove(part)
-            if not parts:
+            ranges = self._ranges[part.url]
+            ranges.remove(part)
+            if not ranges.parts:
                 del self._ranges[part.url]
 
     def every(self) -> list[Part]:
-        return [*self._wholes.values(), *itertools.chain(*self._ranges.values())]
+        ranges = (one.parts for one in self._ranges.values())
+        return [*self._wholes.values(), *itertools.chain(*ranges)]
 
 
 def _rank(part: Part, end: int) -> tuple[bool, int, int]:

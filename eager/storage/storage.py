@@ -201,9 +201,17 @@ class Storage:
         self._here()
         with self._lock:
             turn = self._now - 1  # what was not expected stays only if there is room
-            self._begin([(want, turn) for want in wants], urgent=True)
             chosen = [self._holders(want, turn) for want in wants]
-        found = [self._content(want, parts) for want, parts in zip(wants, chosen, strict=True)]
+            missing = [number for number, parts in enumerate(chosen) if parts is None]
+            self._begin([(wants[number], turn) for number in missing], urgent=True)
+            for number in missing:
+                chosen[number] = self._holders(wants[number], turn)
+        # The last one first: when it is there, so are most of the others, and nobody is waited for.
+        found = [
+            self._content(want, parts)
+            for want, parts in zip(reversed(wants), reversed(chosen), strict=True)
+        ]
+        found.reverse()
         with self._lock:
             self._parts.passed(self._now, self._budget)
         return found

@@ -25,9 +25,17 @@ from gradiva.eager.storage.urls import any_url, is_url, local_path
 from gradiva.eager.support.local_files import open_regular
 
 from .record_reads import read_records
-from .table import Failures
+from .table import Failures, Table
 
-__all__ = ["Containers", "FileFacts", "Places", "refuse_empty", "shares", "text_lines"]
+__all__ = [
+    "Containers",
+    "FileFacts",
+    "Places",
+    "RecordTable",
+    "refuse_empty",
+    "shares",
+    "text_lines",
+]
 
 
 _LITTLE = 1 << 20
@@ -219,6 +227,38 @@ class Containers:
             digest.update(f"{array.dtype.str} {array.shape}\n".encode())
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
+
+
+class RecordTable(Table):
+    """The records of containers. kind: what its digest calls them."""
+
+    kind = "records"
+
+    def __init__(self, containers: Containers, places: Places) -> None:
+        self._containers, self._places = containers, places
+        self.storage = containers.storage
+
+    def __len__(self) -> int:
+        return len(self._places.files)
+
+    def _chosen(self, indices: op.Int64Array) -> Places:
+        return Places(*(part[indices] for part in self._places))
+
+    def names(self, indices: op.Int64Array) -> list[str]:
+        return self._containers.places(self._chosen(indices))
+
+    def bytes_of(self, indices: op.Int64Array, pool: op.WorkerPool, failures: Failures) -> op.Batch:
+        """These records as they are stored, 1-D; what failed is empty."""
+        return self._containers.read(self._chosen(indices), pool, failures)
+
+    def sizes(self) -> op.Int64Array:
+        return self._places.sizes
+
+    def digest(self) -> dict[str, Any]:
+        return {self.kind: len(self), "names": self._containers.digest(*self._places)}
+
+    def prefetch(self, indices: op.Int64Array) -> None:
+        self._containers.prefetch(self._chosen(indices))
 
 
 def text_lines(path: str, argument: str, storage: Storage | None = None) -> list[str]:

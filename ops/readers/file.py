@@ -9,18 +9,16 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.readers.files import Pace, read_files
 from gradiva.eager.readers.reader import reader_class
-from gradiva.eager.readers.remote_files import prefetch_any_files, read_any_files
+from gradiva.eager.readers.remote_files import read_any_files
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.urls import any_url
 
 from .left_out import FILTERS
-from .listing import digest_of, list_files
+from .listing import FilesTable, digest_of, list_files
 from .reader_arguments import ReaderArguments, ReaderOptions
 from .remote import storage_of
 from .sampling.names import LabelRule, chosen_files
-from .sampling.sizes import file_sizes
-from .table import Failures, Records, Table, column
+from .table import Failures, Records, column
 from .table_source import opens_table
 
 
@@ -71,20 +69,13 @@ def file(
     return op.SampleType(op.uint8, 1, "", "cpu"), op.SampleType(op.int32, 1, "", "cpu")
 
 
-class FileTable(Table):
+class FileTable(FilesTable):
     """Files, and a label for each."""
 
     def __init__(self, paths: list[str], labels: list[int], storage: Storage) -> None:
-        self._paths = paths
-        self.storage = storage if any_url(paths) else None
+        super().__init__(paths, storage)
         self._pace = Pace()
         self._labels = np.array(labels, np.int32).reshape(-1, 1)
-
-    def __len__(self) -> int:
-        return len(self._paths)
-
-    def names(self, indices: op.Int64Array) -> list[str]:
-        return [self._paths[index] for index in indices.tolist()]
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         failures: Failures = {}
@@ -103,12 +94,6 @@ class FileTable(Table):
 
     def labels(self) -> op.Int64Array:
         return self._labels.reshape(-1).astype(np.int64)
-
-    def sizes(self) -> op.Int64Array:
-        return file_sizes(self._paths, self.storage)
-
-    def prefetch(self, indices: op.Int64Array) -> None:
-        prefetch_any_files(self.names(indices), self.storage)
 
 
 file.not_stored("recursive", "label_fn", "split")

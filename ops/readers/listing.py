@@ -1,4 +1,5 @@
-"""Which files a reader reads, and their labels: a folder of folders, a list file, or a list."""
+"""Which files a reader reads, and their labels: a folder of folders, a list file, or a list. And
+what the tables of files share."""
 
 from __future__ import annotations
 
@@ -9,12 +10,15 @@ from hashlib import blake2b
 from typing import Any
 
 from gradiva.eager import extension as op
+from gradiva.eager.readers.remote_files import prefetch_any_files
 from gradiva.eager.storage.folders import FolderEntry, list_folders, read_text
 from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.urls import join, local_path, parent
+from gradiva.eager.storage.urls import any_url, join, local_path, parent
 
 from .containers import text_lines
 from .left_out import warn_of_left_out
+from .sampling.sizes import file_sizes
+from .table import Table
 
 
 def list_files(given: Mapping[str, Any], storage: Storage) -> tuple[list[str], list[int]]:
@@ -152,6 +156,30 @@ def digest_of(paths: Sequence[str], labels: Sequence[int]) -> str:
     for path, label in zip(paths, labels, strict=True):
         digest.update(f"{path[start:]}\0{label}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
+
+
+class FilesTable(Table):
+    """Samples that are files."""
+
+    def __init__(self, paths: list[str], storage: Storage) -> None:
+        self._paths = paths
+        self.storage = storage if any_url(paths) else None
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def names(self, indices: op.Int64Array) -> list[str]:
+        return [self._paths[index] for index in indices.tolist()]
+
+    def sizes(self) -> op.Int64Array | None:
+        return file_sizes(self._paths, self.storage)
+
+    def digest(self) -> dict[str, Any]:
+        """The number of files, and a digest of their names below the folder that holds them all."""
+        return {"files": len(self._paths), "names": digest_of(self._paths, [0] * len(self._paths))}
+
+    def prefetch(self, indices: op.Int64Array) -> None:
+        prefetch_any_files(self.names(indices), self.storage)
 
 
 def list_arrays(

@@ -21,11 +21,11 @@ from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.handles import Handle, pread
 from gradiva.eager.storage.storage import Storage
 
-from .containers import Containers, Places, refuse_empty, text_lines
+from .containers import Containers, Places, RecordTable, refuse_empty, text_lines
 from .reader_arguments import ReaderArguments, ReaderOptions
 from .remote import storage_of
 from .scan_cache import Scan, kept_scan
-from .table import Failures, Records, Table, ragged
+from .table import Failures, Records, ragged
 from .table_source import opens_table
 
 __all__ = ["MXNet", "index_lines", "mxnet", "scan_records"]
@@ -61,26 +61,12 @@ def mxnet(
     return op.SampleType(op.uint8, 1, "", "cpu"), op.SampleType(op.float32, 1, "", "cpu")
 
 
-class RecordTable(Table):
-    """The records of RecordIO files."""
-
-    def __init__(self, containers: Containers, places: Places) -> None:
-        self._containers = containers
-        self.storage = containers.storage
-        self._places = places
-
-    def __len__(self) -> int:
-        return len(self._places.files)
-
-    def _chosen(self, indices: op.Int64Array) -> Places:
-        return Places(*(part[indices] for part in self._places))
-
-    def names(self, indices: op.Int64Array) -> list[str]:
-        return self._containers.places(self._chosen(indices))
+class RecordIOTable(RecordTable):
+    """The records of RecordIO files, as images and labels."""
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         failures: Failures = {}
-        raw = self._containers.read(self._chosen(indices), pool, failures)
+        raw = self.bytes_of(indices, pool, failures)
         images, labels = [], []
         for sample, record in enumerate(raw.batch_shape.views(raw.data)):
             image, label = _NOTHING
@@ -92,15 +78,6 @@ class RecordTable(Table):
             images.append(image)
             labels.append(label)
         return Records((ragged(images, op.uint8, 1), ragged(labels, op.float32, 1)), failures)
-
-    def sizes(self) -> op.Int64Array:
-        return self._places.sizes
-
-    def digest(self) -> dict[str, Any]:
-        return {"records": len(self), "names": self._containers.digest(*self._places)}
-
-    def prefetch(self, indices: op.Int64Array) -> None:
-        self._containers.prefetch(self._chosen(indices))
 
 
 _NOTHING = (np.empty(0, np.uint8), np.empty(0, np.float32))
@@ -199,7 +176,7 @@ def _located(error: op.SampleDataError, number: int, offset: int) -> op.SampleDa
 
 
 @opens_table(mxnet, container=True)
-def _open(given: dict[str, Any]) -> RecordTable:
+def _open(given: dict[str, Any]) -> RecordIOTable:
     storage = storage_of(given)
     containers = Containers(given["path"], "path", storage)
     indices: Sequence[str] = given["index_path"] or ()
@@ -222,7 +199,7 @@ def _open(given: dict[str, Any]) -> RecordTable:
         )
     places = Places.join(parts)
     refuse_empty(len(places.files), containers, "path")
-    return RecordTable(containers, places)
+    return RecordIOTable(containers, places)
 
 
 def _scanned(path: str, storage: Storage | None = None) -> op.Int64Array:

@@ -13,20 +13,20 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
-from gradiva.eager.readers.remote_files import prefetch_any_files, read_any_files
+from gradiva.eager.readers.remote_files import read_any_files
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.folders import read_text
 from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.urls import any_url, is_url, join, local_path, parent
+from gradiva.eager.storage.urls import is_url, join, local_path, parent
 from gradiva.ops.audio.resampling import lobes_of, resampled_length, window_table
 from gradiva.ops.decoders.audio.decode_sound import Wanted, decode_sound
 from gradiva.ops.decoders.audio.sound_file import refuse_long, sound_info
 from gradiva.ops.decoders.audio.sound_info import SoundInfo
 
-from .listing import digest_of
+from .listing import FilesTable
 from .reader_arguments import ReaderArguments, ReaderOptions
 from .remote import storage_of
-from .table import Failures, Records, Table, column, ragged
+from .table import Failures, Records, column, ragged
 from .table_source import opens_table
 
 __all__ = ["NemoAsr", "nemo_asr"]
@@ -169,23 +169,17 @@ def _entries(manifest: str, storage: Storage) -> list[_Entry]:
     return found
 
 
-class SoundTable(Table):
+class SoundTable(FilesTable):
     """The entries of manifests."""
 
     def __init__(self, entries: list[_Entry], given: dict[str, Any], storage: Storage) -> None:
+        super().__init__([entry.path for entry in entries], storage)
         self._entries = entries
-        self.storage = storage if any_url(entry.path for entry in entries) else None
         self._dtype: op.DType = given["dtype"]
         self._downmix, self._rate = given["downmix"], given["sample_rate"]
         self._lobes = lobes_of(given["quality"])
         wanted = ("read_sample_rate", "read_text", "read_idxs")
         self._shown = [given[name] for name in wanted]
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def names(self, indices: op.Int64Array) -> list[str]:
-        return [self._entries[index].path for index in indices.tolist()]
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         failures: Failures = {}
@@ -250,17 +244,15 @@ class SoundTable(Table):
         rate = self._rate if self._rate > 0 else float(info.rate)
         return info, Wanted(begin, count, rate, self._lobes, self._downmix)
 
+    def sizes(self) -> None:
+        """Sounds have durations: bytes of a file say little of them, and nothing of its parts."""
+
     def digest(self) -> dict[str, Any]:
-        paths = [entry.path for entry in self._entries]
         parts = blake2b(digest_size=16)
         for entry in self._entries:
             parts.update(f"{entry.offset} {entry.duration} {len(entry.text)} ".encode())
             parts.update(entry.text)
-        names = digest_of(paths, [0] * len(paths))
-        return {"files": len(paths), "names": names, "parts": parts.hexdigest()}
-
-    def prefetch(self, indices: op.Int64Array) -> None:
-        prefetch_any_files(self.names(indices), self.storage)
+        return {**super().digest(), "parts": parts.hexdigest()}
 
 
 @opens_table(nemo_asr)

@@ -11,7 +11,6 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.readers.files import not_of_the_file
 from gradiva.eager.readers.reader import reader_class
-from gradiva.eager.readers.remote_files import prefetch_any_files
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.handles import (
     Handle,
@@ -23,20 +22,19 @@ from gradiva.eager.storage.handles import (
     read_fully,
 )
 from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.urls import any_url, is_url, parent
+from gradiva.eager.storage.urls import is_url, parent
 from gradiva.ops.decoders.npy_header import Header, read_header
 from gradiva.ops.image.crop.crop_window import POLICIES
 from gradiva.ops.indexing.slice import slice as slice_operator
 from gradiva.ops.indexing.slice_region import check_region
 
 from .containers import FileFacts
-from .listing import digest_of, list_arrays
+from .listing import FilesTable, list_arrays
 from .numpy_region import FarRegions, Region, rows_of
 from .reader_arguments import ReaderArguments, ReaderOptions
 from .remote import storage_of
 from .sampling.names import part_of
-from .sampling.sizes import file_sizes
-from .table import Failures, Records, Table
+from .table import Failures, Records
 from .table_source import opens_table
 
 __all__ = ["Numpy", "numpy"]
@@ -137,24 +135,18 @@ class _Opened(NamedTuple):
     window: op.Int64Array
 
 
-class NumpyTable(Table):
+class NumpyTable(FilesTable):
     """npy files."""
 
     def __init__(
         self, paths: list[str], region: Region, fill: float, keep: bool, storage: Storage
     ) -> None:
-        self.storage = storage if any_url(paths) else None
-        self._paths, self._region, self._fill = paths, region, fill
+        super().__init__(paths, storage)
+        self._region, self._fill = region, fill
         # Of files on other machines, no more than the region is fetched.
         far = self.storage is not None and not region.whole
         self._far = FarRegions(region, storage) if far else None
         self._headers: dict[str, tuple[FileFacts, Header]] | None = {} if keep else None
-
-    def __len__(self) -> int:
-        return len(self._paths)
-
-    def names(self, indices: op.Int64Array) -> list[str]:
-        return [self._paths[index] for index in indices.tolist()]
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         paths = self.names(indices)
@@ -281,19 +273,11 @@ class NumpyTable(Table):
         )
         target[place] = part.T if header.fortran else part
 
-    def sizes(self) -> op.Int64Array:
-        return file_sizes(self._paths, self.storage)
-
-    def digest(self) -> dict[str, Any]:
-        names = digest_of(self._paths, [0] * len(self._paths))
-        return {"files": len(self._paths), "names": names}
-
     def prefetch(self, indices: op.Int64Array) -> None:
-        paths = self.names(indices)
         if self._far is not None:
-            self._far.expect([path for path in paths if is_url(path)])
+            self._far.expect([path for path in self.names(indices) if is_url(path)])
         else:
-            prefetch_any_files(paths, self.storage)
+            super().prefetch(indices)
 
 
 def _head(handle: Handle, count: int) -> bytes:

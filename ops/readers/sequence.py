@@ -12,17 +12,16 @@ from gradiva.eager.readers.remote_files import prefetch_any_files, read_any_file
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.folders import list_folders
 from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.urls import any_url
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.decoders.formats.decode import decode_into, output_shape
 from gradiva.ops.decoders.formats.image_info import ImageInfo
 from gradiva.ops.decoders.formats.probe import probe
 
-from .listing import digest_of
+from .listing import FilesTable, digest_of
 from .reader_arguments import SHUFFLED_AFTER, ReaderArguments, ReaderOptions
 from .remote import storage_of
 from .sampling.sizes import file_sizes
-from .table import Failures, Records, Table
+from .table import Failures, Records
 from .table_source import opens_table
 
 __all__ = ["Sequence", "sequence"]
@@ -60,14 +59,13 @@ def sequence(
     return op.SampleType(op.uint8, 4, "FHWC", "cpu")
 
 
-class SequenceTable(Table):
+class SequenceTable(FilesTable):
     """Sequences of frames."""
 
     def __init__(
         self, paths: list[str], firsts: list[int], given: dict[str, Any], storage: Storage
     ) -> None:
-        self._paths = paths
-        self.storage = storage if any_url(paths) else None
+        super().__init__(paths, storage)
         self._firsts = np.array(firsts, np.int64)
         self._frames = np.arange(given["sequence_length"]) * given["stride"]
         self._color = op.ImageType(given["image_type"]).name

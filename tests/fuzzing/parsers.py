@@ -32,6 +32,7 @@ from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
 from gradiva.ops.decoders.formats.headers_jpeg import read_plain
 from gradiva.ops.decoders.formats.jpeg_window import _decode, window_at, window_decoder_works
 from gradiva.ops.decoders.formats.probe import check_data, probe
+from gradiva.ops.decoders.image.small_jpegs import decode_small_jpegs, small_jpeg
 from gradiva.ops.decoders.npy_header import read_header
 from gradiva.ops.readers.webdataset import archive, plain_headers
 from tests.capture.serialization.stored import again
@@ -120,6 +121,25 @@ def jpeg_window(data: bytes) -> None:
         whole = decode_jpeg(array, info, "RGB", np.empty(shape, np.uint8), False)
         expected = whole[top : top + window[2], left : left + window[3]]
         assert np.array_equal(part, expected)
+
+
+def small_jpegs(data: bytes) -> None:
+    """A small JPEG behind another one has the pixels that it has alone."""
+    array = np.frombuffer(data, np.uint8)
+    info = probe(array, max_pixels=MOST_PIXELS)
+    check_data(array, info)
+    first = np.frombuffer(seeds.images()[0], np.uint8)
+    before, size = probe(first), info.height * info.width * 3
+    facts = [small_jpeg(one, "RGB") for one in (before, info)]
+    several = decode_small_jpegs(gradiva.as_batch([first, array]), facts, False)
+    if several is None:
+        return
+    memory = np.empty(size + before.height * before.width * 3, np.uint8)
+    done = several(memory, np.array([size, 0]), 0, 2)
+    assert done[0] == (facts[0][3] != 0)
+    if done[1]:
+        whole = np.empty((info.height, info.width, 3), np.uint8)
+        assert np.array_equal(memory[:size], decode_jpeg(array, info, "RGB", whole, False).ravel())
 
 
 _LIMIT: dict[str, Any] = {"max_pixels": MOST_PIXELS}
@@ -377,6 +397,7 @@ PARSERS: dict[str, Parser] = {
     "image_header": Parser(image_header, seeds.images, (ValueError,)),
     "image": Parser(image, seeds.images, compiled=True),
     "jpeg_window": Parser(jpeg_window, seeds.images, (ValueError,), compiled=True),
+    "small_jpegs": Parser(small_jpegs, seeds.images, (ValueError,), compiled=True),
     "npy": Parser(npy, seeds.npy),
     "sound": Parser(sound, seeds.sounds),
     "tfrecord": of_records("tfrecord", "*.tfrecord", "index_path"),

@@ -72,3 +72,13 @@ def test_features_of_records(tmp_path: Path) -> None:
     assert batches(dali.Pipeline.deserialize(stored)) == expected
     assert batches(gradiva.Pipeline.deserialize(stored_there)) == expected
     assert batches(gradiva.Pipeline.deserialize(stored)) == expected
+
+
+def test_features_that_the_reference_cannot_store(tmp_path: Path) -> None:
+    """It refuses such files, by the name of their reader."""
+    data = FORMATS["tfrecord"].write(tmp_path, 7)
+    box = gradiva.tfrecord.VarLenFeature([2], gradiva.tfrecord.float32, 0.0)
+    data["features"] |= {"box": box}
+    stored = made(gradiva, FORMATS["tfrecord"].function, data).serialize()
+    with pytest.raises(RuntimeError, match="GradivaTFRecord"):
+        dali.Pipeline.deserialize(stored).build()

@@ -39,6 +39,8 @@ _CODEC: Final = (
     "crop_scanline",
     "skip_scanlines",
     "read_scanlines",
+    "finish_decompress",
+    "abort_decompress",
     "destroy_decompress",
 )
 (
@@ -51,10 +53,12 @@ _CODEC: Final = (
     CROP,
     SKIP,
     READ,
+    FINISH,
+    ABORT,
     DESTROY,
     COPY,
     FIND_BYTE,
-) = range(12)
+) = range(14)
 """Places in `jpeg_functions`."""
 
 

@@ -58,9 +58,20 @@ else:
     simplejpeg = lazy_module("simplejpeg", "simplejpeg")
 
 __all__ = [
+    "CODEC",
+    "COLORS",
+    "HEIGHT",
+    "OK",
+    "ROW",
+    "STATE_BYTES",
+    "TABLES",
+    "WARNINGS",
+    "WIDTH",
+    "create_codec",
     "decode_jpeg_window",
     "fill_jpeg_window",
     "leaves_enough_out",
+    "start_file",
     "window_at",
     "window_decoder_works",
 ]
@@ -69,42 +80,44 @@ _later = Later()
 
 _MANY_PIXELS: Final = 1 << 16
 """So many that are left out pay for the kernel as a sample does whose kernel saves microseconds."""
-_CODES: Final = {"GRAY": 1, "RGB": 6, "BGR": 8}
+COLORS: Final = {"GRAY": 1, "RGB": 6, "BGR": 8}
 """J_COLOR_SPACE: JCS_GRAYSCALE, JCS_EXT_RGB, JCS_EXT_BGR."""
 _CODINGS: Final = frozenset({"baseline", "extended"})
 
 # Where things are in the memory of one decoding, in bytes from its beginning.
-_CODEC: Final = MARK_BYTES
+CODEC: Final = MARK_BYTES
 _CODEC_BYTES: Final = ctypes.sizeof(Decompress)
-_MANAGER: Final = _CODEC + _CODEC_BYTES
+_MANAGER: Final = CODEC + _CODEC_BYTES
 _COMPONENT_BYTES: Final = ctypes.sizeof(Component)
 _COMPONENTS: Final = _MANAGER + ctypes.sizeof(ErrorManager)
 _SLOTS: Final = _COMPONENTS + 3 * _COMPONENT_BYTES
-_STATE_BYTES: Final = _SLOTS + 64
+STATE_BYTES: Final = _SLOTS + 64
 # The same as places in arrays of 64-bit words, and of 32-bit ones.
-_MANAGER_POINTER: Final = _CODEC // 8
-_SOURCE: Final = (_CODEC + Decompress.src.offset) // 8
-_COMPONENT_TABLE: Final = (_CODEC + Decompress.comp_info.offset) // 8
+_MANAGER_POINTER: Final = CODEC // 8
+_SOURCE: Final = (CODEC + Decompress.src.offset) // 8
+_COMPONENT_TABLE: Final = (CODEC + Decompress.comp_info.offset) // 8
 _ERROR_EXIT: Final = (_MANAGER + ErrorManager.error_exit.offset) // 8
 _OUTPUT_MESSAGE: Final = (_MANAGER + ErrorManager.output_message.offset) // 8
-_WARNINGS: Final = (_MANAGER + ErrorManager.num_warnings.offset) // 8
-_ROW, _NEXT, _LEFT_BYTES, _CROP_PAIR = range(_SLOTS // 8, _SLOTS // 8 + 4)
-_FILE_CHANNELS: Final = (_CODEC + Decompress.num_components.offset) // 4
-_COLOR: Final = (_CODEC + Decompress.out_color_space.offset) // 4
-_SCALE_ABOVE: Final = (_CODEC + Decompress.scale_num.offset) // 4
-_SCALE_BELOW: Final = (_CODEC + Decompress.scale_denom.offset) // 4
-_TRANSFORM: Final = (_CODEC + Decompress.dct_method.offset) // 4
-_WIDTH: Final = (_CODEC + Decompress.output_width.offset) // 4
-_HEIGHT: Final = (_CODEC + Decompress.output_height.offset) // 4
-_CHANNELS: Final = (_CODEC + Decompress.out_color_components.offset) // 4
-_ACROSS: Final = (_CODEC + Decompress.max_h_samp_factor.offset) // 4
-_BLOCK: Final = (_CODEC + Decompress.min_DCT_scaled_size.offset) // 4
-_MARKER: Final = (_CODEC + Decompress.unread_marker.offset) // 4
+WARNINGS: Final = (_MANAGER + ErrorManager.num_warnings.offset) // 8
+TABLES: Final = (CODEC + Decompress.quant_tbl_ptrs.offset) // 8
+"""Twelve addresses, of what is kept from one file to the next, so that others may leave it out."""
+ROW, _NEXT, _LEFT_BYTES, _CROP_PAIR = range(_SLOTS // 8, _SLOTS // 8 + 4)
+_FILE_CHANNELS: Final = (CODEC + Decompress.num_components.offset) // 4
+_COLOR: Final = (CODEC + Decompress.out_color_space.offset) // 4
+_SCALE_ABOVE: Final = (CODEC + Decompress.scale_num.offset) // 4
+_SCALE_BELOW: Final = (CODEC + Decompress.scale_denom.offset) // 4
+_TRANSFORM: Final = (CODEC + Decompress.dct_method.offset) // 4
+WIDTH: Final = (CODEC + Decompress.output_width.offset) // 4
+HEIGHT: Final = (CODEC + Decompress.output_height.offset) // 4
+_CHANNELS: Final = (CODEC + Decompress.out_color_components.offset) // 4
+_ACROSS: Final = (CODEC + Decompress.max_h_samp_factor.offset) // 4
+_BLOCK: Final = (CODEC + Decompress.min_DCT_scaled_size.offset) // 4
+_MARKER: Final = (CODEC + Decompress.unread_marker.offset) // 4
 _SAMPLING: Final = (_COMPONENTS + Component.h_samp_factor.offset) // 4
 _STRIDE: Final = _COMPONENT_BYTES // 4
 
 _EOI: Final = 0xD9
-_OK: Final = 1  # JPEG_HEADER_OK, and TRUE
+OK: Final = 1  # JPEG_HEADER_OK, and TRUE
 
 
 def leaves_enough_out(info: ImageInfo, window: Window) -> bool:
@@ -208,7 +221,7 @@ def _decode(
     functions = jpeg_functions()
     assert functions is not None
     assert data.flags.c_contiguous and memory.flags.c_contiguous  # noqa: PT018
-    state = np.zeros(_STATE_BYTES // 8, np.int64)
+    state = np.zeros(STATE_BYTES // 8, np.int64)
     first, pitch = _decode_part(
         functions,
         state,
@@ -219,7 +232,7 @@ def _decode(
         info.width,
         info.channels,
         info.scale,
-        _CODES[color],
+        COLORS[color],
         int(fast_idct),
         *window,
         memory.ctypes.data,
@@ -252,26 +265,36 @@ def _decode_part(
 ) -> tuple[int, int]:
     """First element and pitch, as `decode_jpeg_window` returns them; first -1: of this file not."""
     mark = state.ctypes.data
-    codec, manager = mark + _CODEC, mark + _MANAGER
-    call_c(functions[STD_ERROR], manager, 0, 0, 0)
-    state[_ERROR_EXIT] = leaving_handler()
-    state[_OUTPUT_MESSAGE] = silent_handler()
-    state[_MANAGER_POINTER] = manager
     first: Any = np.int64(-1)
     pitch: Any = np.int64(0)
-    started = _started(functions, state, fields, data, size, file_channels, scale, color, transform)
-    if started and fields[_HEIGHT] == height and fields[_WIDTH] == width:
+    started = create_codec(functions, state) and start_file(
+        functions, state, fields, data, size, file_channels, scale, color, transform
+    )
+    if started and fields[HEIGHT] == height and fields[WIDTH] == width:
         first, pitch = _read_rows(
             functions, state, fields, top, left, rows, columns, memory, room, target
         )
-    if first >= 0 and (state[_WARNINGS] != 0 or not _ends_well(functions, state, fields)):
+    if first >= 0 and (state[WARNINGS] != 0 or not _ends_well(functions, state, fields)):
         first = np.int64(-1)
-    call_guarded(mark, functions[DESTROY], codec, 0, 0, 0)
+    call_guarded(mark, functions[DESTROY], mark + CODEC, 0, 0, 0)
     return first, pitch
 
 
 @jit
-def _started(
+def create_codec(functions: Int64Array, state: Int64Array) -> Any:
+    """Make a codec in this memory, which was zero. Returns whether it could be made; it is to be
+    destroyed in any case."""
+    mark = state.ctypes.data
+    codec, manager = mark + CODEC, mark + _MANAGER
+    call_c(functions[STD_ERROR], manager, 0, 0, 0)
+    state[_ERROR_EXIT] = leaving_handler()
+    state[_OUTPUT_MESSAGE] = silent_handler()
+    state[_MANAGER_POINTER] = manager
+    return call_guarded(mark, functions[CREATE], codec, VERSION, _CODEC_BYTES, 0) >= 0
+
+
+@jit
+def start_file(
     functions: Int64Array,
     state: Int64Array,
     fields: Any,
@@ -284,12 +307,10 @@ def _started(
 ) -> Any:
     """Whether rows can be read: the header is read, and it is of a file of the right kind."""
     mark = state.ctypes.data
-    codec = mark + _CODEC
-    if call_guarded(mark, functions[CREATE], codec, VERSION, _CODEC_BYTES, 0) < 0:
-        return False
+    codec = mark + CODEC
     if call_guarded(mark, functions[MEM_SRC], codec, data, size, 0) < 0:
         return False
-    if call_guarded(mark, functions[READ_HEADER], codec, 1, 0, 0) != _OK:
+    if call_guarded(mark, functions[READ_HEADER], codec, 1, 0, 0) != OK:
         return False
     if call_guarded(mark, functions[HAS_MULTIPLE_SCANS], codec, 0, 0, 0) != 0:
         return False
@@ -303,7 +324,7 @@ def _started(
     fields[_COLOR] = color
     fields[_SCALE_ABOVE], fields[_SCALE_BELOW] = 1, scale
     fields[_TRANSFORM] = transform
-    return call_guarded(mark, functions[START], codec, 0, 0, 0) == _OK
+    return call_guarded(mark, functions[START], codec, 0, 0, 0) == OK
 
 
 @jit
@@ -332,9 +353,9 @@ def _read_rows(
 ) -> tuple[int, int]:
     """Read the window and what must be decoded beside it."""
     mark = state.ctypes.data
-    codec = mark + _CODEC
+    codec = mark + CODEC
     block: Any = np.int64(fields[_BLOCK])
-    width: Any = np.int64(fields[_WIDTH])
+    width: Any = np.int64(fields[WIDTH])
     margin: Any = np.int64(0)
     if fields[_FILE_CHANNELS] > 1:
         block *= fields[_ACROSS]
@@ -347,7 +368,7 @@ def _read_rows(
         place = mark + 8 * _CROP_PAIR
         if call_guarded(mark, functions[CROP], codec, place, place + 4, 0) < 0:
             return -1, 0
-        if fields[pair] != begin or fields[_WIDTH] != end - begin:
+        if fields[pair] != begin or fields[WIDTH] != end - begin:
             return -1, 0
     channels: Any = np.int64(fields[_CHANNELS])
     pitch = (end - begin) * channels
@@ -357,8 +378,8 @@ def _read_rows(
     if top > 0 and call_guarded(mark, functions[SKIP], codec, top, 0, 0) != top:
         return -1, 0
     for row in range(rows):
-        state[_ROW] = memory + row * step
-        if call_guarded(mark, functions[READ], codec, mark + 8 * _ROW, 1, 0) != 1:
+        state[ROW] = memory + row * step
+        if call_guarded(mark, functions[READ], codec, mark + 8 * ROW, 1, 0) != 1:
             return -1, 0
         if target:
             part, size = memory + (left - begin) * channels, columns * channels

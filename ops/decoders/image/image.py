@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.operators.fusion_roles import Decode
+from gradiva.eager.operators.fusion_roles import Decode, DecodeSeveral
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.decoders.formats.decode import codec_color, decode_into, is_direct, output_shape
 from gradiva.ops.decoders.formats.decode_jpeg import straight_decoder
@@ -20,6 +21,7 @@ from gradiva.ops.decoders.formats.probe import check_data, plain_headers, probe
 from .arguments import OWN, Decoded, OnGpu, Pixels, Preallocated, Replacement
 from .gpu import decode_on_gpu
 from .plan import DecodePlan
+from .small_jpegs import decode_small_jpegs, small_jpeg
 
 if TYPE_CHECKING:
     import PIL.Image as pil
@@ -198,7 +200,7 @@ def direct_colors(call: op.Call, infos: list[ImageInfo]) -> list[str | None]:
 
 
 def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
-    encoded = call.inputs[0].arrays()
+    encoded = functools.cache(call.inputs[0].arrays)  # none are needed where all are small
     infos = DecodePlan.of(call).infos
     options = decode_options(call)
     direct = direct_colors(call, infos)
@@ -209,16 +211,24 @@ def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
         color = direct[sample]
         try:
             if color is None:
-                decode_into(encoded[sample], infos[sample], out, **options)
+                decode_into(encoded()[sample], infos[sample], out, **options)
             else:
-                straight(encoded[sample], infos[sample], color, out, fast)
+                straight(encoded()[sample], infos[sample], color, out, fast)
         except ValueError as error:
             raise op.SampleDataError(str(error), sample=sample) from None
 
     return decode, call.batch_shapes[0].volumes.tolist()
 
 
-image.fusion_role = Decode(_decode)
+def _decode_several(call: op.Call) -> DecodeSeveral | None:
+    """The small JPEGs."""
+    infos = DecodePlan.of(call).infos
+    colors = dict(zip(map(id, infos), direct_colors(call, infos), strict=True))
+    facts = _of_each(infos, lambda info: small_jpeg(info, colors[id(info)]))
+    return decode_small_jpegs(call.inputs[0], facts, call["use_fast_idct"])
+
+
+image.fusion_role = Decode(_decode, decode_several=_decode_several)
 image.cpu(image.fusion_role.run)
 image.mixed_gpu(decode_on_gpu)
 

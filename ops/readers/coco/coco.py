@@ -9,16 +9,15 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
-from gradiva.eager.readers.remote_files import prefetch_any_files, read_any_files
+from gradiva.eager.readers.remote_files import read_any_files
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.urls import any_url, join, local_path
+from gradiva.eager.storage.urls import join, local_path
 from gradiva.eager.types.arrays import Array
-from gradiva.ops.readers.listing import digest_of
+from gradiva.ops.readers.listing import FilesTable
 from gradiva.ops.readers.reader_arguments import ReaderArguments, ReaderOptions
 from gradiva.ops.readers.remote import storage_of
-from gradiva.ops.readers.sampling.sizes import file_sizes
-from gradiva.ops.readers.table import Failures, Records, Table, column, ragged
+from gradiva.ops.readers.table import Failures, Records, column, ragged
 from gradiva.ops.readers.table_source import opens_table
 
 from . import preprocessed
@@ -109,7 +108,7 @@ def _types(polygons: Any, pixels: Any, ids: Any) -> tuple[op.SampleType, ...]:
     return tuple(made)
 
 
-class ImageTable(Table):
+class ImageTable(FilesTable):
     """Images and their annotations.
 
     vertices: as they are delivered; those of `annotations` are in pixels.
@@ -123,15 +122,8 @@ class ImageTable(Table):
         vertices: Array,
         storage: Storage,
     ) -> None:
-        self._paths = [local_path(join(root, name)) for name in annotations.names]
-        self.storage = storage if any_url(self._paths) else None
+        super().__init__([local_path(join(root, name)) for name in annotations.names], storage)
         self._annotations, self._given, self._vertices = annotations, given, vertices
-
-    def __len__(self) -> int:
-        return len(self._paths)
-
-    def names(self, indices: op.Int64Array) -> list[str]:
-        return [self._paths[index] for index in indices.tolist()]
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         made, given = self._annotations, self._given
@@ -197,9 +189,6 @@ class ImageTable(Table):
         pool.run(draw, [(sample, sample + 1) for sample in range(len(numbers))])
         return batch
 
-    def sizes(self) -> op.Int64Array:
-        return file_sizes(self._paths, self.storage)
-
     def digest(self) -> dict[str, Any]:
         """The number of images, and a digest of their names and annotations."""
         made = self._annotations
@@ -209,11 +198,7 @@ class ImageTable(Table):
             digest.update(np.ascontiguousarray(values).data)
         for runs in made.runs:
             digest.update(runs.counts.tobytes())
-        names = digest_of(self._paths, [0] * len(self._paths))
-        return {"files": len(self), "names": names, "annotations": digest.hexdigest()}
-
-    def prefetch(self, indices: op.Int64Array) -> None:
-        prefetch_any_files(self.names(indices), self.storage)
+        return {**super().digest(), "annotations": digest.hexdigest()}
 
 
 def _parts(values: Array, begins: list[int], numbers: list[int]) -> list[Array]:

@@ -10,7 +10,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.readers.files import not_of_the_file
 from gradiva.eager.readers.reader import reader_class
-from gradiva.eager.readers.remote_files import prefetch_any_files
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.handles import (
     Handle,
@@ -21,15 +20,13 @@ from gradiva.eager.storage.handles import (
     read_fully,
 )
 from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.urls import any_url
 from gradiva.eager.types.arrays import Array
 from gradiva.eager.types.batch_shape import fault_of
 from gradiva.ops.readers.containers import FileFacts
-from gradiva.ops.readers.listing import digest_of, list_arrays
+from gradiva.ops.readers.listing import FilesTable, list_arrays
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions, dtypes_of
 from gradiva.ops.readers.remote import storage_of
-from gradiva.ops.readers.sampling.sizes import file_sizes
-from gradiva.ops.readers.table import Failures, Records, Table
+from gradiva.ops.readers.table import Failures, Records
 from gradiva.ops.readers.table_source import opens_table
 
 from .fits_header import HeaderUnit, units_of
@@ -95,7 +92,7 @@ class _Opened(NamedTuple):
     units: list[HeaderUnit]
 
 
-class FitsTable(Table):
+class FitsTable(FilesTable):
     """FITS files."""
 
     def __init__(
@@ -105,14 +102,8 @@ class FitsTable(Table):
         types: tuple[op.SampleType, ...],
         storage: Storage,
     ) -> None:
-        self.storage = storage if any_url(paths) else None
-        self._paths, self._numbers, self._types = paths, numbers, types
-
-    def __len__(self) -> int:
-        return len(self._paths)
-
-    def names(self, indices: op.Int64Array) -> list[str]:
-        return [self._paths[index] for index in indices.tolist()]
+        super().__init__(paths, storage)
+        self._numbers, self._types = numbers, types
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         paths = self.names(indices)
@@ -194,16 +185,6 @@ class FitsTable(Table):
                 )
             shapes[sample] = unit.shape
         return op.Batch.empty(op.BatchShape.of(shapes), op.SampleType(dtype, ndim, "", "cpu"))
-
-    def sizes(self) -> op.Int64Array:
-        return file_sizes(self._paths, self.storage)
-
-    def digest(self) -> dict[str, Any]:
-        names = digest_of(self._paths, [0] * len(self._paths))
-        return {"files": len(self._paths), "names": names}
-
-    def prefetch(self, indices: op.Int64Array) -> None:
-        prefetch_any_files(self.names(indices), self.storage)
 
 
 def _load(handle: Handle, unit: HeaderUnit, target: Array) -> None:

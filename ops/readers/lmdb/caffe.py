@@ -16,11 +16,11 @@ from gradiva.eager.readers.source import source_operator
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.readers.reader_arguments import SHUFFLED_AFTER, ReaderArguments, ReaderOptions
 from gradiva.ops.readers.remote import storage_of
-from gradiva.ops.readers.table import Failures, Records, Table
+from gradiva.ops.readers.table import Failures, Records
 from gradiva.ops.readers.table_source import opens_table
 
 from .messages import damaged, fields, shaped, uniform
-from .tree import Database, open_database
+from .tree import Database, DatabaseTable, open_database
 
 __all__ = ["Caffe", "caffe"]
 
@@ -60,22 +60,16 @@ def caffe(
     return tuple(asked)
 
 
-class DatumTable(Table):
+class DatumTable(DatabaseTable):
     """The records of databases, as images and labels."""
 
     def __init__(self, database: Database, images: bool, labels: bool) -> None:
-        self._database, self._asked = database, (images, labels)
-        self.storage = database.storage
-
-    def __len__(self) -> int:
-        return len(self._database)
-
-    def names(self, indices: op.Int64Array) -> list[str]:
-        return self._database.names(indices)
+        super().__init__(database)
+        self._asked = images, labels
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         failures: Failures = {}
-        raw = self._database.read(indices, pool, failures)
+        raw = self.bytes_of(indices, pool, failures)
         images: list[Array | None] = []
         labels: list[Array | None] = []
         for sample, record in enumerate(raw.batch_shape.views(raw.data)):
@@ -90,15 +84,6 @@ class DatumTable(Table):
         made = uniform(images, op.uint8, 1, "images"), uniform(labels, op.int32, 1, "labels")
         columns = [one for one, asked in zip(made, self._asked, strict=True) if asked]
         return Records(tuple(columns), failures)
-
-    def sizes(self) -> op.Int64Array:
-        return self._database.sizes()
-
-    def digest(self) -> dict[str, Any]:
-        return self._database.digest()
-
-    def prefetch(self, indices: op.Int64Array) -> None:
-        self._database.prefetch(indices)
 
 
 def _parts(record: Array) -> tuple[Array, Array]:

@@ -17,11 +17,11 @@ from gradiva.eager.readers.source import source_operator
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.readers.reader_arguments import SHUFFLED_AFTER, ReaderArguments, ReaderOptions
 from gradiva.ops.readers.remote import storage_of
-from gradiva.ops.readers.table import Failures, Records, Table
+from gradiva.ops.readers.table import Failures, Records
 from gradiva.ops.readers.table_source import opens_table
 
 from .messages import damaged, fields, numbers_of, shaped, uniform
-from .tree import Database, open_database
+from .tree import Database, DatabaseTable, open_database
 
 __all__ = ["Caffe2", "caffe2"]
 
@@ -191,22 +191,16 @@ def _tensor(tensor: bytes) -> Array:
     return shaped(numbers_of(found.get(number, []), dtype), shape, "the shape of a tensor")
 
 
-class TensorTable(Table):
+class TensorTable(DatabaseTable):
     """The records of databases, as tensors."""
 
     def __init__(self, database: Database, asked: _Asked, types: tuple[op.SampleType, ...]) -> None:
-        self._database, self._asked, self._types = database, asked, types
-        self.storage = database.storage
-
-    def __len__(self) -> int:
-        return len(self._database)
-
-    def names(self, indices: op.Int64Array) -> list[str]:
-        return self._database.names(indices)
+        super().__init__(database)
+        self._asked, self._types = asked, types
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         failures: Failures = {}
-        raw = self._database.read(indices, pool, failures)
+        raw = self.bytes_of(indices, pool, failures)
         columns: list[list[Array | None]] = [[] for _ in self._types]
         for sample, record in enumerate(raw.batch_shape.views(raw.data)):
             found: list[Array | None] = [None] * len(columns)
@@ -225,15 +219,6 @@ class TensorTable(Table):
             for number, (column, kind) in enumerate(zip(columns, self._types, strict=True))
         ]
         return Records(tuple(made), failures)
-
-    def sizes(self) -> op.Int64Array:
-        return self._database.sizes()
-
-    def digest(self) -> dict[str, Any]:
-        return self._database.digest()
-
-    def prefetch(self, indices: op.Int64Array) -> None:
-        self._database.prefetch(indices)
 
 
 caffe2.not_stored(*SHUFFLED_AFTER)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,11 +21,10 @@ from gradiva.eager import extension as op
 from gradiva.eager.storage.handles import Handle, pread
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import is_url, join, local_path
-from gradiva.ops.readers.containers import Containers, Places, refuse_empty
+from gradiva.ops.readers.containers import Containers, Places, RecordTable, refuse_empty
 from gradiva.ops.readers.scan_cache import Scan, kept_scan
-from gradiva.ops.readers.table import Failures
 
-__all__ = ["Database", "open_database", "scan_tree"]
+__all__ = ["Database", "DatabaseTable", "open_database", "scan_tree"]
 
 _MAGIC, _VERSION = 0xBEEFC0DE, 1
 _BRANCH, _LEAF = 1, 2
@@ -149,43 +148,25 @@ def scan_tree(handle: Handle, size: int) -> Scan:
     return np.array(tree.found, np.int64).reshape(-1, 4), b"".join(tree.keys)
 
 
-class Database:
-    """The records of LMDB files, one file after the other."""
+class Database(NamedTuple):
+    """The records of LMDB files, one file after the other. given: the files, as they were named."""
 
-    def __init__(self, given: list[str], containers: Containers, scans: list[Scan]) -> None:
-        self._containers = containers
-        self.storage = containers.storage
-        self._given = given
-        self._places = Places.join([rows for rows, _ in scans])
-        self._keys = [
-            text[begin:end] for rows, text in scans for begin, end in rows[:, 2:].tolist()
-        ]
+    given: list[str]
+    containers: Containers
+    places: Places
+    keys: list[bytes]
 
-    def __len__(self) -> int:
-        return len(self._keys)
+
+class DatabaseTable(RecordTable):
+    """The records of databases."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database.containers, database.places)
+        self._database = database
 
     def names(self, indices: op.Int64Array) -> list[str]:
-        return [
-            f"{self._given[self._places.files[index]]} at key {_text(self._keys[index])}"
-            for index in indices.tolist()
-        ]
-
-    def _chosen(self, indices: op.Int64Array) -> Places:
-        return Places(*(part[indices] for part in self._places))
-
-    def read(self, indices: op.Int64Array, pool: op.WorkerPool, failures: Failures) -> op.Batch:
-        """The values, 1-D; what failed is empty."""
-        return self._containers.read(self._chosen(indices), pool, failures)
-
-    def sizes(self) -> op.Int64Array:
-        """Bytes of each value."""
-        return self._places.sizes
-
-    def digest(self) -> dict[str, Any]:
-        return {"records": len(self), "names": self._containers.digest(*self._places)}
-
-    def prefetch(self, indices: op.Int64Array) -> None:
-        self._containers.prefetch(self._chosen(indices))
+        given, keys, files = self._database.given, self._database.keys, self._places.files
+        return [f"{given[files[index]]} at key {_text(keys[index])}" for index in indices.tolist()]
 
 
 def _text(key: bytes) -> str:
@@ -199,7 +180,8 @@ def open_database(paths: tuple[str, ...] | list[str], storage: Storage | None = 
     containers = Containers(files, "path", storage)
     scans = [kept_scan("lmdb 1", path, 4, scan_tree, storage) for path in containers.paths]
     refuse_empty(sum(len(rows) for rows, _ in scans), containers, "path")
-    return Database([*paths], containers, scans)
+    keys = [text[begin:end] for rows, text in scans for begin, end in rows[:, 2:].tolist()]
+    return Database([*paths], containers, Places.join([rows for rows, _ in scans]), keys)
 
 
 def _file_of(path: str) -> str:

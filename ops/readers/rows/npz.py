@@ -19,9 +19,10 @@ from gradiva.ops.decoders.npy_header import Header, read_header
 from gradiva.ops.readers.containers import Containers, Places, refuse_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
 from gradiva.ops.readers.remote import storage_of
-from gradiva.ops.readers.table import Failures, Records, Table
+from gradiva.ops.readers.table import Failures, Records
 from gradiva.ops.readers.table_source import opens_table
 
+from .row_table import FileRows
 from .values import column_of, types_of_columns
 
 if TYPE_CHECKING:
@@ -71,26 +72,14 @@ class _Member(NamedTuple):
         return math.prod(self.header.shape[1:]) * self.header.dtype.itemsize
 
 
-class NpzTable(Table):
+class NpzTable(FileRows):
     """Rows of npz files."""
 
     def __init__(
         self, containers: Containers, members: list[list[_Member]], types: tuple[op.SampleType, ...]
     ) -> None:
-        self._containers, self._members, self._types = containers, members, types
-        self.storage = containers.storage
-        self._ends = np.cumsum([one[0].header.shape[0] for one in members], dtype=np.int64)
-
-    def __len__(self) -> int:
-        return int(self._ends[-1])
-
-    def _places(self, indices: op.Int64Array) -> tuple[op.Int64Array, op.Int64Array]:
-        files = np.searchsorted(self._ends, indices, side="right")
-        return files, indices - np.concatenate([[0], self._ends])[files]
-
-    def names(self, indices: op.Int64Array) -> list[str]:
-        places = zip(*(part.tolist() for part in self._places(indices)), strict=True)
-        return [f"{self._containers.paths[file]} at row {row}" for file, row in places]
+        super().__init__(containers, [one[0].header.shape[0] for one in members], types)
+        self._members = members
 
     def _chosen(self, indices: op.Int64Array, column: int) -> Places:
         files, rows = self._places(indices)
@@ -120,9 +109,6 @@ class NpzTable(Table):
     def sizes(self) -> op.Int64Array:
         strides = [sum(one.stride for one in columns) for columns in self._members]
         return np.repeat(np.array(strides, np.int64), np.diff(self._ends, prepend=0))
-
-    def digest(self) -> dict[str, Any]:
-        return {"rows": len(self), "names": self._containers.digest(self._ends)}
 
     def prefetch(self, indices: op.Int64Array) -> None:
         for number in range(len(self._types)):

@@ -1,4 +1,4 @@
-"""Tables of rows in files that a library opens."""
+"""Tables of rows in files."""
 
 from __future__ import annotations
 
@@ -16,17 +16,14 @@ from gradiva.ops.readers.table import Failures, Records, Table
 
 from .values import as_array, column_of
 
-__all__ = ["RowTable"]
+__all__ = ["FileRows", "RowTable"]
 
 _AT_ONCE = 256
 """Rows whose sizes are found together."""
 
 
-class RowTable(Table):
-    """Rows of files, as values of columns."""
-
-    plain = False
-    """Whether numbers come from a text, and have no types there."""
+class FileRows(Table):
+    """The rows of files, one file after the other. counts: how many each has."""
 
     def __init__(
         self, containers: Containers, counts: Sequence[int], types: Sequence[op.SampleType]
@@ -35,15 +32,11 @@ class RowTable(Table):
         self._ends = np.cumsum(np.array(counts, np.int64))
         self._types = types
 
-    @abstractmethod
-    def load(self, file: int, rows: op.Int64Array) -> list[Sequence[Any]]:
-        """For each column its values in these rows of a file, which rise; an error in place of a
-        value that cannot be read. Raises SampleDataError, OSError for all of them."""
-
     def __len__(self) -> int:
         return int(self._ends[-1])
 
     def _places(self, indices: op.Int64Array) -> tuple[op.Int64Array, op.Int64Array]:
+        """The file of each row, and its number in it."""
         files = np.searchsorted(self._ends, indices, side="right")
         return files, indices - np.concatenate([[0], self._ends])[files]
 
@@ -54,6 +47,21 @@ class RowTable(Table):
             f"{paths[file]} at row {row}"
             for file, row in zip(files.tolist(), rows.tolist(), strict=True)
         ]
+
+    def digest(self) -> dict[str, Any]:
+        return {"rows": len(self), "names": self._containers.digest(self._ends)}
+
+
+class RowTable(FileRows):
+    """Rows of files that a library opens, as values of columns."""
+
+    plain = False
+    """Whether numbers come from a text, and have no types there."""
+
+    @abstractmethod
+    def load(self, file: int, rows: op.Int64Array) -> list[Sequence[Any]]:
+        """For each column its values in these rows of a file, which rise; an error in place of a
+        value that cannot be read. Raises SampleDataError, OSError for all of them."""
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         files, rows = self._places(indices)
@@ -102,9 +110,6 @@ class RowTable(Table):
             for column in self.read(rows, pool).columns:
                 found[rows] += column.batch_shape.volumes * column.dtype.itemsize
         return found
-
-    def digest(self) -> dict[str, Any]:
-        return {"rows": len(self), "names": self._containers.digest(self._ends)}
 
 
 def _failure(error: OSError | op.SampleDataError) -> op.SampleDataError:

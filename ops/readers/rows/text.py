@@ -14,11 +14,11 @@ from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.handles import Handle, pread
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.streams import opened_file
-from gradiva.ops.readers.containers import Containers, Places, refuse_empty
+from gradiva.ops.readers.containers import Containers, Places, RecordTable, refuse_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
 from gradiva.ops.readers.remote import storage_of
 from gradiva.ops.readers.scan_cache import Scan, kept_scan
-from gradiva.ops.readers.table import Failures, Records, Table
+from gradiva.ops.readers.table import Failures, Records
 from gradiva.ops.readers.table_source import opens_table
 
 from .values import as_array, column_of, types_of_columns
@@ -121,39 +121,32 @@ def _lines(handle: Handle, size: int, quotes: bool) -> Scan:
     return places[places[:, 1] > 0], b""
 
 
-class TextTable(Table):
+class TextTable(RecordTable):
     """Lines of files, as values of fields."""
+
+    kind = "lines"
 
     def __init__(
         self, containers: Containers, places: Places, types: tuple[op.SampleType, ...]
     ) -> None:
-        self._containers, self._places_of_all, self._types = containers, places, types
-        self.storage = containers.storage
+        super().__init__(containers, places)
+        self._types = types
 
     def values(self, text: str, file: int) -> list[Any]:
         """The fields of a line, one for each output; a SampleDataError for one that is not there.
         Raises SampleDataError."""
         raise NotImplementedError
 
-    def __len__(self) -> int:
-        return len(self._places_of_all.files)
-
-    def _chosen(self, indices: op.Int64Array) -> Places:
-        return Places(*(part[indices] for part in self._places_of_all))
-
-    def names(self, indices: op.Int64Array) -> list[str]:
-        return self._containers.places(self._chosen(indices))
-
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         failures: Failures = {}
-        places = self._chosen(indices)
-        raw = self._containers.read(places, pool, failures)
+        files = self._places.files[indices]
+        raw = self.bytes_of(indices, pool, failures)
         columns: list[list[Any]] = [[None] * len(indices) for _ in self._types]
         for sample, line in enumerate(raw.batch_shape.views(raw.data)):
             if sample in failures:
                 continue
             try:
-                found = self.values(_text(line), int(places.files[sample]))
+                found = self.values(_text(line), int(files[sample]))
                 for column, value in enumerate(found):
                     columns[column][sample] = as_array(value, self._types[column].dtype, plain=True)
             except op.SampleDataError as error:
@@ -163,15 +156,6 @@ class TextTable(Table):
             for values, type in zip(columns, self._types, strict=True)
         )
         return Records(tuple(made), failures)
-
-    def sizes(self) -> op.Int64Array:
-        return self._places_of_all.sizes
-
-    def digest(self) -> dict[str, Any]:
-        return {"lines": len(self), "names": self._containers.digest(*self._places_of_all)}
-
-    def prefetch(self, indices: op.Int64Array) -> None:
-        self._containers.prefetch(self._chosen(indices))
 
 
 def _text(line: np.ndarray[Any, Any]) -> str:

@@ -64,10 +64,23 @@ def VarLenFeature(*arguments: Any) -> Feature:  # noqa: N802
     return Feature(None, dtype, default, tuple(partial[0]) if partial else ())
 
 
+def _parts(text: str) -> tuple[str, list[int] | None, int, Any, list[int]]:
+    """Name, shape, dtype, default and shape of items of a feature in a graph, which may come from a
+    file. Raises TypeError and ValueError."""
+    try:
+        name, shape, dtype, default, items = json.loads(text)
+    except RecursionError:
+        raise ValueError("no feature") from None
+    known = isinstance(name, str) and isinstance(dtype, int) and isinstance(items, list)
+    if not known or not isinstance(shape, list | None):
+        raise TypeError("no feature")
+    return name, shape, dtype, default, items
+
+
 def _as_text(features: Any) -> tuple[str, ...]:
     """Features as plain text, which graphs hold. Raises TypeError and ValueError."""
     if not isinstance(features, Mapping):
-        return tuple(json.dumps(json.loads(text)) for text in features)
+        return tuple(json.dumps(_parts(text)) for text in features)
     lines = []
     for name, feature in features.items():
         if not isinstance(name, str) or not isinstance(feature, Feature):
@@ -97,7 +110,7 @@ def features_of(given: Any) -> dict[str, Feature]:
     """The features, from what a user wrote or what a graph holds. Raises OperatorValueError."""
     found = {}
     for text in _as_text(given):
-        name, shape, dtype, default, partial = json.loads(text)
+        name, shape, dtype, default, partial = _parts(text)
         fixed = None if shape is None else tuple(shape)
         found[name] = _checked(name, Feature(fixed, dtype, default, tuple(partial)))
     return found

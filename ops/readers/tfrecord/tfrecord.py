@@ -12,11 +12,11 @@ from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.folders import expect_files
 from gradiva.eager.storage.storage import Storage
-from gradiva.ops.readers.containers import Containers, Places, refuse_empty, shares
+from gradiva.ops.readers.containers import Containers, Places, RecordTable, refuse_empty, shares
 from gradiva.ops.readers.reader_arguments import ReaderArguments, ReaderOptions
 from gradiva.ops.readers.remote import storage_of
 from gradiva.ops.readers.scan_cache import kept_scan
-from gradiva.ops.readers.table import Failures, Records, Table
+from gradiva.ops.readers.table import Failures, Records
 from gradiva.ops.readers.table_source import opens_table
 
 from . import example
@@ -69,15 +69,13 @@ def tfrecord(
 tfrecord.output_names = lambda given: tuple(features_of(given["features"]))
 
 
-class ExampleTable(Table):
+class ExampleTable(RecordTable):
     """The records of TFRecord files, as values of features."""
 
     def __init__(
         self, containers: Containers, places: Places, features: dict[str, Feature], check_crc: bool
     ) -> None:
-        self._containers = containers
-        self.storage = containers.storage
-        self._places = places
+        super().__init__(containers, places)
         self._features = features
         self._check_crc = check_crc
         names = [name.encode() for name in features]
@@ -85,18 +83,9 @@ class ExampleTable(Table):
         self._ends = np.array([*itertools.accumulate(map(len, names))], np.int64)
         self._wanted = wanted_of(features.values())
 
-    def __len__(self) -> int:
-        return len(self._places.files)
-
-    def _chosen(self, indices: op.Int64Array) -> Places:
-        return Places(*(part[indices] for part in self._places))
-
-    def names(self, indices: op.Int64Array) -> list[str]:
-        return self._containers.places(self._chosen(indices))
-
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         failures: Failures = {}
-        raw = self._containers.read(self._chosen(indices), pool, failures)
+        raw = self.bytes_of(indices, pool, failures)
         offsets, sizes = raw.batch_shape.offsets, raw.batch_shape.volumes
         rows = np.zeros((len(indices), len(self._features), example.COLUMNS), np.int64)
         broken = np.zeros(len(indices), np.int64)
@@ -149,15 +138,6 @@ class ExampleTable(Table):
         for sample in known[(stored[0] != heads) | (stored[1] != bodies)].tolist():
             failures[sample] = op.SampleDataError("a damaged record: its checksum")
             rows[sample] = 0
-
-    def sizes(self) -> op.Int64Array:
-        return self._places.sizes
-
-    def digest(self) -> dict[str, Any]:
-        return {"records": len(self), "names": self._containers.digest(*self._places)}
-
-    def prefetch(self, indices: op.Int64Array) -> None:
-        self._containers.prefetch(self._chosen(indices))
 
 
 def _words(data: np.ndarray[Any, Any], places: op.Int64Array) -> Any:

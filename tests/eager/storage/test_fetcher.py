@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Iterator
 from typing import cast
 
@@ -96,7 +97,7 @@ def test_those_that_end_early_make_room(held: Held) -> None:
 
 
 def test_cancelled_before_they_begin(held: Held) -> None:
-    """A task that is cancelled before its first step runs none of its code."""
+    """They are passed over, and leave room for others."""
     fetcher = fetcher_of(held)
 
     def both() -> None:
@@ -104,7 +105,6 @@ def test_cancelled_before_they_begin(held: Held) -> None:
         fetcher._start(parts, {}, False)
         for part in parts:
             part.ready.cancel()
-            part.task.cancel()
 
     held.loop.call_soon_threadsafe(both)
     settled(held)
@@ -112,3 +112,30 @@ def test_cancelled_before_they_begin(held: Held) -> None:
     fetcher.begin([last], {}, False)
     held.loop.call_soon_threadsafe(held.answer.set)
     assert last.ready.result(30) == b"last"
+    assert held.asked == ["last"]
+
+
+def test_what_was_fetched_is_held_by_its_part_alone(held: Held) -> None:
+    """Not by what fetches the next one."""
+    first, second = parts_of(["first", "second"])
+    fetcher = fetcher_of(held)
+    fetcher._lines[True].most = 1
+    first_data = bytearray(b"first")
+    count = sys.getrefcount(first_data)
+
+    async def give(url: str) -> object:
+        if url == "first":
+            return first_data
+        return await Held.read_whole(held, url)
+
+    held.read_whole = give  # type: ignore[method-assign, assignment]
+    fetcher.begin([first, second], {}, True)
+    found: object = first.ready.result(30)
+    assert found is first_data
+    del found
+    settled(held)
+    assert held.asked == ["second"]
+    del first
+    assert sys.getrefcount(first_data) == count
+    held.loop.call_soon_threadsafe(held.answer.set)
+    assert second.ready.result(30) == b"second"

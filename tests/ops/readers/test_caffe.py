@@ -12,6 +12,7 @@ import pytest
 import gradiva
 from gradiva.eager.execution.quarantine import Quarantine
 from gradiva.eager.runtime.worker_pool import default_pool
+from gradiva.ops.readers.lmdb.caffe import DatumTable
 from gradiva.ops.readers.lmdb.messages import fields
 from gradiva.ops.readers.lmdb.tree import open_database
 
@@ -69,11 +70,11 @@ def test_trees_of_any_depth(page_size: int, tmp_path: Path) -> None:
         for _ in range(300)
     }
     path = write_lmdb(tmp_path / "data", list(written.items()), page_size)
-    database = open_database([path])
-    batch = database.read(np.arange(300), default_pool(), {})
+    table = DatumTable(open_database([path]), images=True, labels=True)
+    batch = table.bytes_of(np.arange(300), default_pool(), {})
     found = [batch.array(sample).tobytes() for sample in range(300)]
     assert found == [value for _, value in sorted(written.items())]
-    assert database.names(np.array([0])) == [f"{path} at key {min(written).decode()}"]
+    assert table.names(np.array([0])) == [f"{path} at key {min(written).decode()}"]
 
 
 def image_and(*parts: bytes) -> bytes:

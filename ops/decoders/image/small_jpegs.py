@@ -1,0 +1,138 @@
+"""Small JPEGs, many in one call of a kernel, by libjpeg-turbo itself.
+
+For a picture of a few hundred pixels, making a codec, calling it, and taking turns in the
+interpreter cost as much as the decoding. Here one codec decodes one file after the other. Nothing
+is judged, as with windows (`jpeg_window`): a file about which the library has anything to say is
+left to the usual way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.jit.guarded_calls import call_guarded
+from gradiva.eager.jit.later import Later
+from gradiva.ops.decoders.formats.image_info import ImageInfo
+from gradiva.ops.decoders.formats.jpeg_library import ABORT, DESTROY, FINISH, READ, jpeg_functions
+from gradiva.ops.decoders.formats.jpeg_window import (
+    CODEC,
+    COLORS,
+    HEIGHT,
+    OK,
+    ROW,
+    STATE_BYTES,
+    TABLES,
+    WARNINGS,
+    WIDTH,
+    create_codec,
+    start_file,
+    window_decoder_works,
+)
+
+__all__ = ["decode_small_jpegs", "small_jpeg"]
+
+Array = np.ndarray[Any, Any]
+
+_MOST: Final = 1 << 14
+"""Pixels of a small picture: a larger one takes a hundred times as long as it is to be called."""
+_FILES: Final = 16
+"""Files that one codec decodes: it keeps the tables of each, and goes through them for the next."""
+_CODINGS: Final = frozenset({"baseline", "extended"})
+_later = Later()
+
+
+def small_jpeg(info: ImageInfo, color: str | None) -> tuple[int, int, int, int]:
+    """Height, width, channels of the file and the library's number of the color that is wanted; 0
+    for a file that is no small JPEG. color: None for one that does not go straight to the codec."""
+    plain = color in COLORS and info.coding in _CODINGS and info.scale == 1
+    small = info.height * info.width <= _MOST
+    return info.height, info.width, info.channels, COLORS[str(color)] if plain and small else 0
+
+
+def decode_small_jpegs(
+    files: op.Batch, facts: list[tuple[int, int, int, int]], fast_idct: bool
+) -> Callable[[Array, op.Int64Array, int, int], list[bool]] | None:
+    """What decodes the small ones of a range of files, if there are any, and they can be decoded
+    here: `(memory, places, begin, end)` to whether each was. A file that was not is to be decoded
+    in the usual way.
+
+    facts: what `small_jpeg` says of each; memory: uint8, 1-D; places: where each begins in it.
+    """
+    few = sum(one[3] != 0 for one in facts)
+    if not few or not _later.pays(few) or not window_decoder_works():
+        return None
+    functions, table = jpeg_functions(), np.array(facts, np.int64)
+    assert functions is not None
+    laid = files.batch_shape
+    where = files.data, laid.offsets, laid.volumes, table
+
+    def decode(memory: Array, places: op.Int64Array, begin: int, end: int) -> list[bool]:
+        state = np.zeros(STATE_BYTES // 8, np.int64)
+        done = np.zeros(end - begin, np.bool_)
+        own = functions, state, state.view(np.int32)
+        _decode(*own, *where, int(fast_idct), memory, places, begin, end, done)
+        found: list[bool] = done.tolist()
+        return found
+
+    return decode
+
+
+@op.jit
+def _decode(
+    functions: op.Int64Array,
+    state: op.Int64Array,
+    fields: Any,
+    data: Any,
+    offsets: Any,
+    sizes: Any,
+    facts: Any,
+    transform: int,
+    memory: Any,
+    places: Any,
+    begin: int,
+    end: int,
+    done: Any,
+) -> None:
+    mark = state.ctypes.data
+    files: Any = np.int64(0)
+    for sample in range(begin, end):
+        height, width, channels, color = facts[sample]
+        if color == 0:
+            continue
+        if files % _FILES == 0:
+            if files > 0:
+                call_guarded(mark, functions[DESTROY], mark + CODEC, 0, 0, 0)
+                state[:] = 0
+            if not create_codec(functions, state):
+                break
+        files += 1
+        for table in range(12):
+            state[TABLES + table] = 0
+        source, size = data.ctypes.data + offsets[sample], sizes[sample]
+        started = start_file(functions, state, fields, source, size, channels, 1, color, transform)
+        if started and fields[HEIGHT] == height and fields[WIDTH] == width:
+            pitch = width if color == 1 else 3 * width
+            target = memory.ctypes.data + places[sample]
+            done[sample - begin] = _read(functions, state, target, height, pitch)
+        if not done[sample - begin]:
+            call_guarded(mark, functions[ABORT], mark + CODEC, 0, 0, 0)
+    if files > 0:
+        call_guarded(mark, functions[DESTROY], mark + CODEC, 0, 0, 0)
+
+
+@op.jit
+def _read(
+    functions: op.Int64Array, state: op.Int64Array, target: int, height: int, pitch: int
+) -> Any:
+    """Whether all rows were read, to the end of the file, and the library has nothing to say."""
+    mark = state.ctypes.data
+    codec = mark + CODEC
+    for row in range(height):
+        state[ROW] = target + row * pitch
+        if call_guarded(mark, functions[READ], codec, mark + 8 * ROW, 1, 0) != 1:
+            return False
+    return call_guarded(mark, functions[FINISH], codec, 0, 0, 0) == OK and state[WARNINGS] == 0

@@ -1,0 +1,198 @@
+"""Small JPEGs in one call of a kernel: the bits and the refusals of one by one, whatever the file
+and whatever stood before it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import simplejpeg
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gradiva
+from gradiva import fn, pipeline_def
+from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
+from gradiva.ops.decoders.formats.image_info import ImageInfo
+from gradiva.ops.decoders.formats.jpeg_window import window_decoder_works
+from gradiva.ops.decoders.formats.probe import probe
+from gradiva.ops.decoders.image import small_jpegs
+from gradiva.ops.decoders.image.small_jpegs import decode_small_jpegs, small_jpeg
+from tests.tiers import examples
+
+from .test_decode_region import encoded, exif, jpeg, picture
+from .test_jpeg_window import SUBSAMPLINGS, by_simplejpeg
+
+Array = np.ndarray[Any, Any]
+pytestmark = pytest.mark.skipif(
+    not window_decoder_works(), reason="Pillow has no libjpeg-turbo that can be called"
+)
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(small_jpegs._later, "pays", lambda samples: True)
+
+
+def decoded(
+    files: list[Array], color: str, fast: bool = False, infos: list[ImageInfo] | None = None
+) -> list[Array | None]:
+    """By the kernel alone: None where it leaves a file to others."""
+    infos = infos or [probe(file) for file in files]
+    several = decode_small_jpegs(
+        gradiva.as_batch(files), [small_jpeg(info, color) for info in infos], fast
+    )
+    assert several is not None
+    channels = 1 if color == "GRAY" else 3
+    sizes = [info.height * info.width * channels for info in infos]
+    places = np.cumsum([64, *(size + 64 for size in sizes[:-1])])
+    memory = np.full(sum(sizes) + 64 * (len(sizes) + 1), 77, np.uint8)
+    done = several(memory, places, 0, len(files))
+    found: list[Array | None] = []
+    for place, size, info, there in zip(places, sizes, infos, done, strict=True):
+        assert (memory[place - 64 : place] == 77).all()
+        assert (memory[place + size : place + size + 64] == 77).all()
+        made = memory[place : place + size].reshape(info.height, info.width, channels)
+        found.append(made if there else None)
+    return found
+
+
+@pytest.mark.parametrize("color", ["RGB", "BGR", "GRAY"])
+@pytest.mark.parametrize("fast", [False, True])
+def test_bits(color: str, fast: bool) -> None:
+    """None is left out, and the pixels are simplejpeg's."""
+    random = np.random.default_rng(7)
+    files = []
+    for number in range(examples(100)):
+        height, width = (int(side) for side in random.integers(1, 128, 2))
+        quality, subsampling = int(random.choice([30, 75, 95, 100])), SUBSAMPLINGS[number % 6]
+        files.append(by_simplejpeg(picture(height, width), quality, subsampling))
+    for file, found in zip(files, decoded(files, color, fast), strict=True):
+        assert found is not None
+        np.testing.assert_array_equal(found, decode_jpeg(file, probe(file), color, None, fast))
+
+
+def without(file: Array, marker: bytes) -> Array:
+    """The file without its segments of this kind."""
+    data = file.tobytes()
+    while (place := data.find(marker)) >= 0:
+        length = int.from_bytes(data[place + 2 : place + 4], "big")
+        data = data[:place] + data[place + 2 + length :]
+    return np.frombuffer(data, np.uint8)
+
+
+def test_nothing_is_kept_from_the_file_before() -> None:
+    """Tables that a file lacks are not those of another one, and errors are its own."""
+    good = jpeg((17, 33), "4:2:0")
+    other = jpeg((17, 33), "4:2:0", quality=20)
+    bad = [without(good, b"\xff\xdb"), without(good, b"\xff\xc4"), good[:-40], good[:60]]
+    info = probe(good)
+    files = [file for one in bad for file in (good, one, other)] * 3
+    found = decoded(files, "RGB", infos=[info] * len(files))
+    for number, (file, made) in enumerate(zip(files, found, strict=True)):
+        alone = decoded([file], "RGB", infos=[info])[0]
+        assert (made is None) == (alone is None)
+        if made is None or alone is None:
+            assert number % 3 == 1
+        else:
+            np.testing.assert_array_equal(made, alone)
+    assert found[1] is None
+
+
+def mixed() -> list[Array]:
+    """Small JPEGs among what is none: other formats, large, progressive, turned, damaged ones."""
+    small = [jpeg((17, 33), kind) for kind in ("4:4:4", "4:2:2", "4:2:0", "gray")]
+    broken = small[0].copy()
+    broken[-60:-50] = 0xFF
+    return [
+        *small,
+        encoded(picture(20, 30), "PNG"),
+        jpeg((131, 197), "4:2:0"),
+        encoded(picture(33, 17), progressive=True),
+        encoded(picture(33, 17), exif=exif(6)),
+        broken,
+        small[2][:-30],
+        *(jpeg((height, 9), "4:2:0") for height in range(1, 40)),
+        small[1],
+    ]
+
+
+def outputs(files: list[Array], **options: Any) -> list[Array]:
+    batch = gradiva.decoders.image(gradiva.as_batch(files), on_error="replace", **options)
+    return [np.asarray(one) for one in batch]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("options", [{}, {"output_type": gradiva.types.GRAY}, {"dtype": "float32"}])
+def test_the_same_with_and_without(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = outputs(mixed(), **options)
+    monkeypatch.setattr(small_jpegs, "window_decoder_works", lambda: False)
+    for one, other in zip(found, outputs(mixed(), **options), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_refusals_are_those_of_the_usual_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [jpeg((17, 33), "4:2:0"), jpeg((17, 33), "4:2:0")[:-40]]
+    messages = []
+    for works in (True, False):
+        monkeypatch.setattr(small_jpegs, "window_decoder_works", lambda works=works: works)
+        with pytest.raises(gradiva.OperatorRuntimeError, match="in sample 1") as caught:
+            gradiva.decoders.image(gradiva.as_batch(files))
+        messages.append(str(caught.value).splitlines()[:2])
+    assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize("num_threads", [1, 3])
+def test_in_fused_groups(num_threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    real = decode_small_jpegs
+
+    def noted(*arguments: Any) -> Any:
+        asked.append(1)
+        return real(*arguments)
+
+    monkeypatch.setattr("gradiva.ops.decoders.image.image.decode_small_jpegs", noted)
+    files = [jpeg((17, 33), kind) for kind in ("4:4:4", "4:2:2", "4:2:0", "gray")] * 40
+    window: dict[str, Any] = {"crop": (16, 16), "mirror": 1, "mean": [9.0], "std": [3.0]}
+    images = gradiva.decoders.image(gradiva.as_batch(files))
+    expected = [np.asarray(one) for one in gradiva.crop_mirror_normalize(images, **window)]
+
+    @pipeline_def(batch_size=len(files), num_threads=num_threads, seed=1)
+    def pipe() -> Any:
+        encoded_files = fn.external_source(source=lambda: files, batch=True)
+        return fn.crop_mirror_normalize(fn.decoders.image(encoded_files), **window)
+
+    running = pipe()
+    (found,) = running.run()
+    running.close()
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(np.asarray(one), other)
+    assert len(asked) > 1
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(st.integers(2, 2000), st.binary(min_size=1, max_size=3), st.sampled_from(SUBSAMPLINGS))
+def test_damaged(position: int, junk: bytes, subsampling: str) -> None:
+    """What the kernel takes of a damaged file is what the usual way takes."""
+    good = by_simplejpeg(picture(24, 31), 90, subsampling)
+    file = good.copy()
+    position = min(position, file.size - len(junk))
+    file[position : position + len(junk)] = np.frombuffer(junk, np.uint8)
+    info = probe(good)
+    first, found, last = decoded([good, file, good], "RGB", infos=[info] * 3)
+    assert first is not None
+    assert last is not None
+    np.testing.assert_array_equal(first, last)
+    if found is not None:
+        expected = simplejpeg.decode_jpeg(file, "RGB")
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_nothing_small() -> None:
+    """Nobody asks for the library."""
+    large = [jpeg((131, 197), "4:2:0")]
+    facts = [small_jpeg(probe(large[0]), "RGB"), small_jpeg(probe(large[0]), None)]
+    assert decode_small_jpegs(gradiva.as_batch(large * 2), facts, False) is None
