@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, ParamSpec, Protocol, cast, overload
 
 import numpy as np
 
 from gradiva.eager.checkpoints.unrestored import is_placed, warn_if_unrestored
 from gradiva.eager.contexts.eval_modes import pool_of
-from gradiva.eager.execution.eager_interpreter import as_seed, check_common
+from gradiva.eager.execution.eager_interpreter import as_seed, check_common, device_named
+from gradiva.eager.gpu.execute import require_gpu_kernel
 from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.operators.signature import extended
 from gradiva.eager.random.default_generator import default
@@ -112,6 +113,12 @@ def size_of_batches(batch_size: Any, operator: str) -> int:
         )
 
 
+def _require_host(operator: SourceOperator[Any], common: Mapping[str, Any]) -> None:
+    """Raise OperatorRuntimeError where a reader is to deliver on a GPU and cannot."""
+    if "device" in common and device_named(common["device"]).device_type != "cpu":
+        require_gpu_kernel(operator)
+
+
 class Reader:
     """Base of the readers of dynamic mode.
 
@@ -138,6 +145,7 @@ class Reader:
                 if key not in self.operator.arguments and value is not None
             }
             check_common(self.operator, common)
+            _require_host(self.operator, common)
             seed = as_seed(common.get("seed"))
             self._seed = seed = default.shuffle_seed if seed is None else seed
             self._ahead = ReadAhead()

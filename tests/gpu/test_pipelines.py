@@ -365,6 +365,23 @@ def test_mistakes() -> None:
         pipeline(colors, "gpu", device_id=3).build()
 
 
+@pytest.mark.parametrize(
+    ("reader", "options"),
+    [
+        (gradiva.readers.File, {"files": ["a"]}),
+        (gradiva.experimental.readers.Video, {"filenames": ["a"], "sequence_length": 1}),
+        (gradiva.readers.Video, {"filenames": ["a"], "sequence_length": 1}),
+        (gradiva.readers.VideoResize, {"filenames": ["a"], "sequence_length": 1, "size": (2, 2)}),
+    ],
+)
+@pytest.mark.parametrize("where", ["gpu", "mixed"])
+def test_readers_that_deliver_in_host_memory_say_so(
+    reader: Any, options: dict[str, Any], where: str
+) -> None:
+    with device(), pytest.raises(RuntimeError, match="does not run on a GPU: leave out `device`"):
+        reader(**options, device=where)
+
+
 def test_several_gpus() -> None:
     expected = in_loop(colors, "cpu", 2)
     with simulated(count=2):
