@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, ParamSpec, Protocol, cast, overload
 
 import numpy as np
@@ -19,7 +19,6 @@ from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import OperatorTypeError, annotate_error
 from gradiva.eager.support.hooks import Hook
 from gradiva.eager.support.validation import integer
-from gradiva.eager.types.device import CPU
 
 from .loop_data import LoopData, read_batches
 from .progress import watched
@@ -114,6 +113,12 @@ def size_of_batches(batch_size: Any, operator: str) -> int:
         )
 
 
+def _require_host(operator: SourceOperator[Any], common: Mapping[str, Any]) -> None:
+    """Raise OperatorRuntimeError where a reader is to deliver on a GPU and cannot."""
+    if "device" in common and device_named(common["device"]).device_type != "cpu":
+        require_gpu_kernel(operator)
+
+
 class Reader:
     """Base of the readers of dynamic mode.
 
@@ -140,8 +145,7 @@ class Reader:
                 if key not in self.operator.arguments and value is not None
             }
             check_common(self.operator, common)
-            if "device" in common and device_named(common["device"]) is not CPU:
-                require_gpu_kernel(self.operator)
+            _require_host(self.operator, common)
             seed = as_seed(common.get("seed"))
             self._seed = seed = default.shuffle_seed if seed is None else seed
             self._ahead = ReadAhead()

@@ -16,7 +16,7 @@ from gradiva.eager.operators.argument_types import RaggedIntsArg
 from gradiva.eager.operators.fusion_roles import Decode
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.video.clip_frames import fill_values, pad_mode_of, padded
-from gradiva.ops.video.clips import Clip, Decoders, decode_clips, show_clip
+from gradiva.ops.video.clips import Clip, Decoders, decode_clips, in_host_memory, show_clip
 from gradiva.ops.video.colorspaces import check_colorspace
 from gradiva.ops.video.frame_index import VideoIndex, scan_video
 from gradiva.ops.video.video_file import VideoData, av, has_av
@@ -193,9 +193,8 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
         for sample, index in enumerate(plan.indices)
         if index is not None
     }
-    failures = decode_clips(
-        clips, Decoders(0), call.pool, fill_values(call["fill_value"]), call["colorspace"]
-    )
+    decode = in_host_memory(fill_values(call["fill_value"]), call["colorspace"])
+    failures = decode_clips(clips, Decoders(0), call.pool, decode)
     for sample, problem in sorted(failures.items()):
         error = op.SampleDataError(str(problem), sample=sample)
         if not call.goes_on_after(error):

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.readers.source import Source, source_operator
-from gradiva.ops.video.clips import Clip, Decoders, decode_clips, video_shapes
+from gradiva.ops.video.clips import Clip, Decoders, decode_clips, in_host_memory, video_shapes
 from gradiva.ops.video.colorspaces import check_colorspace
 from gradiva.ops.video.frame_index import VideoIndex, scan_video
 from gradiva.ops.video.video_file import VideoData
@@ -148,7 +148,8 @@ class VideoInput(FedSource):
             frames[:count] = np.arange(first, first + count)
             clips[place] = Clip(source, index, frames, made.array(place))
         fill = np.zeros(3, np.uint8)
-        failed = decode_clips(clips, self._decoders, pool, fill, self._colorspace)
+        decode = in_host_memory(fill, self._colorspace)
+        failed = decode_clips(clips, self._decoders, pool, decode)
         positions = np.arange(self._position, self._position + len(counts), dtype=np.int64)
         self._position += len(counts)
         for place in sorted(failed):

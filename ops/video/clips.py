@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,23 +16,41 @@ from .frame_decoder import FrameDecoder
 from .frame_index import VideoIndex
 from .video_file import VideoSource
 
-__all__ = ["Clip", "Decoders", "decode_clips", "show_clip", "video_shapes"]
+__all__ = [
+    "Clip",
+    "DecodeClip",
+    "Decoders",
+    "decode_clips",
+    "in_host_memory",
+    "places_of",
+    "show_clip",
+    "video_shapes",
+]
 
 
 class Clip(NamedTuple):
-    """frames: numbers, in any order, -1 for the fill value; target: uint8 (F, H, W, 3)."""
+    """frames: numbers, in any order, -1 for the fill value; target: uint8 (F, H, W, 3), in host
+    memory or on a GPU."""
 
     source: VideoSource
     video: VideoIndex
     frames: op.Int64Array
-    target: Array
+    target: Any
+
+
+DecodeClip = Callable[[Clip, FrameDecoder], None]
+"""What fills the target of a clip. Raises FrameError, OSError."""
 
 
 class Decoders:
-    """Decoders that are open and wait for further clips of their files, the latest ones."""
+    """Decoders that are open and wait for further clips of their files, the latest ones. make: a
+    new one."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(
+        self, most: int, make: Callable[[VideoSource, VideoIndex], FrameDecoder] = FrameDecoder
+    ) -> None:
         self.most = most
+        self._make = make
         self._idle: list[FrameDecoder] = []
         self._process = os.getpid()
 
@@ -66,7 +84,7 @@ class Decoders:
                 return nearest
             nearest.close()
             fitting.remove(nearest)
-        return FrameDecoder(source, index)
+        return self._make(source, index)
 
     def give(self, decoder: FrameDecoder) -> None:
         """A decoder that may be used again."""
@@ -100,11 +118,7 @@ def video_shapes(clips: Sequence[tuple[int, VideoIndex | None]]) -> op.Int64Arra
 
 
 def decode_clips(
-    clips: dict[int, Clip],
-    decoders: Decoders,
-    pool: op.WorkerPool,
-    fill: Array,
-    colorspace: str | None,
+    clips: dict[int, Clip], decoders: Decoders, pool: op.WorkerPool, decode_clip: DecodeClip
 ) -> dict[int, ValueError | OSError]:
     """Fill the targets of clips, which have numbers of their own; what went wrong, by these."""
     decoders.most = 2 * pool.num_threads
@@ -126,7 +140,7 @@ def decode_clips(
                 try:
                     if decoder is None:
                         decoder = decoders.take(clip.source, clip.video, _first(clip))
-                    _decode(clip, decoder, fill, colorspace)
+                    decode_clip(clip, decoder)
                 except (ValueError, OSError) as error:
                     failures[number] = error
             if decoder is not None:
@@ -161,22 +175,26 @@ def _groups(clips: dict[int, Clip]) -> list[list[int]]:
     return list(found.values())
 
 
-def _decode(clip: Clip, decoder: FrameDecoder, fill: Array, colorspace: str | None) -> None:
-    """Raises FrameError, OSError."""
-    places = _places(clip.frames)
-    for place in places.pop(-1, ()):
-        clip.target[place] = fill
-    for frame, picture in decoder.frames(sorted(places)):
-        first, *others = places[frame]
-        planes_to_rgb(picture, clip.target[first], colorspace, turns=clip.video.turns)
-        for place in others:
-            clip.target[place] = clip.target[first]
+def in_host_memory(fill: Array, colorspace: str | None) -> DecodeClip:
+    """What fills targets in host memory."""
+
+    def decode(clip: Clip, decoder: FrameDecoder) -> None:
+        places = places_of(clip.frames)
+        for place in places.pop(-1, ()):
+            clip.target[place] = fill
+        for frame, picture in decoder.frames(sorted(places)):
+            first, *others = places[frame]
+            planes_to_rgb(picture, clip.target[first], colorspace, turns=clip.video.turns)
+            for place in others:
+                clip.target[place] = clip.target[first]
+
+    return decode
 
 
 def show_clip(clip: Clip, fill: Array, colorspace: str | None, show: Callable[[int], None]) -> None:
     """Put one frame after another into the target, (H, W, 3), and each time say which place in the
     clip it has, by `show`. Raises FrameError, OSError."""
-    places = _places(clip.frames)
+    places = places_of(clip.frames)
     for place in places.pop(-1, ()):
         clip.target[...] = fill
         show(place)
@@ -192,7 +210,7 @@ def show_clip(clip: Clip, fill: Array, colorspace: str | None, show: Callable[[i
         decoder.close()
 
 
-def _places(frames: op.Int64Array) -> dict[int, list[int]]:
+def places_of(frames: op.Int64Array) -> dict[int, list[int]]:
     """The places in a clip that each frame has."""
     places: dict[int, list[int]] = {}
     for place, frame in enumerate(frames.tolist()):

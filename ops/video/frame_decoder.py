@@ -6,12 +6,13 @@ wrong since the key frame; else it is an error of the video.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from .frame_index import VideoIndex
+from .packet_decoder import AvPackets, PacketDecoder, PacketError
 from .video_file import Opened, VideoSource, av
 
 __all__ = ["FrameDecoder", "FrameError"]
@@ -31,12 +32,23 @@ class FrameError(ValueError):
 
 
 class FrameDecoder:
-    """An open video, and the place in it."""
+    """An open video, and the place in it. decoder_of: what makes the decoder of its packets."""
 
-    def __init__(self, source: VideoSource, index: VideoIndex) -> None:
+    def __init__(
+        self,
+        source: VideoSource,
+        index: VideoIndex,
+        decoder_of: Callable[[Opened], PacketDecoder] = AvPackets,
+    ) -> None:
         self._source, self.index = source, index
         self.name = source.name
+        self._decoder_of = decoder_of
         self._opened: Opened | None = source.open()
+        try:
+            self._decoder = decoder_of(self._opened)
+        except BaseException:
+            self._opened.close()
+            raise
         self._packets: Iterator[Any] = iter(())
         self._ready: list[Any] = []
         self.at = -1
@@ -49,7 +61,9 @@ class FrameDecoder:
         self._bad: dict[tuple[Any, Any, Any], str] = {}
         """Packets that cannot be decoded, and why."""
         self._discovered = False
-        self._skips = not index.counted and self._opened.codec in _LEAVING_OUT
+        self._skips = (
+            self._decoder.leaves_out and not index.counted and self._opened.codec in _LEAVING_OUT
+        )
         self._skips_to_keys = not index.counted and self._opened.codec == "h264"
         self._skipping = False
         self._wanted: frozenset[int] = frozenset()
@@ -60,6 +74,7 @@ class FrameDecoder:
         opened, self._opened = self._opened, None
         self._packets, self._ready, self._waiting = iter(()), [], None
         if opened is not None:
+            self._decoder.close()
             opened.close()
 
     def frames(self, wanted: Sequence[int]) -> Iterator[tuple[int, Any]]:
@@ -147,6 +162,7 @@ class FrameDecoder:
                 self._opened.container.seek(time, stream=stream, backward=True)
             except av.FFmpegError:
                 continue
+            self._decoder.restart()
             self._packets = self._demuxed()
             first = self._skipped(shown, decoded)
             if first is not None:
@@ -158,9 +174,11 @@ class FrameDecoder:
     def _reopen(self) -> None:
         """Go to the beginning: not all formats can be told to."""
         if self._opened is not None:
+            self._decoder.close()
             self._opened.close()
         self._opened = None
         self._opened = self._source.open()
+        self._decoder = self._decoder_of(self._opened)
         self._skipping = False
 
     def _demuxed(self) -> Iterator[Any]:
@@ -236,12 +254,12 @@ class FrameDecoder:
             try:
                 packet, self._waiting = self._waiting, None
                 if packet is not None:
-                    packet.stream.codec_context.flush_buffers()
+                    self._decoder.restart()
                 else:
                     packet = next(self._packets, None)
                     if packet is not None and self._ends(packet):
                         self._waiting = packet
-                        self._ready = packet.stream.codec_context.decode(None)[::-1]
+                        self._ready = self._decoder.drain()[::-1]
                         continue
                 if packet is None:
                     self._spoiled = True
@@ -252,12 +270,12 @@ class FrameDecoder:
                     continue
                 self._pass_by(packet)
                 try:
-                    self._ready = packet.decode()[::-1]
-                except av.FFmpegError as error:
-                    self._bad[place] = _reason(error)
+                    self._ready = self._decoder.decode(packet)[::-1]
+                except PacketError as error:
+                    self._bad[place] = str(error)
                     self._discovered = True
                     self._spoil(self._bad[place])
-            except (av.FFmpegError, EOFError) as error:
+            except (av.FFmpegError, EOFError, PacketError) as error:
                 self._raise_unread()
                 self._spoil(_reason(error))
         return self._ready.pop()
@@ -278,16 +296,15 @@ class FrameDecoder:
             skipped = time is not None and time < self._last and time not in self._wanted
             if skipped != self._skipping:
                 self._skipping = skipped
-                packet.stream.codec_context.skip_frame = "NONREF" if skipped else "DEFAULT"
+                self._decoder.leave_out(skipped)
 
     def _spoil(self, reason: str) -> None:
         """What was decoded before the damage is good; nothing behind it is, up to a key frame."""
         self._problem = f"the data are damaged: {reason}"
         self._spoiled = self._damaged = True
-        assert self._opened is not None
         try:
-            self._ready = self._opened.stream.codec_context.decode(None)[::-1]
-        except (av.FFmpegError, EOFError):
+            self._ready = self._decoder.drain()[::-1]
+        except PacketError:
             self._ready = []
 
 

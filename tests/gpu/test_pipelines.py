@@ -359,14 +359,27 @@ def test_mistakes() -> None:
         fn.experimental.readers.video(filenames=["a"], sequence_length=1, device="gpu")
     with device(), pytest.raises(RuntimeError, match="does not run on a GPU: leave out `device`"):
         gradiva.decoders.video(np.zeros(9, np.uint8), device="gpu")
-    with device(), pytest.raises(RuntimeError, match="does not run on a GPU: leave out `device`"):
-        gradiva.experimental.readers.Video(filenames=["a"], sequence_length=1, device="gpu")
-    with device(), pytest.raises(RuntimeError, match="does not run on a GPU: leave out `device`"):
-        gradiva.readers.File(files=["a"], device="gpu")
     with pipe, pytest.raises(ValueError, match="that of its `device_id`"):
         fn.flip(images, device="gpu:1")
     with device(), pytest.raises(RuntimeError, match="there are 1 GPUs, and this is number 3"):
         pipeline(colors, "gpu", device_id=3).build()
+
+
+@pytest.mark.parametrize(
+    ("reader", "options"),
+    [
+        (gradiva.readers.File, {"files": ["a"]}),
+        (gradiva.experimental.readers.Video, {"filenames": ["a"], "sequence_length": 1}),
+        (gradiva.readers.Video, {"filenames": ["a"], "sequence_length": 1}),
+        (gradiva.readers.VideoResize, {"filenames": ["a"], "sequence_length": 1, "size": (2, 2)}),
+    ],
+)
+@pytest.mark.parametrize("where", ["gpu", "mixed"])
+def test_readers_that_deliver_in_host_memory_say_so(
+    reader: Any, options: dict[str, Any], where: str
+) -> None:
+    with device(), pytest.raises(RuntimeError, match="does not run on a GPU: leave out `device`"):
+        reader(**options, device=where)
 
 
 def test_several_gpus() -> None:

@@ -18,7 +18,7 @@ from gradiva.eager.types.arrays import Array
 from gradiva.ops.readers.listing import digest_of
 from gradiva.ops.readers.table import Failures, Records, Table, column
 from gradiva.ops.video.clip_frames import clip_starts, padded, uniform_frames
-from gradiva.ops.video.clips import Clip, Decoders, decode_clips, video_shapes
+from gradiva.ops.video.clips import Clip, Decoders, decode_clips, in_host_memory, video_shapes
 from gradiva.ops.video.frame_index import VideoIndex
 
 from .video_files import Found, VideoFiles
@@ -181,7 +181,8 @@ class VideoTable(Table):
             else:
                 clips[sample] = Clip(source, index, numbers[sample], targets[sample])
         options = self._options
-        failed = decode_clips(clips, self._decoders, pool, options.fill, options.colorspace)
+        decode = in_host_memory(options.fill, options.colorspace)
+        failed = decode_clips(clips, self._decoders, pool, decode)
         for sample, error in failed.items():
             failures[sample] = _failure(error)
         for sample in failures:
