@@ -85,7 +85,7 @@ def convert_bytes(planes: Any, form: Any, down: Any, numbers: Any, out: Any) -> 
     u, v = np.empty(width, np.int16), np.empty(width, np.int16)
     colors = np.empty((3, width), np.uint8)
     scale = numbers[0]
-    least = np.int32(_HALF - np.int32(numbers[1] * scale))
+    least: Any = np.int32(_HALF - np.int32(numbers[1] * scale))
     for y in range(rows):
         first, share = down[y, 0], down[y, 2]
         near = (first + (1 if share == 3072 else 0)) * form[1]
