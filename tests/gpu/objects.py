@@ -22,7 +22,7 @@ from gradiva.eager.jit.kernel_cache import cache_folder
 HEADER = Path(__file__).parent / "shim.h"
 COMPILER = shutil.which("g++")
 NO_COMPILER = "there is no g++ to run GPU kernels on the CPU with"
-SANITIZERS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+SANITIZERS = ("-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 OPTIONS = ("-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-Wall", "-Wno-unknown-pragmas")
 
 
