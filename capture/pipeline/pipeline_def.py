@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import sys
 import warnings
 from collections.abc import Callable
 from types import MethodType
@@ -69,6 +70,7 @@ class PipelineFactory(Generic[P]):
         self.debug = debug
         self._own = frozenset(parameters)
         functools.update_wrapper(self, function)
+        self._again = self._pickled()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Pipeline:
         options = dict(self.options)
@@ -93,9 +95,27 @@ class PipelineFactory(Generic[P]):
         definition.define(pipe, lambda: function(*args, **kwargs), self.function.__qualname__)
         return pipe
 
-    def __reduce__(self) -> str:
-        # By name, as functions are: the decorator has put this in the place of one.
-        return self.__qualname__
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._again, ()
+
+    def _pickled(self) -> Callable[[], PipelineFactory[P]]:
+        """What stands for this in a pickle: a function, whose name says that it is an attribute of
+        this. So `pickle` finds it by its name, as other functions; and what sends functions that
+        no other process finds by a name, as Ray does, sends this one with all that it needs."""
+        function, options = self.function, self.options
+        modes = self.enable_conditionals, self.debug
+
+        def again() -> PipelineFactory[P]:
+            found: Any = sys.modules.get(function.__module__)
+            for name in function.__qualname__.split("."):
+                found = getattr(found, name, None)
+            if isinstance(found, PipelineFactory) and found.function is function:
+                return found
+            return PipelineFactory(function, options, *modes)
+
+        again.__module__ = function.__module__
+        again.__qualname__ = f"{function.__qualname__}._again"
+        return again
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """As a function in a class: bound to the object."""

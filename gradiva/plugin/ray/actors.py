@@ -68,7 +68,8 @@ class Loader:
         self._lock = threading.Lock()
         # Its name: Ray warns of handles in what a loader is started again with.
         with suppress(ValueError):  # there is none any more, which costs its figures only
-            ray.get_actor(ledger).joined.remote(number)
+            known = ray.get_actor(ledger)  # Ray before 2.43 forgets an actor that no name holds
+            known.joined.remote(number)
 
     def _made(self) -> BatchMaker:
         with self._lock:  # two batches may be the first ones

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from gradiva import Pipeline, fn, pipeline_def
 from gradiva.plugin.jax import DALIGenericIterator, LastBatchPolicy, data_iterator
 
 from .pipelines import labels, leased, numbered, shapes_that_differ, spans
+from .refusals import REFUSALS
 
 NAMES = ["data", "label"]
 
@@ -78,8 +80,11 @@ def test_elements_of_64_bits(jax: Any) -> None:
         return fn.external_source(lambda: np.full((2, 3), 5, np.int64))
 
     assert next(DALIGenericIterator(pipe(), ["x"]))["x"].dtype == np.int32
-    with jax.enable_x64(True):
+    jax.config.update("jax_enable_x64", True)
+    try:
         assert next(DALIGenericIterator(pipe(), ["x"]))["x"].dtype == np.int64
+    finally:
+        jax.config.update("jax_enable_x64", False)
 
 
 def test_several_pipelines_have_an_axis(jax: Any) -> None:
@@ -247,6 +252,10 @@ class TestMistakes:
             made()
         with pytest.raises(ValueError, match="expected different devices"):
             data_iterator(numbers, ["x"], devices=devices[:1] * 2)(batch_size=8)
+
+    @REFUSALS
+    def test_refusals(self, jax: Any, refuse: Callable[[Any], None]) -> None:
+        refuse(DALIGenericIterator)
 
     def test_closed(self, jax: Any) -> None:
         iterator = DALIGenericIterator(numbered(4, 2), NAMES, reader_name="reader")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from gradiva import fn, pipeline_def
 from gradiva.plugin.base_iterator import LastBatchPolicy
 
 from .pipelines import leased, numbered, shapes_that_differ, spans
+from .refusals import REFUSALS
 
 pytestmark = [pytest.mark.full, pytest.mark.xdist_group("mxnet")]
 NAMES = [("data", "data"), ("label", "label")]
@@ -106,6 +108,17 @@ def test_feed_ndarray(mxnet: Any) -> None:
         mxnet.feed_ndarray(label, mxnet.arrays.mx.nd.zeros((1, 2), dtype="int32"))
     with pytest.raises(TypeError, match="expected int32, got float32"):
         mxnet.feed_ndarray(label, mxnet.arrays.mx.nd.zeros((2, 1), dtype="float32"))
+
+
+@REFUSALS
+def test_refusals(mxnet: Any, refuse: Callable[[Any], None]) -> None:
+    """Its names have a kind."""
+
+    def made(pipe: Any, names: Any, **options: Any) -> Any:
+        pairs = [(name, "data") for name in names] if isinstance(names, list) else names
+        return mxnet.DALIGenericIterator(pipe, pairs, **options)
+
+    refuse(made)
 
 
 def test_mistakes(mxnet: Any) -> None:

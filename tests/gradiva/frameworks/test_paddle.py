@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from gradiva.plugin.paddle import (
 )
 
 from .pipelines import leased, numbered, shapes_that_differ, spans
+from .refusals import REFUSALS
 
 pytestmark = [pytest.mark.full, pytest.mark.xdist_group("paddle")]
 
@@ -109,6 +111,11 @@ def test_feed_ndarray(paddle: Any) -> None:
         feed_ndarray(label, "x")
     with pytest.raises(TypeError, match="`dali_tensor`: expected a tensor or a batch"):
         feed_ndarray(np.zeros(3), address)  # type: ignore[arg-type]
+
+
+@REFUSALS
+def test_refusals(paddle: Any, refuse: Callable[[Any], None]) -> None:
+    refuse(DALIGenericIterator)
 
 
 def test_mistakes(paddle: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -13,6 +14,7 @@ from gradiva import Pipeline, fn, pipeline_def
 from gradiva.eager.runtime.host_memory import allocate
 
 from .pipelines import labels, leased, numbered, shapes_that_differ, spans
+from .refusals import REFUSALS
 
 pytestmark = [pytest.mark.full, pytest.mark.xdist_group("tensorflow")]
 
@@ -21,8 +23,23 @@ def values(tensor: Any) -> list[int]:
     return [int(one) for one in np.asarray(tensor).ravel()]
 
 
+class Exported:
+    """A tensor for NumPy's `from_dlpack`: before 2.20 those of TensorFlow have no such method."""
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor
+
+    def __dlpack__(self, **options: Any) -> Any:
+        import tensorflow as tf
+
+        return tf.experimental.dlpack.to_dlpack(self._tensor)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
 def address(tensor: Any) -> int:
-    where: int = np.from_dlpack(tensor).ctypes.data
+    where: int = np.from_dlpack(Exported(tensor)).ctypes.data
     return where
 
 
@@ -122,6 +139,12 @@ class TestIterator:
         iterator = DALIGenericIterator(shapes_that_differ(), ["x"])
         with pytest.raises(ValueError, match=r"output 'x': .*different shapes"):
             next(iterator)
+
+    @REFUSALS
+    def test_refusals(self, tf: Any, refuse: Callable[[Any], None]) -> None:
+        from gradiva.plugin.tf import DALIGenericIterator
+
+        refuse(DALIGenericIterator)
 
     def test_keras_fits(self, tf: Any) -> None:
         from gradiva.plugin.tf import DALIGenericIterator

@@ -32,8 +32,7 @@ def test_ray_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    ray = pytest.importorskip("ray")
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)  # other tests have one
+    monkeypatch.setattr(cluster, "ray", SimpleNamespace(is_initialized=lambda: False))
     with pytest.raises(gradiva.OperatorRuntimeError, match=r"call ray\.init\(\)"):
         LoaderPool(maker("nowhere"))
 
