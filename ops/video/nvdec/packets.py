@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -91,8 +92,12 @@ class NvPackets:
 
     def close(self) -> None:
         # What it has handed out goes with it.
-        self._stream.synchronize()
+        if self._decoder is not None and not sys.is_finalizing():
+            self._stream.synchronize()
         self._decoder = None
+
+    def __del__(self) -> None:
+        self.close()
 
     def _made(self) -> NvDecoder:
         """Raises NvdecError."""
