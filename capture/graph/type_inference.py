@@ -16,9 +16,6 @@ from .graph import Edge, Opaque
 
 __all__ = ["device_of_call", "infer"]
 
-ON_GPU = ("external_source",)
-"""The sources whose batches can be made on a GPU."""
-
 
 def device_of_call(
     operator: OperatorBase,
@@ -62,7 +59,7 @@ def device_of_call(
                 got=f"'{chosen}'",
             )
     moves = operator.transfers and not reads
-    if where == "gpu" and not moves and operator.name not in ON_GPU:
+    if where == "gpu" and not moves:
         require_gpu_kernel(operator)
     return where
 

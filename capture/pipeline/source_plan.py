@@ -100,9 +100,12 @@ class SourcePlan:
         }
         seed = int(given.pop("seed", -1))
         try:
-            return operator.open(operator.attributes(given), self.seed if seed < 0 else seed)
+            source = operator.open(operator.attributes(given), self.seed if seed < 0 else seed)
         except GradivaError as error:
             raise self.program.locate(error, node) from error.__cause__
+        if self.stage is not None and node.device == "gpu":
+            source.device = self.stage.device
+        return source
 
     def run(self) -> Outputs:
         """The outputs of the next iteration. Raises GradivaError, or StopIteration at the end."""

@@ -40,8 +40,8 @@ def devices_of(operator: OperatorBase) -> tuple[str, ...]:
     """Where an operator runs: "cpu", "gpu", and "mixed" for those that take host memory there."""
     if operator.gpu_work is not None:
         return ("cpu", "mixed", "gpu")
-    views = operator.view_rule is not None or operator.metadata
-    return ("cpu", "gpu") if views or gpu_kernel(operator) is not None else ("cpu",)
+    no_kernel = operator.view_rule is not None or operator.metadata or operator.delivers_on_gpu
+    return ("cpu", "gpu") if no_kernel or gpu_kernel(operator) is not None else ("cpu",)
 
 
 def require_gpu_kernel(operator: OperatorBase) -> Callable[[Call], Any] | None:

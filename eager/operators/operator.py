@@ -62,7 +62,8 @@ class OperatorBase:
     mixed: on a GPU it takes inputs in host memory all the same, as decoders do, for `gpu_work`;
     host_from: the inputs from this number on are in host memory too, since its shape rule reads
     their values; transfers: to another device it moves its input, and does nothing else; metadata:
-    it never looks at elements, so it takes inputs where they are;
+    it never looks at elements, so it takes inputs where they are; delivers_on_gpu: as a source it
+    may be told to deliver there;
     fusion_role: what it is inside a fused group (see `fusion_roles`), None if it never is in one;
     bfloat16: whether it takes this dtype, as those do that move or convert values;
     identity_on_same_type: its output is its input where both have the same type;
@@ -106,7 +107,7 @@ class OperatorBase:
         self.decomposition: Decomposition | None = None
         self.gpu_tolerance = 0.0
         self.unstored: frozenset[str] = frozenset()
-        self.mixed = self.transfers = self.metadata = False
+        self.mixed = self.transfers = self.metadata = self.delivers_on_gpu = False
         self.host_from: int | None = None
         self.gpu_work: Callable[[Call, Gpu], None] | None = None
         self.__doc__ = function.__doc__

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from gradiva.eager.runtime.worker_pool import WorkerPool, default_pool
+from gradiva.eager.types.device import CPU
 
 from .read_ahead import ReadAhead
 from .source import Source
@@ -54,8 +55,11 @@ class LoopData:
 def read_batches(
     source: Source, batch_size: int | None, pool: WorkerPool | None
 ) -> tuple[Any, ...]:
-    """The next batches of an epoch; without a size, of the next sample that can be read."""
+    """The next batches of an epoch, where they are wanted; without a size, of the next sample that
+    can be read."""
     while True:
         batches = source.read_epoch(batch_size or 1, pool or default_pool())
         if batch_size is not None or len(batches[0]):
-            return batches
+            if source.device is CPU:
+                return batches
+            return tuple(batch.to_device(source.device) for batch in batches)

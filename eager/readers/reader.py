@@ -19,6 +19,7 @@ from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import OperatorTypeError, annotate_error
 from gradiva.eager.support.hooks import Hook
 from gradiva.eager.support.validation import integer
+from gradiva.eager.types.device import CPU, Device
 
 from .loop_data import LoopData, read_batches
 from .progress import watched
@@ -113,10 +114,12 @@ def size_of_batches(batch_size: Any, operator: str) -> int:
         )
 
 
-def _require_host(operator: SourceOperator[Any], common: Mapping[str, Any]) -> None:
-    """Raise OperatorRuntimeError where a reader is to deliver on a GPU and cannot."""
-    if "device" in common and device_named(common["device"]).device_type != "cpu":
+def _device_for(operator: SourceOperator[Any], common: Mapping[str, Any]) -> Device:
+    """Where a reader delivers. Raises OperatorRuntimeError for a GPU where it cannot."""
+    device = device_named(common.get("device", "cpu"))
+    if device is not CPU:
         require_gpu_kernel(operator)
+    return device
 
 
 class Reader:
@@ -145,7 +148,7 @@ class Reader:
                 if key not in self.operator.arguments and value is not None
             }
             check_common(self.operator, common)
-            _require_host(self.operator, common)
+            device = _device_for(self.operator, common)
             seed = as_seed(common.get("seed"))
             self._seed = seed = default.shuffle_seed if seed is None else seed
             self._ahead = ReadAhead()
@@ -156,6 +159,7 @@ class Reader:
             self._names = self.operator.names(given)
             self.arguments = arguments
             self._source = self.operator.open(given, seed)
+            self._source.device = device
 
     @overload
     def next_epoch(

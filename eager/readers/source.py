@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar, 
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import OperatorTypeError
+from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.types.dtypes import int64
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
@@ -64,7 +65,8 @@ class Source(ABC):
     set before each read. epoch: the one that is read. uneven: epochs differ in length, which
     `whole_length` knows. unit: shards are cut between groups of so many samples. whole: it is asked
     for full batches only, also where less is needed, because what the user hands over for a batch
-    is one thing; the rest is cut off.
+    is one thing; the rest is cut off. device: where its batches are wanted: it may make them there,
+    else they are copied.
     """
 
     lost: Sequence[int] = ()
@@ -73,6 +75,7 @@ class Source(ABC):
     unit = 1
     turn = 0
     whole = False
+    device: Device = CPU
 
     @abstractmethod
     def read(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from gradiva.capture.graph.type_inference import ON_GPU
 from gradiva.capture.serialization.names import find_operator
 from gradiva.eager.gpu.execute import devices_of
 from gradiva.eager.operators.arguments import Argument
@@ -59,7 +58,7 @@ class OpSchema:
     def GetSupportedBackends(self) -> list[str]:  # noqa: N802
         """Where it runs here: "cpu", and "gpu" or "mixed"."""
         found = self._operator
-        if found.name in ON_GPU or len(devices_of(found)) > 1:
+        if len(devices_of(found)) > 1:
             return ["cpu", "mixed" if found.mixed else "gpu"]
         return ["cpu"]
 

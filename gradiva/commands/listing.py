@@ -7,7 +7,6 @@ import difflib
 import inspect
 from collections.abc import Iterator
 
-from gradiva.capture.graph.type_inference import ON_GPU
 from gradiva.eager.gpu.execute import devices_of
 from gradiva.eager.operators.arguments import Argument
 from gradiva.eager.operators.operator import OperatorBase, operators
@@ -69,7 +68,7 @@ def _find(name: str) -> OperatorBase:
 
 def devices_here(operator: OperatorBase) -> tuple[str, ...]:
     """Where an operator can run."""
-    return ("cpu", "gpu") if operator.name in ON_GPU else devices_of(operator)
+    return devices_of(operator)
 
 
 def _summary(operator: OperatorBase) -> str:

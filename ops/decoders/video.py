@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypedDict
@@ -12,6 +12,7 @@ from typing import TypedDict
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.cuda.context import Gpu
 from gradiva.eager.operators.argument_types import RaggedIntsArg
 from gradiva.eager.operators.fusion_roles import Decode
 from gradiva.eager.types.arrays import Array
@@ -19,6 +20,7 @@ from gradiva.ops.video.clip_frames import fill_values, pad_mode_of, padded
 from gradiva.ops.video.clips import Clip, Decoders, decode_clips, in_host_memory, show_clip
 from gradiva.ops.video.colorspaces import check_colorspace
 from gradiva.ops.video.frame_index import VideoIndex, scan_video
+from gradiva.ops.video.nvdec.clips import GpuDecoders
 from gradiva.ops.video.video_file import VideoData, av, has_av
 
 __all__ = ["video"]
@@ -185,16 +187,34 @@ def _wanted(call: op.Call, sample: int, count: int) -> op.Int64Array:
     return padded(asked, 0, count, mode)
 
 
-@video.cpu
-def _cpu(call: op.Call, plan: _Plan) -> None:
+def _clips(call: op.Call, plan: _Plan) -> dict[int, Clip]:
+    """The clips of all samples that have one."""
     files, made = call.inputs[0], call.outputs[0]
-    clips = {
+    return {
         sample: Clip(VideoData(files.array(sample)), index, plan.frames[sample], made.array(sample))
         for sample, index in enumerate(plan.indices)
         if index is not None
     }
+
+
+@video.cpu
+def _cpu(call: op.Call, plan: _Plan) -> None:
     decode = in_host_memory(fill_values(call["fill_value"]), call["colorspace"])
-    failures = decode_clips(clips, Decoders(0), call.pool, decode)
+    _go_on(call, decode_clips(_clips(call, plan), Decoders(0), call.pool, decode))
+
+
+@video.mixed_gpu
+def _mixed(call: op.Call, gpu: Gpu, plan: _Plan) -> None:
+    decoders = GpuDecoders(gpu, fill_values(call["fill_value"]), call["colorspace"])
+    try:
+        failures = decoders.decode(_clips(call, plan), call.outputs[0], call.pool)
+    finally:
+        decoders.close()
+    _go_on(call, failures)
+
+
+def _go_on(call: op.Call, failures: Mapping[int, ValueError | OSError]) -> None:
+    """Raise the error of the first sample that failed, in a call that does not go on after that."""
     for sample, problem in sorted(failures.items()):
         error = op.SampleDataError(str(problem), sample=sample)
         if not call.goes_on_after(error):

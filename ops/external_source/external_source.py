@@ -117,6 +117,9 @@ def external_source(
     return tuple(declared_types(num_outputs or 1, layout, dtype, ndim))
 
 
+external_source.delivers_on_gpu = True
+
+
 @external_source.opens
 def open_source(arguments: dict[str, Any], seed: int) -> Source:
     """What stands behind the node: the user's source, or what `Pipeline.feed_input` feeds."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.storage.storage import Storage
+from gradiva.eager.types.device import CPU, Device
 
 __all__ = ["Failures", "Records", "Table", "column", "ragged"]
 
@@ -33,10 +34,11 @@ class Table(ABC):
     in one thread at a time.
 
     storage: what reads its files, if some of them are on other machines; `prefetch` then tells it
-    what will be wanted.
+    what will be wanted. device: where large outputs are wanted; they may be made there.
     """
 
     storage: Storage | None = None
+    device: Device = CPU
 
     @abstractmethod
     def __len__(self) -> int:

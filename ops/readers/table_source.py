@@ -162,6 +162,7 @@ class TableSource(Source):
             table.prefetch(cursor.coming(count))
         names = op.NamesOnDemand(table.names, indices)
         where = op.Provenance(positions, names, indices)
+        table.device = self.device
         records = table.read(indices, pool)
         if self._arguments["with_index"]:
             records = with_column(records, column(indices, (1,), op.int64), where)

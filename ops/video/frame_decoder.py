@@ -32,7 +32,8 @@ class FrameError(ValueError):
 
 
 class FrameDecoder:
-    """An open video, and the place in it. decoder_of: what makes the decoder of its packets."""
+    """An open video, and the place in it. decoder_of: the decoder of its packets, which is closed
+    once; asked for again, possibly the same one, when the video is opened anew."""
 
     def __init__(
         self,
@@ -174,7 +175,6 @@ class FrameDecoder:
     def _reopen(self) -> None:
         """Go to the beginning: not all formats can be told to."""
         if self._opened is not None:
-            self._decoder.close()
             self._opened.close()
         self._opened = None
         self._opened = self._source.open()

@@ -355,10 +355,6 @@ def test_mistakes() -> None:
         fn.python_function(images, function=lambda image: image)
     with pipe, pytest.raises(RuntimeError, match="does not run on a GPU"):
         fn.readers.file(files=["a"], device="gpu")
-    with pipe, pytest.raises(RuntimeError, match="does not run on a GPU: leave out `device`"):
-        fn.experimental.readers.video(filenames=["a"], sequence_length=1, device="gpu")
-    with device(), pytest.raises(RuntimeError, match="does not run on a GPU: leave out `device`"):
-        gradiva.decoders.video(np.zeros(9, np.uint8), device="gpu")
     with pipe, pytest.raises(ValueError, match="that of its `device_id`"):
         fn.flip(images, device="gpu:1")
     with device(), pytest.raises(RuntimeError, match="there are 1 GPUs, and this is number 3"):
@@ -367,12 +363,7 @@ def test_mistakes() -> None:
 
 @pytest.mark.parametrize(
     ("reader", "options"),
-    [
-        (gradiva.readers.File, {"files": ["a"]}),
-        (gradiva.experimental.readers.Video, {"filenames": ["a"], "sequence_length": 1}),
-        (gradiva.readers.Video, {"filenames": ["a"], "sequence_length": 1}),
-        (gradiva.readers.VideoResize, {"filenames": ["a"], "sequence_length": 1, "size": (2, 2)}),
-    ],
+    [(gradiva.readers.File, {"files": ["a"]}), (gradiva.readers.Numpy, {"files": ["a"]})],
 )
 @pytest.mark.parametrize("where", ["gpu", "mixed"])
 def test_readers_that_deliver_in_host_memory_say_so(

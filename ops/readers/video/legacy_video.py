@@ -201,5 +201,6 @@ def _open_resized(given: dict[str, Any]) -> VideoTable:
 
 for _operator in (video, video_resize):
     _operator.not_stored(*SHUFFLED_AFTER, "colorspace", "apply_rotation")
+    _operator.delivers_on_gpu = True
 Video = reader_class("Video", video)
 VideoResize = reader_class("VideoResize", video_resize)

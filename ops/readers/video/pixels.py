@@ -9,8 +9,11 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.execution.execute import execute
+from gradiva.eager.operators.operator import operators
+from gradiva.ops.arrays.cast import cast
 from gradiva.ops.image.color.color_space_conversion import color_space_conversion
 from gradiva.ops.image.resize.resize import resize
+from gradiva.ops.readers.table import column
 
 from .video_table import Finish
 
@@ -33,17 +36,19 @@ def finisher(
         return None
 
     def finish(frames: op.Batch, pool: op.WorkerPool) -> op.Batch:
-        size = len(frames)
+        size, device = len(frames), frames.device
         if converts:
             colors = {"image_type": op.ImageType.RGB, "output_type": op.ImageType(image_type)}
-            (frames,) = execute(color_space_conversion, (frames,), colors, size, pool)
+            (frames,) = execute(
+                color_space_conversion, (frames,), colors, size, pool, device=device
+            )
         if floats:
-            values = frames.data.astype(np.float32)
-            if normalized:
-                values /= np.float32(255)
-            frames = op.Batch.over(values, frames.batch_shape, frames.type.with_(dtype=op.float32))
+            (frames,) = execute(cast, (frames,), {"dtype": op.float32}, size, pool, device=device)
+        if normalized:
+            levels = column(np.full(size, 255), (), op.float32)
+            (frames,) = execute(operators["fdiv"], (frames, levels), {}, size, pool, device=device)
         if resized is not None:
-            (frames,) = execute(resize, (frames,), resized, size, pool)
+            (frames,) = execute(resize, (frames,), resized, size, pool, device=device)
         return frames
 
     return finish

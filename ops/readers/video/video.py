@@ -80,4 +80,5 @@ def _open(given: dict[str, Any]) -> VideoTable:
 
 
 video.not_stored(*SHUFFLED_AFTER, "colorspace", "apply_rotation")
+video.delivers_on_gpu = True
 Video = reader_class("Video", video)

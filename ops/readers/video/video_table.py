@@ -10,16 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.cuda.cupy_runtime import gpu_of
+from gradiva.eager.gpu.copies import fill_launch
 from gradiva.eager.readers.files import prefetch_files
 from gradiva.eager.storage.ranges import Want
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import is_url
 from gradiva.eager.types.arrays import Array
+from gradiva.eager.types.device import CPU
 from gradiva.ops.readers.listing import digest_of
 from gradiva.ops.readers.table import Failures, Records, Table, column
 from gradiva.ops.video.clip_frames import clip_starts, padded, uniform_frames
 from gradiva.ops.video.clips import Clip, Decoders, decode_clips, in_host_memory, video_shapes
 from gradiva.ops.video.frame_index import VideoIndex
+from gradiva.ops.video.nvdec.clips import GpuDecoders
 
 from .video_files import Found, VideoFiles
 from .video_list import ListedVideo, Ranges
@@ -66,6 +70,7 @@ class VideoTable(Table):
         self._files = VideoFiles([video.path for video in videos], storage, options.upright)
         self.storage = self._files.storage
         self._decoders = Decoders(0)
+        self._on_gpu: GpuDecoders | None = None
         found = self._files.scan(list(dict.fromkeys(video.path for video in videos)))
         if options.drops:
             videos = _kept(videos, found)
@@ -169,8 +174,8 @@ class VideoTable(Table):
         whole = list(dict.fromkeys(names[k] for k, index in enumerate(found) if index is not None))
         sources = self._files.sources(whole)
         shapes = video_shapes([(self._options.length, index) for index in found])
-        made = op.Batch.empty(op.BatchShape.of(shapes), op.SampleType(op.uint8, 4, "FHWC", "cpu"))
-        targets = made.batch_shape.views(made.data)
+        type = op.SampleType(op.uint8, 4, "FHWC", self.device.device_type)
+        made = op.Batch.empty(op.BatchShape.of(shapes), type, None, self.device)
         clips: dict[int, Clip] = {}
         for sample, index in enumerate(found):
             if index is None:
@@ -179,15 +184,23 @@ class VideoTable(Table):
             if isinstance(source, OSError):
                 failures[sample] = _failure(source)
             else:
-                clips[sample] = Clip(source, index, numbers[sample], targets[sample])
-        options = self._options
-        decode = in_host_memory(options.fill, options.colorspace)
-        failed = decode_clips(clips, self._decoders, pool, decode)
-        for sample, error in failed.items():
+                clips[sample] = Clip(source, index, numbers[sample], made.array(sample))
+        for sample, error in self._fill(clips, made, pool).items():
             failures[sample] = _failure(error)
-        for sample in failures:
-            targets[sample][...] = 0
+        _clear(made, sorted(failures))
         return made if self._finish is None else _finished(made, failures, pool, self._finish)
+
+    def _fill(
+        self, clips: dict[int, Clip], made: op.Batch, pool: op.WorkerPool
+    ) -> dict[int, ValueError | OSError]:
+        """Decode clips into a batch, where that is; what went wrong, by sample."""
+        options = self._options
+        if self.device is CPU:
+            decode = in_host_memory(options.fill, options.colorspace)
+            return decode_clips(clips, self._decoders, pool, decode)
+        if self._on_gpu is None:
+            self._on_gpu = GpuDecoders(gpu_of(self.device), options.fill, options.colorspace)
+        return self._on_gpu.decode(clips, made, pool)
 
     def digest(self) -> dict[str, Any]:
         options = self._options
@@ -228,8 +241,23 @@ def _finished(made: op.Batch, failures: Failures, pool: op.WorkerPool, finish: F
     done = finish(made.select(good), pool)
     shapes = np.zeros((len(made), 4), np.int64)
     shapes[good] = done.batch_shape.shapes
-    result = op.Batch.empty(op.BatchShape.of(shapes), done.type)
-    targets = result.batch_shape.views(result.data)
+    result = op.Batch.empty(op.BatchShape.of(shapes), done.type, None, made.device)
+    if made.device is not CPU:
+        arrays: list[Any] = [done.array(place) for place in range(len(good))]
+        starts = result.batch_shape.offsets[good].tolist()
+        data: Any = result.data
+        gpu_of(made.device).place(arrays, starts, data)
+        return result
     for place, sample in enumerate(good):
-        targets[sample][...] = done.array(place)
+        result.array(sample)[...] = done.array(place)
     return result
+
+
+def _clear(made: op.Batch, samples: list[int]) -> None:
+    """Let nothing be left in samples that were not made."""
+    if made.device is not CPU:
+        places = made.batch_shape.offsets[samples], made.batch_shape.volumes[samples]
+        gpu_of(made.device).run([fill_launch(made.data, *places, np.uint8(0))])
+        return
+    for sample in samples:
+        made.array(sample)[...] = 0

@@ -1,0 +1,1 @@
+"""Videos on a GPU: NVDEC through PyNvVideoCodec, and pixels from its planes."""
