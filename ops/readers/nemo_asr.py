@@ -247,6 +247,11 @@ class SoundTable(FilesTable):
     def sizes(self) -> None:
         """Sounds have durations: bytes of a file say little of them, and nothing of its parts."""
 
+    def durations(self) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+        """As the manifests have them; None where one has none."""
+        found = np.array([entry.duration for entry in self._entries])
+        return None if np.isnan(found).any() else np.maximum(found, 0.0)
+
     def digest(self) -> dict[str, Any]:
         parts = blake2b(digest_size=16)
         for entry in self._entries:

@@ -64,6 +64,10 @@ class Table(ABC):
         """The number of bytes of each sample, where it is known without reading."""
         return None
 
+    def durations(self) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+        """The seconds of each sample, where they are known without reading."""
+        return None
+
     def prefetch(self, indices: op.Int64Array) -> None:
         """Ask the system to fetch these samples; where it cannot be asked, nothing is lost."""
 

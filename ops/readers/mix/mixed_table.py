@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from gradiva.ops.readers.table import Failures, Records, Table, column
 __all__ = ["MixedTable"]
 
 
+Numbers = TypeVar("Numbers", bound="np.ndarray[Any, Any]")
 Part: TypeAlias = tuple[Table, op.Int64Array, op.Int64Array]
 """A table, the places of its samples among those that are asked for, and their numbers there."""
 
@@ -78,15 +79,18 @@ class MixedTable(Table):
     def sizes(self) -> op.Int64Array | None:
         return _all([table.sizes() for table in self.tables])
 
+    def durations(self) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+        return _all([table.durations() for table in self.tables])
+
     def prefetch(self, indices: op.Int64Array) -> None:
         for table, _, own in self._parts(indices):
             if table.storage is None:
                 table.prefetch(own)
 
 
-def _all(parts: list[op.Int64Array | None]) -> op.Int64Array | None:
+def _all(parts: list[Numbers | None]) -> Numbers | None:
     known = [part for part in parts if part is not None]
-    return np.concatenate(known) if len(known) == len(parts) else None
+    return np.concatenate(known) if len(known) == len(parts) else None  # type: ignore[return-value]
 
 
 def _names(

@@ -15,7 +15,7 @@ from .checks import Floats, checked_count, checked_numbers, digest
 
 __all__ = ["KEYS", "Bucket", "steps_of"]
 
-KEYS = ("bytes", "pixels", "height", "width")
+KEYS = ("bytes", "pixels", "height", "width", "duration")
 """What a reader knows of its samples by itself."""
 
 
@@ -25,7 +25,8 @@ class Bucket(Described):
     reader shuffles. A batch never goes over the end of an epoch.
 
     key: the size of a sample: "bytes" (default), "pixels", "height" or "width" (of the header of an
-        image), or a number for each sample of the data set, such as the length of a text.
+        image), "duration" (of a sound, in seconds, as its manifest has it), or a number for each
+        sample of the data set, such as the length of a text.
     edges: increasing sizes; a batch does not go over one of them.
     tolerance: instead, by how much of its smallest size the sizes of a batch may differ.
     max_tokens: the most that the largest size of a batch, times its number of samples, may be: what

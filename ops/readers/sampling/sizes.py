@@ -48,6 +48,8 @@ def sizes_of(table: Table, key: str) -> Floats | None:
     if key == "bytes":
         found = table.sizes()
         return None if found is None else np.asarray(found, np.float64)
+    if key == "duration":
+        return table.durations()
     shapes = np.zeros((len(table), 2))
     pool = default_pool()
     for begin in range(0, len(table), _AT_ONCE):

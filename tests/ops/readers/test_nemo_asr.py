@@ -13,6 +13,7 @@ import gradiva
 from gradiva import OperatorRuntimeError, OperatorTypeError, OperatorValueError
 from gradiva.eager.execution.quarantine import Quarantine
 from gradiva.ops.decoders.audio.audio import wav_file
+from gradiva.samplers import Bucket
 
 Array = np.ndarray[Any, Any]
 MONO = np.arange(-50, 50, dtype=np.int16).reshape(-1, 1) * 100
@@ -154,3 +155,31 @@ def test_files_that_cannot_be_read(folder: Path) -> None:
             replaced = read(path, on_error="replace")
         assert found.total == 2
         assert replaced[1][0].size == 0
+
+
+def test_buckets_by_duration(folder: Path) -> None:
+    """Seconds of the manifest, all of which are needed; of mixtures too."""
+    seconds = [0.004, 0.001, 0.003, 0.001, 0.004, 0.002]
+    lines: list[dict[str, Any]] = [
+        {"audio_filepath": "mono.wav", "duration": one, "text": str(one)} for one in seconds
+    ]
+    bucket = Bucket(key="duration", max_tokens=0.008)
+    path = manifest(folder, *lines)
+    one, other = (gradiva.readers.NemoAsr(manifest_filepaths=path) for _ in range(2))
+
+    def texts(reader: Any) -> list[list[str]]:
+        batches = reader.next_epoch(bucket=bucket)
+        return [[text.tobytes().decode() for text in made[2].arrays()] for made in batches]
+
+    found = texts(one)
+    assert [*map(sorted, found)] == [["0.003", "0.004"], ["0.001", "0.001", "0.002"], ["0.004"]]
+    mixed = gradiva.readers.mix([one, other], stop="all")
+    batches = texts(mixed)
+    assert sorted(text for batch in batches for text in batch) == sorted(map(str, seconds * 2))
+    assert all(len(batch) * max(map(float, batch)) <= 0.008 for batch in batches)
+    del lines[2]["duration"]
+    reader = gradiva.readers.NemoAsr(manifest_filepaths=manifest(folder, *lines))
+    files = gradiva.readers.File(files=[str(folder / "mono.wav")])
+    for unknown in (reader, files):
+        with pytest.raises(gradiva.OperatorValueError, match="does not know that of its samples"):
+            unknown.next_epoch(bucket=bucket)
