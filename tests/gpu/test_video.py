@@ -3,6 +3,7 @@ Nothing here says what hardware does."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -100,8 +101,10 @@ def test_upright(fake: SimulatedNvdec, turns: int) -> None:
 
 
 def test_what_the_cpu_decodes(fake: SimulatedNvdec) -> None:
-    """Other codecs, chroma of other sizes, and videos that do not say when a frame is shown."""
+    """Other codecs, chroma of other sizes, interlaced frames, and videos that do not say when a
+    frame is shown."""
     contents = files(
+        encoded("libx264", options="x264-params=interlaced=1"),
         encoded("mpeg4"),
         encoded("libx264", "h264"),
         colorful(format="yuv444p"),
@@ -153,9 +156,22 @@ def test_bad_videos(fake: SimulatedNvdec, policy: str) -> None:
     both(contents, on_error=policy, fill_value=9)
 
 
-def test_without_the_package() -> None:
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch, listed: str) -> None:
+    monkeypatch.setitem(sys.modules, "PyNvVideoCodec", None)
     text = r"PyNvVideoCodec, which is not installed: pip install 'gradiva\[nvdec\]'"
     with simulated(), pytest.raises(RuntimeError, match=text):
+        decoders.video(files(encoded("libx264")), device="gpu")
+    with simulated(), pytest.raises(RuntimeError, match=text):
+        in_loop(gradiva.readers.Video(file_list=listed, sequence_length=2, device="gpu"))
+
+
+def test_without_the_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The package is there, and cannot load what it needs."""
+    text = "libnvcuvid.so.1: cannot open shared object file"
+    (tmp_path / "PyNvVideoCodec.py").write_text(f"raise ImportError({text!r})")
+    monkeypatch.delitem(sys.modules, "PyNvVideoCodec", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    with simulated(), pytest.raises(RuntimeError, match=rf"cannot be loaded: .*; {text}"):
         decoders.video(files(encoded("libx264")), device="gpu")
 
 
@@ -286,7 +302,8 @@ def test_on_a_real_gpu(monkeypatch: pytest.MonkeyPatch, codec: str) -> None:
 
     monkeypatch.setattr(GpuDecoders, "_on_cpu", noted)
     form = FORMS.get(codec, "mp4")
-    for size in ((128, 192), (146, 226), (147, 225)):
+    # NVDEC has a smallest size for each codec, all of which are smaller than these.
+    for size in ((160, 192), (162, 226), (161, 225)):
         if size[0] % 2 and codec != "libvpx-vp9":
             continue
         contents = files(encoded(codec, form, size=size))
