@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from gradiva import math
-from gradiva.commands.listing import _known, devices_here
+from gradiva.commands.listing import _known
+from gradiva.eager.gpu.execute import devices_of
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.readers.source import SourceOperator
@@ -149,7 +150,7 @@ def support(name: str) -> Support:
     cases = good_cases(operator)
     taken = set(_accepted(operator, cases, "dtype"))
     layouts = set(_accepted(operator, cases, "layout"))
-    devices = tuple(device for device in devices_here(operator) if device != "mixed")
+    devices = tuple(device for device in devices_of(operator) if device != "mixed")
     within = f"within {operator.gpu_tolerance:g}" if operator.gpu_tolerance else "same bits"
     return Support(
         tuple(one.name for one in dtypes if one.name in taken),

@@ -14,7 +14,7 @@ from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.namespaces.facts import Fact, facts, later, operator_of, reached
 
-__all__ = ["add_arguments", "coverage_lines", "devices_here", "run"]
+__all__ = ["add_arguments", "coverage_lines", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,11 +66,6 @@ def _find(name: str) -> OperatorBase:
     raise OperatorValueError(f"there is no operator {name!r}{hint}")
 
 
-def devices_here(operator: OperatorBase) -> tuple[str, ...]:
-    """Where an operator can run."""
-    return devices_of(operator)
-
-
 def _summary(operator: OperatorBase) -> str:
     return next(
         (line for line in inspect.cleandoc(operator.__doc__ or "").splitlines() if line), ""
@@ -100,7 +95,7 @@ def _one_operator(name: str) -> Iterator[str]:
     operator = _find(name)
     fewest, most = operator.min_inputs, operator.max_inputs
     inputs = str(fewest) if fewest == most else f"{fewest} to {most}"
-    places = "on the CPU and on GPUs" if len(devices_here(operator)) > 1 else "on the CPU"
+    places = "on the CPU and on GPUs" if len(devices_of(operator)) > 1 else "on the CPU"
     yield f"{operator.name}: {inputs} input{'' if inputs == '1' else 's'}, {places}"
     yield ""
     yield inspect.cleandoc(operator.__doc__ or "")
@@ -138,7 +133,7 @@ def coverage_lines(name: str | None = None) -> Iterator[str]:
 def _coverage(fact: Fact, operator: OperatorBase | None) -> str:
     if operator is None:
         return f"missing: waits for {later(fact.name) or 'nobody knows what'}"
-    here = devices_here(operator)
+    here = devices_of(operator)
     absent = [device for device in fact.devices if device not in here]
     present = [device for device in here if device in fact.devices or device == "cpu"]
     devices = " ".join(present) + (f" (not {', '.join(absent)})" if absent else "")

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from gradiva.commands.listing import devices_here
 from gradiva.compat.differences import rows_about
 from gradiva.compat.names import SOURCE, TARGET
 from gradiva.compat.report import Verdict
+from gradiva.eager.gpu.execute import devices_of
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.namespaces.facts import facts, operator_of, renamed
 
@@ -62,7 +62,7 @@ def argument_verdict(
         return "missing", _instead(operator, path, name, tuple(known))
     if operator is not None and name == "device" and literal in _DEVICES[1:]:
         fact = facts().get(operator.name)
-        if "gpu" not in devices_here(operator) and (fact is None or "gpu" in fact.devices):
+        if "gpu" not in devices_of(operator) and (fact is None or "gpu" in fact.devices):
             return "missing", f"{operator.name} has no GPU kernel here: run it on the CPU"
     return "there", ""
 

@@ -70,7 +70,7 @@ def video(
 
     It needs PyAV: `pip install "gradiva[video]"`. Frames are those of the numbers that are asked
     for, whatever the order in which the file has them; of what lies between, no more is decoded
-    than they need. See `docs/video.md`.
+    than they need. With `device="gpu"` NVDEC decodes what it can. See `docs/video.md`.
 
     Args:
         input: the bytes of one file per sample: uint8, 1-D.

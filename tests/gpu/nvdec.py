@@ -24,7 +24,7 @@ _DECODERS = {"H264": "h264", "HEVC": "hevc", "VP8": "vp8", "VP9": "vp9", "AV1": 
 class SimulatedNvdec:
     """Fulfills `NvVideoCodec`. refused: codecs that this GPU does not decode; broken: numbers of
     packets, counted over all decoders, that `Decode` raises for; moved: is added to the times of
-    frames."""
+    frames; pairs: whether rows have an even number of columns."""
 
     def __init__(self, gpu: SimulatedRuntime) -> None:
         self.gpu = gpu
@@ -32,6 +32,7 @@ class SimulatedNvdec:
         self.refused: set[str] = set()
         self.broken: set[int] = set()
         self.moved = 0
+        self.pairs = True
         self.created: list[str] = []
         self.packets = self.frames = 0
 
@@ -80,7 +81,7 @@ class _Decoder:
         return [self._handed_out(number, frame) for number, frame in enumerate(found)]
 
     def _handed_out(self, number: int, frame: Any) -> Any:
-        planes = _planes(frame)
+        planes = _planes(frame, self._module.pairs)
         size = sum(plane.nbytes for plane in planes)
         with self._gpu.lock:
             if number == len(self._surfaces):
@@ -118,8 +119,8 @@ class _View:
         }
 
 
-def _planes(frame: Any) -> tuple[Any, Any]:
-    """Luma (H, W, 1) and chroma (H / 2, W / 2, 2) as NVDEC has them: columns in pairs, samples of
+def _planes(frame: Any, pairs: bool) -> tuple[Any, Any]:
+    """Luma (H, W, 1) and chroma (H / 2, W / 2, 2) as NVDEC has them: columns in `pairs`, samples of
     more than 8 bits at the upper end of their words."""
     wide = frame.format.name.endswith("10le")
     kind = np.dtype("<u2" if wide else "u1")
@@ -127,7 +128,8 @@ def _planes(frame: Any) -> tuple[Any, Any]:
         np.frombuffer(plane, kind).reshape(plane.height, -1)[:, : plane.width]
         for plane in frame.planes
     ]
-    luma = np.pad(rows[0], ((0, 0), (0, frame.width % 2)), mode="edge")
+    more = frame.width % 2 if pairs else 0
+    luma = np.pad(rows[0], ((0, 0), (0, more)), mode="edge")
     chroma = np.stack(rows[1:], axis=2)
     drop = 6 if wide else 0
     return (luma << drop)[:, :, None].copy(), (chroma << drop).copy()

@@ -3,6 +3,7 @@ Nothing here says what hardware does."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ import pytest
 import gradiva
 from gradiva import Batch, EvalMode, decoders, fn
 from gradiva.eager.cuda.context import Gpu
+from gradiva.eager.cuda.cupy_runtime import require_gpu
 from gradiva.eager.cuda.streams import DeviceStream
 from gradiva.eager.support.errors import GradivaError
 from gradiva.ops.decoders.video import small_video
+from gradiva.ops.video.nvdec.clips import GpuDecoders
 from tests.ops.video import frames
 from tests.ops.video.bars import as_array, encoded, numbers_of, write
 from tests.tiers import few
@@ -98,8 +101,10 @@ def test_upright(fake: SimulatedNvdec, turns: int) -> None:
 
 
 def test_what_the_cpu_decodes(fake: SimulatedNvdec) -> None:
-    """Other codecs, chroma of other sizes, and videos that do not say when a frame is shown."""
+    """Other codecs, chroma of other sizes, interlaced frames, and videos that do not say when a
+    frame is shown."""
     contents = files(
+        encoded("libx264", options="x264-params=interlaced=1"),
         encoded("mpeg4"),
         encoded("libx264", "h264"),
         colorful(format="yuv444p"),
@@ -115,6 +120,14 @@ def test_a_codec_that_this_gpu_lacks(fake: SimulatedNvdec) -> None:
     with pytest.warns(UserWarning, match="decoded on the CPU: NVDEC does not decode H264: Codec"):
         both(files(encoded("libx264"), encoded("libvpx-vp9", "webm")))
     assert fake.frames == 20
+
+
+@pytest.mark.parametrize("pairs", [True, False])
+def test_odd_sizes(fake: SimulatedNvdec, pairs: bool) -> None:
+    """Whether the library makes pairs of columns or cuts the last one."""
+    fake.pairs = pairs
+    both(files(encoded("libvpx-vp9", "webm", size=(33, 71))))
+    assert fake.frames
 
 
 @pytest.mark.parametrize("packet", [1, 9, 20])
@@ -143,9 +156,22 @@ def test_bad_videos(fake: SimulatedNvdec, policy: str) -> None:
     both(contents, on_error=policy, fill_value=9)
 
 
-def test_without_the_package() -> None:
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch, listed: str) -> None:
+    monkeypatch.setitem(sys.modules, "PyNvVideoCodec", None)
     text = r"PyNvVideoCodec, which is not installed: pip install 'gradiva\[nvdec\]'"
     with simulated(), pytest.raises(RuntimeError, match=text):
+        decoders.video(files(encoded("libx264")), device="gpu")
+    with simulated(), pytest.raises(RuntimeError, match=text):
+        in_loop(gradiva.readers.Video(file_list=listed, sequence_length=2, device="gpu"))
+
+
+def test_without_the_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The package is there, and cannot load what it needs."""
+    text = "libnvcuvid.so.1: cannot open shared object file"
+    (tmp_path / "PyNvVideoCodec.py").write_text(f"raise ImportError({text!r})")
+    monkeypatch.delitem(sys.modules, "PyNvVideoCodec", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    with simulated(), pytest.raises(RuntimeError, match=rf"cannot be loaded: .*; {text}"):
         decoders.video(files(encoded("libx264")), device="gpu")
 
 
@@ -158,7 +184,7 @@ def test_an_order_that_is_missing_is_seen(monkeypatch: pytest.MonkeyPatch) -> No
             monkeypatch.setattr(Gpu, "on", lambda gpu, _stream: on(gpu, DeviceStream(gpu)))
             decoders.video(files(encoded("libx264")), device="gpu").cpu()
 
-    with pytest.raises(AssertionError, match="Decode writes .* may read"):
+    with pytest.raises(AssertionError, match=r"Decode writes .* may read"):
         wrong()
 
 
@@ -219,6 +245,9 @@ def test_readers(fake: SimulatedNvdec, listed: str, number: int, policy: str) ->
         break
     state = reader.get_state()
     require_same(in_loop(reader), expected[1:])
+    ahead = kind(**options, device="gpu").next_epoch(batch_size=2, capture=True)
+    require_same([[one.cpu() for one in batches] for batches in ahead], expected)
+    ahead.close()
     again = kind(**options, device="gpu")
     again.set_state(state)
     require_same(in_loop(again), expected[1:])
@@ -253,3 +282,34 @@ def test_a_pipeline_of_decoders(fake: SimulatedNvdec, tmp_path: Path) -> None:
     with EvalMode.deferred:
         later = decoders.video(files(encoded("libx264")), device="gpu")
     same(later, decoders.video(files(encoded("libx264"))))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("codec", [*CODECS, "libsvtav1"])
+def test_on_a_real_gpu(monkeypatch: pytest.MonkeyPatch, codec: str) -> None:
+    """NVDEC itself makes the bits of the CPU, which decodes nothing."""
+    try:
+        require_gpu(0)
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    pytest.importorskip("PyNvVideoCodec")
+    left: list[int] = []
+    on_cpu = GpuDecoders._on_cpu
+
+    def noted(self: Any, clips: Any, *arguments: Any) -> Any:
+        left.extend(clips)
+        return on_cpu(self, clips, *arguments)
+
+    monkeypatch.setattr(GpuDecoders, "_on_cpu", noted)
+    form = FORMS.get(codec, "mp4")
+    # NVDEC has a smallest size for each codec, all of which are smaller than these.
+    for size in ((160, 192), (162, 226), (161, 225)):
+        if size[0] % 2 and codec != "libvpx-vp9":
+            continue
+        contents = files(encoded(codec, form, size=size))
+        try:
+            both(contents)
+        except UserWarning as warning:
+            pytest.skip(f"this GPU has no such decoder: {warning}")
+        both(contents, frames=[17, 3, 3, 18])
+    assert not left

@@ -12,9 +12,9 @@ import pytest
 import gradiva
 from gradiva import compat, fn
 from gradiva.__main__ import main
-from gradiva.commands import listing
 from gradiva.compat.differences import Row, rows, rows_about
 from gradiva.compat.names import reason_for
+from gradiva.eager.gpu.execute import devices_of
 from gradiva.eager.operators.operator import operators
 from gradiva.fn._awaited import LATER
 
@@ -201,11 +201,11 @@ def test_what_to_do_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_gpu_that_an_operator_does_not_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gradiva.compat.uses.devices_here", lambda one: ("cpu",))
+    monkeypatch.setattr("gradiva.compat.uses.devices_of", lambda one: ("cpu",))
     report = check(tmp_path, "fn.flip(x, device='gpu')\nfn.flip(x, device='cpu')")
     assert missing(report) == [(1, "fn.flip(device=)")]
     assert report.missing[0].text == "flip has no GPU kernel here: run it on the CPU"
-    assert listing.devices_here(operators["flip"]) == ("cpu", "gpu")
+    assert devices_of(operators["flip"]) == ("cpu", "gpu")
 
 
 def test_differences_are_those_of_the_document(tmp_path: Path) -> None:

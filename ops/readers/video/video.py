@@ -34,7 +34,8 @@ def video(
     """Read clips of videos: VP8, VP9, H.264, HEVC, AV1, MPEG-4 and what else FFmpeg decodes.
 
     It needs PyAV: `pip install "gradiva[video]"`. Each frame is the one of its number, and of what
-    lies between, no more is decoded than it needs. See `docs/video.md`.
+    lies between, no more is decoded than it needs. With `device="gpu"` NVDEC decodes what it can,
+    and all outputs are on the GPU. See `docs/video.md`.
 
     Args:
         sequence_length: frames of a clip.

@@ -138,7 +138,9 @@ class NvPackets:
             raise PacketError(f"frames in NV12 or P016 were expected of {bits} bits")
         height, pitch = (int(extent) for extent in views[0]["shape"][:2])
         width = self._shape[1]
-        # Columns come in pairs, since those of chroma do.
+        # Columns come in pairs, since those of chroma do: else the last pair would be cut.
+        if pitch % 2:
+            raise PacketError(f"frames of {width} columns have rows of {pitch} samples")
         if pitch != width + width % 2:
             width = pitch
         counts = height * pitch, (height + 1) // 2 * pitch
