@@ -68,7 +68,7 @@ class Loader:
         self._lock = threading.Lock()
         # Its name: Ray warns of handles in what a loader is started again with.
         with suppress(ValueError):  # there is none any more, which costs its figures only
-            known = ray.get_actor(ledger)  # Ray before 2.43 forgets an actor that no name holds
+            known = ray.get_actor(ledger)  # Ray 2.40 forgets an actor that no name holds
             known.joined.remote(number)
 
     def _made(self) -> BatchMaker:

@@ -61,6 +61,19 @@ def test_slow_loaders_are_not_waited_for() -> None:
     assert patient.time > there.time
 
 
+def test_a_trainer_that_pauses_has_no_slow_loaders() -> None:
+    """What was made meanwhile, while it saved its state or evaluated, is not asked for again."""
+    there = Machines(2)
+    delivery = Delivery(Simulated(there), parts(60), 4)
+    found: list[int] = []
+    for made in delivery:
+        found += places_of(made)
+        if len(found) % 20 == 0:
+            there.time += 1000.0
+    assert found == list(range(120))
+    assert (delivery.waits.doubled, there.asked) == (0, 60)
+
+
 def test_the_budget_of_bytes() -> None:
     """Batches have 16 bytes: three at a time fit into 50, after the first."""
     there = Machines(4)
