@@ -71,11 +71,14 @@ class NvPackets:
     def decode(self, packet: Any) -> list[Any]:
         if not packet.size:
             return self.drain()
+        time = packet.pts or 0
         try:
             packets = [packet] if self._filter is None else self._filter.filter(packet)
         except av.FFmpegError as error:
             raise PacketError(error.strerror or str(error)) from None
-        return [frame for one in packets for frame in self._given(bytes(one), one.pts or 0)]
+        # At once: what comes out of one call is lost with the next one.
+        data = b"".join(map(bytes, packets))
+        return self._given(data, time) if data else []
 
     def drain(self) -> list[Any]:
         return [] if self._decoder is None else self._given(b"", 0)
