@@ -15,6 +15,7 @@ import pytest
 import gradiva
 from gradiva import EvalMode, fn, random, readers
 from gradiva.eager.readers import files as read_files
+from gradiva.ops.decoders.image import small_jpegs
 from tests.capture.loop.loops import bits
 from tests.eager.execution.damaged import (
     BODIES,
@@ -257,6 +258,7 @@ def test_want_of_memory_is_not_forgiven(paths: list[str], monkeypatch: pytest.Mo
         raise MemoryError("none left")
 
     monkeypatch.setattr(module, "simplejpeg", SimpleNamespace(decode_jpeg=fail))
+    monkeypatch.setattr(small_jpegs, "window_decoder_works", lambda: False)
     for policy in ("skip", "replace"):
         with pytest.raises(gradiva.OperatorRuntimeError, match="none left"):
             gradiva.decoders.image(files, on_error=policy)

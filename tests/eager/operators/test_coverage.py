@@ -88,13 +88,7 @@ CALLED: list[tuple[tuple[str, ...], tuple[str, ...], str]] = [
     ),
 ]
 """Arguments that are given in other ways than in the list: operators, arguments, and why."""
-ON_CPU = (
-    "experimental.readers.fits",
-    "experimental.readers.video",
-    "readers.numpy",
-    "readers.video",
-    "readers.video_resize",
-)
+ON_CPU = ("experimental.readers.fits", "readers.numpy")
 """Readers that write to the host's memory only: a copy to the GPU is one call."""
 
 DEEP = {"python_function", "external_source"}
@@ -259,7 +253,7 @@ def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert "cpu gpu | arguments 3 of 3: depthwise" in capsys.readouterr().out
     assert {line.split()[0] for line in lines if "(not gpu)" in line} == {*HOST_ONLY, *ON_CPU}
     others = [line.split()[0] for line in lines if "(not" in line and "(not gpu)" not in line]
-    assert others == ["decoders.video", "experimental.inputs.video"]
+    assert others == ["experimental.inputs.video"]
     assert main(["ops", "fn.random.uniform"]) == 0
     assert "range: numbers, or a row per sample" in capsys.readouterr().out
     assert main(["ops", "experimental.filter"]) == 0
