@@ -33,7 +33,7 @@ class FrameError(ValueError):
 
 class FrameDecoder:
     """An open video, and the place in it. decoder_of: the decoder of its packets, which is closed
-    once; asked for again, possibly the same one, when the video is opened anew."""
+    once; asked for again, possibly the same one, when the video is opened again."""
 
     def __init__(
         self,

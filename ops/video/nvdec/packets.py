@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from gradiva.eager.cuda.context import Gpu
 from gradiva.eager.cuda.device_array import DeviceArray, Foreign
 from gradiva.eager.cuda.streams import DeviceStream
+from gradiva.eager.runtime.closer import Closer, closer
 from gradiva.ops.video.packet_decoder import PacketError
 from gradiva.ops.video.video_file import Opened, av
 
@@ -45,6 +45,7 @@ class NvPackets:
     height and width of the frames."""
 
     leaves_out = False
+    _decoder: NvDecoder | None = None
 
     def __init__(
         self,
@@ -58,9 +59,9 @@ class NvPackets:
         self._stored, self._shape = stored, shape
         self._opened: Opened | None = None
         self._filter: Any = None
-        self._decoder: NvDecoder | None = None
         self._held: Any = None
         """The data of the last packet: nobody says when the library has read them."""
+        closer.ready()
 
     def of(self, opened: Opened) -> NvPackets:
         """This one, for the video as it was opened last: making a decoder takes long."""
@@ -94,13 +95,14 @@ class NvPackets:
         """It decodes all of them."""
 
     def close(self) -> None:
-        # What it has handed out goes with it.
-        if self._decoder is not None and not sys.is_finalizing():
+        # The memory of its frames goes with it.
+        if self._decoder is not None:
             self._stream.synchronize()
         self._decoder = None
 
-    def __del__(self) -> None:
-        self.close()
+    def __del__(self, closer: Closer = closer) -> None:
+        if self._decoder is not None:
+            closer.post(_wait_for, self._stream, self._decoder)
 
     def _made(self) -> NvDecoder:
         """Raises NvdecError."""
@@ -156,3 +158,9 @@ class NvPackets:
         depth = self._stored.depth
         planes = Planes(luma, chroma, pitch, pitch, height, width, depth, bits - depth)
         return NvFramePlanes(int(frame.timestamp), height, width, planes)
+
+
+def _wait_for(stream: DeviceStream, decoder: NvDecoder) -> None:
+    """Keep a decoder, and the memory of its frames, until what reads them is done."""
+    stream.synchronize()
+    del decoder

@@ -191,23 +191,28 @@ def busy(output: Any, input: Any) -> None:
 
 @pytest.mark.full
 def test_no_interpreter_lock() -> None:
-    """Python goes on in another thread while the function runs."""
+    """Python goes on in another thread while the function runs: within one call of some, since a
+    machine with other work may not let it."""
     one = gradiva.batch([np.zeros(1, np.int32)])
     quick = {**ONE, "run_fn": busy}
     numba_function(one, **quick)
-    ticks = 0
-    done = threading.Event()
 
-    def call() -> None:
-        numba_function(one, **quick)
-        done.set()
+    def ticks() -> int:
+        done = threading.Event()
 
-    thread = threading.Thread(target=call)
-    thread.start()
-    while not done.wait(0.005):
-        ticks += 1
-    thread.join()
-    assert ticks >= 5
+        def call() -> None:
+            numba_function(one, **quick)
+            done.set()
+
+        thread = threading.Thread(target=call)
+        thread.start()
+        count = 0
+        while not done.wait(0.005):
+            count += 1
+        thread.join()
+        return count
+
+    assert any(ticks() >= 5 for _ in range(20))
 
 
 @pytest.mark.full
