@@ -131,6 +131,7 @@ def install_in_turn(pythons: list[Python], which: str, pins: list[str]) -> bool:
     program = str(folder / "bin" / "python")
     constraints = folder / "constraints.txt"
     install = [program, "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
+    install += ["--no-compile"]  # what is imported is compiled then
     install += ["--constraint", str(constraints)]
     for python in pythons:
         subprocess.run([python.program, "-m", "venv", "--clear", str(folder)], check=True)

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import is_hypothesis_test, settings
+from hypothesis import settings
 
 import gradiva
 from gradiva.eager.cuda import cupy_runtime
@@ -102,8 +102,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _share_by_file(items)
     if config.option.markexpr == "tiny":
         # Where there is one with drawn examples, hypothesis reads all sources: most of a second.
-        items[:] = [item for item in items if not is_hypothesis_test(getattr(item, "obj", None))]
+        items[:] = [item for item in items if not _draws_examples(getattr(item, "obj", None))]
     items.sort(key=lambda item: item.path.name != "test_operators.py")
+
+
+def _draws_examples(test: object) -> bool:
+    """As hypothesis says of what it decorates, with or without a function that tells it."""
+    return getattr(test, "is_hypothesis_test", False) is True
 
 
 def _share_by_file(items: list[pytest.Item]) -> None:
