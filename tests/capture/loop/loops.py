@@ -99,8 +99,7 @@ def threads_end(others: Threads = ()) -> bool:
 
 @pytest.fixture
 def no_thread_is_left() -> Any:
-    """The threads of the test's own loops end. Those that earlier tests have left may wait for the
-    collector, which looks at nothing that was frozen (conftest)."""
+    """The threads of the test's own loops end; those that are there before are others' concern."""
     others = ahead_threads()
     yield
     gc.collect()
