@@ -4,13 +4,21 @@ A fresh 500 kB buffer costs about 0.4 ms in page faults, as much as decoding int
 leased: a lease is the base object of every NumPy view made from it, and when the last view is gone
 the memory goes back to the pool. Nobody has to release anything, and nothing is overwritten while
 somebody, a user included, still holds an array on it.
+
+Leases end in the middle of the user's loop, thousands in a second. Were a line of Python run for
+that, Ctrl+C would sooner or later come in it, and Python drops what a finalizer raises: the program
+would go on as if nothing had been pressed. So a lease has a weak reference to itself, and the
+callback of that is a method of C. (An object's weak references end before its slots do, so it is
+still there.)
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,11 +49,15 @@ class MemoryStats(NamedTuple):
 class _Lease:
     """Owner of one block while views on it exist."""
 
-    __slots__ = ("__array_interface__", "_block", "_pool")
+    __slots__ = ("__array_interface__", "__weakref__", "_end", "block")
 
-    def __init__(self, block: np.ndarray[Any, Any], nbytes: int, pool: MemoryPool) -> None:
-        self._block = block
-        self._pool = pool
+    def __init__(
+        self, block: np.ndarray[Any, Any], nbytes: int, ended: Callable[[_End], object], keep: bool
+    ) -> None:
+        self.block = block
+        self._end = end = _End(self, ended)
+        end.size = block.size
+        end.block = block if keep else None
         self.__array_interface__ = {
             "data": (block.ctypes.data, False),
             "shape": (nbytes,),
@@ -53,8 +65,14 @@ class _Lease:
             "version": 3,
         }
 
-    def __del__(self) -> None:
-        self._pool._give_back(self._block)
+
+class _End(weakref.ref[_Lease]):
+    """What is left of a lease. block: to be used again; None for one that is not worth keeping,
+    whose memory is free at once."""
+
+    __slots__ = ("block", "size")
+    block: np.ndarray[Any, Any] | None
+    size: int
 
 
 def _aligned(nbytes: int) -> np.ndarray[Any, Any]:
@@ -76,14 +94,14 @@ class MemoryPool:
     growth, is not less than the shrink threshold times the block. `limit` bounds the bytes kept
     for reuse, not the bytes in use; sizes that were not asked for the longest are dropped first.
     A lease may end at any moment and in any thread, also inside this code: it leaves its block in a
-    queue, and who has the lock takes it in.
+    queue, and who wants memory next takes it in.
     """
 
     def __init__(self, limit: int | None = None, settings: MemorySettings | None = None) -> None:
         self._settings = memory_settings.settings if settings is None else settings
         self._limit = limit
         self._free: OrderedDict[int, list[np.ndarray[Any, Any]]] = OrderedDict()
-        self._returned: deque[np.ndarray[Any, Any]] = deque()
+        self._ended: deque[_End] = deque()
         self._kept = self._leased = self._peak = 0
         self._lock = threading.RLock()
         self._busy = False
@@ -113,7 +131,7 @@ class MemoryPool:
                 return _aligned(nbytes)
             self._busy = True
             try:
-                if self._returned:
+                if self._ended:
                     self._collect()
                 waiting = self._free.get(size) or self._fitting(nbytes, size)
                 if waiting:
@@ -128,7 +146,8 @@ class MemoryPool:
                 self._busy = False
         if block is None:
             block = self._fresh(size)
-        return np.asarray(_Lease(block, nbytes, self))
+        ended = self._poison if settings.poison else self._ended.append
+        return np.asarray(_Lease(block, nbytes, ended, size <= self.limit))
 
     def _fitting(self, nbytes: int, size: int) -> list[np.ndarray[Any, Any]] | None:
         """The smallest waiting blocks that serve `nbytes`, where none has the usual `size`."""
@@ -148,16 +167,11 @@ class MemoryPool:
             block.fill(POISON)
         return block
 
-    def _give_back(self, block: np.ndarray[Any, Any], poison: int = POISON) -> None:
-        """Called by finalizers: must not wait for the lock."""
-        if self._settings.poison:
-            block.fill(poison)
-        self._returned.append(block)
-        if self._lock.acquire(blocking=False):
-            try:
-                self._take_in()
-            finally:
-                self._lock.release()
+    def _poison(self, end: _End, poison: int = POISON) -> None:
+        """The end of a lease in the debugging mode. Must not wait for the lock."""
+        if end.block is not None:
+            end.block.fill(poison)
+        self._ended.append(end)
 
     def _take_in(self) -> None:
         """Take in what was returned, unless the same thread is at work already. Under the lock."""
@@ -170,11 +184,11 @@ class MemoryPool:
 
     def _collect(self) -> None:
         limit = self.limit
-        while self._returned:
-            block = self._returned.popleft()
-            size = block.size
+        while self._ended:
+            end = self._ended.popleft()
+            size, block = end.size, end.block
             self._leased -= size
-            if size > limit:
+            if block is None or size > limit:
                 continue
             while self._kept + size > limit:
                 oldest = next(iter(self._free))
@@ -246,4 +260,4 @@ def is_leased(array: np.ndarray[Any, Any]) -> bool:
 def capacity(array: np.ndarray[Any, Any]) -> int:
     """Bytes of the block that the array lies in; of the array itself outside of a pool."""
     lease = _lease_of(array)
-    return array.nbytes if lease is None else lease._block.size
+    return array.nbytes if lease is None else lease.block.size

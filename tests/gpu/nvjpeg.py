@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradiva.eager.runtime.host_memory import MemoryPool, _Lease
+from gradiva.eager.runtime.host_memory import _Lease
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import uint8
 from gradiva.eager.types.provenance import Provenance
@@ -63,7 +64,7 @@ class SimulatedNvjpeg(FakeNvjpeg):
         sizes = np.array([[len(content)] for content in contents], np.int64).reshape(-1, 1)
         batch_shape = BatchShape.of(sizes)
         memory = np.zeros(max(batch_shape.size, 1), np.uint8)
-        owner = _Owner(memory, batch_shape.size, MemoryPool())
+        owner = _Owner(memory, batch_shape.size, deque[Any]().append, keep=False)
         data = np.asarray(owner)
         numbers = []
         for number, (content, start) in enumerate(
@@ -90,7 +91,7 @@ class SimulatedNvjpeg(FakeNvjpeg):
 class _Owner(_Lease):
     """Memory of a pool, as that of readers, of which it is told when it goes."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ()
 
 
 @contextmanager

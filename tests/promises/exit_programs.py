@@ -80,7 +80,10 @@ def interrupted() -> None:
 
 
 def interrupted_in_a_loop() -> None:
-    reader = gradiva.readers.File(file_root=PHOTOGRAPHS, random_shuffle=True)
+    # An epoch of some hundred files, as epochs are: the finalizer of a loop, in which Python would
+    # drop the interrupt, runs once in each.
+    photographs = [str(file) for file in sorted(Path(PHOTOGRAPHS).rglob("*.jpg"))]
+    reader = gradiva.readers.File(files=photographs * 50, random_shuffle=True)
     while True:
         for files, _ in reader.next_epoch(batch_size=2, capture=True):
             gradiva.peek_image_shape(files)
