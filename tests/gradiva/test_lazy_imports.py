@@ -97,6 +97,7 @@ def test_names_with_mistakes() -> None:
         exec("from gradiva.fn import rezise")
 
 
+@pytest.mark.full
 def test_arithmetic_finds_its_operators() -> None:
     program = "import gradiva, numpy as np; batch = gradiva.batch([np.arange(3)])\n"
     assert run(program + "print((batch + 1).tensors[0], (np.float32(2) * batch).shape)")
@@ -105,12 +106,14 @@ def test_arithmetic_finds_its_operators() -> None:
     assert "add" in arithmetic.names()
 
 
+@pytest.mark.full
 def test_operators_are_unpickled_where_they_are_not_imported_yet() -> None:
     for name in ("math.sqrt", "resize", "readers.file", "add"):
         data = pickle.dumps(operators[name])
         assert run(f"import pickle; print(pickle.loads({data!r}).name)") == name
 
 
+@pytest.mark.full
 def test_users_cannot_take_the_name_of_an_operator_that_is_not_imported_yet() -> None:
     program = """
 from gradiva.extension import SampleType, operator
@@ -122,6 +125,7 @@ except ValueError as error: print(error)
     assert "gradiva has an operator of the name 'mfcc'" in run(program)
 
 
+@pytest.mark.full
 def test_one_class_is_made_when_it_is_asked_for() -> None:
     program = "from gradiva import ops; ops.Resize"
     assert "gradiva.ops.audio" not in loaded(program)

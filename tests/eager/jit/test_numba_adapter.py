@@ -293,6 +293,7 @@ def test_code_returns_nothing() -> None:
     assert array.tolist() == [42, 1, 2]
 
 
+@pytest.mark.full
 def test_arrays_without_an_owner_are_not_counted() -> None:
     """Their slices hold nothing, and the values are the same."""
 
@@ -349,6 +350,7 @@ def test_parts_of_arrays() -> None:
     assert array.tolist() == [0, 1, -1, 3, 4, 5, 6, 7]
 
 
+@pytest.mark.full
 def test_tuples_of_a_fixed_size() -> None:
     fixed = fixed_tuple()
 

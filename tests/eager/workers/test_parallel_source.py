@@ -129,6 +129,7 @@ def test_start_methods(method: str) -> None:
         assert stream(pipe) == expected
 
 
+@pytest.mark.full
 def test_several_workers_take_part() -> None:
     pipe = pipeline(sources.mine, 3, 9, batch=False)
     pipe.start_py_workers()
@@ -403,6 +404,7 @@ def test_files_where_there_is_no_memfd(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(os.listdir(shared_memory.folder())) <= before
 
 
+@pytest.mark.full
 def test_closing_and_letting_go_end_the_workers() -> None:
     pipe = pipeline(sources.sample, 3, batch=False)
     pipe.run()

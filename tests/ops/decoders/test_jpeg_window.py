@@ -240,6 +240,7 @@ def decode_hostile(count: int, seed: int) -> int:
     return refused
 
 
+@pytest.mark.full
 def test_hostile_files_end_no_process_and_leave_no_memory() -> None:
     """In a process of its own: an error of the library must neither end it nor leave memory."""
     count = examples(10_000)
