@@ -46,7 +46,7 @@ class FusedDecoder:
         )
         decode = role.decode_frames or role.decode_in_place or role.decode
         self._make, costs = decode(call)
-        self._several = None if self._loose or self._framewise else role.several(call)
+        self._several = None if self._framewise else role.several(call)
         shapes, sizes = call.batch_shapes[0].shapes, call.batch_shapes[0].volumes.tolist()
         if self._framewise:
             sizes = shapes[:, 1:].prod(axis=1).tolist()
@@ -87,18 +87,21 @@ class FusedDecoder:
         decode: Any = self._make
         loose, framewise = self._loose, self._framewise
         places, sizes, shapes = self._places, self._sizes, self._shapes
-        several, offsets = self._several, self.batch_shape.offsets
+        offsets = self.batch_shape.offsets
+        several: Any = self._several
 
         def some(begin: int, end: int) -> None:
             thread, first = threading.get_ident(), begin
             if thread not in own:
                 own[thread] = allocate(self._room, self._dtype), bind()
             memory, run = own[thread]
-            done = () if several is None else several(memory, offsets, begin, end)
+            done = () if several is None else several.make(memory, offsets, begin, end)
             for sample in range(begin, end):
-                if done and done[sample - begin]:
-                    continue
                 room = places[sample]
+                if done and done[sample - begin]:
+                    if loose:
+                        place(sample, room + several.begins[sample], several.pitches[sample])
+                    continue
                 out = memory[room : room + sizes[sample]]
 
                 def show(frame: int, sample: int = sample) -> None:

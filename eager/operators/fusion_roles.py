@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from gradiva.eager.types.arrays import Int64Array
 
@@ -43,7 +43,18 @@ class SourceWindow(NamedTuple):
     upside_down: Int64Array
 
 
-DecodeSeveral: TypeAlias = "Callable[[Any, Int64Array, int, int], Sequence[bool]]"
+class DecodeSeveral(NamedTuple):
+    """Decodes many samples with less for each.
+
+    make: `(memory, places, begin, end)` makes those of a range of samples that it can, at these
+    elements of 1-D memory, and returns whether each was made. begins, pitches: for decoders that
+    decode in place, the element of its place at which each sample begins, and the elements from one
+    of its rows to the next.
+    """
+
+    make: Callable[[Any, Int64Array, int, int], Sequence[bool]]
+    begins: Sequence[int] = ()
+    pitches: Sequence[int] = ()
 
 
 class Decode(NamedTuple):
@@ -58,9 +69,8 @@ class Decode(NamedTuple):
     decode_frames: of sequences, from a call to `make(sample, out, show)`, which fills an array with
     frame after frame, and each time calls `show(number)` with its place in the sequence, or for
     each of several; all of them are shown once. Nothing is kept but one frame for each thread.
-    decode_several: beside `decode`, from a call to `make(memory, places, begin, end)`, which makes
-    those of a range of samples that it can, with less for each, at these elements of 1-D memory,
-    and returns whether each was made; or to None. The others are left to `decode`.
+    decode_several: from a call to `DecodeSeveral`, or to None, beside `decode_in_place` where there
+    is one, else beside `decode`: what it does not make is left to that.
     """
 
     decode: Callable[[Call], tuple[Callable[[int, Any], None], list[int]]] | None
@@ -76,8 +86,8 @@ class Decode(NamedTuple):
         """The kernel of an operator with `decode`, alone."""
         assert self.decode is not None
         make, costs = self.decode(call)
-        output, several = call.outputs[0], self.several(call)
-        ahead = several and functools.partial(several, output.data, output.batch_shape.offsets)
+        output, several = call.outputs[0], None if self.decode_in_place else self.several(call)
+        ahead = several and functools.partial(several.make, output.data, output.batch_shape.offsets)
         made = functools.cache(output.arrays)
         call.each_sample(lambda sample: make(sample, made()[sample]), costs, ahead)
 

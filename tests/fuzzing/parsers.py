@@ -130,13 +130,13 @@ def small_jpegs(data: bytes) -> None:
     check_data(array, info)
     first = np.frombuffer(seeds.images()[0], np.uint8)
     before, size = probe(first), info.height * info.width * 3
-    facts = [small_jpeg(one, "RGB") for one in (before, info)]
+    facts = np.array([small_jpeg(one, "RGB") for one in (before, info)])
     several = decode_small_jpegs(gradiva.as_batch([first, array]), facts, False)
     if several is None:
         return
     memory = np.empty(size + before.height * before.width * 3, np.uint8)
     done = several(memory, np.array([size, 0]), 0, 2)
-    assert done[0] == (facts[0][3] != 0)
+    assert done[0] == (facts[0, 3] != 0)
     if done[1]:
         whole = np.empty((info.height, info.width, 3), np.uint8)
         assert np.array_equal(memory[:size], decode_jpeg(array, info, "RGB", whole, False).ravel())

@@ -199,6 +199,14 @@ def direct_colors(call: op.Call, infos: list[ImageInfo]) -> list[str | None]:
     )
 
 
+def small_files(
+    infos: list[ImageInfo], colors: list[str | None]
+) -> list[tuple[int, int, int, int]]:
+    """What `small_jpeg` says of each file, and of its direct color."""
+    color_of = dict(zip(map(id, infos), colors, strict=True))
+    return _of_each(infos, lambda info: small_jpeg(info, color_of[id(info)]))
+
+
 def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
     encoded = functools.cache(call.inputs[0].arrays)  # none are needed where all are small
     infos = DecodePlan.of(call).infos
@@ -223,9 +231,9 @@ def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
 def _decode_several(call: op.Call) -> DecodeSeveral | None:
     """The small JPEGs."""
     infos = DecodePlan.of(call).infos
-    colors = dict(zip(map(id, infos), direct_colors(call, infos), strict=True))
-    facts = _of_each(infos, lambda info: small_jpeg(info, colors[id(info)]))
-    return decode_small_jpegs(call.inputs[0], facts, call["use_fast_idct"])
+    facts = small_files(infos, direct_colors(call, infos))
+    make = decode_small_jpegs(call.inputs[0], np.array(facts, np.int64), call["use_fast_idct"])
+    return None if make is None else DecodeSeveral(make)
 
 
 image.fusion_role = Decode(_decode, decode_several=_decode_several)

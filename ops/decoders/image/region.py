@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,14 +10,16 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.operators.fusion_roles import Decode
+from gradiva.eager.operators.fusion_roles import Decode, DecodeSeveral
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.decoders.formats.decode_jpeg import straight_decoder
 from gradiva.ops.decoders.formats.decode_region import decode_region_into, decode_region_somewhere
-from gradiva.ops.decoders.formats.jpeg_window import decode_jpeg_window, leaves_enough_out
+from gradiva.ops.decoders.formats.jpeg_rows import WORTH
+from gradiva.ops.decoders.formats.jpeg_window import COLORS, decode_jpeg_window, leaves_enough_out
 
-from .image import decode_options, direct_colors
+from .image import decode_options, direct_colors, small_files
 from .plan import DecodePlan
+from .small_jpegs import decode_small_jpegs
 
 
 def place_windows(call: op.Call, plan: DecodePlan, windows: op.Int64Array) -> DecodePlan:
@@ -58,11 +61,11 @@ def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
 def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int]], list[int]]:
     """The window stays where it is in what was decoded: nothing is copied."""
     channels: int = int(call.batch_shapes[0].shapes[:, 2].max())
-    plan, encoded = DecodePlan.of(call), call.inputs[0].arrays()
+    plan, encoded = DecodePlan.of(call), functools.cache(call.inputs[0].arrays)
     infos, windows, direct = plan.infos, plan.windows, direct_colors(call, plan.infos)
     fast: bool = call["use_fast_idct"]
     straight: Any = straight_decoder() if any(direct) else None
-    by_window = None if all(direct) else _by_window(call, encoded, decode_region_somewhere)
+    by_window = None if all(direct) else _by_window(call, encoded(), decode_region_somewhere)
     assert windows is not None
 
     def decode(sample: int, memory: Any) -> tuple[int, int]:
@@ -72,16 +75,34 @@ def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int
         window = windows[sample]
         try:
             if leaves_enough_out(info, window):
-                return decode_jpeg_window(encoded[sample], info, color, window, fast, memory)
+                return decode_jpeg_window(encoded()[sample], info, color, window, fast, memory)
             made = 1 if color == "GRAY" else 3
             pitch = info.width * made
             whole = memory[: info.height * pitch].reshape(info.height, info.width, made)
-            straight(encoded[sample], info, color, whole, fast)
+            straight(encoded()[sample], info, color, whole, fast)
         except ValueError as error:
             raise op.SampleDataError(str(error), sample=sample) from None
         return window[0] * pitch + window[1] * made, pitch
 
     return decode, [info.height * info.width * channels for info in infos]
+
+
+def _several_in_place(call: op.Call) -> DecodeSeveral | None:
+    """The small JPEGs, whole, unless the window leaves enough out."""
+    plan = DecodePlan.of(call)
+    assert plan.windows is not None
+    direct = direct_colors(call, plan.infos)
+    facts = np.array(small_files(plan.infos, direct), np.int64).reshape(-1, 4)
+    windows = np.array(plan.windows, np.int64).reshape(-1, 4)
+    left_out = facts[:, 0] * facts[:, 1] - windows[:, 2] * windows[:, 3]
+    facts[left_out >= WORTH, 3] = 0
+    make = decode_small_jpegs(call.inputs[0], facts, call["use_fast_idct"])
+    if make is None:
+        return None
+    made = np.where(facts[:, 3] == COLORS["GRAY"], 1, 3)
+    pitches = facts[:, 1] * made
+    begins = windows[:, 0] * pitches + windows[:, 1] * made
+    return DecodeSeveral(make, begins.tolist(), pitches.tolist())
 
 
 def _by_window(
@@ -102,5 +123,5 @@ def _by_window(
     return decode
 
 
-region = Decode(_decode, _decode_in_place)
+region = Decode(_decode, _decode_in_place, decode_several=_several_in_place)
 """The fusion role of all of them."""

@@ -54,21 +54,21 @@ def small_jpeg(info: ImageInfo, color: str | None) -> tuple[int, int, int, int]:
 
 
 def decode_small_jpegs(
-    files: op.Batch, facts: list[tuple[int, int, int, int]], fast_idct: bool
+    files: op.Batch, facts: op.Int64Array, fast_idct: bool
 ) -> Callable[[Array, op.Int64Array, int, int], list[bool]] | None:
     """What decodes the small ones of a range of files, if there are any, and they can be decoded
     here: `(memory, places, begin, end)` to whether each was. A file that was not is to be decoded
     in the usual way.
 
-    facts: what `small_jpeg` says of each; memory: uint8, 1-D; places: where each begins in it.
+    facts: (N, 4), what `small_jpeg` says of each; memory: uint8, 1-D; places: where each begins.
     """
-    few = sum(one[3] != 0 for one in facts)
+    few = np.count_nonzero(facts[:, 3]) if len(facts) else 0
     if not few or not _later.pays(few) or not window_decoder_works():
         return None
-    functions, table = jpeg_functions(), np.array(facts, np.int64)
+    functions = jpeg_functions()
     assert functions is not None
     laid = files.batch_shape
-    where = files.data, laid.offsets, laid.volumes, table
+    where = files.data, laid.offsets, laid.volumes, facts
 
     def decode(memory: Array, places: op.Int64Array, begin: int, end: int) -> list[bool]:
         state = np.zeros(STATE_BYTES // 8, np.int64)

@@ -41,7 +41,7 @@ def decoded(
     """By the kernel alone: None where it leaves a file to others."""
     infos = infos or [probe(file) for file in files]
     several = decode_small_jpegs(
-        gradiva.as_batch(files), [small_jpeg(info, color) for info in infos], fast
+        gradiva.as_batch(files), np.array([small_jpeg(info, color) for info in infos]), fast
     )
     assert several is not None
     channels = 1 if color == "GRAY" else 3
@@ -173,6 +173,51 @@ def test_in_fused_groups(num_threads: int, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(asked) > 1
 
 
+WINDOWS: list[tuple[Any, dict[str, Any]]] = [
+    (gradiva.decoders.image_random_crop, {"seed": 3}),
+    (gradiva.decoders.image_random_crop, {"seed": 4, "output_type": gradiva.types.GRAY}),
+    (gradiva.decoders.image_crop, {"crop": (1, 5), "crop_pos_x": 0.3}),
+    (gradiva.decoders.image_slice, {"rel_start": (0.2, 0.1), "rel_shape": (0.5, 0.7)}),
+    (gradiva.decoders.image_random_crop, {"seed": 5, "random_area": (1.0, 1.0)}),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("number", range(len(WINDOWS)))
+@pytest.mark.parametrize("policy", ["replace", "skip"])
+def test_windows_in_fused_groups(number: int, policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bits and the refusals of one by one, for what is small, larger, damaged or no JPEG."""
+    function, options = WINDOWS[number]
+    asked: list[int] = []
+    real = decode_small_jpegs
+
+    def noted(files: Any, facts: Any, fast: bool) -> Any:
+        asked.append(np.count_nonzero(facts[:, 3]))
+        return real(files, facts, fast)
+
+    monkeypatch.setattr("gradiva.ops.decoders.image.region.decode_small_jpegs", noted)
+    files = [*mixed(), jpeg((128, 128), "4:2:0"), *mixed()]
+
+    @gradiva.capture.compile
+    def program(batch: Any) -> Any:
+        images = function(batch, on_error=policy, **options)
+        return gradiva.crop_mirror_normalize(
+            gradiva.resize(images, size=(20, 30)), mean=[9.0], std=[3.0]
+        )
+
+    encoded_files = gradiva.as_batch(files)
+    found = [np.asarray(one) for one in program(encoded_files)]
+    assert max(asked) > 90
+    monkeypatch.setattr(small_jpegs, "window_decoder_works", lambda: False)
+    images = function(encoded_files, on_error=policy, **options)
+    expected = gradiva.crop_mirror_normalize(
+        gradiva.resize(images, size=(20, 30)), mean=[9.0], std=[3.0]
+    )
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, np.asarray(other))
+
+
 @settings(max_examples=examples(150), deadline=None)
 @given(st.integers(2, 2000), st.binary(min_size=1, max_size=3), st.sampled_from(SUBSAMPLINGS))
 def test_damaged(position: int, junk: bytes, subsampling: str) -> None:
@@ -194,5 +239,5 @@ def test_damaged(position: int, junk: bytes, subsampling: str) -> None:
 def test_nothing_small() -> None:
     """Nobody asks for the library."""
     large = [jpeg((131, 197), "4:2:0")]
-    facts = [small_jpeg(probe(large[0]), "RGB"), small_jpeg(probe(large[0]), None)]
+    facts = np.array([small_jpeg(probe(large[0]), "RGB"), small_jpeg(probe(large[0]), None)])
     assert decode_small_jpegs(gradiva.as_batch(large * 2), facts, False) is None
