@@ -40,7 +40,7 @@ from tests.ops.readers.formats import FORMATS, values, write_lmdb
 
 from . import seeds
 
-__all__ = ["PARSERS", "Parser", "survives"]
+__all__ = ["PARSERS", "Parser", "clear", "survives"]
 
 MOST_PIXELS = 1 << 14
 
@@ -72,11 +72,16 @@ def survives(parser: Parser, data: bytes) -> bool:
 
 @cache
 def _folder() -> Path:
-    """Of this process; in memory, where there is such a place."""
-    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
-    made = tempfile.mkdtemp(prefix="gradiva-fuzzing-", dir=memory)
+    """Of this process. Not in /dev/shm, where tests of other processes see that nothing is left."""
+    made = tempfile.mkdtemp(prefix="gradiva-fuzzing-")
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     return Path(made)
+
+
+def clear() -> None:
+    """Remove the files of this process, whose end may come without a farewell."""
+    shutil.rmtree(_folder(), ignore_errors=True)
+    _folder.cache_clear()
 
 
 # Images and arrays.

@@ -3,6 +3,7 @@ file; nothing else comes out of a parser."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -16,7 +17,13 @@ from tests.soaking import Figures, scaled
 from tests.tiers import examples, few
 
 from . import seeds
-from .parsers import PARSERS, survives
+from .parsers import PARSERS, clear, survives
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _files() -> Iterator[None]:
+    yield
+    clear()
 
 
 @cache
