@@ -130,6 +130,8 @@ class Restored:
             sane = not isinstance(value, int) or -(2**63) <= value < 2**64
             if type(value) is not kind or not sane:
                 raise CheckpointError(f"the checkpoint has no `{name}` that makes sense")
+        if not 0 <= content["iteration"] * content["batch_size"] < 2**62:  # positions of samples
+            raise CheckpointError("the checkpoint has no `iteration` that makes sense")
         self.seed: int = content["seed"]
         try:
             self.context: Any = from_json_value(content.get("context"))

@@ -182,7 +182,10 @@ def _open_alone(path: str) -> int:
             _lock(handle, until)
             # While this one waited, the file may have become the checkpoint itself.
             with contextlib.suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(handle), os.stat(path)):
+                facts = os.fstat(handle)
+                if os.path.samestat(facts, os.stat(path)):
+                    if facts.st_nlink > 1:  # somebody's hard link, to what shall not be written
+                        raise OSError(f"{path} is another file's second name")
                     return handle
         except BaseException:
             os.close(handle)

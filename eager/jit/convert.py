@@ -154,7 +154,8 @@ _HALF_HIDDEN: Final = np.uint32(0x1000)  # half a unit of float16's last place, 
 
 def to_half(values: Array) -> NDArray[np.float16]:
     """float16, ties away from zero as the reference does (NumPy's own cast rounds to even)."""
-    single = np.ascontiguousarray(values, np.float32)
+    with np.errstate(over="ignore"):  # float64 beyond float32 is infinite in both
+        single = np.ascontiguousarray(values, np.float32)
     bits = single.view(np.uint32)
     magnitude = bits & np.uint32(0x7FFFFFFF)
     sign = ((bits >> np.uint32(16)) & np.uint32(0x8000)).astype(np.uint16)

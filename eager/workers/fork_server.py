@@ -32,7 +32,8 @@ _TRIES = 200
 
 
 class ForkServer:
-    """The master's side. Its methods raise OSError if the fork server is gone."""
+    """The master's side. Its methods raise OSError if the fork server is gone; making it, where the
+    system refuses."""
 
     def __init__(self, works: Sequence[Work]) -> None:
         self._connection, theirs = socket.socketpair()
@@ -46,8 +47,13 @@ class ForkServer:
             # Said of threads of other libraries: that is what "fork" means, and why there is
             # "spawn". None of this pipeline's has been started.
             warnings.simplefilter("ignore", DeprecationWarning)
-            with copied_in_forks():
-                self.pid = os.fork()
+            try:
+                with copied_in_forks():
+                    self.pid = os.fork()
+            except OSError:
+                self._connection.close()
+                theirs.close()
+                raise
         if self.pid == 0:
             try:
                 # The system kills a child when the *thread* that forked it ends.

@@ -71,11 +71,17 @@ class Launcher:
         self._works = works
         self._fork_server: ForkServer | None = None
         if method == "fork":
-            self._fork_server = ForkServer(works)
+            try:
+                self._fork_server = ForkServer(works)
+            except OSError as error:
+                raise _cannot_start(error) from None
 
     def start(self) -> Process:
         """A new worker, which has not yet loaded anything."""
-        ours, theirs = socket.socketpair()
+        try:
+            ours, theirs = socket.socketpair()
+        except OSError as error:
+            raise _cannot_start(error) from None
         close_in_forks(theirs)  # a fork in another thread must not keep a copy
         try:
             if self._method == "fork":
@@ -92,7 +98,7 @@ class Launcher:
             return Process(process.pid, ours, process)
         except OSError as error:
             ours.close()
-            raise OperatorRuntimeError(f"a worker process cannot be started: {error}") from None
+            raise _cannot_start(error) from None
         finally:
             theirs.close()
 
@@ -111,6 +117,10 @@ class Launcher:
     def close(self) -> None:
         if self._fork_server is not None:
             self._fork_server.close()
+
+
+def _cannot_start(error: OSError) -> OperatorRuntimeError:
+    return OperatorRuntimeError(f"a worker process cannot be started: {error}")
 
 
 def how_it_ended(status: int | None) -> str:

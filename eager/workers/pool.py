@@ -104,6 +104,9 @@ class ProcessPool(Dispatcher):
         except GradivaError:
             self.close()
             raise
+        except OSError as error:
+            self.close()
+            raise OperatorRuntimeError(f"worker processes cannot be started: {error}") from None
 
     @property
     def pids(self) -> list[int]:

@@ -13,6 +13,9 @@ from .plan import Plan, refuse_endless
 
 __all__ = ["Cursor"]
 
+MOST_EPOCHS = 1 << 31
+"""So many have positions in 64 bits, in data sets of as many samples."""
+
 
 @dataclass
 class Cursor:
@@ -98,8 +101,8 @@ class Cursor:
         """Go to a place that `get_state` returned. Raises OperatorValueError."""
         try:
             epoch, index = int(state["epoch"]), int(state["index"])
-            if epoch < 0 or index < 0:
-                raise ValueError("negative")
+            if not (0 <= epoch < MOST_EPOCHS and 0 <= index < MOST_EPOCHS**2):
+                raise ValueError("there is no such place")
             plan = self.plan.restored(state)
         except op.GradivaError:
             raise

@@ -143,4 +143,8 @@ def seed_of(state: dict[str, Any], size: int) -> int:
             expected=f"a data set of {size} samples",
             got=f"one of {found}",
         )
+    if not 0 <= seed < 1 << 64:
+        raise op.OperatorValueError(
+            "the state has no seed", expected="an unsigned integer of 64 bits", got=seed
+        )
     return seed

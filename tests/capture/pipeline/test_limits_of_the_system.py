@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -108,6 +109,24 @@ def test_shared_memory_without_descriptors(monkeypatch: pytest.MonkeyPatch) -> N
         Segment(4096)
     if before:
         assert set(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("refused", ["fork", "socketpair"])
+def test_worker_processes_that_the_system_refuses(
+    refused: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: Any) -> Any:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    @gradiva.pipeline_def(batch_size=2, num_threads=1, py_num_workers=1)
+    def program() -> Any:
+        return fn.external_source(numbers, batch=False, parallel=True)
+
+    pipe = program()
+    monkeypatch.setattr(os if refused == "fork" else socket, refused, refuse)
+    with pytest.raises(OperatorRuntimeError, match="cannot be started"):
+        pipe.run()
+    pipe.close()
 
 
 PROGRAM = """

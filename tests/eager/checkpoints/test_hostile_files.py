@@ -37,6 +37,15 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     assert not (tmp_path / "a").exists()
 
 
+def test_a_second_name_is_not_written(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    os.link(victim, tmp_path / ".a.saving")
+    with pytest.raises(OperatorRuntimeError, match="second name"):
+        saved(tmp_path / "a")
+    assert victim.read_text() == "precious"
+
+
 def test_pipes_are_no_checkpoints(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OperatorRuntimeError, match="no regular file"):
@@ -63,7 +72,7 @@ def test_a_lock_is_not_waited_for_without_an_end(
 def pipeline(**options: Any) -> Any:
     @gradiva.pipeline_def(batch_size=2, num_threads=1, enable_checkpointing=True, **options)
     def program() -> Any:
-        encoded, _ = fn.readers.file(file_root=str(PHOTOGRAPHS), name="r")
+        encoded, _ = fn.readers.file(file_root=str(PHOTOGRAPHS), random_shuffle=True, name="r")
         return encoded
 
     return program()
@@ -109,15 +118,20 @@ def test_values_of_the_wrong_kind() -> None:
 
     def use(text: str) -> None:
         again = pipeline(checkpoint=text)
-        again.build()
-        again.close()
+        try:
+            again.run()
+        except StopIteration:  # where it says that the data have ended
+            pass
+        finally:
+            again.close()
 
     assert refusals(files.unpack(text, "pipeline"), use) > 0.5
 
 
 def test_values_of_the_wrong_kind_in_dynamic_mode(tmp_path: Path) -> None:
     def registered(checkpoint: Checkpoint) -> Checkpoint:
-        checkpoint.register(gradiva.readers.File(file_root=str(PHOTOGRAPHS)), "reader")
+        reader = gradiva.readers.File(file_root=str(PHOTOGRAPHS), random_shuffle=True)
+        checkpoint.register(reader, "reader")
         checkpoint.register(gradiva.random.RNG(1), "generator")
         return checkpoint
 
@@ -125,7 +139,10 @@ def test_values_of_the_wrong_kind_in_dynamic_mode(tmp_path: Path) -> None:
         (tmp_path / "b").write_text(text)
         checkpoint = Checkpoint()
         checkpoint.load(str(tmp_path / "b"))
-        registered(checkpoint)
+        reader = gradiva.readers.File(file_root=str(PHOTOGRAPHS), random_shuffle=True)
+        checkpoint.register(reader, "reader")
+        checkpoint.register(gradiva.random.RNG(1), "generator")
+        next(reader.next_epoch(2), None)
 
     whole = registered(Checkpoint())
     whole.collect()
