@@ -24,6 +24,7 @@ __all__ = [
     "can_compile",
     "first_element",
     "fixed_tuple",
+    "has_feature",
     "keep_compiled",
     "llvm",
     "no_value",
@@ -233,6 +234,13 @@ def llvm() -> tuple[Any, Any]:
 def first_element(context: Any, builder: Any, kind: Any, array: Any) -> Any:
     """In an intrinsic: the address of an array's first element. kind: the array's type."""
     return context.make_array(kind)(context, builder, array).data
+
+
+def has_feature(context: Any, name: str) -> bool:
+    """In an intrinsic: whether the processor that is compiled for has a feature, as LLVM names
+    it."""
+    _, _, features = context.codegen().magic_tuple()
+    return f"+{name}" in features.split(",")
 
 
 def ownerless_array(context: Any, builder: Any, kind: Any, array: Any) -> Any:

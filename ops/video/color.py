@@ -9,6 +9,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Array, Int64Array
 
+from .byte_pixels import PIXELS
 from .byte_rows import convert_bytes
 from .chroma_taps import ACROSS, DOUBLED, DOWN, MIXED, chroma_taps
 from .color_rows import GRAY, RGB, YCBCR, convert_planes
@@ -89,7 +90,7 @@ def planes_to_rgb(
     down = chroma_taps(height, found.down, DOWN)
     planes, form = _planes(frame, found, across.way)
     rows = out.reshape(height, 3 * width)
-    plain = found.depth == 8 and not found.together
+    plain = found.depth == 8 and not found.together and width >= PIXELS
     if kind == RGB and plain and across.way == DOUBLED and down.way != MIXED:
         convert_bytes(planes, form, down.table, numbers, rows)
         return

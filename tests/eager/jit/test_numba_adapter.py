@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import pickle
 import re
 import sys
@@ -21,6 +22,7 @@ from gradiva.eager.jit.numba_adapter import (
     can_compile,
     first_element,
     fixed_tuple,
+    has_feature,
     keep_compiled,
     llvm,
     no_value,
@@ -385,6 +387,25 @@ def test_vectors() -> None:
     roots, lane = (numba.extending.intrinsic(call) for call in (spread_call, last_call))
     made = numba.njit(lambda number: lane(roots(number)))(2.0)
     assert made == np.sqrt(np.float32(2))
+
+
+def test_features() -> None:
+    """`has_feature`: what the processor has that is compiled for."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        found = has_feature(context, "avx2"), has_feature(context, "no such feature")
+        return llvm()[0].Constant(llvm()[0].IntType(64), 2 * found[0] + found[1])
+
+    def call(typing_context):  # type: ignore[no-untyped-def]
+        return numba.int64(), generate
+
+    features = numba.extending.intrinsic(call)
+    has = importlib.import_module("llvmlite.binding").get_host_cpu_features().get("avx2", False)
+
+    def found() -> Any:
+        return features()
+
+    assert numba.njit(found)() == 2 * has
 
 
 def test_which_functions_can_be_compiled_for_new_types() -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,6 +44,7 @@ FORMATS = (
     "rgb24",
 )
 SIZES = ((48, 64), (33, 17), (47, 63), (1, 1), (2, 5), (3, 8), (6, 7), (9, 2), (8, 8), (14, 130))
+ROOT = Path(__file__).parents[3]
 TAGS = {1: "bt709", 5: "bt601", 7: "smpte240m", 9: "bt2020"}
 
 
@@ -59,6 +65,53 @@ def test_bits_of_the_scaler(name: str) -> None:
                 np.testing.assert_array_equal(pixels(source), expected)
                 source.colorspace = 2
                 np.testing.assert_array_equal(pixels(source, colorspace), expected)
+
+
+@pytest.mark.parametrize("name", ["yuv420p", "yuv422p"])
+@pytest.mark.parametrize("width", [32, 34, 62, 64, 66])
+def test_blocks_of_pixels(name: str, width: int) -> None:
+    """What is computed for many pixels at once, of values that leave the range of colors: sums of
+    blue that wrap are black."""
+    for seed, extreme in enumerate((False, True)):
+        for tag, colorspace in TAGS.items():
+            for range in (1, 2):
+                source = frame(name, 14, width, seed, range)
+                for plane in source.planes if extreme else ():
+                    noise = np.frombuffer(plane, np.uint8)
+                    plane.update(np.where(noise < 128, noise % 4, 255 - noise % 4).tobytes())
+                expected = by_scaler(source, tag)
+                np.testing.assert_array_equal(pixels(source, colorspace), expected)
+
+
+DIGEST = """
+import hashlib, numpy as np
+from gradiva.ops.video.color import planes_to_rgb
+from tests.ops.video.frames import frame
+digest = hashlib.sha256()
+for seed in range(4):
+    source, out = frame("yuv420p", 30, 98, seed), np.zeros((30, 98, 3), np.uint8)
+    planes_to_rgb(source, out, "bt709")
+    digest.update(out.tobytes())
+from numba.core.registry import cpu_target
+print("+avx2" in cpu_target.target_context.codegen().magic_tuple()[2], digest.hexdigest())
+"""
+
+
+@pytest.mark.full
+def test_any_processor() -> None:
+    """The bits are the same without the instruction that sums two products."""
+    run = subprocess.run(
+        [sys.executable, "-c", DIGEST],
+        env={**os.environ, "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    digest = hashlib.sha256()
+    for seed in range(4):
+        digest.update(by_scaler(frame("yuv420p", 30, 98, seed), 1).tobytes())
+    assert run.stdout.split() == ["False", digest.hexdigest()]
 
 
 def test_untagged_is_bt601_of_limited_range() -> None:
