@@ -62,7 +62,7 @@ def decode_small_jpegs(
 
     facts: (N, 4), what `small_jpeg` says of each; memory: uint8, 1-D; places: where each begins.
     """
-    few = np.count_nonzero(facts[:, 3]) if len(facts) else 0
+    few = int(np.count_nonzero(facts[:, 3])) if len(facts) else 0
     if not few or not _later.pays(few) or not window_decoder_works():
         return None
     functions = jpeg_functions()

@@ -192,7 +192,7 @@ def test_windows_in_fused_groups(number: int, policy: str, monkeypatch: pytest.M
     real = decode_small_jpegs
 
     def noted(files: Any, facts: Any, fast: bool) -> Any:
-        asked.append(np.count_nonzero(facts[:, 3]))
+        asked.append(int(np.count_nonzero(facts[:, 3])))
         return real(files, facts, fast)
 
     monkeypatch.setattr("gradiva.ops.decoders.image.region.decode_small_jpegs", noted)
