@@ -129,22 +129,20 @@ def test_values_of_the_wrong_kind() -> None:
 
 
 def test_values_of_the_wrong_kind_in_dynamic_mode(tmp_path: Path) -> None:
-    def registered(checkpoint: Checkpoint) -> Checkpoint:
+    def registered(checkpoint: Checkpoint) -> Any:
         reader = gradiva.readers.File(file_root=str(PHOTOGRAPHS), random_shuffle=True)
         checkpoint.register(reader, "reader")
         checkpoint.register(gradiva.random.RNG(1), "generator")
-        return checkpoint
+        return reader
 
     def use(text: str) -> None:
         (tmp_path / "b").write_text(text)
         checkpoint = Checkpoint()
         checkpoint.load(str(tmp_path / "b"))
-        reader = gradiva.readers.File(file_root=str(PHOTOGRAPHS), random_shuffle=True)
-        checkpoint.register(reader, "reader")
-        checkpoint.register(gradiva.random.RNG(1), "generator")
-        next(reader.next_epoch(2), None)
+        next(registered(checkpoint).next_epoch(2), None)
 
-    whole = registered(Checkpoint())
+    whole = Checkpoint()
+    registered(whole)
     whole.collect()
     whole.save(str(tmp_path / "a"))
     text = (tmp_path / "a").read_text()

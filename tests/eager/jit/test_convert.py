@@ -94,12 +94,12 @@ def test_halves_round_away_from_zero() -> None:
     assert to_half(singles).astype(np.float64).tolist() == expected
 
 
-@pytest.mark.full
 def test_what_no_float_holds_is_infinite() -> None:
     """Without a warning, which is an error here."""
     assert to_half(np.array([1e300, -1e300, 7e4])).tolist() == [np.inf, -np.inf, np.inf]
 
 
+@pytest.mark.full
 def test_the_row_kernel_of_half_has_the_bits_of_to_half() -> None:
     """Of every exponent and sign: each border between two results, and what is beside it."""
     tops = np.arange(1 << 19, dtype=np.uint32) << np.uint32(13)
