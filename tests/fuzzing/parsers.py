@@ -81,7 +81,8 @@ def _folder() -> Path:
 def clear() -> None:
     """Remove the files of this process, whose end may come without a farewell."""
     shutil.rmtree(_folder(), ignore_errors=True)
-    _folder.cache_clear()
+    for kept in (_folder, _data_set):
+        kept.cache_clear()
 
 
 # Images and arrays.
