@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import operator_calls
 from gpu_nvjpeg import batched_rate
 from gpu_parts import (
     EXTRA,
@@ -46,6 +47,8 @@ cupy: Any = lazy_module("cupy")
 
 LOADS = (0.0, 0.65, 1.0)
 COPIED = 1 << 28
+FILES = 1024
+"""Files of the recipes, which are read again until there were as many images as were asked for."""
 RECIPES = ("decode", "val", "train: ", "train with")
 """How the names of the pipelines begin that are run."""
 
@@ -114,6 +117,9 @@ def recipe_rows(folder: str, options: Any) -> Iterator[Row]:
                 yield skipped(f"{label}, {who}", error)
                 continue
             yield {"name": f"{label}, {who}", "images_per_second": rate}
+    for name in names:
+        rate = pipeline_rate(PIPELINES[name], folder, options, on_gpu=False)
+        yield {"name": f"pipeline, {name}, ours on the CPU", "images_per_second": rate}
 
 
 def printed(rows: Iterable[Row]) -> list[Row]:
@@ -137,7 +143,9 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=4096)
     parser.add_argument("--batch-size", type=int, default=128)
     parser.add_argument("--threads", type=int, default=8)
+    parser.add_argument("--samples", type=int, default=256, help="of the operators' batches")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.2, help="of a round, at least")
     parts = ("copies", "operators", "decoding", "recipes")
     parser.add_argument("--only", nargs="+", choices=parts, default=parts)
     options = parser.parse_args()
@@ -147,11 +155,12 @@ def main() -> None:
         sys.exit(f"benchmarks/gpu.py needs a GPU: {error.problem}")
     gpu = gpu_at(0)
     gradiva.set_num_threads(options.threads)
-    clock = Clock(gpu.stream.synchronize, options.rounds)
+    operator_calls.BATCH = options.samples
+    clock = Clock(gpu.stream.synchronize, options.rounds, options.seconds)
     rows = {"copies": printed(copies(gpu, clock, COPIED))}
     copy = next(r for r in rows["copies"] if r["name"] == "device to device")
     with tempfile.TemporaryDirectory() as folder:
-        make_data(Path(folder), options.images if "recipes" in options.only else 0)
+        make_data(Path(folder), min(options.images, FILES) if "recipes" in options.only else 0)
         work: dict[str, Callable[[], Iterable[Row]]] = {
             "operators": lambda: operators(
                 clock,

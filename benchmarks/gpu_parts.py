@@ -6,6 +6,7 @@ import importlib.util
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,16 @@ class Clock:
         self.batch(work, 1)  # compiles kernels, takes memory
         calls = max(1, int(self._seconds / self.batch(work, 2)))
         return statistics.median(self.batch(work, calls) for _ in range(self._rounds))
+
+    def queueing(self, work: Callable[[], Any], calls: int = 16) -> float:
+        """Seconds of the host per call: until a call returns, whatever the GPU does meanwhile."""
+        self._wait()
+        started = time.perf_counter()
+        for _ in range(calls):
+            work()
+        seconds = (time.perf_counter() - started) / calls
+        self._wait()
+        return seconds
 
     def batch(self, work: Callable[[], Any], calls: int) -> float:
         self._wait()
@@ -144,7 +155,8 @@ def operators(
             if not moved:
                 continue
             moved += sum(one.data.nbytes for one in outputs if isinstance(one, Batch))
-            seconds = clock(lambda call=call: call(gradiva, types, inputs))
+            work = partial(call, gradiva, types, inputs)
+            seconds, host = clock(work), clock.queueing(work)
         except Exception as error:  # noqa: BLE001  a call that fails is a row of the table
             yield skipped(name, error)
             continue
@@ -152,6 +164,7 @@ def operators(
         yield {
             "name": name,
             "microseconds": 1e6 * seconds,
+            "microseconds_of_the_host": 1e6 * host,
             "gigabytes_per_second": rate,
             "share_of_copy": rate / copy,
         }
@@ -200,18 +213,20 @@ def pipeline_rate(
     options: Any,
     load: float | None = None,
     library: tuple[Any, Any, Any] | None = None,
+    *,
+    on_gpu: bool = True,
 ) -> float:
-    """Images per second of a pipeline on the GPU; the last batch is copied to the host. One epoch
-    is not counted, then the median of several."""
+    """Images per second of a pipeline on the GPU, or on the CPU beside it; the last batch is copied
+    to the host. One epoch is not counted, then the median of several."""
     make, f, t = library or (gradiva.pipeline_def, fn, types)
-    where: dict[str, Any] = {"device": "mixed"}
+    where: dict[str, Any] = {"device": "mixed" if on_gpu else "cpu"}
     if load is not None:
         where["hw_decoder_load"] = load
 
     @make(
         batch_size=options.batch_size,
         num_threads=options.threads,
-        device_id=0,
+        device_id=0 if on_gpu else None,
         seed=1,
         prefetch_queue_depth=AHEAD,
     )
