@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SPAN",
     "THREADS",
+    "Blocks",
     "CudaKernel",
     "Epilogue",
     "KernelSource",
@@ -41,6 +42,9 @@ __all__ = [
 THREADS: Final = 256
 SPAN: Final = 1024
 """Elements that a block takes; prelude.cuh knows it by the same name."""
+
+_HEAD: Final = 3
+"""Numbers before those of the samples in the table of `Blocks`."""
 
 _SOURCES: Final = Path(__file__).parents[1] / "gpu"
 _MOST: Final = 1 << 31
@@ -178,17 +182,32 @@ def refuse_large(volumes: NDArray[np.int64]) -> None:
         )
 
 
-def blocks_of(
-    volumes: NDArray[np.int64], span: int | NDArray[np.int64] = SPAN
-) -> NDArray[np.int64]:
-    """(B, 2): sample and first element of each block, for samples of these many elements.
+class Blocks(NamedTuple):
+    """How the work on samples is cut into blocks of threads. count: of all samples.
 
-    span: elements that a block takes, for all samples or for each. Raises OperatorValueError for
-    samples of 2**31 elements or more.
+    table: what `block_at` of prelude.cuh finds the place of a block in. It has a number per sample,
+    not per block: the host would need longer to write those than the GPU needs for the pixels.
     """
+
+    count: int
+    table: NDArray[np.int64]
+
+
+def blocks_of(volumes: NDArray[np.int64], span: int | NDArray[np.int64] = SPAN) -> Blocks:
+    """The blocks of samples of these many elements, of which each takes `span`, the same for all
+    samples or one for each. Raises OperatorValueError for samples of 2**31 elements or more."""
     refuse_large(volumes)
-    samples, numbers = numbered(-(-volumes // span))
-    return np.stack([samples, numbers * (span if isinstance(span, int) else span[samples])], axis=1)
+    counts = -(-volumes // span)
+    ends = counts.cumsum()
+    size = len(counts)
+    each = int(counts[0]) if size and (counts == counts[0]).all() else 0
+    one = span if isinstance(span, int) else 0
+    table = np.empty(_HEAD + (size if one else 2 * size), np.int64)
+    table[:_HEAD] = size, one, each
+    np.subtract(ends, counts, out=table[_HEAD : _HEAD + size])
+    if not one:
+        table[_HEAD + size :] = span
+    return Blocks(int(ends[-1]) if size else 0, table)
 
 
 def launch_over(
@@ -197,7 +216,7 @@ def launch_over(
     """A launch with blocks for these many elements of each sample, which has a row of `table`: it
     reads `data`, writes `target`, and takes what follows `more` too."""
     blocks = blocks_of(volumes)
-    return Launch(unit, len(blocks), (data, OutputArg(target), table, blocks, *more))
+    return Launch(unit, blocks.count, (data, OutputArg(target), table, blocks.table, *more))
 
 
 def numbered(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

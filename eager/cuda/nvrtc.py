@@ -19,12 +19,14 @@ from gradiva.eager.support.lazy_import import lazy_module
 from .launch import KernelSource
 from .requirements import EXTRAS
 
-__all__ = ["ARCHITECTURES", "Cubin", "compile_unit", "nvrtc_version", "why_no_nvrtc"]
+__all__ = ["ARCHITECTURES", "UNKNOWN", "Cubin", "compile_unit", "nvrtc_version", "why_no_nvrtc"]
 
 ARCHITECTURES: Final = (75, 80, 90, 100)
 """What the tests compile every kernel for: Turing, Ampere, Hopper, Blackwell."""
 
-_OPTIONS: Final = ("--std=c++17", "--fmad=false", "--ftz=false", "--ptxas-options=-v")
+UNKNOWN: Final = -1
+
+_OPTIONS: Final = ("--std=c++17", "--fmad=false", "--ftz=false", "--restrict", "--ptxas-options=-v")
 # Without these each multiply and add could become one rounding, and subnormals could vanish.
 _USED: Final = re.compile(r"Used (\d+) registers")
 _SPILLED: Final = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -35,7 +37,8 @@ _ready: dict[tuple[KernelSource, int], Cubin] = {}
 
 
 class Cubin(NamedTuple):
-    """Machine code of one kernel; registers of a thread, and bytes that did not fit into them."""
+    """Machine code of one kernel; registers of a thread, and bytes that did not fit into them, or
+    UNKNOWN."""
 
     code: bytes
     registers: int
@@ -136,7 +139,8 @@ def _compile(unit: KernelSource, architecture: int) -> Cubin:
         _nvrtc.nvrtcDestroyProgram(program)
     used, spilled = _USED.search(log), _SPILLED.search(log)
     if used is None or spilled is None:
-        raise OperatorRuntimeError(f"NVRTC did not say what {unit.kernel} takes:\n{log}")
+        # The driver keeps compiled code, too (in ~/.nv), and then has nothing to say of it.
+        return Cubin(code, UNKNOWN, UNKNOWN)
     return Cubin(code, int(used[1]), int(spilled[1]) + int(spilled[2]))
 
 

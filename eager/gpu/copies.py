@@ -13,7 +13,6 @@ from gradiva.eager.cuda.launch import (
     Launch,
     OutputArg,
     blocks_of,
-    numbered,
     refuse_large,
     type_name,
 )
@@ -79,8 +78,8 @@ def copy_launch(
     counts = np.int64(fill.shape[1]), np.int64(axis)
     return Launch(
         unit,
-        len(blocks),
-        (data, OutputArg(result), table, blocks, np.ascontiguousarray(fill), *counts),
+        blocks.count,
+        (data, OutputArg(result), table, blocks.table, np.ascontiguousarray(fill), *counts),
     )
 
 
@@ -155,7 +154,7 @@ def move_launch(
     table = np.concatenate([wide.view(np.int32), narrow], axis=1)
     kinds = {"Source": type_name(data.dtype), "Target": type_name(result.dtype)}
     unit = _MOVE.unit(kinds, f"constexpr int AXES = {extents.shape[1]};\n")
-    return Launch(unit, len(blocks), (data, OutputArg(result), table, blocks))
+    return Launch(unit, blocks.count, (data, OutputArg(result), table, blocks.table))
 
 
 def transpose_launch(source: Batch, target: Batch, extents: Int64s, steps: Int64s) -> Launch:
@@ -184,14 +183,14 @@ def transpose_launch(source: Batch, target: Batch, extents: Int64s, steps: Int64
     columns = [np.stack(long, axis=1), short.view(np.int64), *outer_columns]
     if not outer:
         columns.append(np.tile(np.array([0, 0, 1]), (len(merged), 1)))
-    blocks = np.stack(numbered(planes * down * across), axis=1)
+    blocks = blocks_of(planes * down * across, 1)
     kinds = {"Source": type_name(data.dtype)}
     # With its odd pitch a tile that is two wide takes half as much memory again.
     numbers = {"AXES": max(len(outer), 1), "MOST": square * square * 3 // 2}
     text = "".join(f"constexpr int {name} = {value};\n" for name, value in numbers.items())
     unit = _TILES.unit({**kinds, "Target": kinds["Source"]}, text)
     table = np.concatenate(columns, axis=1)
-    return Launch(unit, len(blocks), (data, OutputArg(result), table, blocks))
+    return Launch(unit, blocks.count, (data, OutputArg(result), table, blocks.table))
 
 
 def _side(extent: Int64s, other: Int64s, square: int) -> Int64s:
@@ -248,8 +247,8 @@ def piece_launches(
             own[:, 0] -= first
         blocks = blocks_of(-(-own[:, 3] // _WORD))
         read = [slab.view(np.uint8) for slab in group]
-        arguments = (*read, OutputArg(target.view(np.uint8)), own, blocks)
-        launches.append(Launch(_PIECES.unit({}), len(blocks), arguments))
+        arguments = (*read, OutputArg(target.view(np.uint8)), own, blocks.table)
+        launches.append(Launch(_PIECES.unit({}), blocks.count, arguments))
     return launches
 
 
@@ -284,4 +283,4 @@ def fill_launch(target: Any, offsets: Int64s, volumes: Int64s, value: np.generic
         spans = np.array([[spans[0, 0], spans[:, 1].sum()]])
     blocks = blocks_of(-(-spans[:, 1] // _WORD))
     slab = OutputArg(target.view(np.uint8))
-    return Launch(_FILL.unit({}), len(blocks), (slab, spans, blocks, pattern))
+    return Launch(_FILL.unit({}), blocks.count, (slab, spans, blocks.table, pattern))

@@ -11,10 +11,10 @@ template <class T, class V> DEVICE T moved(V value) {
 
 // fill: `fills` values for each sample; which one, the coordinate on `axis` says.
 KERNEL(copy)(
-    const Source* source, Target* target, const Gather* samples, const Block* blocks,
+    const Source* source, Target* target, const Gather* samples, const i64* blocks,
     const Target* fill, i64 fills, i64 axis
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Gather sample = samples[block.sample];
     const u32 volume = sample.volume, first = u32(block.first);
     const u32 end = volume - first < SPAN ? volume : first + SPAN;

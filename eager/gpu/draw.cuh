@@ -6,10 +6,10 @@ struct Draws {
 };
 
 KERNEL(draw)(
-    Target* target, const Draws* samples, const Block* blocks, u64 seed, u32 number,
+    Target* target, const Draws* samples, const i64* blocks, u64 seed, u32 number,
     const Parameter* parameters, i64 width
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Draws sample = samples[block.sample];
     const i64 fours = (sample.count + 3) / 4;
     const i64 end = fours - block.first < SPAN ? fours : block.first + SPAN;

@@ -3,8 +3,8 @@
 struct Filled { i64 first, size; };  // in bytes
 struct alignas(16) Sixteen { u64 low, high; };
 
-KERNEL(fill)(u8* target, const Filled* samples, const Block* blocks, u64 pattern) {
-    const Block block = blocks[blockIdx.x];
+KERNEL(fill)(u8* target, const Filled* samples, const i64* blocks, u64 pattern) {
+    const Block block = block_at(blocks);
     const Filled sample = samples[block.sample];
     const i64 first = 16 * block.first, rest = sample.size - first;
     const u32 size = rest < i64(16 * SPAN) ? u32(rest) : 16 * SPAN;

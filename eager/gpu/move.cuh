@@ -24,8 +24,8 @@ DEVICE void move_span(const Source* source, Target* target, const Move& sample, 
         target[sample.target + element] = convert<Target>(source[source_of(sample, element)]);
 }
 
-KERNEL(move)(const Source* source, Target* target, const Move* samples, const Block* blocks) {
-    const Block block = blocks[blockIdx.x];
+KERNEL(move)(const Source* source, Target* target, const Move* samples, const i64* blocks) {
+    const Block block = block_at(blocks);
     if constexpr (AXES <= 6) {
         const Move sample = samples[block.sample];
         move_span(source, target, sample, u32(block.first));

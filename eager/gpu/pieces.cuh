@@ -17,9 +17,9 @@ template <class Word> DEVICE void copy_words(const u8* from, u8* to, u32 size) {
 
 KERNEL(pieces)(
     const u8* s0, const u8* s1, const u8* s2, const u8* s3, const u8* s4, const u8* s5,
-    const u8* s6, const u8* s7, u8* target, const Piece* pieces, const Block* blocks
+    const u8* s6, const u8* s7, u8* target, const Piece* pieces, const i64* blocks
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Piece piece = pieces[block.sample];
     const i64 first = 16 * block.first, rest = piece.size - first;
     const u32 size = rest < i64(16 * SPAN) ? u32(rest) : 16 * SPAN;

@@ -10,10 +10,10 @@ struct Pixels {
 };
 
 KERNEL(pixels)(
-    const Source* source, Target* target, const Pixels* samples, const Block* blocks,
+    const Source* source, Target* target, const Pixels* samples, const i64* blocks,
     const f32* parameters
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Pixels sample = samples[block.sample];
     const u32 volume = u32(sample.pixels), first = u32(block.first), inner = u32(sample.inner);
     const u32 end = volume - first < SPAN ? volume : first + SPAN;

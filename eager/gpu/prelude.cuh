@@ -24,3 +24,24 @@ struct Block { i64 sample, first; };
 
 // How many elements a block takes; eager/cuda/launch.py knows it as SPAN.
 constexpr u32 SPAN = 1024;
+
+// What this block of threads works on, by the table that `blocks_of` of eager/cuda/launch.py makes:
+// the number of samples, the span if it is one for all, the blocks of a sample if all have as many;
+// then the first block of each sample, and the span of each.
+DEVICE Block block_at(const i64* blocks) {
+    const u32 number = blockIdx.x, samples = u32(blocks[0]), each = u32(blocks[2]);
+    const i64* starts = blocks + 3;
+    u32 sample = 0;
+    if (each) {
+        sample = number / each;
+    } else {
+        // The last sample whose blocks begin here or before: those before it that begin at the same
+        // place have none.
+        for (u32 high = samples - 1; sample < high;) {
+            const u32 middle = (sample + high + 1) / 2;
+            if (u32(starts[middle]) <= number) sample = middle; else high = middle - 1;
+        }
+    }
+    const i64 span = blocks[1] ? blocks[1] : starts[samples + sample];
+    return {i64(sample), (number - starts[sample]) * span};
+}

@@ -11,10 +11,10 @@ struct Tiles {
     i64 extents[AXES];
 };
 
-KERNEL(tiles)(const Source* source, Target* target, const Tiles* samples, const Block* blocks) {
+KERNEL(tiles)(const Source* source, Target* target, const Tiles* samples, const i64* blocks) {
     // An odd pitch: neighbors of one column lie in different banks.
     __shared__ Source tile[MOST];
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Tiles& sample = samples[block.sample];
     u32 number = u32(block.first);
     const u32 left = number % sample.across * sample.tile_wide;

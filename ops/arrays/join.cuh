@@ -12,9 +12,9 @@ struct Join {
 KERNEL(join)(
     const Source* s0, const Source* s1, const Source* s2, const Source* s3, const Source* s4,
     const Source* s5, const Source* s6, const Source* s7, Source* target, const Join* samples,
-    const Block* blocks
+    const i64* blocks
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Join& sample = samples[block.sample];
     const u32 volume = sample.volume, width = sample.width, first = u32(block.first);
     const u32 end = volume - first < SPAN ? volume : first + SPAN;

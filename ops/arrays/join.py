@@ -140,6 +140,6 @@ def join_launches(call: op.Call, axis: int) -> list[op.Launch]:
         table = np.concatenate([long, counts, begins.T, short], axis=1)
         blocks = op.blocks_of(volumes)
         kinds = {"Source": op.type_name(result.dtype)}
-        arguments = (*group, op.OutputArg(result), table, blocks)
-        launches.append(op.Launch(_KERNEL.unit(kinds), len(blocks), arguments))
+        arguments = (*group, op.OutputArg(result), table, blocks.table)
+        launches.append(op.Launch(_KERNEL.unit(kinds), blocks.count, arguments))
     return launches

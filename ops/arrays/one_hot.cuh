@@ -10,10 +10,10 @@ template <class V> DEVICE i64 class_of(V value) {
 }
 
 KERNEL(one_hot)(
-    const Source* source, Target* target, const OneHotTable* samples, const Block* blocks, i64 classes,
+    const Source* source, Target* target, const OneHotTable* samples, const i64* blocks, i64 classes,
     Target on, Target off
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const OneHotTable sample = samples[block.sample];
     const u32 volume = u32(sample.volume), first = u32(block.first);
     const u32 end = volume - first < SPAN ? volume : first + SPAN, inner = u32(sample.inner);

@@ -19,10 +19,10 @@ template <class T> DEVICE T value_of(f32 unit, f32 most, f32 zero) {
 }
 
 KERNEL(audio_resample)(
-    const Source* source, Target* target, const Sound* samples, const Block* blocks,
+    const Source* source, Target* target, const Sound* samples, const i64* blocks,
     const f32* table, i32 lobes, f32 step_in, f32 zero_in, f32 most_out, f32 zero_out
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Sound& sample = samples[block.sample];
     const u32 volume = sample.volume, first = u32(block.first), channels = sample.channels;
     const u32 end = volume - first < SPAN ? volume : first + SPAN;

@@ -6,10 +6,10 @@ struct Sample {
 };
 
 KERNEL(matrices)(
-    const f32* source, f32* target, const Sample* samples, const Block* blocks,
+    const f32* source, f32* target, const Sample* samples, const i64* blocks,
     const i64* begins, const i64* offsets, const f32* weights
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Sample& sample = samples[block.sample];
     const u32 volume = sample.volume, first = u32(block.first);
     const u32 end = volume - first < SPAN ? volume : first + SPAN;

@@ -7,9 +7,9 @@ struct Emphasis {
 };
 
 KERNEL(preemphasis_filter)(
-    const Source* source, Target* target, const Emphasis* samples, const Block* blocks
+    const Source* source, Target* target, const Emphasis* samples, const i64* blocks
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Emphasis& sample = samples[block.sample];
     const u32 volume = sample.volume, first = u32(block.first);
     const u32 end = volume - first < SPAN ? volume : first + SPAN;

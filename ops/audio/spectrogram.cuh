@@ -103,13 +103,13 @@ DEVICE void pass_odd(
 }
 
 KERNEL(spectrogram)(
-    const f32* source, f32* target, const Sound* samples, const Block* blocks,
+    const f32* source, f32* target, const Sound* samples, const i64* blocks,
     const Transform* transforms, const i64* factors, const f32* twiddles, const f32* last,
     const f32* window
 ) {
     __shared__ f32 work[WORK];
     const Transform& plan = transforms[0];
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Sound sound = samples[block.sample];
     const i64 length = plan.length, nfft = plan.nfft, left = i64(sound.frames) - block.first;
     const i64 count = left < plan.side ? left : plan.side, all = count * length;

@@ -208,8 +208,8 @@ def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
         fourier.last,
         framing.window,
     )
-    places = data, op.OutputArg(result), samples, blocks, transform
-    return op.Launch(_KERNEL.unit({}), len(blocks), (*places, *tables))
+    places = data, op.OutputArg(result), samples, blocks.table, transform
+    return op.Launch(_KERNEL.unit({}), blocks.count, (*places, *tables))
 
 
 def _expected(

@@ -5,10 +5,10 @@ struct Sample {
 };
 
 KERNEL(to_decibels)(
-    const f32* source, f32* target, const Sample* samples, const Block* blocks,
+    const f32* source, f32* target, const Sample* samples, const i64* blocks,
     const f32* references, f32 given, f32 least, f32 lowest, f32 multiplier
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Sample sample = samples[block.sample];
     const f32 reference = given == 0.0f ? references[block.sample] : given;
     const i64 end = sample.volume - block.first < SPAN ? sample.volume : block.first + SPAN;

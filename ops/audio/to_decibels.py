@@ -98,8 +98,8 @@ def _gpu(call: op.Call) -> list[op.Launch]:
         launches.append(op.Launch(_LOUDEST.unit({}), call.size, kept))
     references = loudest if given == 0 else np.ones(1, np.float32)
     numbers = given, least, lowest, multiplier
-    places = data, op.OutputArg(result), table, blocks, references
-    return [*launches, op.Launch(_KERNEL.unit({}), len(blocks), (*places, *numbers))]
+    places = data, op.OutputArg(result), table, blocks.table, references
+    return [*launches, op.Launch(_KERNEL.unit({}), blocks.count, (*places, *numbers))]
 
 
 @to_decibels.cases

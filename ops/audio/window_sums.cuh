@@ -7,9 +7,9 @@ struct Sound {
 };
 
 KERNEL(window_sums)(
-    const Source* source, Kind* sums, const Sound* sounds, const Block* blocks
+    const Source* source, Kind* sums, const Sound* sounds, const i64* blocks
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Sound& sound = sounds[block.sample];
     const i64 window = sound.window, first = (block.first + threadIdx.x) * window;
     if (first >= sound.volume) return;

@@ -6,8 +6,8 @@ struct Boxes {
     u32 corners;   // whether the last two numbers are a corner, not the extents
 };
 
-KERNEL(bb_flip)(const f32* source, f32* target, const Boxes* samples, const Block* blocks) {
-    const Block block = blocks[blockIdx.x];
+KERNEL(bb_flip)(const f32* source, f32* target, const Boxes* samples, const i64* blocks) {
+    const Block block = block_at(blocks);
     const Boxes sample = samples[block.sample];
     const u32 volume = sample.volume, first = u32(block.first);
     const u32 end = volume - first < SPAN ? volume : first + SPAN;

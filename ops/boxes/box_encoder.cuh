@@ -5,10 +5,10 @@ struct Terms { f32 limit, scale, means[4], stds[4]; u32 offset; };
 
 KERNEL(box_encoder)(
     const f32* boxes, const i32* labels, f32* target, i32* target_labels, const i32* forced,
-    const Matched* samples, const Block* blocks, const f32* anchors, const f32* centers,
+    const Matched* samples, const i64* blocks, const f32* anchors, const f32* centers,
     i64 count, const Terms* given
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Matched sample = samples[block.sample];
     const Terms& terms = given[0];
     const i64 rest = count - block.first, end = rest < SPAN ? count : block.first + SPAN;

@@ -196,19 +196,19 @@ def _gpu(call: op.Call) -> tuple[op.Launch, op.Launch]:
     places = boxes.batch_shape.offsets, labels.batch_shape.offsets, counts, counts.cumsum() - counts
     table = np.stack(places, axis=1)
     forced = op.Scratch(max(int(counts.sum()), 1), np.dtype(np.int32))
-    each = np.stack(op.numbered(counts), axis=1)
+    each = op.blocks_of(counts, 1)
     size, pair = len(corners), (boxes.data, labels.data)
-    first = boxes.data, op.OutputArg(forced), table, each, corners, np.int32(size)
+    first = boxes.data, op.OutputArg(forced), table, each.table, corners, np.int32(size)
     terms = (call["criteria"], call["scale"], *call["means"], *call["stds"])
     words = np.append(np.array(terms, np.float32).view(np.uint32), np.uint32(call["offset"]))
     made = tuple(op.OutputArg(output.data) for output in call.outputs)
     blocks = op.blocks_of(np.full(call.size, size, np.int64))
     shared = area_of, overlap
-    tables = table, blocks, corners, centers, np.int64(size), words
+    tables = table, blocks.table, corners, centers, np.int64(size), words
     forcing = _FORCED.unit({}, _translate.translation_of(*shared))
     code = _translate.translation_of(*shared, center_difference, size_difference)
     unit, second = _KERNEL.unit({}, code), (*pair, *made, forced, *tables)
-    return op.Launch(forcing, len(each), first), op.Launch(unit, len(blocks), second)
+    return op.Launch(forcing, each.count, first), op.Launch(unit, blocks.count, second)
 
 
 @box_encoder.cases

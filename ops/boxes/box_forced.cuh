@@ -1,12 +1,12 @@
 // The anchor that fits a box best, the last one of equals: a block for each box. `block.first` is
 // the number of the box in its sample.
 KERNEL(box_forced)(
-    const f32* boxes, i32* forced, const Matched* samples, const Block* blocks,
+    const f32* boxes, i32* forced, const Matched* samples, const i64* blocks,
     const f32* anchors, i32 count
 ) {
     __shared__ f32 overlaps[THREADS];
     __shared__ i32 numbers[THREADS];
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Matched sample = samples[block.sample];
     const f32* box = boxes + sample.boxes + 4 * block.first;
     const i32 own = i32(threadIdx.x);

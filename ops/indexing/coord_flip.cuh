@@ -8,9 +8,9 @@ struct Points {
 };
 
 KERNEL(coord_flip)(
-    const f32* source, f32* target, const Points* samples, const Block* blocks
+    const f32* source, f32* target, const Points* samples, const i64* blocks
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Points& sample = samples[block.sample];
     const u32 volume = sample.volume, size = sample.size, first = u32(block.first);
     const u32 end = volume - first < SPAN ? volume : first + SPAN;

@@ -3,10 +3,10 @@ struct Vectors { i64 source, target, volume; };  // volume: of the result
 
 // matrices: [M T] of each sample, `rows` times `size` + 1 numbers.
 KERNEL(coord_transform)(
-    const Source* source, Target* target, const Vectors* samples, const Block* blocks,
+    const Source* source, Target* target, const Vectors* samples, const i64* blocks,
     const f32* matrices, u32 rows, u32 size
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Vectors sample = samples[block.sample];
     const u32 volume = u32(sample.volume), first = u32(block.first);
     const u32 end = volume - first < SPAN ? volume : first + SPAN;

@@ -2,10 +2,10 @@
 struct Lookups { i64 source, target, volume; };
 
 KERNEL(lookup_table)(
-    const Source* source, Target* target, const Lookups* samples, const Block* blocks,
+    const Source* source, Target* target, const Lookups* samples, const i64* blocks,
     const f32* table, i64 last
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Lookups sample = samples[block.sample];
     const i64 rest = sample.volume - block.first;
     const i64 end = rest < SPAN ? sample.volume : block.first + SPAN;

@@ -11,8 +11,8 @@ struct Spread {
 // Functions of float64 are long, and several of them side by side need more registers than there are.
 constexpr int UNROLLED = Limits<Target>::FLOAT && Limits<Target>::BITS == 64 ? 1 : 4;
 
-KERNEL(spread)(Target* target, const Spread* samples, const Block* blocks, OPERANDS) {
-    const Block block = blocks[blockIdx.x];
+KERNEL(spread)(Target* target, const Spread* samples, const i64* blocks, OPERANDS) {
+    const Block block = block_at(blocks);
     const Spread& sample = samples[block.sample];
     const u32 volume = u32(sample.volume), first = u32(block.first);
     const u32 end = volume - first < SPAN ? volume : first + SPAN;

@@ -3,10 +3,10 @@
 struct Noisy { i64 source, target, count, position; };
 
 KERNEL(disturb)(
-    const Source* source, Target* target, const Noisy* samples, const Block* blocks, u64 seed,
+    const Source* source, Target* target, const Noisy* samples, const i64* blocks, u64 seed,
     u32 number, const f64* parameters, i64 width
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Noisy sample = samples[block.sample];
     const f64* own = parameters + block.sample * width;
     const i64 fours = (sample.count + 3) / 4;

@@ -2,10 +2,10 @@
 struct Scatter { i64 source, target, pixels, channels, inner, position; };
 
 KERNEL(scatter)(
-    const Target* source, Target* target, const Scatter* samples, const Block* blocks, u64 seed,
+    const Target* source, Target* target, const Scatter* samples, const i64* blocks, u64 seed,
     u32 number, const u64* thresholds, const Target* values
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Scatter sample = samples[block.sample];
     const u64 salted = thresholds[2 * block.sample], changed = thresholds[2 * block.sample + 1];
     const Target salt = values[2 * block.sample], pepper = values[2 * block.sample + 1];

@@ -50,10 +50,10 @@ DEVICE f64 ratio_of(f64 x, f64 y) {
 }
 
 KERNEL(beta)(
-    Target* target, const Betas* samples, const Block* blocks, u64 seed, u32 number,
+    Target* target, const Betas* samples, const i64* blocks, u64 seed, u32 number,
     const f64* shapes
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Betas sample = samples[block.sample];
     const i64 end = sample.count - block.first < SPAN ? sample.count : block.first + SPAN;
     for (i64 k = block.first + threadIdx.x; k < end; k += THREADS) {

@@ -171,8 +171,8 @@ def _gpu(call: op.Call) -> op.Launch:
     )
     blocks = op.blocks_of(volumes)
     key = call.seed_and_number
-    arguments = op.OutputArg(target.data), np.stack(places, axis=1), blocks, *key, shapes
-    return op.Launch(unit, len(blocks), arguments)
+    arguments = op.OutputArg(target.data), np.stack(places, axis=1), blocks.table, *key, shapes
+    return op.Launch(unit, blocks.count, arguments)
 
 
 @beta.cases

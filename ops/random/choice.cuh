@@ -4,10 +4,10 @@ struct Choices { i64 source, target, volume, inner, size, position; };
 
 // thresholds: `count` of each sample, none if all elements are alike.
 KERNEL(choice)(
-    const Target* source, Target* target, const Choices* samples, const Block* blocks, u64 seed,
+    const Target* source, Target* target, const Choices* samples, const i64* blocks, u64 seed,
     u32 number, const u64* thresholds, i64 count
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Choices sample = samples[block.sample];
     const u32 inner = u32(sample.inner);
     const Strip<const u64> own{thresholds + block.sample * count, count};

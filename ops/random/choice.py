@@ -220,11 +220,11 @@ def _gpu(call: op.Call) -> op.Launch:
         data, slab = data.view(bits), slab.view(bits)
     generated = f"constexpr bool NUMBERS = {'true' if numbers else 'false'};\n"
     blocks = op.blocks_of(volumes)
-    tables = np.stack(places, axis=1), blocks, *call.seed_and_number, thresholds
+    tables = np.stack(places, axis=1), blocks.table, *call.seed_and_number, thresholds
     arguments = data, op.OutputArg(slab), *tables, np.int64(thresholds.shape[1])
     generated += _translate.translation_of(_element)
     unit = _KERNEL.unit({"Target": op.type_name(slab.dtype)}, generated)
-    return op.Launch(unit, len(blocks), arguments)
+    return op.Launch(unit, blocks.count, arguments)
 
 
 @choice.cases

@@ -82,6 +82,12 @@ def launch_draws(
     types = {"Target": op.type_name(target.data.dtype), "Parameter": op.type_name(parameters.dtype)}
     translation = "" if calls is None else _translate.translation_of(calls)
     key = call.seed_and_number
-    arguments = op.OutputArg(target.data), table, blocks, *key, np.ascontiguousarray(parameters)
+    arguments = (
+        op.OutputArg(target.data),
+        table,
+        blocks.table,
+        *key,
+        np.ascontiguousarray(parameters),
+    )
     width = np.int64(parameters.shape[1])
-    return op.Launch(_draw_kernel(file).unit(types, translation), len(blocks), (*arguments, width))
+    return op.Launch(_draw_kernel(file).unit(types, translation), blocks.count, (*arguments, width))

@@ -78,13 +78,13 @@ def reduction_launches(
     )
     blocks = op.blocks_of(table[:, 11], teams)
     unit = _REDUCE.unit({**types, "Made": op.type_name(made.dtype)}, generated)
-    given = (data, op.OutputArg(made), table, blocks, centers[0], start[0], start[1])
-    launches = [op.Launch(unit, len(blocks), given)]
+    given = (data, op.OutputArg(made), table, blocks.table, centers[0], start[0], start[1])
+    launches = [op.Launch(unit, blocks.count, given)]
     if not direct:
         blocks = op.blocks_of(table[:, 12])
         unit = _JOIN.unit({**types, "Made": op.type_name(result.dtype)}, generated)
-        totals = (made, op.OutputArg(result), table, blocks, start[0], start[1])
-        launches.append(op.Launch(unit, len(blocks), totals))
+        totals = (made, op.OutputArg(result), table, blocks.table, start[0], start[1])
+        launches.append(op.Launch(unit, blocks.count, totals))
     return launches
 
 

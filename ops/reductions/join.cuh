@@ -1,9 +1,9 @@
 // The totals of blocks of rows, or of their parts, become results, in order.
 KERNEL(join)(
-    const Total* totals, Made* target, const Reduction* samples, const Block* blocks,
+    const Total* totals, Made* target, const Reduction* samples, const i64* blocks,
     Total start, Total nothing
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Reduction& sample = samples[block.sample];
     const i64 end = sample.kept - block.first < SPAN ? sample.kept : block.first + SPAN;
     for (i64 result = block.first + threadIdx.x; result < end; result += THREADS) {

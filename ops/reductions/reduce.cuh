@@ -71,11 +71,11 @@ DEVICE i64 place_of(const Reduction& sample, u32 block) {
 
 // start: what totals start with; nothing: what they are if nothing is reduced.
 KERNEL(reduce)(
-    const Source* source, Made* made, const Reduction* samples, const Block* blocks,
+    const Source* source, Made* made, const Reduction* samples, const i64* blocks,
     const Center* centers, Total start, Total nothing
 ) {
     __shared__ Total totals[THREADS];
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Reduction& sample = samples[block.sample];
     const i64 columns = sample.columns, chunk = columns < LANES ? columns : LANES;
     const u32 side = 1u << sample.doublings, width = side * u32(chunk);

@@ -41,8 +41,6 @@ class SimulatedNvdec:
 
     def CreateDecoder(self, **given: Any) -> Any:  # noqa: N802  its name
         self.created.append(given["codec"])
-        if given["codec"] in self.refused:
-            raise RuntimeError("Codec not supported on this GPU")
         return _Decoder(self, **given)
 
 
@@ -61,12 +59,15 @@ class _Decoder:
         assert (gpuid, cudacontext, usedevicememory) == (module.gpu.number, 0, True)
         assert cudastream in module.gpu.streams
         self._module, self._gpu, self._stream = module, module.gpu, cudastream
+        self._codec = codec
         self._context = av.CodecContext.create(_DECODERS[codec], "r")
         self._context.thread_count = 1
         self._surfaces: list[tuple[int, int]] = []
 
     def Decode(self, packet: Any) -> Sequence[Any]:  # noqa: N802  its name
         self._gpu.check_current("Decode")
+        if self._codec in self._module.refused:  # which the library finds out here
+            raise RuntimeError("HandleVideoSequence: Error code : 801: Codec not supported")
         if not packet.bsl:
             found = self._context.decode(None)
             self._context.flush_buffers()

@@ -117,7 +117,7 @@ def test_what_the_cpu_decodes(fake: SimulatedNvdec) -> None:
 
 def test_a_codec_that_this_gpu_lacks(fake: SimulatedNvdec) -> None:
     fake.refused.add("H264")
-    with pytest.warns(UserWarning, match="decoded on the CPU: NVDEC does not decode H264: Codec"):
+    with pytest.warns(UserWarning, match="decoded on the CPU: NVDEC does not decode H264: "):
         both(files(encoded("libx264"), encoded("libvpx-vp9", "webm")))
     assert fake.frames == 20
 

@@ -97,6 +97,7 @@ _CODES: dict[str, Any] = {"P": _P, "I": _I, "U": _U, "Z": _Z}
 
 PROTOTYPES = {
     "nvjpegGetProperty": "IP",
+    "nvjpegCreateEx": "IPPUP",
     "nvjpegCreateExV2": "IPPUP",
     "nvjpegDestroy": "P",
     "nvjpegSetDeviceMemoryPadding": "ZP",
@@ -108,8 +109,10 @@ PROTOTYPES = {
     "nvjpegDecodeBatchedInitialize": "PPIII",
     "nvjpegDecodeBatchedSupportedEx": "PPPP",
     "nvjpegDecodeBatchedEx": "PPPPPPP",
+    "nvjpegBufferPinnedCreate": "PPP",
     "nvjpegBufferPinnedCreateV2": "PPP",
     "nvjpegBufferPinnedDestroy": "P",
+    "nvjpegBufferDeviceCreate": "PPP",
     "nvjpegBufferDeviceCreateV2": "PPP",
     "nvjpegBufferDeviceDestroy": "P",
     "nvjpegStateAttachPinnedBuffer": "PP",

@@ -40,10 +40,10 @@ DEVICE Target value_of(i32 byte, const Target* values) {
 
 // values: what each byte becomes. weights: rows for Y, Cb, Cr: of red, green, blue; offset.
 KERNEL(finish)(
-    const u8* source, Target* target, const Picture* pictures, const Block* blocks,
+    const u8* source, Target* target, const Picture* pictures, const i64* blocks,
     const Target* values, const f32* weights
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Picture picture = pictures[block.sample];
     const u32 first = u32(block.first), pixels = picture.pixels;
     const u32 end = pixels - first < SPAN ? pixels : first + SPAN;

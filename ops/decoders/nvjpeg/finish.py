@@ -68,7 +68,9 @@ def finish_launch(
     unit = _KERNEL.unit({"Target": op.type_name(dtype)})
     blocks = op.blocks_of(rows["pixels"].astype(np.int64))
     tables = _values(dtype), ycbcr_weights(255.0, dtype)
-    return op.Launch(unit, len(blocks), (scratch, op.OutputArg(target.data), rows, blocks, *tables))
+    return op.Launch(
+        unit, blocks.count, (scratch, op.OutputArg(target.data), rows, blocks.table, *tables)
+    )
 
 
 def _place(job: Job, part: Window, turned: bool) -> tuple[int, int, int, int, int]:

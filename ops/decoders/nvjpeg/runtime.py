@@ -19,9 +19,13 @@ class Owned:
         self._exits = contextlib.ExitStack()
 
     def handle(self, kind: str, *arguments: Any) -> int:
-        """A new handle of a kind such as `nvjpegJpegState`, by its `Create` and for its
-        `Destroy`."""
+        """A new handle of a kind such as `nvjpegJpegState`, by its `Create` and for its `Destroy`.
+
+        None among the arguments: no allocators, which the second version of a function refuses.
+        """
         create, destroy = _NAMES.get(kind, (f"{kind}Create", f"{kind}Destroy"))
+        if None in arguments:
+            create = create.removesuffix("V2")
         handle = self.library.create(create, *arguments)
         self._exits.callback(self._destroy, destroy, handle)
         return handle

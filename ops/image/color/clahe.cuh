@@ -34,10 +34,10 @@ struct Tiles {
 };
 
 KERNEL(clahe)(
-    const u8* source, u8* target, const u8* tables, const Image* images, const Block* blocks,
+    const u8* source, u8* target, const u8* tables, const Image* images, const i64* blocks,
     const u16* colors, i64 rows, i64 columns
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Image image = images[block.sample];
     const u32 channels = u32(image.channels), width = u32(image.width);
     const u32 pixels = u32(image.volume) / channels, first = u32(block.first);

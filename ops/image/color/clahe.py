@@ -132,10 +132,10 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     down, across = np.int64(tiles[0]), np.int64(tiles[1])
     colors, values, results = lab_tables(), source.data, op.OutputArg(target.data)
     made = values, op.OutputArg(tables), planes, colors, down, across
-    read = values, results, tables, images, blocks, colors, down, across
+    read = values, results, tables, images, blocks.table, colors, down, across
     return [
         op.Launch(_TABLES.unit({}), count, made),
-        op.Launch(_KERNEL.unit({}), len(blocks), read),
+        op.Launch(_KERNEL.unit({}), blocks.count, read),
     ]
 
 

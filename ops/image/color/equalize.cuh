@@ -2,9 +2,9 @@
 struct Sample { i64 source, target, volume, frame, channels, plane; };
 
 KERNEL(equalize)(
-    const u8* source, u8* target, const u8* tables, const Sample* samples, const Block* blocks
+    const u8* source, u8* target, const u8* tables, const Sample* samples, const i64* blocks
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Sample sample = samples[block.sample];
     const u32 volume = u32(sample.volume), first = u32(block.first);
     const u32 channels = u32(sample.channels), frame = u32(sample.frame);

@@ -4,9 +4,9 @@ struct Sample { i64 source, target, pixels, height, width, green, red; };
 DEVICE i32 within(i32 at, i32 low, i32 high) { return at < low ? low : at > high ? high : at; }
 
 KERNEL(debayer)(
-    const Source* source, Source* target, const Sample* samples, const Block* blocks
+    const Source* source, Source* target, const Sample* samples, const i64* blocks
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Sample sample = samples[block.sample];
     const u32 pixels = u32(sample.pixels), first = u32(block.first);
     const u32 end = pixels - first < SPAN ? pixels : first + SPAN;

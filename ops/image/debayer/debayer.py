@@ -143,9 +143,9 @@ def _gpu(call: op.Call) -> op.Launch:
     samples = np.stack(rows, axis=1).astype(np.int64)
     blocks = op.blocks_of(pixels)
     types = {"Source": op.type_name(source.data.dtype), "Way": f"struct {_WAYS[call['algorithm']]}"}
-    arguments = source.data, op.OutputArg(target.data), samples, blocks
+    arguments = source.data, op.OutputArg(target.data), samples, blocks.table
     kernel = _GRADIENTS if call["algorithm"] == "vng_ocv" else _KERNEL
-    return op.Launch(kernel.unit(types), len(blocks), arguments)
+    return op.Launch(kernel.unit(types), blocks.count, arguments)
 
 
 @debayer.cases

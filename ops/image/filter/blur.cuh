@@ -23,9 +23,9 @@ DEVICE u32 reflected(u32 index, u32 size) {
 // sample's factor; 2: the same, added to `before`, which lies like the target and may be it.
 KERNEL(blur)(
     const Source* source, Target* target, const f32* before, const Axis* samples,
-    const Block* blocks, const f32* weights, i64 width, const f32* factors
+    const i64* blocks, const f32* weights, i64 width, const f32* factors
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Axis sample = samples[block.sample];
     const f32* own = weights + block.sample * width;
     const u32 first = u32(block.first);

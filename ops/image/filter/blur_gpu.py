@@ -55,8 +55,8 @@ def blur_launches(call: op.Call, parts: Sequence[Windows]) -> list[op.Launch]:
             unit = _BLUR.unit(types, f"constexpr int SUMMED = {summed};\n")
             added = sums if summed == 2 else weights
             windows = weights, np.int64(weights.shape[1]), factors
-            arguments = data, op.OutputArg(written), added, table, blocks, *windows
-            launches.append(op.Launch(unit, len(blocks), arguments))
+            arguments = data, op.OutputArg(written), added, table, blocks.table, *windows
+            launches.append(op.Launch(unit, blocks.count, arguments))
             data, first = written, target.batch_shape.offsets
     return launches
 

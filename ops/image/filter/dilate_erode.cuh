@@ -14,10 +14,10 @@ DEVICE Source better(Source one, Source other) {
 
 // outside: of a constant border.
 KERNEL(dilate_erode)(
-    const Source* source, Source* target, const Window* samples, const Block* blocks,
+    const Source* source, Source* target, const Window* samples, const i64* blocks,
     Source outside
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Window& sample = samples[block.sample];
     const u32 first = u32(block.first);
     const u32 end = sample.volume - first < SPAN ? sample.volume : first + SPAN;

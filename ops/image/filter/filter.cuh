@@ -30,9 +30,9 @@ DEVICE Target rounded(f32 value) {
 
 KERNEL(filter)(
     const Source* source, Target* target, const f32* weights, const Fill* fills,
-    const Filter* samples, const Block* blocks
+    const Filter* samples, const i64* blocks
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     // Not a copy: its numbers are too many to stay in registers.
     const Filter& sample = samples[block.sample];
     const f32* own = weights + sample.weights;

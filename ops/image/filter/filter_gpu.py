@@ -53,5 +53,5 @@ def filter_launch(call: op.Call, first: int, anchors: op.Int64Array) -> op.Launc
     text = (
         f"constexpr bool EVEN = {str(even).lower()};\n{border_text(border_named(call['border']))}"
     )
-    arguments = (source.data, op.OutputArg(target.data), windows.data, fill, table, blocks)
-    return op.Launch(_KERNEL.unit(types, text), len(blocks), arguments)
+    arguments = (source.data, op.OutputArg(target.data), windows.data, fill, table, blocks.table)
+    return op.Launch(_KERNEL.unit(types, text), blocks.count, arguments)

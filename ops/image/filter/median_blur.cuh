@@ -24,9 +24,9 @@ DEVICE Source value_of(u32 key) {
 DEVICE i32 clamped(i32 index, i32 size) { return index < 0 ? 0 : index < size ? index : size - 1; }
 
 KERNEL(median_blur)(
-    const Source* source, Source* target, const Window* samples, const Block* blocks
+    const Source* source, Source* target, const Window* samples, const i64* blocks
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Window& sample = samples[block.sample];
     const u32 first = u32(block.first), channels = u32(sample.channels);
     const u32 end = sample.volume - first < SPAN ? sample.volume : first + SPAN;

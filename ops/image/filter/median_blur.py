@@ -91,7 +91,9 @@ def _gpu(call: op.Call) -> op.Launch:
         {"Source": op.type_name(source.data.dtype)}, f"constexpr int SIDE = {side};\n"
     )
     blocks = op.blocks_of(target.batch_shape.volumes)
-    return op.Launch(unit, len(blocks), (source.data, op.OutputArg(target.data), table, blocks))
+    return op.Launch(
+        unit, blocks.count, (source.data, op.OutputArg(target.data), table, blocks.table)
+    )
 
 
 def _median(image: Array, width: int, height: int, out: Array) -> None:

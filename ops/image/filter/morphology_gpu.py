@@ -50,7 +50,9 @@ def dilate_erode_launches(call: op.Call, highest: bool) -> list[op.Launch]:
         narrow = [extents.prod(axis=1), extents[:, 3 - axis], inner, *sides, inner]
         table = op.struct_rows([first, target.batch_shape.offsets], narrow)
         launches.append(
-            op.Launch(unit, len(blocks), (data, op.OutputArg(written), table, blocks, outside))
+            op.Launch(
+                unit, blocks.count, (data, op.OutputArg(written), table, blocks.table, outside)
+            )
         )
         data, first = written, target.batch_shape.offsets
     return launches

@@ -26,9 +26,9 @@ struct Chroma {
 DEVICE u8 byte_of(i32 value) { return u8(value < 0 ? 0 : value > 255 ? 255 : value); }
 
 KERNEL(jpeg_compression_distortion)(
-    const u8* squares, u8* target, const Frame* frames, const Block* blocks
+    const u8* squares, u8* target, const Frame* frames, const i64* blocks
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Frame frame = frames[block.sample];
     const u32 width = u32(frame.width), pixels = u32(frame.height) * width;
     const u32 first = u32(block.first), end = pixels - first < SPAN ? pixels : first + SPAN;

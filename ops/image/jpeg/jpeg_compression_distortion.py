@@ -120,11 +120,11 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     cut, blocks = op.blocks_of(each, 1), op.blocks_of(pixels[owner])
     made = op.Scratch(int(each.sum()) * 384, np.dtype(np.uint8))
     quanta = _quanta(np.clip(call["quality"], 1, 100))
-    squared = source.data, op.OutputArg(made), frames, cut, quanta
-    decoded = made, op.OutputArg(target.data), frames, blocks
+    squared = source.data, op.OutputArg(made), frames, cut.table, quanta
+    decoded = made, op.OutputArg(target.data), frames, blocks.table
     return [
-        op.Launch(_SQUARES.unit({}), len(cut), squared),
-        op.Launch(_KERNEL.unit({}), len(blocks), decoded),
+        op.Launch(_SQUARES.unit({}), cut.count, squared),
+        op.Launch(_KERNEL.unit({}), blocks.count, decoded),
     ]
 
 

@@ -46,11 +46,11 @@ DEVICE void backward(i32* v, i32 step, bool first) {
 }
 
 KERNEL(jpeg_squares)(
-    const u8* source, u8* squares, const Frame* frames, const Block* blocks, const u16* quanta
+    const u8* source, u8* squares, const Frame* frames, const i64* blocks, const u16* quanta
 ) {
     __shared__ i32 values[6 * 64];     // four blocks of luma, two of chroma
     __shared__ i32 chroma[2][16 * 16];
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Frame frame = frames[block.sample];
     const i32 height = i32(frame.height), width = i32(frame.width), thread = i32(threadIdx.x);
     const i32 top = i32(block.first / frame.across) * 16, left = i32(block.first % frame.across) * 16;

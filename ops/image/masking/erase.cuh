@@ -17,10 +17,10 @@ DEVICE bool within(const Region& region, const Coordinates& place) {
 
 // fill: `fills` values for each sample; which one, the coordinate on `axis` says.
 KERNEL(erase)(
-    const Target* source, Target* target, const Erased* samples, const Block* blocks,
+    const Target* source, Target* target, const Erased* samples, const i64* blocks,
     const Region* regions, const Target* fill, i64 fills, i64 axis
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Erased sample = samples[block.sample];
     const u32 volume = sample.volume, first = u32(block.first);
     const u32 end = volume - first < SPAN ? volume : first + SPAN;

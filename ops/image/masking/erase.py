@@ -241,7 +241,9 @@ def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
     table, corners = np.concatenate([places, narrow], axis=1), regions.astype(np.int32)
     numbers = np.int64(fill.shape[1]), np.int64(channel)
     unit = _KERNEL.unit({"Target": op.type_name(fill.dtype)})
-    return op.Launch(unit, len(blocks), (data, result, table, blocks, corners, fill, *numbers))
+    return op.Launch(
+        unit, blocks.count, (data, result, table, blocks.table, corners, fill, *numbers)
+    )
 
 
 @erase.cases

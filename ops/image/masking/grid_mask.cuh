@@ -8,9 +8,9 @@ struct Masked {
 };
 
 KERNEL(grid_mask)(
-    const Target* source, Target* target, const Masked* samples, const Block* blocks
+    const Target* source, Target* target, const Masked* samples, const i64* blocks
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Masked sample = samples[block.sample];
     const u32 volume = sample.volume, first = u32(block.first);
     const u32 end = volume - first < SPAN ? volume : first + SPAN;

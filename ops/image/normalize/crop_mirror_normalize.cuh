@@ -1,10 +1,10 @@
 // `crop_mirror_normalize`: (x - mean) * factor for elements that have a source, fill values for the
 // others; in any order of axes.
 KERNEL(crop_mirror_normalize)(
-    const Source* source, Target* target, const Gather* samples, const Block* blocks,
+    const Source* source, Target* target, const Gather* samples, const i64* blocks,
     const f32* mean, const f32* factor, const Target* fill, i64 channels, i64 axis
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Gather sample = samples[block.sample];
     const u32 volume = sample.volume, first = u32(block.first);
     const u32 end = volume - first < SPAN ? volume : first + SPAN;

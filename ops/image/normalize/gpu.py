@@ -135,5 +135,7 @@ def _scales_launch(
     scale, epsilon = np.float64(call["scale"]), np.float64(call["epsilon"])
     together = np.int64(call.size if shared else 1)
     return op.Launch(
-        unit, len(blocks), (sums, op.OutputArg(made), table, blocks, together, scale, epsilon)
+        unit,
+        blocks.count,
+        (sums, op.OutputArg(made), table, blocks.table, together, scale, epsilon),
     )

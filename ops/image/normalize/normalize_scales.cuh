@@ -3,10 +3,10 @@
 struct Sums { i64 first, count; f64 factor; };  // SHARED: a divisor
 
 KERNEL(scales)(
-    const f64* sums, Made* made, const Sums* samples, const Block* blocks, i64 together, f64 scale,
+    const f64* sums, Made* made, const Sums* samples, const i64* blocks, i64 together, f64 scale,
     f64 epsilon
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Sums sample = samples[block.sample];
     const i64 end = sample.count - block.first < SPAN ? sample.count : block.first + SPAN;
     for (i64 k = block.first + threadIdx.x; k < end; k += THREADS) {

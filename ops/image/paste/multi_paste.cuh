@@ -17,9 +17,9 @@ struct Region {
 KERNEL(multi_paste)(
     const Source* s0, const Source* s1, const Source* s2, const Source* s3, const Source* s4,
     const Source* s5, const Source* s6, const Source* s7, Target* target, const Canvas* samples,
-    const Block* blocks, const Region* regions, i64 clear
+    const i64* blocks, const Region* regions, i64 clear
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Canvas sample = samples[block.sample];
     const u32 volume = sample.volume, first = u32(block.first);
     const u32 end = volume - first < SPAN ? volume : first + SPAN;

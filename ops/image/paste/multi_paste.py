@@ -262,8 +262,15 @@ def _gpu(call: op.Call, plan: _Plan) -> list[op.Launch]:
         canvases = np.concatenate([target.batch_shape.offsets[:, None], narrow], axis=1)
         places = np.stack([regions.inputs - number, at], axis=1)
         table = np.concatenate([places, steps, corners], axis=1)[mine]
-        arguments = (*group, op.OutputArg(result), canvases, blocks, table, np.int64(number == 0))
-        launches.append(op.Launch(_KERNEL.unit(kinds), len(blocks), arguments))
+        arguments = (
+            *group,
+            op.OutputArg(result),
+            canvases,
+            blocks.table,
+            table,
+            np.int64(number == 0),
+        )
+        launches.append(op.Launch(_KERNEL.unit(kinds), blocks.count, arguments))
     return launches
 
 

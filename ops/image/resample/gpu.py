@@ -78,8 +78,8 @@ def resample_launches(
         table = op.struct_rows(wide, [*narrow, zero])
         unit, parameters = _compiled(_RESAMPLE, data.dtype, own)
         blocks = op.blocks_of(volumes)
-        arguments = data, op.OutputArg(own.data), table, blocks, starts, weights, parameters
-        made.append(op.Launch(unit, len(blocks), arguments))
+        arguments = data, op.OutputArg(own.data), table, blocks.table, starts, weights, parameters
+        made.append(op.Launch(unit, blocks.count, arguments))
         data, offsets = own.data, own.offsets
     return made
 
@@ -90,8 +90,8 @@ def _filled(whole: op.Int64Array, real: Any, starts: op.Scratch, weights: op.Scr
     wide = [*whole[:, :2].T, *np.ascontiguousarray(real[:, :2]).view(np.int64).T]
     table = op.struct_rows(wide, [*floats.T, *whole[:, 2:].T, np.zeros_like(whole[:, 0])])
     blocks = op.blocks_of(whole[:, _OUTPUTS])
-    arguments = _CURVES, table, blocks, op.OutputArg(starts), op.OutputArg(weights)
-    return op.Launch(_TABLES.unit({}), len(blocks), arguments)
+    arguments = _CURVES, table, blocks.table, op.OutputArg(starts), op.OutputArg(weights)
+    return op.Launch(_TABLES.unit({}), blocks.count, arguments)
 
 
 class _Pass(NamedTuple):
@@ -185,8 +185,8 @@ def _nearest(
     table = op.struct_rows(wide, [volumes, *extents.T, inner, np.zeros_like(inner)])
     unit, parameters = _compiled(_NEAREST, data.dtype, epilogue)
     blocks = op.blocks_of(volumes)
-    arguments = data, op.OutputArg(epilogue.data), table, blocks, starts, parameters
-    return op.Launch(unit, len(blocks), arguments)
+    arguments = data, op.OutputArg(epilogue.data), table, blocks.table, starts, parameters
+    return op.Launch(unit, blocks.count, arguments)
 
 
 def _target(epilogue: Epilogue, frame: op.Int64Array) -> tuple[op.Int64Array, op.Int64Array]:

@@ -14,10 +14,10 @@ struct Pass {
 };
 
 KERNEL(resample)(
-    const Source* source, Target* target, const Pass* samples, const Block* blocks,
+    const Source* source, Target* target, const Pass* samples, const i64* blocks,
     const i32* starts, const f32* weights, const f32* parameters
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Pass pass = samples[block.sample];
     const f32* own = parameters + block.sample * PARAMETERS;
     const u32 first = u32(block.first);

@@ -10,10 +10,10 @@ struct Nearest {
 };
 
 KERNEL(resample_nearest)(
-    const Source* source, Target* target, const Nearest* samples, const Block* blocks,
+    const Source* source, Target* target, const Nearest* samples, const i64* blocks,
     const i32* starts, const f32* parameters
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Nearest sample = samples[block.sample];
     const f32* own = parameters + block.sample * PARAMETERS;
     const u32 first = u32(block.first);

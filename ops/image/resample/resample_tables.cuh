@@ -34,9 +34,9 @@ DEVICE i64 nearest(const Axis& axis, i32 output) {
 }
 
 KERNEL(resample_tables)(
-    const f32* curves, const Axis* axes, const Block* blocks, i32* starts, f32* weights
+    const f32* curves, const Axis* axes, const i64* blocks, i32* starts, f32* weights
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Axis axis = axes[block.sample];
     const u32 outputs = u32(axis.outputs), first = u32(block.first);
     const u32 end = outputs - first < SPAN ? outputs : first + SPAN;

@@ -1,10 +1,10 @@
 // `sphere`, `water` and `jitter`: each pixel is taken from where `origin_of`, which the file of the
 // operator has, says.
 KERNEL(displace)(
-    const Source* source, Source* target, const Displaced* samples, const Block* blocks,
+    const Source* source, Source* target, const Displaced* samples, const i64* blocks,
     const Terms* terms, Source hard, f32 soft
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Displaced& sample = samples[block.sample];
     const i32 channels = sample.channels;
     const u32 pixels = u32(sample.height) * u32(sample.width), first = u32(block.first);

@@ -51,8 +51,8 @@ def affine_launch(call: op.Call, matrices: Any, places: Int64Array) -> op.Launch
     text = f"constexpr i32 AXES = {axes};\n{interpolation_text(linear)}"
     filled, *fills = filling_of(call)
     data, result = source.data, op.OutputArg(target.data)
-    arguments = data, result, matrices, table, blocks, np.bool_(filled), *fills
-    return op.Launch(_WARP.unit(pixel_types(source, target), text), len(blocks), arguments)
+    arguments = data, result, matrices, table, blocks.table, np.bool_(filled), *fills
+    return op.Launch(_WARP.unit(pixel_types(source, target), text), blocks.count, arguments)
 
 
 def interpolation_text(linear: bool) -> str:

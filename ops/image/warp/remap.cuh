@@ -10,9 +10,9 @@ struct Mapped {
 
 KERNEL(remap)(
     const Source* source, Source* target, const f32* across, const f32* down,
-    const Mapped* samples, const Block* blocks, f32 shift
+    const Mapped* samples, const i64* blocks, f32 shift
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Mapped& sample = samples[block.sample];
     const i32 channels = sample.channels;
     const u32 first = u32(block.first);

@@ -171,8 +171,8 @@ def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
     maps = [one.data for one in call.inputs[1:]]
     return op.Launch(
         _KERNEL.unit(pixel_types(source, target), text),
-        len(blocks),
-        (source.data, op.OutputArg(target.data), *maps, table, blocks, _shift(call)),
+        blocks.count,
+        (source.data, op.OutputArg(target.data), *maps, table, blocks.table, _shift(call)),
     )
 
 

@@ -81,10 +81,10 @@ DEVICE void linear_voxel(
 
 KERNEL(warp)(
     const Source* source, Target* target, const f32* matrices, const Warp* samples,
-    const Block* blocks, bool filled, Target hard, f32 soft
+    const i64* blocks, bool filled, Target hard, f32 soft
 ) {
     __shared__ f32 places[AXES][ROOM];
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Warp& sample = samples[block.sample];
     const u32 first = u32(block.first), left = sample.tiles - first;
     const u32 tiles = left < sample.group ? left : sample.group;

@@ -99,9 +99,9 @@ DEVICE Source rounded(f32 value, bool classic) {
 // channels. That computes in float64, on from the first pixel of a stretch.
 KERNEL(warp_perspective)(
     const Source* source, Source* target, const f64* matrices, const Perspective* samples,
-    const Block* blocks, const Source* fill
+    const i64* blocks, const Source* fill
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Perspective& sample = samples[block.sample];
     const u32 first = u32(block.first);
     const u32 end = sample.pixels - first < SPAN ? sample.pixels : first + SPAN;

@@ -73,6 +73,8 @@ def perspective_launches(
     return [
         op.Launch(_MATRICES.unit({}), -(-len(firsts) // THREADS), prepared),
         op.Launch(
-            unit, len(blocks), (source.data, op.OutputArg(target.data), made, table, blocks, fill)
+            unit,
+            blocks.count,
+            (source.data, op.OutputArg(target.data), made, table, blocks.table, fill),
         ),
     ]

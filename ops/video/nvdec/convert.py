@@ -58,6 +58,6 @@ def planes_launch(
     down = chroma_taps(height, 1, DOWN).table
     blocks = op.blocks_of(np.full(len(places), height * width, np.int64))
     unit = _KERNEL.unit({"Sample": op.type_name(planes.luma.dtype)})
-    tables = np.asarray(places, np.int64), blocks, form, across, down, numbers
+    tables = np.asarray(places, np.int64), blocks.table, form, across, down, numbers
     arguments = (planes.luma, planes.chroma, op.OutputArg(target), *tables)
-    return op.Launch(unit, len(blocks), arguments)
+    return op.Launch(unit, blocks.count, arguments)

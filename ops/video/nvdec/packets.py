@@ -115,7 +115,10 @@ class NvPackets:
                 usedevicememory=True,
             )
         except Exception as error:  # its classes differ between versions
-            raise NvdecError(f"NVDEC does not decode {self._stored.codec}: {error}") from error
+            raise self._refusal(error) from error
+
+    def _refusal(self, error: Exception) -> NvdecError:
+        return NvdecError(f"NVDEC does not decode {self._stored.codec}: {error}")
 
     def _given(self, data: bytes, time: int) -> list[Any]:
         """The frames that come out when data go in. Raises PacketError, NvdecError."""
@@ -130,6 +133,8 @@ class NvPackets:
         try:
             frames = self._decoder.Decode(packet)
         except Exception as error:  # its classes differ between versions
+            if "not supported" in str(error):  # which is found out when the first data come
+                raise self._refusal(error) from error
             raise PacketError(f"NVDEC: {error}") from error
         self._held = held
         return [self._frame(frame) for frame in frames]

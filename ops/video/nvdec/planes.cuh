@@ -36,10 +36,10 @@ DEVICE u32 chroma_at(const Sample* plane, const Form& form, const Tap& across, c
 
 // targets: where the picture goes, which may be several places. A thread makes a pixel.
 KERNEL(planes)(
-    const Sample* luma, const Sample* chroma, u8* target, const i64* targets, const Block* blocks,
+    const Sample* luma, const Sample* chroma, u8* target, const i64* targets, const i64* blocks,
     const Form* forms, const Tap* across, const Tap* down, const i64* numbers
 ) {
-    const Block block = blocks[blockIdx.x];
+    const Block block = block_at(blocks);
     const Form& form = *forms;
     const u32 height = u32(form.height), width = u32(form.width), turns = u32(form.turns);
     const u32 columns = turns & 1 ? height : width;

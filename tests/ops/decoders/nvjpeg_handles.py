@@ -122,14 +122,21 @@ class FakeHandles:
     def _nvjpegGetProperty(self, kind: int, out: int) -> None:
         ctypes.c_int.from_address(out).value = (12, 4, 0)[kind]
 
-    def _nvjpegCreateExV2(
-        self, backend: int, device: int, pinned: int, flags: int, out: int
+    def _nvjpegCreateEx(
+        self, backend: int, device: int, pinned: int, flags: int, out: int, name: str = "CreateEx"
     ) -> int:
         if backend == 3 and not self.engines:
             return int(Status.ARCH_MISMATCH)
-        status = self._note("nvjpegCreateExV2")
+        status = self._note(f"nvjpeg{name}")
         self._new("handle", out, alone=False, backend=backend, flags=flags)
         return status
+
+    def _nvjpegCreateExV2(
+        self, backend: int, device: int, pinned: int, flags: int, out: int
+    ) -> int:
+        if not device or not pinned:  # as version 13.3.2 does
+            return int(Status.INVALID_PARAMETER)
+        return self._nvjpegCreateEx(backend, device, pinned, flags, out, "CreateExV2")
 
     def _nvjpegDestroy(self, handle: int) -> None:
         self._free(handle, "handle")
@@ -165,11 +172,13 @@ class FakeHandles:
     def _nvjpegDecoderDestroy(self, decoder: int) -> None:
         self._free(decoder, "decoder")
 
-    def _nvjpegBufferPinnedCreateV2(self, handle: int, table: int, out: int) -> int:
+    def _nvjpegBufferPinnedCreate(self, handle: int, table: int, out: int) -> int:
         self._get(handle, "handle")
-        status = self._note("nvjpegBufferPinnedCreateV2")
+        status = self._note("nvjpegBufferPinnedCreate")
         self._new("pinned", out, table=table, block=None)
         return status
+
+    _nvjpegBufferPinnedCreateV2 = _nvjpegBufferPinnedCreate
 
     def _take(self, buffer: int, size: int, stream: int) -> int:
         """Give a buffer memory through its allocator, when it is first used."""
@@ -188,9 +197,11 @@ class FakeHandles:
     def _nvjpegBufferPinnedDestroy(self, buffer: int) -> None:
         self._free(buffer, "pinned")
 
-    def _nvjpegBufferDeviceCreateV2(self, handle: int, table: int, out: int) -> None:
+    def _nvjpegBufferDeviceCreate(self, handle: int, table: int, out: int) -> None:
         self._get(handle, "handle")
         self._new("device", out, table=table, block=None)
+
+    _nvjpegBufferDeviceCreateV2 = _nvjpegBufferDeviceCreate
 
     def _nvjpegBufferDeviceDestroy(self, buffer: int) -> None:
         self._free(buffer, "device")

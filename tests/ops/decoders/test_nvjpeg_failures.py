@@ -110,7 +110,7 @@ def block_is_untouched(block: np.ndarray[Any, Any]) -> bool:
 
 def test_a_failed_start_leaves_nothing_behind() -> None:
     for name in (
-        "nvjpegCreateExV2",
+        "nvjpegCreateEx",
         "nvjpegSetDeviceMemoryPadding",
         "nvjpegGetHardwareDecoderInfo",
         "nvjpegDecodeBatchedPreAllocate",
@@ -131,7 +131,7 @@ def test_a_worker_that_cannot_start_leaves_nothing_behind() -> None:
     with bench() as b:
         _, hybrid, _ = b.jobs(PLAIN[:2], Options(hw_decoder_load=0))
         before = dict(b.fake.live)
-        b.fake.fail["nvjpegBufferPinnedCreateV2", None] = Status.ALLOCATOR_FAILURE
+        b.fake.fail["nvjpegBufferPinnedCreate", None] = Status.ALLOCATOR_FAILURE
         with pytest.raises(NvjpegError, match="out of device or pinned memory"):
             b.decode([], hybrid)
         assert b.fake.live == before
