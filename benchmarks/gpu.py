@@ -82,7 +82,7 @@ def machine(gpu: Gpu) -> dict[str, Any]:
 
 
 def nvjpeg(gpu: Gpu, clock: Clock, files: list[Any]) -> Row:
-    name = "nvjpegDecodeBatchedEx alone"
+    name = "nvjpegDecodeBatched alone"
     try:
         return {"name": name, **batched_rate(load(), gpu, files, clock)}
     except OperatorRuntimeError as error:

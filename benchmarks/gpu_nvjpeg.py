@@ -60,7 +60,6 @@ def batched_rate(
         destinations[:, 4] = [info.width * 3 for info in infos]
         sources = np.array([data.ctypes.data for data in chosen], np.uint64)
         lengths = np.array([data.size for data in chosen], np.uint64)
-        each = np.full(len(chosen), parameters, np.uint64)
         stream = gpu.stream
 
         def work() -> None:
@@ -68,13 +67,12 @@ def batched_rate(
             stream.synchronize()
             library("nvjpegDecodeBatchedInitialize", handle, state, len(chosen), 1, Output.RGBI)
             library(
-                "nvjpegDecodeBatchedEx",
+                "nvjpegDecodeBatched",
                 handle,
                 state,
                 sources.ctypes.data,
                 lengths.ctypes.data,
                 destinations.ctypes.data,
-                each.ctypes.data,
                 stream.handle,
             )
 

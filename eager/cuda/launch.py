@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 THREADS: Final = 256
-SPAN: Final = 1024
+SPAN: Final = 2048
 """Elements that a block takes; prelude.cuh knows it by the same name."""
 
 _HEAD: Final = 3
@@ -183,13 +183,13 @@ def refuse_large(volumes: NDArray[np.int64]) -> None:
 
 
 class Blocks(NamedTuple):
-    """How the work on samples is cut into blocks of threads. count: of all samples.
+    """How the work on samples is cut into blocks of threads. total: how many.
 
     table: what `block_at` of prelude.cuh finds the place of a block in. It has a number per sample,
     not per block: the host would need longer to write those than the GPU needs for the pixels.
     """
 
-    count: int
+    total: int
     table: NDArray[np.int64]
 
 
@@ -216,7 +216,7 @@ def launch_over(
     """A launch with blocks for these many elements of each sample, which has a row of `table`: it
     reads `data`, writes `target`, and takes what follows `more` too."""
     blocks = blocks_of(volumes)
-    return Launch(unit, blocks.count, (data, OutputArg(target), table, blocks.table, *more))
+    return Launch(unit, blocks.total, (data, OutputArg(target), table, blocks.table, *more))
 
 
 def numbered(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

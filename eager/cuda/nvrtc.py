@@ -26,7 +26,7 @@ ARCHITECTURES: Final = (75, 80, 90, 100)
 
 UNKNOWN: Final = -1
 
-_OPTIONS: Final = ("--std=c++17", "--fmad=false", "--ftz=false", "--restrict", "--ptxas-options=-v")
+_OPTIONS: Final = ("--std=c++17", "--fmad=false", "--ftz=false", "--ptxas-options=-v")
 # Without these each multiply and add could become one rounding, and subnormals could vanish.
 _USED: Final = re.compile(r"Used (\d+) registers")
 _SPILLED: Final = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")

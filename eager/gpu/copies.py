@@ -78,7 +78,7 @@ def copy_launch(
     counts = np.int64(fill.shape[1]), np.int64(axis)
     return Launch(
         unit,
-        blocks.count,
+        blocks.total,
         (data, OutputArg(result), table, blocks.table, np.ascontiguousarray(fill), *counts),
     )
 
@@ -154,7 +154,7 @@ def move_launch(
     table = np.concatenate([wide.view(np.int32), narrow], axis=1)
     kinds = {"Source": type_name(data.dtype), "Target": type_name(result.dtype)}
     unit = _MOVE.unit(kinds, f"constexpr int AXES = {extents.shape[1]};\n")
-    return Launch(unit, blocks.count, (data, OutputArg(result), table, blocks.table))
+    return Launch(unit, blocks.total, (data, OutputArg(result), table, blocks.table))
 
 
 def transpose_launch(source: Batch, target: Batch, extents: Int64s, steps: Int64s) -> Launch:
@@ -190,7 +190,7 @@ def transpose_launch(source: Batch, target: Batch, extents: Int64s, steps: Int64
     text = "".join(f"constexpr int {name} = {value};\n" for name, value in numbers.items())
     unit = _TILES.unit({**kinds, "Target": kinds["Source"]}, text)
     table = np.concatenate(columns, axis=1)
-    return Launch(unit, blocks.count, (data, OutputArg(result), table, blocks.table))
+    return Launch(unit, blocks.total, (data, OutputArg(result), table, blocks.table))
 
 
 def _side(extent: Int64s, other: Int64s, square: int) -> Int64s:
@@ -248,7 +248,7 @@ def piece_launches(
         blocks = blocks_of(-(-own[:, 3] // _WORD))
         read = [slab.view(np.uint8) for slab in group]
         arguments = (*read, OutputArg(target.view(np.uint8)), own, blocks.table)
-        launches.append(Launch(_PIECES.unit({}), blocks.count, arguments))
+        launches.append(Launch(_PIECES.unit({}), blocks.total, arguments))
     return launches
 
 
@@ -283,4 +283,4 @@ def fill_launch(target: Any, offsets: Int64s, volumes: Int64s, value: np.generic
         spans = np.array([[spans[0, 0], spans[:, 1].sum()]])
     blocks = blocks_of(-(-spans[:, 1] // _WORD))
     slab = OutputArg(target.view(np.uint8))
-    return Launch(_FILL.unit({}), blocks.count, (slab, spans, blocks.table, pattern))
+    return Launch(_FILL.unit({}), blocks.total, (slab, spans, blocks.table, pattern))

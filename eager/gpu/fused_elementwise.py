@@ -76,7 +76,7 @@ def chain_launch(calls: Sequence[Call], source: Batch, target: Batch) -> Launch:
     unit = _PIXELS.unit(types, chain_source(steps, steps[0].source, channels, types["Target"]))
     blocks = blocks_of(table[:, 2])
     return Launch(
-        unit, blocks.count, (source.data, OutputArg(target.data), table, blocks.table, parameters)
+        unit, blocks.total, (source.data, OutputArg(target.data), table, blocks.table, parameters)
     )
 
 

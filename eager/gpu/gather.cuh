@@ -22,7 +22,7 @@ DEVICE Place place_of(const Gather& sample, u32 element) {
     place.source = sample.source;
     place.inside = true;
     for (int axis = 4; axis >= 0; axis--) {
-        const u32 rest = element / sample.extents[axis];
+        const u32 rest = quotient(element, sample.extents[axis]);
         const u32 at = element - rest * sample.extents[axis];
         element = rest;
         place.at[axis] = at;

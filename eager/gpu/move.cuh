@@ -11,7 +11,7 @@ struct Move {
 DEVICE i64 source_of(const Move& sample, u32 element) {
     i64 source = sample.source;
     for (int axis = AXES - 1; axis > 0; axis--) {
-        const u32 rest = element / sample.extents[axis];
+        const u32 rest = quotient(element, sample.extents[axis]);
         source += i64(element - rest * sample.extents[axis]) * sample.steps[axis];
         element = rest;
     }

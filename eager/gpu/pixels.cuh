@@ -18,7 +18,7 @@ KERNEL(pixels)(
     const u32 volume = u32(sample.pixels), first = u32(block.first), inner = u32(sample.inner);
     const u32 end = volume - first < SPAN ? volume : first + SPAN;
     for (u32 pixel = first + threadIdx.x; pixel < end; pixel += THREADS) {
-        const u32 frame = pixel / inner, at = pixel - frame * inner;
+        const u32 frame = quotient(pixel, inner), at = pixel - frame * inner;
         chain(
             source + sample.source + frame * sample.source_frame + at * sample.source_pixel,
             sample.source_plane,

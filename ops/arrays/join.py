@@ -141,5 +141,5 @@ def join_launches(call: op.Call, axis: int) -> list[op.Launch]:
         blocks = op.blocks_of(volumes)
         kinds = {"Source": op.type_name(result.dtype)}
         arguments = (*group, op.OutputArg(result), table, blocks.table)
-        launches.append(op.Launch(_KERNEL.unit(kinds), blocks.count, arguments))
+        launches.append(op.Launch(_KERNEL.unit(kinds), blocks.total, arguments))
     return launches

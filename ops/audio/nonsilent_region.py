@@ -193,7 +193,7 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     types = {"Kind": op.type_name(kind)}
     adding = _SUMS.unit({"Source": op.type_name(sounds.dtype.numpy), **types})
     return [
-        op.Launch(adding, blocks.count, (sounds.data, op.OutputArg(sums), table, blocks.table)),
+        op.Launch(adding, blocks.total, (sounds.data, op.OutputArg(sums), table, blocks.table)),
         op.Launch(
             _KERNEL.unit(types),
             call.size,

@@ -209,7 +209,7 @@ def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
         framing.window,
     )
     places = data, op.OutputArg(result), samples, blocks.table, transform
-    return op.Launch(_KERNEL.unit({}), blocks.count, (*places, *tables))
+    return op.Launch(_KERNEL.unit({}), blocks.total, (*places, *tables))
 
 
 def _expected(

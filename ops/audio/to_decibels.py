@@ -99,7 +99,7 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     references = loudest if given == 0 else np.ones(1, np.float32)
     numbers = given, least, lowest, multiplier
     places = data, op.OutputArg(result), table, blocks.table, references
-    return [*launches, op.Launch(_KERNEL.unit({}), blocks.count, (*places, *numbers))]
+    return [*launches, op.Launch(_KERNEL.unit({}), blocks.total, (*places, *numbers))]
 
 
 @to_decibels.cases

@@ -208,7 +208,7 @@ def _gpu(call: op.Call) -> tuple[op.Launch, op.Launch]:
     forcing = _FORCED.unit({}, _translate.translation_of(*shared))
     code = _translate.translation_of(*shared, center_difference, size_difference)
     unit, second = _KERNEL.unit({}, code), (*pair, *made, forced, *tables)
-    return op.Launch(forcing, each.count, first), op.Launch(unit, blocks.count, second)
+    return op.Launch(forcing, each.total, first), op.Launch(unit, blocks.total, second)
 
 
 @box_encoder.cases

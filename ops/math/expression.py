@@ -110,7 +110,7 @@ def spread_launch(
     unit = _SPREAD.unit({"Target": op.type_name(target.dtype)}, generated)
     blocks = op.blocks_of(batch_shape.volumes)
     given = [one.data for one in operands]
-    return op.Launch(unit, blocks.count, (op.OutputArg(target), table, blocks.table, *given))
+    return op.Launch(unit, blocks.total, (op.OutputArg(target), table, blocks.table, *given))
 
 
 def _merged(

@@ -172,7 +172,7 @@ def _gpu(call: op.Call) -> op.Launch:
     blocks = op.blocks_of(volumes)
     key = call.seed_and_number
     arguments = op.OutputArg(target.data), np.stack(places, axis=1), blocks.table, *key, shapes
-    return op.Launch(unit, blocks.count, arguments)
+    return op.Launch(unit, blocks.total, arguments)
 
 
 @beta.cases

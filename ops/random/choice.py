@@ -224,7 +224,7 @@ def _gpu(call: op.Call) -> op.Launch:
     arguments = data, op.OutputArg(slab), *tables, np.int64(thresholds.shape[1])
     generated += _translate.translation_of(_element)
     unit = _KERNEL.unit({"Target": op.type_name(slab.dtype)}, generated)
-    return op.Launch(unit, blocks.count, arguments)
+    return op.Launch(unit, blocks.total, arguments)
 
 
 @choice.cases

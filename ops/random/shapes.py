@@ -90,4 +90,4 @@ def launch_draws(
         np.ascontiguousarray(parameters),
     )
     width = np.int64(parameters.shape[1])
-    return op.Launch(_draw_kernel(file).unit(types, translation), blocks.count, (*arguments, width))
+    return op.Launch(_draw_kernel(file).unit(types, translation), blocks.total, (*arguments, width))

@@ -79,12 +79,12 @@ def reduction_launches(
     blocks = op.blocks_of(table[:, 11], teams)
     unit = _REDUCE.unit({**types, "Made": op.type_name(made.dtype)}, generated)
     given = (data, op.OutputArg(made), table, blocks.table, centers[0], start[0], start[1])
-    launches = [op.Launch(unit, blocks.count, given)]
+    launches = [op.Launch(unit, blocks.total, given)]
     if not direct:
         blocks = op.blocks_of(table[:, 12])
         unit = _JOIN.unit({**types, "Made": op.type_name(result.dtype)}, generated)
         totals = (made, op.OutputArg(result), table, blocks.table, start[0], start[1])
-        launches.append(op.Launch(unit, blocks.count, totals))
+        launches.append(op.Launch(unit, blocks.total, totals))
     return launches
 
 

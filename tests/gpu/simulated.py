@@ -294,10 +294,6 @@ class SimulatedRuntime(FakeGpu):
                     block = self._block(int(word))
                     if block is not None:
                         touched[kind].append(block)
-            if len({*touched["write"]}) < len(touched["write"]) or not {*touched["write"]}.isdisjoint(
-                touched["read"]
-            ):
-                self.wrong(f"{name} writes memory that it has under another name: see --restrict")
             self._touch(stream, name, touched["read"], touched["write"])
             values = [np.frombuffer(word.tobytes(), np.uint8).copy() for word in words]
             pointers = (ctypes.c_void_p * len(words))(*(value.ctypes.data for value in values))

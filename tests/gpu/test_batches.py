@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import gradiva
+from gradiva.eager.cuda import context
 from gradiva.eager.cuda.cupy_runtime import gpu_at
 from gradiva.eager.cuda.device_array import DeviceArray
 from gradiva.eager.cuda.streams import DeviceStream, Ready
@@ -66,6 +67,20 @@ def test_what_was_sent_may_change_at_once(runtime: SimulatedRuntime) -> None:
     there = gradiva.as_tensor(values).gpu()
     values[:] = 0
     np.testing.assert_array_equal(there.cpu(), np.arange(1000))
+
+
+def test_large_arrays_are_moved_by_threads(
+    runtime: SimulatedRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In pieces, the last of which is short; what is given may change at once."""
+    monkeypatch.setattr(context, "_PIECE", 1000)
+    values = np.arange(9 * 1111, dtype=np.uint16).reshape(9, 1111)
+    given = values.copy()
+    copies = runtime.copies
+    there = gradiva.as_batch(given).gpu()
+    given[:] = 0
+    assert runtime.copies == copies + 20
+    np.testing.assert_array_equal(np.stack(there.cpu().arrays()), values)
 
 
 def test_calls_give_the_bits_of_the_cpu(runtime: SimulatedRuntime) -> None:

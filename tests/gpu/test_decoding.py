@@ -84,7 +84,7 @@ def both(fake: SimulatedNvjpeg, function: Any, contents: list[bytes], **options:
 
 def decoded(fake: SimulatedNvjpeg) -> set[int | None]:
     """The files that the stand-in has decoded since the last call."""
-    names = ("nvjpegDecodeJpegDevice", "nvjpegDecodeBatchedEx")
+    names = ("nvjpegDecodeJpegDevice", "nvjpegDecodeBatched")
     found = {file for name, file in fake.calls if name in names}
     fake.calls.clear()
     return found

@@ -66,7 +66,7 @@ def test_cases_sanitized(tmp_path: Path, backward: bool) -> None:
 def test_several_blocks_and_large_samples(tmp_path: Path) -> None:
     """Samples of more than one block, of none, and where the last block is not full."""
     generator = np.random.default_rng(0)
-    shapes = [(40, 50, 3), (0, 7, 3), (1, 1, 3), (33, 31, 3)]
+    shapes = [(80, 100, 3), (0, 7, 3), (1, 1, 3), (33, 31, 3)]
     images = gradiva.as_batch(
         [generator.integers(0, 256, shape).astype(np.uint8) for shape in shapes], layout="HWC"
     )

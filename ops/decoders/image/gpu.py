@@ -67,10 +67,11 @@ def _by_library(
     infos, windows = DecodePlan.of(call).infos, DecodePlan.of(call).windows
     turned: bool = call["adjust_orientation"]
     options = replace(options, hardware=decoder.has_hardware)
-    made = plan(call.inputs[0].arrays(), infos, options, windows, turned)
+    files = call.inputs[0]
+    made = plan(files.arrays(), infos, options, windows, turned, files)
     host.add([index for index, _ in made.host])
     jobs = [*made.hybrid, *(job for batch in made.engine for job in batch)]
-    if not is_leased(call.inputs[0].data):
+    if not is_leased(files.data):
         for job in jobs:  # the user's memory may change when this returns: the GPU is not done then
             job.data = _copied(job.data)
     rows = _placed(call, gpu, jobs, windows, options.output_type, turned)

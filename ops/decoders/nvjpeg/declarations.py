@@ -108,7 +108,7 @@ PROTOTYPES = {
     "nvjpegDecodeBatchedPreAllocate": "PPIIIII",
     "nvjpegDecodeBatchedInitialize": "PPIII",
     "nvjpegDecodeBatchedSupportedEx": "PPPP",
-    "nvjpegDecodeBatchedEx": "PPPPPPP",
+    "nvjpegDecodeBatched": "PPPPPP",
     "nvjpegBufferPinnedCreate": "PPP",
     "nvjpegBufferPinnedCreateV2": "PPP",
     "nvjpegBufferPinnedDestroy": "P",

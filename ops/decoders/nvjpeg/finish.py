@@ -69,7 +69,7 @@ def finish_launch(
     blocks = op.blocks_of(rows["pixels"].astype(np.int64))
     tables = _values(dtype), ycbcr_weights(255.0, dtype)
     return op.Launch(
-        unit, blocks.count, (scratch, op.OutputArg(target.data), rows, blocks.table, *tables)
+        unit, blocks.total, (scratch, op.OutputArg(target.data), rows, blocks.table, *tables)
     )
 
 

@@ -29,7 +29,7 @@ _RATIOS = {
 }
 _LOOK_BACK = 1 << 16
 """How far from its end a file's last marker is looked for: some writers pad their files."""
-_SIGNED = 512
+SIGNED = 512
 """So many bytes of the middle of a file, and as many of its end, make its `share`."""
 
 
@@ -111,7 +111,7 @@ def _read(view: memoryview, info: ImageInfo) -> JpegFrame:
         problem = "lacks tables"
     elif not _complete(view, end):
         problem = "has no end marker"
-    subsampling, plain = _classify(factors)
+    subsampling, plain = classify(factors)
     stored_rgb = (
         info.channels == 3 and not jfif and (transform == 0 or (transform < 0 and names == b"RGB"))
     )
@@ -141,7 +141,8 @@ def _unreliable(view: memoryview, info: ImageInfo, problem: str) -> JpegFrame:
     return JpegFrame(info, (), Subsampling.UNKNOWN, False, False, 0, False, problem, _share(view))
 
 
-def _classify(factors: list[tuple[int, int]]) -> tuple[Subsampling, bool]:
+def classify(factors: list[tuple[int, int]]) -> tuple[Subsampling, bool]:
+    """The name of these sampling factors, and whether they are as small as they can be for it."""
     first, others = factors[0], factors[1:]
     if not others:
         return Subsampling.GRAY, first == (1, 1)
@@ -166,8 +167,8 @@ def _share(view: memoryview) -> float:
     """From the middle and the end of the file, where every file differs: headers of one camera
     agree, and an end may be padded."""
     middle = len(view) // 2
-    half = zlib.crc32(view[middle : middle + _SIGNED], len(view))
-    return zlib.crc32(view[-_SIGNED:], half) / 2**32
+    half = zlib.crc32(view[middle : middle + SIGNED], len(view))
+    return zlib.crc32(view[-SIGNED:], half) / 2**32
 
 
 def count_scans(data: np.ndarray[Any, Any]) -> int:

@@ -17,6 +17,10 @@ from .job import Job
 from .library import Library, NvjpegError
 from .runtime import Owned
 
+_COMMON = 4096
+"""Images of longer sides are asked for one by one: the engine has a largest size."""
+_SMALL = 64
+"""Below so many rows or columns each extent may matter."""
 _NO_ENGINE = (Status.ARCH_MISMATCH, Status.IMPLEMENTATION_NOT_SUPPORTED)
 
 
@@ -30,6 +34,7 @@ class HardwareDecoder:
         self._handle = handle
         self.engines = engines
         self._held: Any = None
+        self._verdicts: dict[Any, bool] = {}
         self.number, self.used = 0, False
         """The batch that was begun last; whether the device was given work of it."""
         self.stream = owned.stream()
@@ -121,6 +126,19 @@ class HardwareDecoder:
         return refused
 
     def _supports(self, job: Job) -> bool:
+        """Whether the library says that the engine decodes it, which is asked once for images that
+        are alike: to ask costs as much as to plan the image."""
+        info = job.frame.info
+        if max(info.height, info.width) > _COMMON or job.frame.damage:
+            return self._asked(job)
+        small = min(info.height, _SMALL), min(info.width, _SMALL)
+        key = job.output, job.frame.factors, job.frame.restart_interval > 0, small
+        found = self._verdicts.get(key)
+        if found is None:
+            found = self._verdicts[key] = self._asked(job)
+        return found
+
+    def _asked(self, job: Job) -> bool:
         call, data = self._library, job.data
         call("nvjpegDecodeParamsSetOutputFormat", self._parameters, job.output)
         call("nvjpegJpegStreamParseHeader", self._handle, data.ctypes.data, data.size, self._header)
@@ -137,16 +155,18 @@ class HardwareDecoder:
         call, handle = self._library, self._handle
         self.finish()  # the state holds one batch
         count = len(jobs)
-        sources = np.array([job.data.ctypes.data for job in jobs], np.uint64)
+        places = [job.data.__array_interface__["data"][0] for job in jobs]  # `ctypes` is slower
+        sources = np.array(places, np.uint64)
         lengths = np.array([job.data.size for job in jobs], np.uint64)
-        destinations = np.stack([job.destination for job in jobs])
-        parameters = np.full(count, self._parameters, np.uint64)
+        destinations = np.concatenate([job.destination for job in jobs])
         call("nvjpegDecodeBatchedInitialize", handle, self._state, count, 1, jobs[0].output)
-        self._held = (list(jobs), sources, lengths, destinations, parameters)
+        self._held = (list(jobs), sources, lengths, destinations)
         self.used = True
         try:
-            tables = (one.ctypes.data for one in (sources, lengths, destinations, parameters))
-            call("nvjpegDecodeBatchedEx", handle, self._state, *tables, self.stream)
+            # Not `nvjpegDecodeBatchedEx`: given the same parameters for images of several sizes, it
+            # refuses them (12.4 and 13.3), or writes a part of one.
+            tables = (one.ctypes.data for one in (sources, lengths, destinations))
+            call("nvjpegDecodeBatched", handle, self._state, *tables, self.stream)
         finally:
             # After a failure, too: a part of the batch may be under way.
             self._runtime.record(self.event, self.stream)

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.ops.decoders.formats.image_info import ImageInfo, Window
 
 from .declarations import Output
 from .frame import read_frame
 from .job import Job, stored_region
+from .plain_frames import plain_frames
 from .route import Options, Path, Reason, route, table
 
 
@@ -35,15 +37,17 @@ def plan(
     options: Options,
     windows: Sequence[Window] | None = None,
     adjust_orientation: bool = True,
+    batch: op.Batch | None = None,
 ) -> Plan:
     """Plan a batch. files: the encoded bytes, C-contiguous uint8. infos: what `probe` said of each.
-    windows: (top, left, height, width) of each upright image, if only these are wanted.
+    windows: (top, left, height, width) of each upright image, if only these are wanted. batch: the
+    files as a batch, which lets most be read faster.
 
     Raises ValueError for a file that is no array of bytes."""
-    frames = [
-        read_frame(data, info) if info.format == "jpeg" and info.scale == 1 else None
-        for data, info in zip(files, infos, strict=True)
-    ]
+    frames = plain_frames(batch, infos)
+    for index, info in enumerate(infos):
+        if frames[index] is None and info.format == "jpeg" and info.scale == 1:
+            frames[index] = read_frame(files[index], info)
     rows = table(frames, options)
     routes = route(rows, options)
     jobs: dict[int, Job] = {}

@@ -135,7 +135,7 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     read = values, results, tables, images, blocks.table, colors, down, across
     return [
         op.Launch(_TABLES.unit({}), count, made),
-        op.Launch(_KERNEL.unit({}), blocks.count, read),
+        op.Launch(_KERNEL.unit({}), blocks.total, read),
     ]
 
 

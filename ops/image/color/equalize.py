@@ -139,7 +139,7 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     source, target = call.inputs[0], call.outputs[0]
     volumes = source.batch_shape.volumes
     blocks = op.blocks_of(volumes)
-    if not blocks.count:
+    if not blocks.total:
         return []
     frames, pixels, channels = _extents(call).T
     # A plane is one channel of one frame, a piece a part of it.
@@ -164,7 +164,7 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     return [
         op.Launch(_COUNTS.unit({}), len(table), (values, op.OutputArg(counted), table)),
         op.Launch(_TABLES.unit({}), len(planes), (counted, op.OutputArg(tables), planes)),
-        op.Launch(_KERNEL.unit({}), blocks.count, (values, results, tables, samples, blocks.table)),
+        op.Launch(_KERNEL.unit({}), blocks.total, (values, results, tables, samples, blocks.table)),
     ]
 
 

@@ -145,7 +145,7 @@ def _gpu(call: op.Call) -> op.Launch:
     types = {"Source": op.type_name(source.data.dtype), "Way": f"struct {_WAYS[call['algorithm']]}"}
     arguments = source.data, op.OutputArg(target.data), samples, blocks.table
     kernel = _GRADIENTS if call["algorithm"] == "vng_ocv" else _KERNEL
-    return op.Launch(kernel.unit(types), blocks.count, arguments)
+    return op.Launch(kernel.unit(types), blocks.total, arguments)
 
 
 @debayer.cases

@@ -56,7 +56,7 @@ def blur_launches(call: op.Call, parts: Sequence[Windows]) -> list[op.Launch]:
             added = sums if summed == 2 else weights
             windows = weights, np.int64(weights.shape[1]), factors
             arguments = data, op.OutputArg(written), added, table, blocks.table, *windows
-            launches.append(op.Launch(unit, blocks.count, arguments))
+            launches.append(op.Launch(unit, blocks.total, arguments))
             data, first = written, target.batch_shape.offsets
     return launches
 

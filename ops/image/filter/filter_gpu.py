@@ -54,4 +54,4 @@ def filter_launch(call: op.Call, first: int, anchors: op.Int64Array) -> op.Launc
         f"constexpr bool EVEN = {str(even).lower()};\n{border_text(border_named(call['border']))}"
     )
     arguments = (source.data, op.OutputArg(target.data), windows.data, fill, table, blocks.table)
-    return op.Launch(_KERNEL.unit(types, text), blocks.count, arguments)
+    return op.Launch(_KERNEL.unit(types, text), blocks.total, arguments)

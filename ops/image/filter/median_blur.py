@@ -92,7 +92,7 @@ def _gpu(call: op.Call) -> op.Launch:
     )
     blocks = op.blocks_of(target.batch_shape.volumes)
     return op.Launch(
-        unit, blocks.count, (source.data, op.OutputArg(target.data), table, blocks.table)
+        unit, blocks.total, (source.data, op.OutputArg(target.data), table, blocks.table)
     )
 
 

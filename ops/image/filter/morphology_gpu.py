@@ -51,7 +51,7 @@ def dilate_erode_launches(call: op.Call, highest: bool) -> list[op.Launch]:
         table = op.struct_rows([first, target.batch_shape.offsets], narrow)
         launches.append(
             op.Launch(
-                unit, blocks.count, (data, op.OutputArg(written), table, blocks.table, outside)
+                unit, blocks.total, (data, op.OutputArg(written), table, blocks.table, outside)
             )
         )
         data, first = written, target.batch_shape.offsets

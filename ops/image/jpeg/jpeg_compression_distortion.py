@@ -123,8 +123,8 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     squared = source.data, op.OutputArg(made), frames, cut.table, quanta
     decoded = made, op.OutputArg(target.data), frames, blocks.table
     return [
-        op.Launch(_SQUARES.unit({}), cut.count, squared),
-        op.Launch(_KERNEL.unit({}), blocks.count, decoded),
+        op.Launch(_SQUARES.unit({}), cut.total, squared),
+        op.Launch(_KERNEL.unit({}), blocks.total, decoded),
     ]
 
 

@@ -242,7 +242,7 @@ def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
     numbers = np.int64(fill.shape[1]), np.int64(channel)
     unit = _KERNEL.unit({"Target": op.type_name(fill.dtype)})
     return op.Launch(
-        unit, blocks.count, (data, result, table, blocks.table, corners, fill, *numbers)
+        unit, blocks.total, (data, result, table, blocks.table, corners, fill, *numbers)
     )
 
 

@@ -147,7 +147,7 @@ def _gpu(call: op.Call) -> op.Launch:
     numbers = np.pad(terms, ((0, 0), (0, 1))).view(np.int32)
     table = np.concatenate([rows, numbers], axis=1)
     unit = _KERNEL.unit({"Target": op.type_name(data.dtype)}, _translate.translation_of(_in_square))
-    return op.Launch(unit, blocks.count, (data, op.OutputArg(result), table, blocks.table))
+    return op.Launch(unit, blocks.total, (data, op.OutputArg(result), table, blocks.table))
 
 
 def _expected(image: Array, tile: int, size: int) -> Array:

@@ -170,7 +170,7 @@ def _gpu(call: op.Call, p: NormalizePlan) -> op.Launch:
     types = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}
     numbers = mean, factor, fill, np.int64(mean.shape[1]), np.int64(p.channel_axis)
     arguments = source.data, op.OutputArg(target.data), table, blocks.table, *numbers
-    return op.Launch(_KERNEL.unit(types), blocks.count, arguments)
+    return op.Launch(_KERNEL.unit(types), blocks.total, arguments)
 
 
 def _fill(call: op.Call) -> Any:

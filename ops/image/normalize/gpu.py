@@ -136,6 +136,6 @@ def _scales_launch(
     together = np.int64(call.size if shared else 1)
     return op.Launch(
         unit,
-        blocks.count,
+        blocks.total,
         (sums, op.OutputArg(made), table, blocks.table, together, scale, epsilon),
     )

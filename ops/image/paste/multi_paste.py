@@ -270,7 +270,7 @@ def _gpu(call: op.Call, plan: _Plan) -> list[op.Launch]:
             table,
             np.int64(number == 0),
         )
-        launches.append(op.Launch(_KERNEL.unit(kinds), blocks.count, arguments))
+        launches.append(op.Launch(_KERNEL.unit(kinds), blocks.total, arguments))
     return launches
 
 

@@ -79,7 +79,7 @@ def resample_launches(
         unit, parameters = _compiled(_RESAMPLE, data.dtype, own)
         blocks = op.blocks_of(volumes)
         arguments = data, op.OutputArg(own.data), table, blocks.table, starts, weights, parameters
-        made.append(op.Launch(unit, blocks.count, arguments))
+        made.append(op.Launch(unit, blocks.total, arguments))
         data, offsets = own.data, own.offsets
     return made
 
@@ -91,7 +91,7 @@ def _filled(whole: op.Int64Array, real: Any, starts: op.Scratch, weights: op.Scr
     table = op.struct_rows(wide, [*floats.T, *whole[:, 2:].T, np.zeros_like(whole[:, 0])])
     blocks = op.blocks_of(whole[:, _OUTPUTS])
     arguments = _CURVES, table, blocks.table, op.OutputArg(starts), op.OutputArg(weights)
-    return op.Launch(_TABLES.unit({}), blocks.count, arguments)
+    return op.Launch(_TABLES.unit({}), blocks.total, arguments)
 
 
 class _Pass(NamedTuple):
@@ -186,7 +186,7 @@ def _nearest(
     unit, parameters = _compiled(_NEAREST, data.dtype, epilogue)
     blocks = op.blocks_of(volumes)
     arguments = data, op.OutputArg(epilogue.data), table, blocks.table, starts, parameters
-    return op.Launch(unit, blocks.count, arguments)
+    return op.Launch(unit, blocks.total, arguments)
 
 
 def _target(epilogue: Epilogue, frame: op.Int64Array) -> tuple[op.Int64Array, op.Int64Array]:

@@ -23,9 +23,9 @@ KERNEL(resample)(
     const u32 first = u32(block.first);
     const u32 end = pass.volume - first < SPAN ? pass.volume : first + SPAN;
     for (u32 group = first + threadIdx.x; group < end; group += THREADS) {
-        const u32 lines = group / pass.inner, inner = group - lines * pass.inner;
-        const u32 line = lines / pass.extent, place = lines - line * pass.extent;
-        const u32 outer = line / pass.rows, row = line - outer * pass.rows;
+        const u32 lines = quotient(group, pass.inner), inner = group - lines * pass.inner;
+        const u32 line = quotient(lines, pass.extent), place = lines - line * pass.extent;
+        const u32 outer = quotient(line, pass.rows), row = line - outer * pass.rows;
         i64 from = pass.source + i64(outer) * pass.outer_step + i64(row) * pass.row_step;
         from += i64(starts[pass.starts + place]) * pass.tap_step + i64(inner) * GROUP;
         i64 weight = pass.weights + place;

@@ -43,6 +43,6 @@ def displace_launch(
     text += _translate.translation_of(*calls)
     return op.Launch(
         _KERNELS[name].unit(pixel_types(source, target), text),
-        blocks.count,
+        blocks.total,
         (source.data, op.OutputArg(target.data), table, blocks.table, terms, *outside_of(call)),
     )

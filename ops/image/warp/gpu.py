@@ -52,7 +52,7 @@ def affine_launch(call: op.Call, matrices: Any, places: Int64Array) -> op.Launch
     filled, *fills = filling_of(call)
     data, result = source.data, op.OutputArg(target.data)
     arguments = data, result, matrices, table, blocks.table, np.bool_(filled), *fills
-    return op.Launch(_WARP.unit(pixel_types(source, target), text), blocks.count, arguments)
+    return op.Launch(_WARP.unit(pixel_types(source, target), text), blocks.total, arguments)
 
 
 def interpolation_text(linear: bool) -> str:

@@ -171,7 +171,7 @@ def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
     maps = [one.data for one in call.inputs[1:]]
     return op.Launch(
         _KERNEL.unit(pixel_types(source, target), text),
-        blocks.count,
+        blocks.total,
         (source.data, op.OutputArg(target.data), *maps, table, blocks.table, _shift(call)),
     )
 

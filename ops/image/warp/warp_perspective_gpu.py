@@ -74,7 +74,7 @@ def perspective_launches(
         op.Launch(_MATRICES.unit({}), -(-len(firsts) // THREADS), prepared),
         op.Launch(
             unit,
-            blocks.count,
+            blocks.total,
             (source.data, op.OutputArg(target.data), made, table, blocks.table, fill),
         ),
     ]

@@ -60,4 +60,4 @@ def planes_launch(
     unit = _KERNEL.unit({"Sample": op.type_name(planes.luma.dtype)})
     tables = np.asarray(places, np.int64), blocks.table, form, across, down, numbers
     arguments = (planes.luma, planes.chroma, op.OutputArg(target), *tables)
-    return op.Launch(unit, blocks.count, arguments)
+    return op.Launch(unit, blocks.total, arguments)

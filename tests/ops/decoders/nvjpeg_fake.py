@@ -129,31 +129,23 @@ class FakeNvjpeg(FakeHandles):
         self._get(state, "state").update(stage="batch", size=size, output=output)
         return self._note("nvjpegDecodeBatchedInitialize")
 
-    def _nvjpegDecodeBatchedEx(
-        self,
-        handle: int,
-        state: int,
-        data: int,
-        lengths: int,
-        destinations: int,
-        parameters: int,
-        stream: int,
+    def _nvjpegDecodeBatched(
+        self, handle: int, state: int, data: int, lengths: int, destinations: int, stream: int
     ) -> int:
         facts = self._get(state, "state")
         assert facts["stage"] == "batch", facts["stage"]
         facts["stage"] = "new"
         size = facts["size"]
-        sources, sizes, each = (
+        sources, sizes = (
             np.ctypeslib.as_array((ctypes.c_uint64 * size).from_address(address)).tolist()
-            for address in (data, lengths, parameters)
+            for address in (data, lengths)
         )
+        settings = {"output": facts["output"], "roi": (0, 0, -1, -1)}
         rows = np.ctypeslib.as_array((ctypes.c_uint64 * (8 * size)).from_address(destinations))
         status = OK
         for i, row in enumerate(rows.reshape(size, 8)):
             number, serial = self._file(sources[i], sizes[i])
-            status = status or self._note("nvjpegDecodeBatchedEx", number)
-            settings = self._get(each[i], "parameters")
-            assert settings["output"] == facts["output"]
+            status = status or self._note("nvjpegDecodeBatched", number)
             source = {"address": sources[i], "length": sizes[i]}
             self._decode(stream, (state,), ("file", serial), source, settings, row, status)
         return status

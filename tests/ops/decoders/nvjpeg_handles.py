@@ -178,7 +178,7 @@ class FakeHandles:
         self._new("pinned", out, table=table, block=None)
         return status
 
-    _nvjpegBufferPinnedCreateV2 = _nvjpegBufferPinnedCreate
+    _nvjpegBufferPinnedCreateV2 = _nvjpegBufferPinnedCreate  # noqa: N815
 
     def _take(self, buffer: int, size: int, stream: int) -> int:
         """Give a buffer memory through its allocator, when it is first used."""
@@ -201,7 +201,7 @@ class FakeHandles:
         self._get(handle, "handle")
         self._new("device", out, table=table, block=None)
 
-    _nvjpegBufferDeviceCreateV2 = _nvjpegBufferDeviceCreate
+    _nvjpegBufferDeviceCreateV2 = _nvjpegBufferDeviceCreate  # noqa: N815
 
     def _nvjpegBufferDeviceDestroy(self, buffer: int) -> None:
         self._free(buffer, "device")

@@ -33,7 +33,7 @@ def test_every_flavor_arrives_where_it_should(load: float) -> None:
         # 2 files of the flavors stay on the host: arithmetic, and mixed sampling.
         assert len(hybrid) + sum(map(len, engine)) == len(FILES) - 2
         assert bool(engine) == (load > 0)
-        assert len(b.calls("nvjpegDecodeBatchedEx")) == sum(map(len, engine))
+        assert len(b.calls("nvjpegDecodeBatched")) == sum(map(len, engine))
 
 
 def test_windows_are_decoded_alone() -> None:
@@ -112,7 +112,7 @@ def test_no_engine() -> None:
         engine, hybrid, _ = b.jobs(PLAIN, Options(hw_decoder_load=0.5))
         assert b.decode(engine, hybrid) == []
         assert all(right(job) for batch in engine for job in batch)
-        assert b.calls("nvjpegDecodeBatchedEx") == []
+        assert b.calls("nvjpegDecodeBatched") == []
 
 
 def test_hints_reach_the_library() -> None:
