@@ -101,7 +101,7 @@ def read_frames(data: Any, offsets: Any, sizes: Any, table: Any, found: Any) -> 
             length = np.int64(data[place + 2]) << 8 | data[place + 3]
             if marker == 0xDA:
                 whole = length >= 2 and place + 2 + length <= end
-                plain = whole and channels > 0 and data[start] == channels
+                plain = bool(whole and channels > 0 and data[start] == channels)
                 break
             # Marker bytes without a length, fill bytes and other frames are for `read_frame`.
             known = marker == 0xDB or marker == 0xC4 or marker == 0xDD or 0xE0 <= marker <= 0xFE
