@@ -51,7 +51,7 @@ class Pixels(TypedDict, total=False):
     device_memory_padding_jpeg2k=0,
     host_memory_padding=8388608,
     host_memory_padding_jpeg2k=0,
-    hw_decoder_load=0.65,
+    hw_decoder_load=None,
     hybrid_huffman_threshold=1000000,
 )
 class OnGpu(TypedDict, total=False):
@@ -66,7 +66,7 @@ class OnGpu(TypedDict, total=False):
     device_memory_padding_jpeg2k: int
     host_memory_padding: int
     host_memory_padding_jpeg2k: int
-    hw_decoder_load: float
+    hw_decoder_load: float | None
     hybrid_huffman_threshold: int
 
 

@@ -41,7 +41,7 @@ def decode_on_gpu(call: op.Call, gpu: Gpu, decoding: DecodePlan) -> None:
         jpeg_fancy_upsampling=call["jpeg_fancy_upsampling"],
     )
     settings = Settings(
-        hardware=options.hw_decoder_load > 0,
+        hardware=options.hw_decoder_load != 0,
         width=call["preallocate_width_hint"],
         height=call["preallocate_height_hint"],
         device_padding=call["device_memory_padding"],
@@ -66,7 +66,7 @@ def _by_library(
     """Give nvJPEG its images, and the others to `host`."""
     infos, windows = DecodePlan.of(call).infos, DecodePlan.of(call).windows
     turned: bool = call["adjust_orientation"]
-    options = replace(options, hardware=decoder.has_hardware)
+    options = replace(options, engines=decoder.engines)
     files = call.inputs[0]
     made = plan(files.arrays(), infos, options, windows, turned, files)
     host.add([index for index, _ in made.host])

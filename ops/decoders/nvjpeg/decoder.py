@@ -54,7 +54,7 @@ class _Tasks:
 class JpegDecoder:
     """All that one device needs to decode JPEG. One batch at a time; close it at the end.
 
-    hardware: whether to look for the engine; `has_hardware` says whether it was found.
+    hardware: whether to look for the engine; `engines` says how many were found.
     preallocate: (batch size, width, height) that the engine takes memory for at once.
     device_padding, pinned_padding: bytes; blocks are rounded up to multiples of these.
     pinned, device: where its memory comes from; None leaves it to the library, which halts the
@@ -117,9 +117,9 @@ class JpegDecoder:
             raise
 
     @property
-    def has_hardware(self) -> bool:
-        """Whether there is an engine."""
-        return self._hardware is not None
+    def engines(self) -> int:
+        """How many JPEG engines there are that it may use."""
+        return 0 if self._hardware is None else self._hardware.engines
 
     def decode(
         self, batches: Sequence[Sequence[Job]], hybrid: Sequence[Job], stream: int, run: Run

@@ -63,7 +63,7 @@ def test_many_batches_on_many_threads() -> None:
 
 def test_the_calls_of_one_image_in_order() -> None:
     with bench(threads=1, engines=0) as b:
-        _, hybrid, _ = b.jobs(PLAIN[:3], Options(hardware=False))
+        _, hybrid, _ = b.jobs(PLAIN[:3], Options(engines=0))
         b.decode([], hybrid)
         expected = [(name, job.index) for job in hybrid for name in HYBRID_CALLS]
         assert b.calls(*HYBRID_CALLS) == expected
@@ -83,7 +83,7 @@ def test_the_calls_of_one_image_in_order() -> None:
 
 def test_large_images_take_the_device_if_it_can() -> None:
     with bench(threads=1, engines=0) as b:
-        _, hybrid, _ = b.jobs(PLAIN[:3], Options(hardware=False, hybrid_huffman_threshold=0))
+        _, hybrid, _ = b.jobs(PLAIN[:3], Options(engines=0, hybrid_huffman_threshold=0))
         assert {job.path for job in hybrid} == {Path.GPU_HYBRID}
         b.fake.fail["nvjpegDecoderJpegSupported", 1] = 1
         assert b.decode([], hybrid) == []
@@ -108,7 +108,7 @@ def test_files_are_held_until_the_device_is_done() -> None:
 
 def test_no_engine() -> None:
     with bench(engines=0) as b:
-        assert not b.decoder.has_hardware
+        assert b.decoder.engines == 0
         engine, hybrid, _ = b.jobs(PLAIN, Options(hw_decoder_load=0.5))
         assert b.decode(engine, hybrid) == []
         assert all(right(job) for batch in engine for job in batch)

@@ -141,7 +141,12 @@ def test_the_load_is_a_share_of_the_files() -> None:
     for load in (0.0, 0.3, 0.65, 1.0):
         taken = (route(rows, Options(hw_decoder_load=load)).path == Path.HARDWARE).mean()
         assert abs(taken - load) <= 4 * (load * (1 - load) / 10_000) ** 0.5
-    assert (route(rows, Options(hardware=False)).path != Path.HARDWARE).all()
+    assert (route(rows, Options(engines=0)).path != Path.HARDWARE).all()
+    best = rows["best"] == Path.HARDWARE
+    assert (route(rows, Options(engines=7)).path[best] == Path.HARDWARE).all()
+    assert (
+        route(rows, Options(hw_decoder_load=0.65, engines=7)).path == route(rows, Options()).path
+    ).all()
 
 
 def test_the_path_of_an_image_does_not_depend_on_its_batch() -> None:
