@@ -24,6 +24,8 @@ class _LazyModule(ModuleType):
         try:
             module = importlib.import_module(self.__name__)
         except ImportError as error:
+            if self.__name__.partition(".")[0] == __name__.partition(".")[0]:
+                raise  # a module of ours says itself what it lacks
             hint = f"; install it with: pip install {self._extra}" if self._extra else ""
             raise ImportError(f"gradiva needs {self.__name__} for this{hint} ({error})") from error
         value = getattr(module, attribute)

@@ -46,6 +46,7 @@ class SimulatedRuntime(FakeGpu):
         self.launched: list[str] = []
         self.copies = 0
         self._blocks: dict[int, np.ndarray[Any, Any]] = {}
+        self._graves: list[np.ndarray[Any, Any]] = []
         self._device: set[int] = set()
         self._starts: list[int] = []
         self._queues: dict[int, list[Any]] = {}
@@ -148,6 +149,7 @@ class SimulatedRuntime(FakeGpu):
     def _drop(self, address: int) -> None:
         if self._pending(address):
             self.wrong(f"{address:#x} is freed while a stream may be at it")
+            self._graves.append(self._blocks[address])  # what is late would crash the interpreter
         for clock in (self.last, self._readers, self._parts):
             clock.pop(address, None)
         self._starts.remove(address)

@@ -45,7 +45,7 @@ def test_functions() -> None:
     _all(a, b, out, sums)
     x = a[1:9]
     wide = x.astype(np.float64) * (1 / 3) + b
-    expected = (x + b, x - b, x * b, np.sqrt(b), a[2:26:3], np.full(8, a[3]), wide)
+    expected: tuple[Any, ...] = (x + b, x - b, x * b, np.sqrt(b), a[2:26:3], np.full(8, a[3]), wide)
     for made, wanted in zip(out.reshape(-1, LANES), expected, strict=True):
         np.testing.assert_array_equal(made, wanted.astype(np.float32))
     pairs = x[::2] + x[1::2]
