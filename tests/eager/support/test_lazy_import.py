@@ -13,7 +13,7 @@ pytestmark = pytest.mark.tiny
 
 
 def test_what_is_missing_is_named_with_what_installs_it() -> None:
-    with pytest.raises(ImportError, match="gradiva needs no_such_library for this; install it"):
+    with pytest.raises(ImportError, match=r"gradiva needs no_such_library for this; install it"):
         _ = lazy_module("no_such_library").function
     with pytest.raises(ImportError, match=r"pip install gradiva\[special\]"):
         _ = lazy_module("no_such_library", "gradiva[special]").function
@@ -25,5 +25,5 @@ def test_a_module_of_ours_says_itself_what_it_lacks(
     """Nobody is told to install a part of gradiva."""
     (tmp_path / "of_ours.py").write_text("raise ImportError('no_such_library is missing')")
     monkeypatch.setattr("gradiva.__path__", [*sys.modules["gradiva"].__path__, str(tmp_path)])
-    with pytest.raises(ImportError, match="^no_such_library is missing$"):
+    with pytest.raises(ImportError, match=r"^no_such_library is missing$"):
         _ = lazy_module("gradiva.of_ours").function
