@@ -15,7 +15,7 @@ import numpy as np
 
 from gradiva.eager.execution.error_policy import replacements
 from gradiva.eager.operators.call import Call
-from gradiva.eager.runtime.chunks import chunks
+from gradiva.eager.runtime.chunks import MANY, chunks
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
 from gradiva.eager.types.batch_shape import BatchShape
@@ -26,6 +26,8 @@ __all__ = ["FusedDecoder"]
 
 _ROOM = 1 << 19
 """Bytes of decoded samples in a chunk, unless one sample has more: what stays in a core's cache."""
+_ROOM_OF_MANY = 1 << 21
+"""The same where many threads take turns in the interpreter (`MANY`)."""
 _ALIGNED = 64
 
 
@@ -54,8 +56,9 @@ class FusedDecoder:
             sizes = [max(cost, size) for cost, size in zip(costs, sizes, strict=True)]
         padded = [-(-size // _ALIGNED) * _ALIGNED for size in sizes]
         work = [cost + after for cost, after in zip(costs, made, strict=True)]
-        room = _ROOM // dtype.itemsize
-        self._ranges = chunks(work, call.pool.num_threads, padded, room)
+        threads = call.pool.num_threads
+        room = (_ROOM_OF_MANY if threads > MANY else _ROOM) // dtype.itemsize
+        self._ranges = chunks(work, threads, padded, room)
         self._places, self._room = [0] * len(sizes), 0
         for begin, end in self._ranges:
             taken = 0

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["chunks"]
+__all__ = ["MANY", "chunks"]
+
+MANY = 4
+"""With more threads than these, what counts is how often they ask for the interpreter: waking one
+that waits for it takes as long as some microseconds of Python. Then chunks are longer."""
 
 _SAMPLE, _ELEMENT = 5000.0, 3.0
 """About what a sample costs, and each of its elements, in nanoseconds."""
@@ -13,6 +17,10 @@ _LEAST, _MOST = 250e3, 1e6
 where the threads take turns in the interpreter. One of more might keep the others waiting."""
 _CALLERS = 2
 """Threads that work anyway, each on a batch of its own: the runners of a pipeline."""
+_EACH, _EACH_OF_MANY = 4, 2
+"""Chunks for a thread: with more, none waits long for the last one."""
+_LONGER = 8
+"""So much longer may a chunk take where there are many threads."""
 
 
 def chunks(
@@ -26,7 +34,8 @@ def chunks(
     """
     total = len(costs) * _SAMPLE + _ELEMENT * sum(costs)
     alone = max(_MOST * min(_CALLERS / threads, 1.0), _LEAST)
-    most = total if total < alone else min(max(total / (4 * threads), _LEAST), _MOST)
+    each, longest = (_EACH_OF_MANY, _LONGER * _MOST) if threads > MANY else (_EACH, _MOST)
+    most = total if total < alone else min(max(total / (each * threads), _LEAST), longest)
     if most == total and (sizes is None or sum(sizes) <= room):
         return [(0, len(costs))] if costs else []
     ranges: list[tuple[float, int, int]] = []

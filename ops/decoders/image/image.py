@@ -200,11 +200,11 @@ def direct_colors(call: op.Call, infos: list[ImageInfo]) -> list[str | None]:
 
 
 def small_files(
-    infos: list[ImageInfo], colors: list[str | None]
+    infos: list[ImageInfo], colors: list[str | None], threads: int
 ) -> list[tuple[int, int, int, int]]:
     """What `small_jpeg` says of each file, and of its direct color."""
     color_of = dict(zip(map(id, infos), colors, strict=True))
-    return _of_each(infos, lambda info: small_jpeg(info, color_of[id(info)]))
+    return _of_each(infos, lambda info: small_jpeg(info, color_of[id(info)], threads))
 
 
 def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
@@ -231,7 +231,7 @@ def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
 def _decode_several(call: op.Call) -> DecodeSeveral | None:
     """The small JPEGs."""
     infos = DecodePlan.of(call).infos
-    facts = small_files(infos, direct_colors(call, infos))
+    facts = small_files(infos, direct_colors(call, infos), call.pool.num_threads)
     make = decode_small_jpegs(call.inputs[0], np.array(facts, np.int64), call["use_fast_idct"])
     return None if make is None else DecodeSeveral(make)
 

@@ -92,7 +92,8 @@ def _several_in_place(call: op.Call) -> DecodeSeveral | None:
     plan = DecodePlan.of(call)
     assert plan.windows is not None
     direct = direct_colors(call, plan.infos)
-    facts = np.array(small_files(plan.infos, direct), np.int64).reshape(-1, 4)
+    small = small_files(plan.infos, direct, call.pool.num_threads)
+    facts = np.array(small, np.int64).reshape(-1, 4)
     windows = np.array(plan.windows, np.int64).reshape(-1, 4)
     left_out = facts[:, 0] * facts[:, 1] - windows[:, 2] * windows[:, 3]
     facts[left_out >= WORTH, 3] = 0

@@ -16,6 +16,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.jit.guarded_calls import call_guarded
 from gradiva.eager.jit.later import Later
+from gradiva.eager.runtime.chunks import MANY
 from gradiva.ops.decoders.formats.image_info import ImageInfo
 from gradiva.ops.decoders.formats.jpeg_library import ABORT, DESTROY, FINISH, READ, jpeg_functions
 from gradiva.ops.decoders.formats.jpeg_window import (
@@ -39,17 +40,20 @@ Array = np.ndarray[Any, Any]
 
 _MOST: Final = 1 << 14
 """Pixels of a small picture: a larger one takes a hundred times as long as it is to be called."""
+_MOST_OF_MANY: Final = 1 << 20
+"""The same where many threads take turns in the interpreter."""
 _FILES: Final = 16
 """Files that one codec decodes: it keeps the tables of each, and goes through them for the next."""
 _CODINGS: Final = frozenset({"baseline", "extended"})
 _later = Later()
 
 
-def small_jpeg(info: ImageInfo, color: str | None) -> tuple[int, int, int, int]:
+def small_jpeg(info: ImageInfo, color: str | None, threads: int = 1) -> tuple[int, int, int, int]:
     """Height, width, channels of the file and the library's number of the color that is wanted; 0
-    for a file that is no small JPEG. color: None for one that does not go straight to the codec."""
+    for a file that is no small JPEG. color: None for one that does not go straight to the codec;
+    threads: that share the files."""
     plain = color in COLORS and info.coding in _CODINGS and info.scale == 1
-    small = info.height * info.width <= _MOST
+    small = info.height * info.width <= (_MOST_OF_MANY if threads > MANY else _MOST)
     return info.height, info.width, info.channels, COLORS[str(color)] if plain and small else 0
 
 

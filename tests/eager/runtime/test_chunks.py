@@ -28,6 +28,8 @@ def test_small_samples_share_a_range_and_large_ones_do_not() -> None:
     assert 1 < len(chunks([1728] * 64, 16)) < 5
     assert chunks([560_000] * 64, 2) == [(i, i + 1) for i in range(64)]
     assert chunks([10, 560_000, 10, 900_000], 2)[0] == (3, 4)
+    assert chunks([560_000] * 64, 16) == [(i, i + 2) for i in range(0, 64, 2)]
+    assert chunks([560_000] * 16, 16) == [(i, i + 1) for i in range(16)]
     assert len(chunks([1728] * 1000, 2)) >= 8
 
 

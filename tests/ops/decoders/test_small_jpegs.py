@@ -3,6 +3,7 @@ and whatever stood before it."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -241,3 +242,40 @@ def test_nothing_small() -> None:
     large = [jpeg((131, 197), "4:2:0")]
     facts = np.array([small_jpeg(probe(large[0]), "RGB"), small_jpeg(probe(large[0]), None)])
     assert decode_small_jpegs(gradiva.as_batch(large * 2), facts, False) is None
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_many_threads(damaged: bool) -> None:
+    """Where many share the files, larger ones are decoded many in one call, too: the same bits, in
+    dynamic mode and in a pipeline, whole and in windows, and the same refusals."""
+    random = np.random.default_rng(3)
+    sizes = [(int(h), int(w)) for h, w in random.integers(150, 420, (40, 2))]
+    files = [
+        by_simplejpeg(picture(*size), 90, SUBSAMPLINGS[number % 6])
+        for number, size in enumerate(sizes)
+    ]
+    if damaged:
+        files[7] = files[7][: files[7].size // 2]
+        files[21] = np.concatenate([files[21][:700], files[21][900:]])
+    assert sum(small_jpeg(probe(file), "RGB", 16)[3] > 0 for file in files) == 40
+
+    def made(threads: int) -> list[Array]:
+        @pipeline_def(batch_size=40, num_threads=threads, seed=5)
+        def pipeline() -> Any:
+            data = fn.external_source(lambda: files, no_copy=True)
+            images = fn.decoders.image(data, on_error="replace")
+            whole = fn.crop_mirror_normalize(fn.resize(images, size=(60, 50)), mean=[9.0] * 3)
+            part = fn.decoders.image_random_crop(data, on_error="replace", seed=2)
+            return images, whole, fn.resize(part, size=(40, 40))
+
+        pipe = pipeline()
+        found = [np.array(output.at(i)) for output in pipe.run() for i in range(40)]
+        pipe.close()
+        return found
+
+    with pytest.warns(UserWarning, match="cannot be read") if damaged else nullcontext():
+        expected = made(2)
+    with pytest.warns(UserWarning, match="cannot be read") if damaged else nullcontext():
+        found = made(12)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
