@@ -304,6 +304,40 @@ def test_decoding(device: str, decode: Callable[..., Any], load: float) -> None:
         np.testing.assert_array_equal(ours, theirs, err_msg=name)
 
 
+@pytest.mark.parametrize("load", [0.0, 1.0])
+@pytest.mark.parametrize("threshold", [0, 1_000_000])
+def test_windows(device: str, decode: Callable[..., Any], load: float, threshold: int) -> None:
+    """On each path a window has the bits of the whole image."""
+    names = ("jpeg_444", "jpeg_422", "jpeg_420", "jpeg_progressive", "jpeg_restart", "jpeg_gray")
+    files = [FLAVORS[name]() for name in names]
+    options = {"device": "mixed", "hw_decoder_load": load, "hybrid_huffman_threshold": threshold}
+    wholes = arrays_of(decode(files, **options))
+    batch = gradiva.as_batch([np.frombuffer(one, np.uint8) for one in files])
+    generator = np.random.default_rng(0)
+    for _ in range(4):
+        ends = [np.sort(generator.integers(0, size + 1, 2)) for size in (120, 120)]
+        (top, bottom), (left, right) = ((a, max(b, a + 1)) for a, b in ends)
+        parts = gradiva.decoders.image_slice(
+            batch, start=[top, left], end=[bottom, right], axes=[0, 1], **options
+        )
+        for name, part, whole in zip(names, arrays_of(parts), wholes, strict=True):
+            np.testing.assert_array_equal(part, whole[top:bottom, left:right], err_msg=name)
+
+
+@pytest.mark.parametrize("load", [0.0, 1.0])
+def test_a_file_that_ends_early(device: str, decode: Callable[..., Any], load: float) -> None:
+    """What it lacks is the same each time, whatever was in the memory before."""
+    good = flavors.pil(flavors.ASTRONAUT, "JPEG", quality=90)
+    cut = good[: len(good) // 2] + b"\xff\xd9"
+    made = []
+    for value in (0, 255, 17):
+        used = np.full((1, *flavors.ASTRONAUT.shape), value, np.uint8)
+        gradiva.flip(gradiva.as_batch(used).gpu()).cpu()  # leaves it behind
+        made += arrays_of(decode([cut], device="mixed", hw_decoder_load=load))
+    for other in made[1:]:
+        np.testing.assert_array_equal(made[0], other)
+
+
 def test_decoding_for_kernels(device: str, decode: Callable[..., Any]) -> None:
     """What follows the decoder waits for it; many batches, of which each is dropped early."""
     files = [flavors.pil(flavors.ASTRONAUT[i:], "JPEG") for i in range(4)]
