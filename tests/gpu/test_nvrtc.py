@@ -11,7 +11,7 @@ import pytest
 
 from gradiva.eager.cuda import nvrtc
 from gradiva.eager.cuda.launch import KernelSource
-from gradiva.eager.cuda.nvrtc import ARCHITECTURES, Cubin, compile_unit, why_no_nvrtc
+from gradiva.eager.cuda.nvrtc import ARCHITECTURES, UNKNOWN, Cubin, compile_unit, why_no_nvrtc
 from gradiva.eager.jit import kernel_cache
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.support.errors import OperatorRuntimeError
@@ -167,6 +167,21 @@ def test_a_full_disk(tmp_path: Path, counted: list[int], monkeypatch: pytest.Mon
 def test_without_a_folder(counted: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvrtc, "folder_to_keep_in", lambda: None)
     assert compile_unit(TINY, 75).registers == 7
+
+
+def test_what_the_driver_has_kept(
+    tmp_path: Path, counted: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then NVRTC says nothing of registers, as it did on a H200; the code is good all the same."""
+    real = nvrtc._text
+    silent = lambda program, what: b"" if what == "ProgramLog" else real(program, what)  # noqa: E731
+    monkeypatch.setattr(nvrtc, "_text", silent)
+    found = compile_unit(TINY, 90)
+    assert found.code[:4] == b"\x7fELF"
+    assert (found.registers, found.spilled) == (UNKNOWN, UNKNOWN)
+    again(monkeypatch)
+    assert compile_unit(TINY, 90) == found  # from the cache
+    assert counted == [90]
 
 
 def test_without_nvrtc(monkeypatch: pytest.MonkeyPatch) -> None:
