@@ -38,16 +38,14 @@ DEVICE u32 quotient(u32 value, u32 by) {
 DEVICE Block block_at(const i64* blocks) {
     const u32 number = blockIdx.x, samples = u32(blocks[0]), each = u32(blocks[2]);
     const i64* starts = blocks + 3;
-    u32 sample = 0;
-    if (each) {
-        sample = number / each;
-    } else {
-        // The last sample whose blocks begin here or before: those before it that begin at the same
-        // place have none.
-        for (u32 high = samples - 1; sample < high;) {
-            const u32 middle = (sample + high + 1) / 2;
-            if (u32(starts[middle]) <= number) sample = middle; else high = middle - 1;
-        }
+    u32 sample = 0, high = samples - 1;
+    if (each) sample = high = number / each;
+    // The last sample whose blocks begin here or before: those before it that begin at the same
+    // place have none.
+    while (sample < high) {
+        const u32 middle = (sample + high + 1) / 2;
+        if (u32(starts[middle]) <= number) sample = middle;
+        else high = middle - 1;
     }
     const i64 span = blocks[1] ? blocks[1] : starts[samples + sample];
     return {i64(sample), (number - starts[sample]) * span};

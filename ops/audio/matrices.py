@@ -96,7 +96,7 @@ def _dots(
             target[block * rows + row] = np.float32((sums[0] + sums[1]) + (sums[2] + sums[3]))
 
 
-_KERNEL: Final = op.CudaKernel("matrices", (Path(__file__).with_suffix(".cuh"),))
+_KERNEL: Final = op.CudaKernel("matrices", (Path(__file__).with_suffix(".cuh"),), registers=72)
 
 
 def launch_along_axis(call: op.Call, axis: int, matrices: list[BandMatrix]) -> op.Launch:

@@ -5,7 +5,7 @@ KERNEL(displace)(
     const Terms* terms, Source hard, f32 soft
 ) {
     const Block block = block_at(blocks);
-    const Displaced& sample = samples[block.sample];
+    const Displaced sample = samples[block.sample];
     const i32 channels = sample.channels;
     const u32 pixels = u32(sample.height) * u32(sample.width), first = u32(block.first);
     const u32 end = pixels - first < SPAN ? pixels : first + SPAN;

@@ -51,6 +51,11 @@ DEFAULTS: list[tuple[tuple[str, ...], tuple[str, ...], str]] = [
         ("interp_type", "min_filter", "mag_filter"),
         "linear unless one of the others was given",
     ),
+    (
+        tuple(f"decoders.image{kind}" for kind in ("", "_crop", "_slice", "_random_crop")),
+        ("hw_decoder_load",),
+        "0.65, but 1 on a GPU with many JPEG engines",
+    ),
     (("contrast", "brightness_contrast"), ("contrast_center",), "half of the input's range"),
     (("gaussian_blur",), ("sigma", "window_size"), "0 means not given: made from the other"),
     (("laplacian",), ("scale",), "1, or what `normalized_kernel` says"),
