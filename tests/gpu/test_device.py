@@ -310,7 +310,8 @@ def test_windows(device: str, decode: Callable[..., Any], load: float, threshold
     """On each path a window has the bits of the whole image."""
     names = ("jpeg_444", "jpeg_422", "jpeg_420", "jpeg_progressive", "jpeg_restart", "jpeg_gray")
     files = [FLAVORS[name]() for name in names]
-    options = {"device": "mixed", "hw_decoder_load": load, "hybrid_huffman_threshold": threshold}
+    options: dict[str, Any] = {"device": "mixed", "hw_decoder_load": load}
+    options["hybrid_huffman_threshold"] = threshold
     wholes = arrays_of(decode(files, **options))
     batch = gradiva.as_batch([np.frombuffer(one, np.uint8) for one in files])
     generator = np.random.default_rng(0)
