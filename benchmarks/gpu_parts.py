@@ -247,5 +247,9 @@ def pipeline_rate(
         outputs[0].as_cpu()
         return batches * options.batch_size / (time.perf_counter() - started)
 
-    rate()
-    return statistics.median(rate() for _ in range(options.rounds))
+    try:
+        rate()
+        return statistics.median(rate() for _ in range(options.rounds))
+    finally:
+        if library is None:
+            pipe.close()  # what it makes ahead would go on beside the next measurement

@@ -231,7 +231,7 @@ def require_same(ours: list[list[Any]], expected: list[list[Any]]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:samples that cannot be read")
-@pytest.mark.parametrize("number", few(range(len(READERS)), 0, 3))
+@pytest.mark.parametrize("number", few(range(len(READERS)), 0))
 @pytest.mark.parametrize("policy", few(["skip", "replace"], "skip"))
 def test_readers(fake: SimulatedNvdec, listed: str, number: int, policy: str) -> None:
     """In loops and in pipelines, shuffled; and on from a checkpoint."""

@@ -115,6 +115,7 @@ def test_same_bits_in_all_modes(name: str) -> None:
     assert_same(whole, piped(call, 7, name != "auto"))
 
 
+@pytest.mark.full
 def test_captured_loop() -> None:
     def run(captured: bool) -> list[np.ndarray[Any, Any]]:
         gradiva.random.set_seed(SEED)

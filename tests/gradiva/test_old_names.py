@@ -122,6 +122,7 @@ def test_a_reader(photographs: Any) -> None:
     assert (files.batch_size, labels.batch_size) == (1, 1)
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_ssd_random_crop() -> None:
     """The window cuts image and boxes alike: a colored box is where its coordinates say."""

@@ -93,6 +93,7 @@ def test_pipelines_and_deferred_calls(name: str) -> None:
             np.testing.assert_array_equal(np.asarray(one).astype(np.float32), np.asarray(three))
 
 
+@pytest.mark.full
 def test_kernels_after_views() -> None:
     """Operators on views of every kind: selected, ragged from uniform, uniform from ragged."""
     source = samples((4, 6, 3), (6, 4, 3), (8, 3, 3), (2, 12, 3))

@@ -244,6 +244,7 @@ def test_nothing_small() -> None:
     assert decode_small_jpegs(gradiva.as_batch(large * 2), facts, False) is None
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("damaged", [False, True])
 def test_many_threads(damaged: bool) -> None:
     """Where many share the files, larger ones are decoded many in one call, too: the same bits, in

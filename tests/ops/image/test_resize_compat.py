@@ -119,6 +119,7 @@ def frames(sample: Array, layout: str) -> Array:
     return np.ascontiguousarray(sample if "F" in layout else sample[None])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("portrait", "limit"), [(True, None), (False, None), (True, 15)])
 @pytest.mark.parametrize("compat", ["pil", "torchvision"])
 def test_the_longer_side_is_truncated(compat: str, portrait: bool, limit: int | None) -> None:
