@@ -34,6 +34,8 @@ from gradiva.ops.decoders.formats.jpeg_window import _decode, window_at, window_
 from gradiva.ops.decoders.formats.probe import check_data, probe
 from gradiva.ops.decoders.image.small_jpegs import decode_small_jpegs, small_jpeg
 from gradiva.ops.decoders.npy_header import read_header
+from gradiva.ops.decoders.nvjpeg.frame import read_frame
+from gradiva.ops.decoders.nvjpeg.plain_frames import _crc_table, read_frames
 from gradiva.ops.readers.webdataset import archive, plain_headers
 from tests.capture.serialization.stored import again
 from tests.ops.readers.formats import FORMATS, values, write_lmdb
@@ -127,6 +129,21 @@ def jpeg_window(data: bytes) -> None:
         whole = decode_jpeg(array, info, "RGB", np.empty(shape, np.uint8), False)
         expected = whole[top : top + window[2], left : left + window[3]]
         assert np.array_equal(part, expected)
+
+
+def plain_frame(data: bytes) -> None:
+    """The loop that reads the frames of a batch finds what `read_frame` does, or nothing."""
+    array = np.frombuffer(data, np.uint8)
+    info = probe(array, max_pixels=MOST_PIXELS)
+    found = np.empty((1, 7), np.int64)
+    read_frames(array, np.zeros(1, np.int64), np.array([array.size]), _crc_table(), found)
+    channels, *factors, stored, restart, crc = found[0].tolist()
+    if channels:
+        frame = read_frame(array, info)
+        assert frame.factors == tuple((pair >> 4, pair & 15) for pair in factors[:channels])
+        known = frame.stored_rgb, frame.restart_interval, frame.interleaved, frame.damage
+        assert known == (bool(stored), restart, True, "")
+        assert frame.share == crc / 2**32
 
 
 def small_jpegs(data: bytes) -> None:
@@ -403,6 +420,7 @@ PARSERS: dict[str, Parser] = {
     "image_header": Parser(image_header, seeds.images, (ValueError,)),
     "image": Parser(image, seeds.images, compiled=True),
     "jpeg_window": Parser(jpeg_window, seeds.images, (ValueError,), compiled=True),
+    "plain_frame": Parser(plain_frame, seeds.images, (ValueError,)),
     "small_jpegs": Parser(small_jpegs, seeds.images, (ValueError,), compiled=True),
     "npy": Parser(npy, seeds.npy),
     "sound": Parser(sound, seeds.sounds),

@@ -129,7 +129,7 @@ class HardwareDecoder:
         """Whether the library says that the engine decodes it, which is asked once for images that
         are alike: to ask costs as much as to plan the image."""
         info = job.frame.info
-        if max(info.height, info.width) > _COMMON or job.frame.damage:
+        if max(info.height, info.width) > _COMMON:
             return self._asked(job)
         small = min(info.height, _SMALL), min(info.width, _SMALL)
         key = job.output, job.frame.factors, job.frame.restart_interval > 0, small

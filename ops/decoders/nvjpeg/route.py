@@ -73,7 +73,7 @@ class Options:
     def __post_init__(self) -> None:
         for name in ("hw_decoder_load", "hybrid_huffman_threshold"):
             value = getattr(self, name)
-            if name == "hw_decoder_load" and value is None:
+            if name == "hw_decoder_load" and value is None:  # the other has to be given
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float | np.number):
                 raise op.wrong_type(name, "a number", op.describe(value))
