@@ -167,10 +167,7 @@ def _groups(clips: dict[int, Clip]) -> list[list[int]]:
     found: dict[tuple[int, int], list[int]] = {}
     for number, clip in sorted(clips.items(), key=lambda entry: _first(entry[1])):
         first = _first(clip)
-        key = -1
-        if first >= 0 and not clip.video.counted:
-            time = clip.video.times[first]
-            key = int(np.searchsorted(clip.video.keys[:, 0], time, "right"))
+        key = clip.video.key_of(first) if first >= 0 else -1
         found.setdefault((id(clip.video), key), []).append(number)
     return list(found.values())
 

@@ -72,7 +72,8 @@ def planes_to_rgb(
         return
     found = pixel_format(frame.format.name)
     luminous = image_type == op.ImageType.YCbCr
-    if found is None or any(plane.line_size <= 0 for plane in frame.planes):
+    held = frame.planes  # each time that they are asked for, they are made
+    if found is None or any(plane.line_size <= 0 for plane in held):
         if frame.format.name.startswith("yuv") and frame.format.name.endswith("be"):
             other = frame.reformat(format=frame.format.name[:-2] + "le")
             planes_to_rgb(other, out, colorspace, image_type)
@@ -84,11 +85,11 @@ def planes_to_rgb(
     kind = GRAY if found.gray else YCBCR if luminous else RGB
     if found.gray and luminous:
         out[..., 1:] = 128
-        out[..., 0] = _plane(frame.planes[0], found).reshape(height, -1)[:, :width]
+        out[..., 0] = _plane(held[0], found).reshape(height, -1)[:, :width]
         return
     across = chroma_taps(width, found.across, ACROSS)
     down = chroma_taps(height, found.down, DOWN)
-    planes, form = _planes(frame, found, across.way)
+    planes, form = _planes(held, width, found, across.way)
     rows = out.reshape(height, 3 * width)
     plain = found.depth == 8 and not found.together and width >= PIXELS
     if kind == RGB and plain and across.way == DOUBLED and down.way != MIXED:
@@ -105,9 +106,9 @@ def _plane(plane: Any, found: PixelFormat) -> Array:
     return words[: plane.height * plane.line_size // item]
 
 
-def _planes(frame: Any, found: PixelFormat, way: int) -> tuple[Any, Int64Array]:
+def _planes(held: Any, width: int, found: PixelFormat, way: int) -> tuple[Any, Int64Array]:
     """Luma, blue and red chroma, and what the kernels have to know of them."""
-    luma, *others = frame.planes
+    luma, *others = held
     item = 1 if found.depth == 8 else 2
     first = _plane(luma, found)
     if found.gray:
@@ -120,9 +121,9 @@ def _planes(frame: Any, found: PixelFormat, way: int) -> tuple[Any, Int64Array]:
     else:
         chroma = others[0]
         blue, red = _plane(chroma, found), _plane(others[1], found)
-    count = (frame.width + (1 << found.across) - 1) >> found.across
+    count = (width + (1 << found.across) - 1) >> found.across
     step = 2 if found.together else 1
-    if luma.line_size < frame.width * item or chroma.line_size < (
+    if luma.line_size < width * item or chroma.line_size < (
         0 if found.gray else count * step * item
     ):
         raise ValueError("the rows of this frame are shorter than it is wide")

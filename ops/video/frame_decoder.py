@@ -50,10 +50,14 @@ class FrameDecoder:
         except BaseException:
             self._opened.close()
             raise
+        self._at_the_beginning = True
+        """Whether nothing has been read since the video was opened."""
         self._packets: Iterator[Any] = iter(())
         self._ready: list[Any] = []
         self.at = -1
         """The number of the last frame that was decoded."""
+        self._group = range(0)
+        """Frames with one key frame, the latest ones."""
         self._waiting: Any = None
         """The packet of a key frame, behind the last frame that was wanted."""
         self._started = self._spoiled = self._damaged = False
@@ -91,7 +95,7 @@ class FrameDecoder:
         """How many frames are decoded until there is this one."""
         if self.passes(number):
             return number - self.at
-        return number - self._first_of(self._key_of(number)) + len(self.index)
+        return number - self.index.group_of(number).start + len(self.index)
 
     def _frame(self, number: int) -> Any:
         if self.passes(number):
@@ -109,7 +113,7 @@ class FrameDecoder:
 
     def _from_a_key(self, number: int) -> Any:
         """A frame, decoded from a key frame on; None if it does not come."""
-        key = self._key_of(number)
+        key = self.index.key_of(number)
         # Where containers are wrong about key frames, an earlier one may do.
         for again, begin in enumerate((key, key, max(key - 1, -1), -1)):
             if again == 1 and not self._skips:
@@ -127,21 +131,9 @@ class FrameDecoder:
         """Whether the way to a frame is to go on, without a seek."""
         if not self._started or self._spoiled or number <= self.at:
             return False
-        key = self._key_of(number)
-        return key == self._key_of(self.at) or self._first_of(key) - self.at <= _NEAR
-
-    def _key_of(self, number: int) -> int:
-        """The last key frame from which a frame can be decoded; -1: from the beginning on."""
-        if self.index.counted or number < 0:
-            return -1
-        keys = self.index.keys[:, 0]
-        return int(np.searchsorted(keys, self.index.times[number], "right")) - 1
-
-    def _first_of(self, key: int) -> int:
-        """The number of a key frame."""
-        if key < 0:
-            return 0
-        return int(np.searchsorted(self.index.times, self.index.keys[key, 0]))
+        if number not in self._group:
+            self._group = self.index.group_of(number)
+        return self.at in self._group or self._group.start - self.at <= _NEAR
 
     def _start(self, key: int) -> bool:
         """Go to a key frame, and say whether it is there."""
@@ -154,9 +146,10 @@ class FrameDecoder:
         if key <= 0:
             self._packets = self._demuxed()
             return True
-        self.at = self._first_of(key) - 1
+        self.at = self.index.first_of(key) - 1
         shown, decoded = self.index.keys[key].tolist()
         assert self._opened is not None
+        self._at_the_beginning = False
         stream = self._opened.stream
         for time in dict.fromkeys((decoded, shown)):
             try:
@@ -174,6 +167,8 @@ class FrameDecoder:
 
     def _reopen(self) -> None:
         """Go to the beginning: not all formats can be told to."""
+        if self._at_the_beginning:
+            return
         if self._opened is not None:
             self._opened.close()
         self._opened = None
@@ -183,6 +178,7 @@ class FrameDecoder:
 
     def _demuxed(self) -> Iterator[Any]:
         assert self._opened is not None
+        self._at_the_beginning = False
         demuxed: Iterator[Any] = self._opened.container.demux(self._opened.stream)
         return demuxed
 
@@ -234,7 +230,9 @@ class FrameDecoder:
             return self._counted - 1
         if frame.pts is None:
             return None
-        times = self.index.times
+        times, following = self.index.times, self.at + 1
+        if following < len(times) and times[following] == frame.pts:
+            return following
         found = int(np.searchsorted(times, frame.pts))
         return found if found < len(times) and times[found] == frame.pts else None
 

@@ -54,6 +54,28 @@ class VideoIndex:
     def __len__(self) -> int:
         return len(self.times)
 
+    def key_of(self, number: int) -> int:
+        """The last key frame from which a frame can be decoded; -1: from the beginning on."""
+        if self.counted or number < 0:
+            return -1
+        return int(np.searchsorted(self.keys[:, 0], self.times[number], "right")) - 1
+
+    def first_of(self, key: int) -> int:
+        """The first frame that is decoded from this key frame, which it usually is itself; of all
+        frames, where there is no key frame of this number."""
+        if key < 0:
+            return 0
+        if key >= len(self.keys):
+            return len(self)
+        return int(np.searchsorted(self.times, self.keys[key, 0]))
+
+    def group_of(self, number: int) -> range:
+        """The frames that are decoded from the same key frame as this one."""
+        if self.counted:
+            return range(len(self))
+        key = self.key_of(number)
+        return range(self.first_of(key), self.first_of(key + 1))
+
     def seconds(self) -> np.ndarray[Any, np.dtype[np.float64]]:
         """When each frame is shown, from the first one on."""
         since = self.times - self.times[:1]
