@@ -30,8 +30,6 @@ _PLAIN: Final[dict[str, np.ufunc]] = {
     "^": np.bitwise_xor,
     "atan2": np.arctan2,
 }
-_EXACT: Final = frozenset("+-*/&|^")
-"""Whose results do not depend on the length of what NumPy is given."""
 _COMPARE: Final[dict[str, np.ufunc]] = {
     "==": np.equal,
     "!=": np.not_equal,
@@ -75,25 +73,9 @@ def evaluate(op: str, a: Array, b: Array, out: Array | None = None) -> Array:
             _shift(op, a, b, out)
         elif op in ("min", "max"):
             _extremum(op, a, b, out)
-        elif op in _EXACT and out.ndim == 1 and _is_one_converted(a, b, dtype):
-            _with_number(_PLAIN[op], a, b, out)
         else:
             _PLAIN[op](a, b, out=out, dtype=dtype, casting="unsafe")
     return out
-
-
-def _is_one_converted(a: Array, b: Array, dtype: np.dtype[Any]) -> bool:
-    """Whether one operand is a number, and the other one is of another dtype than the result."""
-    return (b.ndim == 0 and a.dtype != dtype) or (a.ndim == 0 and b.dtype != dtype)
-
-
-def _with_number(function: np.ufunc, a: Array, b: Array, out: Array) -> None:
-    """What the ufunc does with `dtype=out.dtype`, which converts in shorter pieces than pay."""
-    number = (a if a.ndim == 0 else b).astype(out.dtype)
-    for values, result in _strips(b if a.ndim == 0 else a, out):
-        np.copyto(result, values, casting="unsafe")
-        operands = (number, result) if a.ndim == 0 else (result, number)
-        function(*operands, out=result)
 
 
 def evaluate_unary(op: str, a: Array, out: Array | None = None) -> Array:
