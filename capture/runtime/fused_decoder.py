@@ -99,11 +99,13 @@ class FusedDecoder:
                 own[thread] = allocate(self._room, self._dtype), bind()
             memory, run = own[thread]
             done = () if several is None else several.make(memory, offsets, begin, end)
+            laid = several.laid[begin:end].tolist() if done and loose else ()
             for sample in range(begin, end):
                 room = places[sample]
                 if done and done[sample - begin]:
                     if loose:
-                        place(sample, room + several.begins[sample], several.pitches[sample])
+                        at, pitch = laid[sample - begin]
+                        place(sample, room + at, pitch)
                     continue
                 out = memory[room : room + sizes[sample]]
 

@@ -47,14 +47,13 @@ class DecodeSeveral(NamedTuple):
     """Decodes many samples with less for each.
 
     make: `(memory, places, begin, end)` makes those of a range of samples that it can, at these
-    elements of 1-D memory, and returns whether each was made. begins, pitches: for decoders that
-    decode in place, the element of its place at which each sample begins, and the elements from one
-    of its rows to the next.
+    elements of 1-D memory, and returns whether each was made. laid: for decoders that decode in
+    place, (N, 2), filled in when a sample is made: the element of its place at which it begins, and
+    the elements from one of its rows to the next.
     """
 
     make: Callable[[Any, Int64Array, int, int], Sequence[bool]]
-    begins: Sequence[int] = ()
-    pitches: Sequence[int] = ()
+    laid: Int64Array | None = None
 
 
 class Decode(NamedTuple):

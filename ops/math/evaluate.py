@@ -8,7 +8,7 @@ division (no floor), floating `%` is C's fmod, and an integer to a negative powe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 

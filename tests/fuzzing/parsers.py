@@ -32,7 +32,7 @@ from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
 from gradiva.ops.decoders.formats.headers_jpeg import read_plain
 from gradiva.ops.decoders.formats.jpeg_window import _decode, window_at, window_decoder_works
 from gradiva.ops.decoders.formats.probe import check_data, probe
-from gradiva.ops.decoders.image.small_jpegs import decode_small_jpegs, small_jpeg
+from gradiva.ops.decoders.image.small_jpegs import Parts, decode_small_jpegs, small_jpeg
 from gradiva.ops.decoders.npy_header import read_header
 from gradiva.ops.decoders.nvjpeg.frame import read_frame
 from gradiva.ops.decoders.nvjpeg.plain_frames import _crc_table, read_frames
@@ -147,22 +147,34 @@ def plain_frame(data: bytes) -> None:
 
 
 def small_jpegs(data: bytes) -> None:
-    """A small JPEG behind another one has the pixels that it has alone."""
+    """A small JPEG behind another one has the pixels that it has alone, whole and in a window."""
     array = np.frombuffer(data, np.uint8)
     info = probe(array, max_pixels=MOST_PIXELS)
     check_data(array, info)
     first = np.frombuffer(seeds.images()[0], np.uint8)
     before, size = probe(first), info.height * info.width * 3
-    facts = np.array([small_jpeg(one, "RGB") for one in (before, info)])
-    several = decode_small_jpegs(gradiva.as_batch([first, array]), facts, False)
+    facts = np.array([small_jpeg(one, "RGB", 16) for one in (before, info, info)])
+    parts = Parts.whole(3)
+    window = info.height // 3, info.width // 3, -(-info.height // 3), -(-info.width // 3)
+    parts.windows[2] = window
+    several = decode_small_jpegs(gradiva.as_batch([first, array, array]), facts, False, parts)
     if several is None:
         return
-    memory = np.empty(size + before.height * before.width * 3, np.uint8)
-    done = several(memory, np.array([size, 0]), 0, 2)
+    memory = np.empty(2 * size + before.height * before.width * 3, np.uint8)
+    done = several(memory, np.array([2 * size, size, 0]), 0, 3)
     assert done[0] == (facts[0, 3] != 0)
     if done[1]:
         whole = np.empty((info.height, info.width, 3), np.uint8)
-        assert np.array_equal(memory[:size], decode_jpeg(array, info, "RGB", whole, False).ravel())
+        made = memory[size : 2 * size]
+        assert np.array_equal(made, decode_jpeg(array, info, "RGB", whole, False).ravel())
+    if not facts[2, 3]:
+        return
+    alone = np.empty(size, np.uint8)
+    found = _decode(array, info, "RGB", window, False, alone)
+    assert done[2] == (found is not None)
+    if found is not None:
+        shape, (at, pitch) = (*window[2:], 3), parts.laid[2].tolist()
+        assert np.array_equal(window_at(at, pitch, shape, memory), window_at(*found, shape, alone))
 
 
 _LIMIT: dict[str, Any] = {"max_pixels": MOST_PIXELS}

@@ -18,6 +18,7 @@ from tests.tiers import examples, few
 
 from . import seeds
 from .parsers import PARSERS, clear, survives
+from .run import WITH_KERNELS
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -96,3 +97,8 @@ def test_drawn_bytes(name: str, monkeypatch: pytest.MonkeyPatch, figures: Figure
     attempt()
     assert taken + refused > len(begun(name))
     figures(taken=taken, refused=refused)
+
+
+def test_parsers_whose_kernels_are_compiled() -> None:
+    """atheris leaves their code alone: Numba could not compile what it makes of it."""
+    assert sorted(WITH_KERNELS) == sorted(name for name, one in PARSERS.items() if one.compiled)

@@ -69,8 +69,10 @@ __all__ = [
     "WIDTH",
     "create_codec",
     "decode_jpeg_window",
+    "ends_well",
     "fill_jpeg_window",
     "leaves_enough_out",
+    "read_rows",
     "start_file",
     "window_at",
     "window_decoder_works",
@@ -271,10 +273,10 @@ def _decode_part(
         functions, state, fields, data, size, file_channels, scale, color, transform
     )
     if started and fields[HEIGHT] == height and fields[WIDTH] == width:
-        first, pitch = _read_rows(
+        first, pitch = read_rows(
             functions, state, fields, top, left, rows, columns, memory, room, target
         )
-    if first >= 0 and (state[WARNINGS] != 0 or not _ends_well(functions, state, fields)):
+    if first >= 0 and (state[WARNINGS] != 0 or not ends_well(functions, state, fields)):
         first = np.int64(-1)
     call_guarded(mark, functions[DESTROY], mark + CODEC, 0, 0, 0)
     return first, pitch
@@ -339,7 +341,7 @@ def _is_usual(fields: Any) -> Any:
 
 
 @jit
-def _read_rows(
+def read_rows(
     functions: Int64Array,
     state: Int64Array,
     fields: Any,
@@ -351,7 +353,9 @@ def _read_rows(
     room: int,
     target: int,
 ) -> tuple[int, int]:
-    """Read the window and what must be decoded beside it."""
+    """Read the window of a started file and what must be decoded beside it, into `memory`, which
+    has this room, in bytes; with a `target`, each row by way of it. Returns the element at which it
+    begins and the elements from one of its rows to the next; first -1: it could not be read."""
     mark = state.ctypes.data
     codec = mark + CODEC
     block: Any = np.int64(fields[_BLOCK])
@@ -388,7 +392,7 @@ def _read_rows(
 
 
 @jit
-def _ends_well(functions: Int64Array, state: Int64Array, fields: Any) -> Any:
+def ends_well(functions: Int64Array, state: Int64Array, fields: Any) -> Any:
     """Whether the data that were not read are followed by the marker that ends an image."""
     marker = fields[_MARKER]
     if marker != 0 and not 0xD0 <= marker <= 0xD7:  # else data go on after it

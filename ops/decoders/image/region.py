@@ -19,7 +19,7 @@ from gradiva.ops.decoders.formats.jpeg_window import COLORS, decode_jpeg_window,
 
 from .image import decode_options, direct_colors, small_files
 from .plan import DecodePlan
-from .small_jpegs import decode_small_jpegs
+from .small_jpegs import Parts, decode_small_jpegs
 
 
 def place_windows(call: op.Call, plan: DecodePlan, windows: op.Int64Array) -> DecodePlan:
@@ -88,22 +88,20 @@ def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int
 
 
 def _several_in_place(call: op.Call) -> DecodeSeveral | None:
-    """The small JPEGs, whole, unless the window leaves enough out."""
+    """The small JPEGs: whole, or the window alone, where that leaves enough out."""
     plan = DecodePlan.of(call)
     assert plan.windows is not None
     direct = direct_colors(call, plan.infos)
     small = small_files(plan.infos, direct, call.pool.num_threads)
     facts = np.array(small, np.int64).reshape(-1, 4)
     windows = np.array(plan.windows, np.int64).reshape(-1, 4)
-    left_out = facts[:, 0] * facts[:, 1] - windows[:, 2] * windows[:, 3]
-    facts[left_out >= WORTH, 3] = 0
-    make = decode_small_jpegs(call.inputs[0], facts, call["use_fast_idct"])
-    if make is None:
-        return None
-    made = np.where(facts[:, 3] == COLORS["GRAY"], 1, 3)
-    pitches = facts[:, 1] * made
-    begins = windows[:, 0] * pitches + windows[:, 1] * made
-    return DecodeSeveral(make, begins.tolist(), pitches.tolist())
+    alone = facts[:, 0] * facts[:, 1] - windows[:, 2] * windows[:, 3] >= WORTH
+    pitches = facts[:, 1] * np.where(facts[:, 3] == COLORS["GRAY"], 1, 3)
+    begins = windows[:, 0] * pitches + windows[:, 1] * (pitches // np.maximum(facts[:, 1], 1))
+    windows[~alone, 2] = 0
+    parts = Parts(windows, np.stack([begins, pitches], axis=1))
+    make = decode_small_jpegs(call.inputs[0], facts, call["use_fast_idct"], parts)
+    return None if make is None else DecodeSeveral(make, parts.laid)
 
 
 def _by_window(

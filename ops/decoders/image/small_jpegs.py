@@ -1,4 +1,4 @@
-"""Small JPEGs, many in one call of a kernel, by libjpeg-turbo itself.
+"""Small JPEGs, or windows of them, many in one call of a kernel, by libjpeg-turbo itself.
 
 For a picture of a few hundred pixels, making a codec, calling it, and taking turns in the
 interpreter cost as much as the decoding. Here one codec decodes one file after the other. Nothing
@@ -9,7 +9,7 @@ left to the usual way.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -30,11 +30,13 @@ from gradiva.ops.decoders.formats.jpeg_window import (
     WARNINGS,
     WIDTH,
     create_codec,
+    ends_well,
+    read_rows,
     start_file,
     window_decoder_works,
 )
 
-__all__ = ["decode_small_jpegs", "small_jpeg"]
+__all__ = ["Parts", "decode_small_jpegs", "small_jpeg"]
 
 Array = np.ndarray[Any, Any]
 
@@ -48,6 +50,20 @@ _CODINGS: Final = frozenset({"baseline", "extended"})
 _later = Later()
 
 
+class Parts(NamedTuple):
+    """Of each file, (N, 4) and (N, 2), int64: the window that is decoded alone, top, left, height
+    and width, which is not empty; no rows: the whole image. Then what is found out of windows: how
+    far behind the place of its file each begins, and from one row to the next, in elements."""
+
+    windows: op.Int64Array
+    laid: op.Int64Array
+
+    @classmethod
+    def whole(cls, count: int) -> Parts:
+        """All of all files."""
+        return cls(np.zeros((count, 4), np.int64), np.zeros((count, 2), np.int64))
+
+
 def small_jpeg(info: ImageInfo, color: str | None, threads: int = 1) -> tuple[int, int, int, int]:
     """Height, width, channels of the file and the library's number of the color that is wanted; 0
     for a file that is no small JPEG. color: None for one that does not go straight to the codec;
@@ -58,13 +74,14 @@ def small_jpeg(info: ImageInfo, color: str | None, threads: int = 1) -> tuple[in
 
 
 def decode_small_jpegs(
-    files: op.Batch, facts: op.Int64Array, fast_idct: bool
+    files: op.Batch, facts: op.Int64Array, fast_idct: bool, parts: Parts | None = None
 ) -> Callable[[Array, op.Int64Array, int, int], list[bool]] | None:
     """What decodes the small ones of a range of files, if there are any, and they can be decoded
     here: `(memory, places, begin, end)` to whether each was. A file that was not is to be decoded
     in the usual way.
 
-    facts: (N, 4), what `small_jpeg` says of each; memory: uint8, 1-D; places: where each begins.
+    facts: (N, 4), what `small_jpeg` says of each; memory: uint8, 1-D; places: where each begins;
+    it has room for the whole image. parts: all of all, unless given.
     """
     few = int(np.count_nonzero(facts[:, 3])) if len(facts) else 0
     if not few or not _later.pays(few) or not window_decoder_works():
@@ -72,7 +89,7 @@ def decode_small_jpegs(
     functions = jpeg_functions()
     assert functions is not None
     laid = files.batch_shape
-    where = files.data, laid.offsets, laid.volumes, facts
+    where = files.data, laid.offsets, laid.volumes, facts, *(parts or Parts.whole(len(facts)))
 
     def decode(memory: Array, places: op.Int64Array, begin: int, end: int) -> list[bool]:
         state = np.zeros(STATE_BYTES // 8, np.int64)
@@ -94,6 +111,8 @@ def _decode(
     offsets: Any,
     sizes: Any,
     facts: Any,
+    windows: Any,
+    laid: Any,
     transform: int,
     memory: Any,
     places: Any,
@@ -120,9 +139,18 @@ def _decode(
         started = start_file(functions, state, fields, source, size, channels, 1, color, transform)
         if started and fields[HEIGHT] == height and fields[WIDTH] == width:
             pitch = width if color == 1 else 3 * width
-            target = memory.ctypes.data + places[sample]
-            done[sample - begin] = _read(functions, state, target, height, pitch)
-        if not done[sample - begin]:
+            target, room = memory.ctypes.data + places[sample], height * pitch
+            top, left, rows, columns = windows[sample]
+            if rows > 0:
+                first, apart = read_rows(
+                    functions, state, fields, top, left, rows, columns, target, room, 0
+                )
+                laid[sample, 0], laid[sample, 1] = first, apart
+                good = first >= 0 and state[WARNINGS] == 0 and ends_well(functions, state, fields)
+                done[sample - begin] = good
+            else:
+                done[sample - begin] = _read(functions, state, target, height, pitch)
+        if windows[sample, 2] > 0 or not done[sample - begin]:
             call_guarded(mark, functions[ABORT], mark + CODEC, 0, 0, 0)
     if files > 0:
         call_guarded(mark, functions[DESTROY], mark + CODEC, 0, 0, 0)

@@ -15,11 +15,15 @@ from hypothesis import strategies as st
 import gradiva
 from gradiva import fn, pipeline_def
 from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
-from gradiva.ops.decoders.formats.image_info import ImageInfo
-from gradiva.ops.decoders.formats.jpeg_window import window_decoder_works
+from gradiva.ops.decoders.formats.image_info import ImageInfo, Window
+from gradiva.ops.decoders.formats.jpeg_window import (
+    fill_jpeg_window,
+    window_at,
+    window_decoder_works,
+)
 from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.image import small_jpegs
-from gradiva.ops.decoders.image.small_jpegs import decode_small_jpegs, small_jpeg
+from gradiva.ops.decoders.image.small_jpegs import Parts, decode_small_jpegs, small_jpeg
 from tests.tiers import examples
 
 from .test_decode_region import encoded, exif, jpeg, picture
@@ -37,13 +41,20 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def decoded(
-    files: list[Array], color: str, fast: bool = False, infos: list[ImageInfo] | None = None
+    files: list[Array],
+    color: str,
+    fast: bool = False,
+    infos: list[ImageInfo] | None = None,
+    windows: list[Window] | None = None,
 ) -> list[Array | None]:
-    """By the kernel alone: None where it leaves a file to others."""
+    """By the kernel alone: None where it leaves a file to others. windows: of no rows for whole
+    images."""
     infos = infos or [probe(file) for file in files]
-    several = decode_small_jpegs(
-        gradiva.as_batch(files), np.array([small_jpeg(info, color) for info in infos]), fast
-    )
+    parts = Parts.whole(len(files))
+    if windows is not None:
+        parts.windows[:] = windows
+    facts = np.array([small_jpeg(info, color, 16) for info in infos])
+    several = decode_small_jpegs(gradiva.as_batch(files), facts, fast, parts)
     assert several is not None
     channels = 1 if color == "GRAY" else 3
     sizes = [info.height * info.width * channels for info in infos]
@@ -51,11 +62,15 @@ def decoded(
     memory = np.full(sum(sizes) + 64 * (len(sizes) + 1), 77, np.uint8)
     done = several(memory, places, 0, len(files))
     found: list[Array | None] = []
-    for place, size, info, there in zip(places, sizes, infos, done, strict=True):
+    for number, (place, size, info) in enumerate(zip(places, sizes, infos, strict=True)):
         assert (memory[place - 64 : place] == 77).all()
         assert (memory[place + size : place + size + 64] == 77).all()
         made = memory[place : place + size].reshape(info.height, info.width, channels)
-        found.append(made if there else None)
+        _, _, rows, columns = parts.windows[number].tolist()
+        if rows and done[number]:
+            first, pitch = parts.laid[number].tolist()
+            made = window_at(place + first, pitch, (rows, columns, channels), memory)
+        found.append(made if done[number] else None)
     return found
 
 
@@ -72,6 +87,44 @@ def test_bits(color: str, fast: bool) -> None:
     for file, found in zip(files, decoded(files, color, fast), strict=True):
         assert found is not None
         np.testing.assert_array_equal(found, decode_jpeg(file, probe(file), color, None, fast))
+
+
+@pytest.mark.parametrize("color", ["RGB", "BGR", "GRAY"])
+def test_windows(color: str) -> None:
+    """Windows of large files, some of them whole, one after another by one codec."""
+    random = np.random.default_rng(8)
+    files, windows = [], list[Window]()
+    for number in range(examples(60)):
+        height, width = (int(side) for side in random.integers(100, 300, 2))
+        files.append(by_simplejpeg(picture(height, width), 90, SUBSAMPLINGS[number % 6]))
+        rows, columns = (int(random.integers(1, side // 2)) for side in (height, width))
+        top, left = int(random.integers(0, height - rows)), int(random.integers(0, width - columns))
+        windows.append((top, left, rows if number % 7 else 0, columns))
+    made = decoded(files, color, windows=windows)
+    for file, found, (top, left, rows, columns) in zip(files, made, windows, strict=True):
+        assert found is not None
+        whole = decode_jpeg(file, probe(file), color, None, False)
+        wanted = whole[top : top + rows, left : left + columns] if rows else whole
+        np.testing.assert_array_equal(found, wanted)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(st.integers(2, 9000), st.binary(min_size=1, max_size=3), st.sampled_from(SUBSAMPLINGS))
+def test_damaged_windows(position: int, junk: bytes, subsampling: str) -> None:
+    """What the kernel takes of a damaged file is what the decoder of one window takes."""
+    good = by_simplejpeg(picture(120, 150), 90, subsampling)
+    file = good.copy()
+    position = min(position, file.size - len(junk))
+    file[position : position + len(junk)] = np.frombuffer(junk, np.uint8)
+    info, window = probe(good), (31, 40, 50, 60)
+    first, found, last = decoded([good, file, good], "RGB", infos=[info] * 3, windows=[window] * 3)
+    assert first is not None
+    assert last is not None
+    np.testing.assert_array_equal(first, last)
+    out = np.empty((50, 60, 3), np.uint8)
+    assert fill_jpeg_window(file, info, "RGB", window, False, out) == (found is not None)
+    if found is not None:
+        np.testing.assert_array_equal(found, out)
 
 
 def without(file: Array, marker: bytes) -> Array:
@@ -192,9 +245,9 @@ def test_windows_in_fused_groups(number: int, policy: str, monkeypatch: pytest.M
     asked: list[int] = []
     real = decode_small_jpegs
 
-    def noted(files: Any, facts: Any, fast: bool) -> Any:
+    def noted(files: Any, facts: Any, fast: bool, parts: Any) -> Any:
         asked.append(int(np.count_nonzero(facts[:, 3])))
-        return real(files, facts, fast)
+        return real(files, facts, fast, parts)
 
     monkeypatch.setattr("gradiva.ops.decoders.image.region.decode_small_jpegs", noted)
     files = [*mixed(), jpeg((128, 128), "4:2:0"), *mixed()]
