@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Float32Array
-from gradiva.ops.math.series import decay
+from gradiva.ops.math.series import Float64Array, decay
 
 from .blur_windows import per_axis
 
@@ -24,11 +25,31 @@ def windows(
     """
     sigmas = per_axis("sigma", sigma, axes, count).astype(np.float64)
     sizes = per_axis("window_size", window_size, axes, count).astype(np.int64)
+    given = sigma is not None
+    if count > 1 and (sigmas == sigmas[0]).all() and (sizes == sizes[0]).all():
+        weights, halves = _window(tuple(sigmas[0].tolist()), tuple(sizes[0].tolist()), given)
+        return weights.repeat(count, axis=0), halves.repeat(count, axis=0)
+    return _windows(sigmas, sizes, given)
+
+
+@lru_cache(maxsize=8)
+def _window(
+    sigmas: tuple[float, ...], sizes: tuple[int, ...], given: bool
+) -> tuple[Float32Array, op.Int64Array]:
+    """Those of one sample."""
+    return _windows(np.array([sigmas]), np.array([sizes], np.int64), given)
+
+
+def _windows(
+    sigmas: Float64Array, sizes: op.Int64Array, given: bool
+) -> tuple[Float32Array, op.Int64Array]:
+    """The windows of samples, from (N, axes). given: whether there is a `sigma`."""
+    count, axes = sigmas.shape
     op.refuse_samples(~((sigmas >= 0) & (sigmas < np.inf)), "sigma", "0 or more", sigmas)
     op.refuse_samples(
         (sizes < 0) | ((sizes > 0) & (sizes % 2 == 0)), "window_size", "odd, or 0", sizes
     )
-    name = "window_size" if sigma is None else "sigma"
+    name = "sigma" if given else "window_size"
     op.refuse_samples(
         (sizes == 0) & (sigmas == 0), name, "a `sigma` or a `window_size` that is not 0", sizes
     )
