@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, SupportsInt, TypeVar
+from typing import Any, Final, SupportsInt, TypeVar
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from gradiva.eager.cuda.device_array import DeviceArray, Foreign
 from gradiva.eager.cuda.streams import LEGACY, DeviceStream
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.errors import OperatorTypeError
-from gradiva.eager.types.bfloat16 import is_bfloat16
+from gradiva.eager.types.arrays import Array
+from gradiva.eager.types.bfloat16 import export, is_bfloat16
 from gradiva.eager.types.device import CPU, Device, require_device
 from gradiva.eager.types.dtypes import DType, DTypeLike
 
@@ -31,6 +32,7 @@ __all__ = [
     "for_reading",
     "gpu_array",
     "gpu_named",
+    "host_capsule_of",
     "is_owned",
     "memory_of",
     "moved",
@@ -44,6 +46,8 @@ __all__ = [
 ]
 
 V = TypeVar("V")
+_KNOWS_OPTIONS: Final = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+"""Whether NumPy's own capsules may be asked for by more than a stream."""
 
 
 def on_cpu(data: Any) -> bool:
@@ -229,6 +233,22 @@ def capsule_of(array: Any, stream: SupportsInt | None, options: Mapping[str, Any
     if stream is None or int(stream) != -1:
         array.block.use(DeviceStream(gpu, LEGACY if stream is None else int(stream)))
     return gpu.runtime.dlpack(array)
+
+
+def host_capsule_of(array: Array, options: Mapping[str, Any]) -> Any:
+    """A DLPack capsule of an array in host memory. options: those of `__dlpack__`. Raises
+    BufferError for another device."""
+    wanted = options.get("dl_device")
+    if wanted is not None and tuple(map(int, wanted)) != (1, 0):
+        raise BufferError("this array is in host memory")
+    version = options.get("max_version") or (0, 0)
+    known = version[0] >= 1 and _KNOWS_OPTIONS
+    if not array.flags.writeable and options.get("copy") is not False and not known:
+        array = array.copy()  # the protocol knows read-only memory from its version 1.0 on
+    if not _KNOWS_OPTIONS:
+        array = array.copy() if options.get("copy") else array
+        options = {}
+    return (export if is_bfloat16(array.dtype) else np.ndarray.__dlpack__)(array, **options)
 
 
 class Exported:

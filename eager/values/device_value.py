@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, SupportsInt
 
-import numpy as np
-
 from gradiva.eager.support.errors import Location
-from gradiva.eager.types.bfloat16 import export, is_bfloat16
 from gradiva.eager.types.device import CPU, Device, DeviceLike
 
-from .buffers import capsule_of, cuda_interface, device_of, dlpack_device, gpu_named, on_cpu
+from .buffers import (
+    capsule_of,
+    cuda_interface,
+    device_of,
+    dlpack_device,
+    gpu_named,
+    host_capsule_of,
+    on_cpu,
+)
 from .value import Value
 
 if TYPE_CHECKING:
@@ -71,11 +76,7 @@ class DeviceValue(Value):
         array = self._whole()
         if not on_cpu(array):
             return capsule_of(array, stream, options)
-        if not array.flags.writeable and options.get("copy") is not False:
-            # The protocol knows read-only memory from its version 1.0 on.
-            version = options.get("max_version") or (0, 0)
-            array = array if version[0] >= 1 else array.copy()
-        return (export if is_bfloat16(array.dtype) else np.ndarray.__dlpack__)(array, **options)
+        return host_capsule_of(array, options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return dlpack_device(self._memory)

@@ -60,7 +60,7 @@ class RowSource:
             self._goes_on = False
         else:
             self._epoch, self._taken, self._own = self._epoch + 1, 0, None
-            _call(self._source, "reset_state_dict")  # LitData goes on from it in each loop
+            _forget_state(self._source)
         _call(self._source, "set_epoch", self._first + self._epoch)
         self._iterator = iter(self._source)
         if _has_place(self._iterator):
@@ -128,6 +128,14 @@ class RowSource:
 def _has_place(iterator: Any) -> bool:
     """Whether it tells its place itself, as iterators of Grain's do."""
     return all(callable(getattr(iterator, name, None)) for name in ("get_state", "set_state"))
+
+
+def _forget_state(source: Any) -> None:
+    """Have the next loop begin at the first row: LitData, and `datasets` 2.21, go on
+    from a state that was loaded in every loop."""
+    _call(source, "reset_state_dict")
+    if type(source).__module__.partition(".")[0] == "datasets":
+        _call(source, "load_state_dict", {})
 
 
 def _call(source: Any, name: str, *arguments: Any) -> None:
