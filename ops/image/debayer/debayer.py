@@ -109,7 +109,7 @@ def _cpu(call: op.Call) -> None:
         frames = source.array(sample).reshape(-1, *out.shape[-3:-1])
         for frame, image in zip(frames, out.reshape(-1, *out.shape[-3:]), strict=True):
             made = cv2.demosaicing(frame, code, dst=image)
-            if not np.shares_memory(made, image):
+            if not np.may_share_memory(made, image):
                 image[...] = made.reshape(image.shape)
 
     call.each_sample(interpolate, source.batch_shape.volumes.tolist())
