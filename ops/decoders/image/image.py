@@ -187,16 +187,22 @@ image.not_stored(*OWN)
 image.shapes(whole_images)
 
 
-def direct_colors(call: op.Call, infos: list[ImageInfo]) -> list[str | None]:
+def direct_colors(call: op.Call) -> list[str | None]:
     """Of each file that goes straight to the codec, its name for the color, which is all that it
     asks; of the others None."""
+    plan = DecodePlan.of(call)
+    if plan.colors:
+        return plan.colors
     color, turn = op.ImageType(call["output_type"]).name, call["adjust_orientation"]
     dtype = call.types[0].dtype
     assert dtype is not None
     kind = dtype.numpy
-    return _of_each(
-        infos, lambda info: codec_color(info, color) if is_direct(info, kind, color, turn) else None
-    )
+
+    def found(info: ImageInfo) -> str | None:
+        return codec_color(info, color) if is_direct(info, kind, color, turn) else None
+
+    plan.colors.extend(_of_each(plan.infos, found))
+    return plan.colors
 
 
 def small_files(
@@ -211,7 +217,7 @@ def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
     encoded = functools.cache(call.inputs[0].arrays)  # none are needed where all are small
     infos = DecodePlan.of(call).infos
     options = decode_options(call)
-    direct = direct_colors(call, infos)
+    direct = direct_colors(call)
     fast: bool = options["use_fast_idct"]
     straight: Any = straight_decoder() if any(direct) else None
 
@@ -231,7 +237,7 @@ def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
 def _decode_several(call: op.Call) -> DecodeSeveral | None:
     """The small JPEGs."""
     infos = DecodePlan.of(call).infos
-    facts = small_files(infos, direct_colors(call, infos), call.pool.num_threads)
+    facts = small_files(infos, direct_colors(call), call.pool.num_threads)
     make = decode_small_jpegs(call.inputs[0], np.array(facts, np.int64), call["use_fast_idct"])
     return None if make is None else DecodeSeveral(make)
 

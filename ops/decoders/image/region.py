@@ -62,7 +62,7 @@ def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int
     """The window stays where it is in what was decoded: nothing is copied."""
     channels: int = int(call.batch_shapes[0].shapes[:, 2].max())
     plan, encoded = DecodePlan.of(call), functools.cache(call.inputs[0].arrays)
-    infos, windows, direct = plan.infos, plan.windows, direct_colors(call, plan.infos)
+    infos, windows, direct = plan.infos, plan.windows, direct_colors(call)
     fast: bool = call["use_fast_idct"]
     straight: Any = straight_decoder() if any(direct) else None
     by_window = None if all(direct) else _by_window(call, encoded(), decode_region_somewhere)
@@ -91,7 +91,7 @@ def _several_in_place(call: op.Call) -> DecodeSeveral | None:
     """The small JPEGs: whole, or the window alone, where that leaves enough out."""
     plan = DecodePlan.of(call)
     assert plan.windows is not None
-    direct = direct_colors(call, plan.infos)
+    direct = direct_colors(call)
     small = small_files(plan.infos, direct, call.pool.num_threads)
     facts = np.array(small, np.int64).reshape(-1, 4)
     windows = np.array(plan.windows, np.int64).reshape(-1, 4)
