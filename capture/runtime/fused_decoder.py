@@ -15,7 +15,7 @@ import numpy as np
 
 from gradiva.eager.execution.error_policy import replacements
 from gradiva.eager.operators.call import Call
-from gradiva.eager.runtime.chunks import MANY, chunks
+from gradiva.eager.runtime.chunks import chunks
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
 from gradiva.eager.types.batch_shape import BatchShape
@@ -26,8 +26,9 @@ __all__ = ["FusedDecoder"]
 
 _ROOM = 1 << 19
 """Bytes of decoded samples in a chunk, unless one sample has more: what stays in a core's cache."""
-_ROOM_OF_MANY = 1 << 21
-"""The same where many threads take turns in the interpreter (`MANY`)."""
+_ROOM_OF_SEVERAL = 1 << 21
+"""The same where threads take turns in the interpreter: longer chunks ask for it less often, which
+gains more than is lost where what was decoded comes from the cache that cores share."""
 _ALIGNED = 64
 
 
@@ -57,8 +58,8 @@ class FusedDecoder:
         padded = [-(-size // _ALIGNED) * _ALIGNED for size in sizes]
         work = [cost + after for cost, after in zip(costs, made, strict=True)]
         threads = call.pool.num_threads
-        room = (_ROOM_OF_MANY if threads > MANY else _ROOM) // dtype.itemsize
-        self._ranges = chunks(work, threads, padded, room)
+        room = (_ROOM_OF_SEVERAL if threads > 1 else _ROOM) // dtype.itemsize
+        self._ranges = chunks(work, threads, padded, room, longer=threads > 1)
         self._places, self._room = [0] * len(sizes), 0
         for begin, end in self._ranges:
             taken = 0

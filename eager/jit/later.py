@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["Later"]
+__all__ = ["MANY", "Later"]
 
 MANY = 4096
 """So many samples pay for the loading of Numba."""
@@ -19,5 +19,9 @@ class Later:
 
     def pays(self, samples: int) -> bool:
         """Whether it does, for so many more samples."""
+        return self.pays_alone(samples) or "numba" in sys.modules
+
+    def pays_alone(self, samples: int) -> bool:
+        """Whether it does for so many more samples, even if it has yet to be compiled."""
         self._seen += samples
-        return self._seen > MANY or "numba" in sys.modules
+        return self._seen > MANY

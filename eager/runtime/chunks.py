@@ -24,17 +24,22 @@ _LONGER = 8
 
 
 def chunks(
-    costs: Sequence[float], threads: int, sizes: Sequence[int] | None = None, room: int = 0
+    costs: Sequence[float],
+    threads: int,
+    sizes: Sequence[int] | None = None,
+    room: int = 0,
+    longer: bool = False,
 ) -> list[tuple[int, int]]:
     """Ranges of samples that follow each other, the costly ranges first.
 
     costs: of each sample, in elements; sizes, room: what each takes of a room that all samples of a
-    range share, unless one is too large for it alone. Work of less than a millisecond is one range,
+    range share, unless one is too large for it alone; longer: chunks are as long as for many
+    threads, however many there are. Work of less than a millisecond is one range,
     or of less than a part of it where there are more threads than callers.
     """
     total = len(costs) * _SAMPLE + _ELEMENT * sum(costs)
     alone = max(_MOST * min(_CALLERS / threads, 1.0), _LEAST)
-    each, longest = (_EACH_OF_MANY, _LONGER * _MOST) if threads > MANY else (_EACH, _MOST)
+    each, longest = (_EACH_OF_MANY, _LONGER * _MOST) if longer or threads > MANY else (_EACH, _MOST)
     most = total if total < alone else min(max(total / (each * threads), _LEAST), longest)
     if most == total and (sizes is None or sum(sizes) <= room):
         return [(0, len(costs))] if costs else []

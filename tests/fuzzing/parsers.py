@@ -153,7 +153,7 @@ def small_jpegs(data: bytes) -> None:
     check_data(array, info)
     first = np.frombuffer(seeds.images()[0], np.uint8)
     before, size = probe(first), info.height * info.width * 3
-    facts = np.array([small_jpeg(one, "RGB", 16) for one in (before, info, info)])
+    facts = np.array([small_jpeg(one, "RGB") for one in (before, info, info)])
     parts = Parts.whole(3)
     window = info.height // 3, info.width // 3, -(-info.height // 3), -(-info.width // 3)
     parts.windows[2] = window

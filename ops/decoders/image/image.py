@@ -206,11 +206,11 @@ def direct_colors(call: op.Call) -> list[str | None]:
 
 
 def small_files(
-    infos: list[ImageInfo], colors: list[str | None], threads: int
+    infos: list[ImageInfo], colors: list[str | None]
 ) -> list[tuple[int, int, int, int]]:
     """What `small_jpeg` says of each file, and of its direct color."""
     color_of = dict(zip(map(id, infos), colors, strict=True))
-    return _of_each(infos, lambda info: small_jpeg(info, color_of[id(info)], threads))
+    return _of_each(infos, lambda info: small_jpeg(info, color_of[id(info)]))
 
 
 def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
@@ -237,8 +237,9 @@ def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
 def _decode_several(call: op.Call) -> DecodeSeveral | None:
     """The small JPEGs."""
     infos = DecodePlan.of(call).infos
-    facts = small_files(infos, direct_colors(call), call.pool.num_threads)
-    make = decode_small_jpegs(call.inputs[0], np.array(facts, np.int64), call["use_fast_idct"])
+    facts = np.array(small_files(infos, direct_colors(call)), np.int64)
+    threads = call.pool.num_threads
+    make = decode_small_jpegs(call.inputs[0], facts, call["use_fast_idct"], threads=threads)
     return None if make is None else DecodeSeveral(make)
 
 

@@ -92,7 +92,7 @@ def _several_in_place(call: op.Call) -> DecodeSeveral | None:
     plan = DecodePlan.of(call)
     assert plan.windows is not None
     direct = direct_colors(call)
-    small = small_files(plan.infos, direct, call.pool.num_threads)
+    small = small_files(plan.infos, direct)
     facts = np.array(small, np.int64).reshape(-1, 4)
     windows = np.array(plan.windows, np.int64).reshape(-1, 4)
     alone = facts[:, 0] * facts[:, 1] - windows[:, 2] * windows[:, 3] >= WORTH
@@ -100,7 +100,8 @@ def _several_in_place(call: op.Call) -> DecodeSeveral | None:
     begins = windows[:, 0] * pitches + windows[:, 1] * (pitches // np.maximum(facts[:, 1], 1))
     windows[~alone, 2] = 0
     parts = Parts(windows, np.stack([begins, pitches], axis=1))
-    make = decode_small_jpegs(call.inputs[0], facts, call["use_fast_idct"], parts)
+    threads, fast = call.pool.num_threads, call["use_fast_idct"]
+    make = decode_small_jpegs(call.inputs[0], facts, fast, parts, threads)
     return None if make is None else DecodeSeveral(make, parts.laid)
 
 

@@ -40,14 +40,15 @@ __all__ = ["Parts", "decode_small_jpegs", "small_jpeg"]
 
 Array = np.ndarray[Any, Any]
 
-_MOST: Final = 1 << 14
-"""Pixels of a small picture: a larger one takes a hundred times as long as it is to be called."""
-_MOST_OF_MANY: Final = 1 << 20
-"""The same where many threads take turns in the interpreter."""
+_SMALL: Final = 1 << 14
+"""Pixels of a picture for which a call costs a hundredth: of such ones the kernel pays at once."""
+_MOST: Final = 1 << 20
+"""Pixels of a picture for which it pays in the long run, or where many threads take turns in the
+interpreter."""
 _FILES: Final = 16
 """Files that one codec decodes: it keeps the tables of each, and goes through them for the next."""
 _CODINGS: Final = frozenset({"baseline", "extended"})
-_later = Later()
+_later, _larger = Later(), Later()
 
 
 class Parts(NamedTuple):
@@ -64,25 +65,38 @@ class Parts(NamedTuple):
         return cls(np.zeros((count, 4), np.int64), np.zeros((count, 2), np.int64))
 
 
-def small_jpeg(info: ImageInfo, color: str | None, threads: int = 1) -> tuple[int, int, int, int]:
+def small_jpeg(info: ImageInfo, color: str | None) -> tuple[int, int, int, int]:
     """Height, width, channels of the file and the library's number of the color that is wanted; 0
-    for a file that is no small JPEG. color: None for one that does not go straight to the codec;
-    threads: that share the files."""
+    for a file that is no small JPEG. color: None for one that does not go straight to the codec."""
     plain = color in COLORS and info.coding in _CODINGS and info.scale == 1
-    small = info.height * info.width <= (_MOST_OF_MANY if threads > MANY else _MOST)
+    small = info.height * info.width <= _MOST
     return info.height, info.width, info.channels, COLORS[str(color)] if plain and small else 0
 
 
+def _that_pay(facts: op.Int64Array, threads: int) -> op.Int64Array:
+    """The facts without those of files for which the kernel does not pay yet."""
+    larger = (facts[:, 3] != 0) & (facts[:, 0] * facts[:, 1] > _SMALL)
+    count = int(np.count_nonzero(larger))
+    if not count or threads > MANY or _larger.pays_alone(count):
+        return facts
+    return np.where(larger[:, None], 0, facts)
+
+
 def decode_small_jpegs(
-    files: op.Batch, facts: op.Int64Array, fast_idct: bool, parts: Parts | None = None
+    files: op.Batch,
+    facts: op.Int64Array,
+    fast_idct: bool,
+    parts: Parts | None = None,
+    threads: int = 1,
 ) -> Callable[[Array, op.Int64Array, int, int], list[bool]] | None:
     """What decodes the small ones of a range of files, if there are any, and they can be decoded
     here: `(memory, places, begin, end)` to whether each was. A file that was not is to be decoded
     in the usual way.
 
     facts: (N, 4), what `small_jpeg` says of each; memory: uint8, 1-D; places: where each begins;
-    it has room for the whole image. parts: all of all, unless given.
+    it has room for the whole image. parts: all of all, unless given. threads: that share the files.
     """
+    facts = _that_pay(facts, threads) if len(facts) else facts
     few = int(np.count_nonzero(facts[:, 3])) if len(facts) else 0
     if not few or not _later.pays(few) or not window_decoder_works():
         return None

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva import fn, pipeline_def
+from gradiva.eager.jit.later import MANY, Later
 from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
 from gradiva.ops.decoders.formats.image_info import ImageInfo, Window
 from gradiva.ops.decoders.formats.jpeg_window import (
@@ -38,6 +39,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(small_jpegs._later, "pays", lambda samples: True)
+    monkeypatch.setattr(small_jpegs._larger, "pays_alone", lambda samples: True)
 
 
 def decoded(
@@ -53,7 +55,7 @@ def decoded(
     parts = Parts.whole(len(files))
     if windows is not None:
         parts.windows[:] = windows
-    facts = np.array([small_jpeg(info, color, 16) for info in infos])
+    facts = np.array([small_jpeg(info, color) for info in infos])
     several = decode_small_jpegs(gradiva.as_batch(files), facts, fast, parts)
     assert several is not None
     channels = 1 if color == "GRAY" else 3
@@ -204,9 +206,9 @@ def test_in_fused_groups(num_threads: int, monkeypatch: pytest.MonkeyPatch) -> N
     asked: list[int] = []
     real = decode_small_jpegs
 
-    def noted(*arguments: Any) -> Any:
+    def noted(*arguments: Any, **options: Any) -> Any:
         asked.append(1)
-        return real(*arguments)
+        return real(*arguments, **options)
 
     monkeypatch.setattr("gradiva.ops.decoders.image.image.decode_small_jpegs", noted)
     files = [jpeg((17, 33), kind) for kind in ("4:4:4", "4:2:2", "4:2:0", "gray")] * 40
@@ -245,9 +247,9 @@ def test_windows_in_fused_groups(number: int, policy: str, monkeypatch: pytest.M
     asked: list[int] = []
     real = decode_small_jpegs
 
-    def noted(files: Any, facts: Any, fast: bool, parts: Any) -> Any:
+    def noted(files: Any, facts: Any, fast: bool, parts: Any, threads: int) -> Any:
         asked.append(int(np.count_nonzero(facts[:, 3])))
-        return real(files, facts, fast, parts)
+        return real(files, facts, fast, parts, threads)
 
     monkeypatch.setattr("gradiva.ops.decoders.image.region.decode_small_jpegs", noted)
     files = [*mixed(), jpeg((128, 128), "4:2:0"), *mixed()]
@@ -290,11 +292,19 @@ def test_damaged(position: int, junk: bytes, subsampling: str) -> None:
         np.testing.assert_array_equal(found, expected)
 
 
-def test_nothing_small() -> None:
-    """Nobody asks for the library."""
-    large = [jpeg((131, 197), "4:2:0")]
-    facts = np.array([small_jpeg(probe(large[0]), "RGB"), small_jpeg(probe(large[0]), None)])
-    assert decode_small_jpegs(gradiva.as_batch(large * 2), facts, False) is None
+def test_when_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Larger files wait until there were many, unless many threads share them; then and where none
+    goes straight to the codec, nobody asks for the library."""
+    monkeypatch.setattr(small_jpegs, "_larger", Later())
+    files = gradiva.as_batch([jpeg((131, 197), "4:2:0")] * 2)
+    info = probe(files.at(0))
+    facts, others = (np.array([small_jpeg(info, color)] * 2) for color in ("RGB", None))
+    assert decode_small_jpegs(files, others, False, threads=16) is None
+    assert decode_small_jpegs(files, facts, False, threads=16) is not None
+    assert decode_small_jpegs(files, facts, False, threads=2) is None
+    for _ in range(MANY // 2):
+        several = decode_small_jpegs(files, facts, False, threads=2)
+    assert several is not None
 
 
 @pytest.mark.full
@@ -311,7 +321,7 @@ def test_many_threads(damaged: bool) -> None:
     if damaged:
         files[7] = files[7][: files[7].size // 2]
         files[21] = np.concatenate([files[21][:700], files[21][900:]])
-    assert sum(small_jpeg(probe(file), "RGB", 16)[3] > 0 for file in files) == 40
+    assert sum(small_jpeg(probe(file), "RGB")[3] > 0 for file in files) == 40
 
     def made(threads: int) -> list[Array]:
         @pipeline_def(batch_size=40, num_threads=threads, seed=5)
