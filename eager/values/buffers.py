@@ -243,10 +243,12 @@ def host_capsule_of(array: Array, options: Mapping[str, Any]) -> Any:
         raise BufferError("this array is in host memory")
     version = options.get("max_version") or (0, 0)
     known = version[0] >= 1 and _KNOWS_OPTIONS
-    if not array.flags.writeable and options.get("copy") is not False and not known:
-        array = array.copy()  # the protocol knows read-only memory from its version 1.0 on
+    copy = options.get("copy")
+    # The protocol knows read-only memory from its version 1.0 on.
+    locked = not array.flags.writeable and copy is not False and not known
+    if locked or (copy and not _KNOWS_OPTIONS):
+        array = array.copy()
     if not _KNOWS_OPTIONS:
-        array = array.copy() if options.get("copy") else array
         options = {}
     return (export if is_bfloat16(array.dtype) else np.ndarray.__dlpack__)(array, **options)
 

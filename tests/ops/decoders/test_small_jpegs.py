@@ -110,14 +110,20 @@ def test_windows(color: str) -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
+def spoiled(good: Array, position: int, junk: bytes) -> Array:
+    """The file with other bytes at this place, or at its end."""
+    file = good.copy()
+    position = min(position, file.size - len(junk))
+    file[position : position + len(junk)] = np.frombuffer(junk, np.uint8)
+    return file
+
+
 @settings(max_examples=examples(100), deadline=None)
 @given(st.integers(2, 9000), st.binary(min_size=1, max_size=3), st.sampled_from(SUBSAMPLINGS))
 def test_damaged_windows(position: int, junk: bytes, subsampling: str) -> None:
     """What the kernel takes of a damaged file is what the decoder of one window takes."""
     good = by_simplejpeg(picture(120, 150), 90, subsampling)
-    file = good.copy()
-    position = min(position, file.size - len(junk))
-    file[position : position + len(junk)] = np.frombuffer(junk, np.uint8)
+    file = spoiled(good, position, junk)
     info, window = probe(good), (31, 40, 50, 60)
     first, found, last = decoded([good, file, good], "RGB", infos=[info] * 3, windows=[window] * 3)
     assert first is not None
@@ -279,9 +285,7 @@ def test_windows_in_fused_groups(number: int, policy: str, monkeypatch: pytest.M
 def test_damaged(position: int, junk: bytes, subsampling: str) -> None:
     """What the kernel takes of a damaged file is what the usual way takes."""
     good = by_simplejpeg(picture(24, 31), 90, subsampling)
-    file = good.copy()
-    position = min(position, file.size - len(junk))
-    file[position : position + len(junk)] = np.frombuffer(junk, np.uint8)
+    file = spoiled(good, position, junk)
     info = probe(good)
     first, found, last = decoded([good, file, good], "RGB", infos=[info] * 3)
     assert first is not None
