@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, ParamSpec, Protocol, cast, overload
+from typing import Any, Final, Literal, ParamSpec, Protocol, cast, overload
 
 import numpy as np
 
@@ -102,6 +102,10 @@ class Epoch(Iterator[Any]):
         close_step(self._owner)
 
 
+_FIRST: Final = 64
+"""Samples that a reader may begin to fetch when it is made."""
+
+
 def size_of_batches(batch_size: Any, operator: str) -> int:
     """Raises OperatorTypeError, OperatorValueError for what is no integer from 1 on."""
     with annotate_error(operator):
@@ -160,6 +164,7 @@ class Reader:
             self.arguments = arguments
             self._source = self.operator.open(given, seed)
             self._source.device = device
+            self._source.begin(max_batch_size or _FIRST)
 
     @overload
     def next_epoch(

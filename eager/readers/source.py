@@ -77,6 +77,10 @@ class Source(ABC):
     whole = False
     device: Device = CPU
 
+    def begin(self, count: int) -> None:
+        """It will be read soon: what takes its time for the first samples, about so many, may be
+        begun."""
+
     @abstractmethod
     def read(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
         """The next samples, at most `batch_size`. Raises StopIteration at the end of the data."""

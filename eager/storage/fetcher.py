@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -13,7 +12,7 @@ from .block_cache import BlockCache
 from .errors import StorageError
 from .facts import Entry, ObjectFacts
 from .parts import Part
-from .ranges import Data
+from .ranges import LARGEST, Data
 from .transport import Transport
 
 if TYPE_CHECKING:
@@ -29,12 +28,12 @@ _NOW: Final = 64
 
 
 class _Line:
-    """Parts that wait for their request, the first ones first. most: requests at once, each with a
-    task that goes on with the next part; tasks: how many there are."""
+    """Parts that wait for their request, the first ones first. most: requests at once, each of
+    which is followed by the next part's; running: how many there are."""
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self.tasks = 0
+        self.running = 0
         self.waiting: deque[tuple[Part, ObjectFacts | None]] = deque()
 
 
@@ -54,9 +53,42 @@ class Fetcher:
     def _start(self, parts: Sequence[Part], facts: dict[str, ObjectFacts], urgent: bool) -> None:
         line = self._lines[urgent]
         line.waiting.extend((part, facts.get(part.url)) for part in parts)
-        for _ in range(min(len(line.waiting), line.most - line.tasks)):
-            line.tasks += 1
-            asyncio.ensure_future(self._work(line))
+        for _ in range(min(len(line.waiting), line.most - line.running)):
+            line.running += 1
+            self._go_on(line)
+
+    def _go_on(self, line: _Line) -> None:
+        """Begin with the next part, in place of one that is there, or of none."""
+        while line.waiting:
+            part, facts = line.waiting.popleft()
+            if part.ready.cancelled():
+                continue
+            if not self._asked(line, part, facts):
+                asyncio.ensure_future(self._work(line, part, facts))
+            return
+        line.running -= 1
+
+    def _asked(self, line: _Line, part: Part, facts: ObjectFacts | None) -> bool:
+        """Whether the part is on its way without a task: it costs half as much."""
+        last = part.end
+        if last is None:
+            last = LARGEST if facts is None else facts.size
+        elif facts is None:
+            return False
+        if self.cache is not None or last <= part.begin or (facts and last > facts.size):
+            return False
+
+        def over(data: Data | Exception | None) -> None:
+            part.task = None
+            if data is not None and not isinstance(data, Exception):
+                part.ready.set_result(data)
+            elif not part.ready.cancelled():
+                asyncio.ensure_future(self._work(line, part, facts, data))
+                return
+            self._go_on(line)
+
+        part.task = self.transport.ask(part.url, part.begin, last, facts, over)
+        return part.task is not None
 
     def cancel(self, parts: Sequence[Part]) -> None:
         """Stop fetching these."""
@@ -79,45 +111,40 @@ class Fetcher:
 
         asyncio.run_coroutine_threadsafe(wait(), self.transport.loop).result()
 
-    async def _work(self, line: _Line) -> None:
-        """Fetch one part after another, until none waits."""
-        task = asyncio.current_task()
-        assert task is not None
-        while line.waiting:
-            part, facts = line.waiting.popleft()
-            if part.ready.cancelled():
-                continue
-            part.task = task
-            try:
-                data = await self._bytes(part, facts)
-            except asyncio.CancelledError:
-                part.ready.cancel()
-                if sys.version_info >= (3, 11):
-                    task.uncancel()
-            except BaseException as error:  # noqa: BLE001  for the thread that waits
-                part.ready.set_exception(error)
-            else:
-                part.ready.set_result(data)
-                del data  # not to be held while the next one is waited for
-            part.task = None
-        line.tasks -= 1
+    async def _work(
+        self, line: _Line, part: Part, facts: ObjectFacts | None, failed: Exception | None = None
+    ) -> None:
+        """Fetch a part, in a task. failed: how the first try ended, if there was one."""
+        try:
+            # Not before: a task that is cancelled before it has begun would run nothing of this.
+            part.task = asyncio.current_task()
+            if not part.ready.cancelled():
+                part.ready.set_result(await self._bytes(part, facts, failed))
+        except asyncio.CancelledError:
+            part.ready.cancel()
+        except BaseException as error:  # noqa: BLE001  for the thread that waits
+            part.ready.set_exception(error)
+        part.task = None
+        self._go_on(line)
 
-    async def _bytes(self, part: Part, facts: ObjectFacts | None) -> Data:
+    async def _bytes(self, part: Part, facts: ObjectFacts | None, failed: Exception | None) -> Data:
         end = part.end
         if facts is None and (end is not None or self.cache is not None):
             facts = await self.facts(part.url)
         if end is None and (facts is None or not facts.size):
-            return await self.transport.read_whole(part.url)
+            return await self.transport.read_whole(part.url, failed)
         assert facts is not None
         last = facts.size if end is None else end
         if last > facts.size:
             raise StorageError(f"it ends at byte {facts.size}")
-        return await self._range(part.url, part.begin, last, facts)
+        return await self._range(part.url, part.begin, last, facts, failed)
 
-    async def _range(self, url: str, begin: int, end: int, facts: ObjectFacts) -> Data:
+    async def _range(
+        self, url: str, begin: int, end: int, facts: ObjectFacts, failed: Exception | None
+    ) -> Data:
         cache, loop = self.cache, asyncio.get_running_loop()
         if cache is None or not facts.version:
-            return await self.transport.read(url, begin, end, facts)
+            return await self.transport.read(url, begin, end, facts, failed)
         threads = self.transport.threads
         place = url, facts.version, begin
         kept = await loop.run_in_executor(threads, cache.read, *place, end)

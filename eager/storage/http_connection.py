@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from .errors import CutError
 
-__all__ = ["Connection", "Headers", "StatusError"]
+__all__ = ["Connection", "Headers", "Request", "Result", "StatusError"]
 
 _HEAD: Final = 1 << 16
 """Bytes that the head of an answer may have; small bodies come with it."""
@@ -36,8 +37,18 @@ class Headers(dict[str, str]):
         return super().get(name.lower(), default)
 
 
-def _seen(_status: int, _headers: Headers) -> None:
-    """For nobody."""
+class Request(NamedTuple):
+    """What is asked for. text: as it is sent; begin, end: the bytes that it asks for, of which
+    there may be fewer; look: sees status and headers before the bytes are waited for."""
+
+    text: bytes
+    begin: int
+    end: int
+    look: Callable[[int, Headers], None]
+
+
+Result = memoryview | Exception | None
+"""The bytes, or what went wrong; None where the answer is not the usual one."""
 
 
 def _parsed(head: bytes) -> Headers:
@@ -60,26 +71,41 @@ class Connection(asyncio.BufferedProtocol):
         self._room = memoryview(self._head)
         self._used = 0
         self._body: memoryview | None = None
-        self._place = self._longest = 0
-        self._look: Callable[[int, Headers], None] = _seen
-        self._ready: asyncio.Future[memoryview | None] | None = None
+        self._place = 0
+        self._request: Request | None = None
+        self._done: Callable[[Result], None] | None = None
         self._transport: Any = None
+        self._socket: Any = None
         self.since = self.heard = 0.0
         self.keep = self.open = True
         self.began = False
         """Whether bytes of an answer have come."""
 
-    def get(
-        self, request: bytes, longest: int, look: Callable[[int, Headers], None]
-    ) -> asyncio.Future[memoryview | None]:
-        """Send a request. The result is the body, of at most so many bytes, or None; `look` sees
-        its head first."""
+    def ask(self, request: Request, done: Callable[[Result], None]) -> None:
+        """Send a request. `done` is called in the loop when it is over, and may send the next."""
         self.began, self._place = False, 0
-        self._longest, self._look = longest, look
-        self._ready = self._loop.create_future()
+        self._request, self._done = request, done
         self.since = self.heard = self._loop.time()
-        self._transport.write(request)
-        return self._ready
+        self._transport.write(request.text)
+
+    def get(self, request: Request) -> asyncio.Future[memoryview | None]:
+        """Send a request."""
+        ready = self._loop.create_future()
+
+        def done(result: Result) -> None:
+            if ready.done():
+                return
+            if isinstance(result, Exception):
+                ready.set_exception(result)
+            else:
+                ready.set_result(result)
+
+        self.ask(request, done)
+        return ready
+
+    def cancel(self) -> None:
+        """Nobody wants the answer any more."""
+        self.end(CutError("nobody waits for it"))
 
     def end(self, error: Exception | None = None) -> None:
         """Close it at once; who waits gets this error."""
@@ -88,21 +114,19 @@ class Connection(asyncio.BufferedProtocol):
             self._over(error)
         self._transport.abort()
 
-    def _over(self, result: memoryview | Exception | None) -> None:
-        ready, self._ready = self._ready, None
+    def _over(self, result: Result) -> None:
+        done, self._done = self._done, None
         self._body, self._used = None, 0
         self.since = self._loop.time()
-        if ready is None or ready.done():
-            return
-        if isinstance(result, Exception):
-            ready.set_exception(result)
-        else:
-            ready.set_result(result)
+        if done is not None:
+            done(result)
 
     # What the loop calls.
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
+        if hasattr(socket, "TCP_QUICKACK"):
+            self._socket = transport.get_extra_info("socket")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.keep = self.open = False
@@ -116,7 +140,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._room[self._used :] if self._body is None else self._body[self._place :]
 
     def buffer_updated(self, nbytes: int) -> None:
-        if self._ready is None:  # nobody asked
+        if self._done is None:  # nobody asked
             self.end()
             return
         self.heard = self._loop.time()
@@ -153,6 +177,10 @@ class Connection(asyncio.BufferedProtocol):
         body = memoryview(np.empty(length, np.uint8).data)
         body[:came] = self._room[end + 4 : self._used]
         self._body, self._place = body, came
+        if came < length and self._socket is not None:
+            # Else servers that wait for an acknowledgment before they send the rest may do so for
+            # 40 ms. The system forgets it with the next request.
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         self._finish()
 
     def _length(self, head: bytes) -> int | None:
@@ -163,6 +191,8 @@ class Connection(asyncio.BufferedProtocol):
         status = int(line[1])
         if status >= 400:
             raise StatusError(status, line[2].decode("latin-1"))
+        request = self._request
+        assert request is not None
         headers = _parsed(head[line.end() :])
         length = headers.get("content-length", "")
         if (
@@ -171,9 +201,11 @@ class Connection(asyncio.BufferedProtocol):
             or headers.get("content-encoding", "identity") not in ("identity", "")
             or not length.isdecimal()
             or len(length) > 18
-            or int(length) > self._longest
+            or int(length) > request.end - request.begin
+            # Bytes that were left of an earlier answer are not taken for this one.
+            or not headers.get("content-range", "").startswith(f"bytes {request.begin}-")
         ):
             return None
-        self._look(status, headers)
+        request.look(status, headers)
         self.keep = headers.get("connection", "").lower() != "close"
         return int(length)

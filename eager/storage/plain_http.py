@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from concurrent import futures
 
     from . import http_connection
-    from .http_connection import Connection, Headers
+    from .http_connection import Connection, Headers, Request, Result
 else:
     asyncio = lazy_module("asyncio")
     futures = lazy_module("concurrent.futures")
@@ -66,23 +66,14 @@ class PlainHttp:
         look: sees status and headers before the bytes are waited for. Raises what it raises,
         StatusError, FileNotFoundError, CutError, TimeoutError and OSError.
         """
-        parts = _URL.fullmatch(url)
-        if parts is None or not parts[4].isascii():
+        asked = self._request(url, begin, end, look)
+        if asked is None:
             return None
-        scheme, host = parts[1], parts[2]
-        port = int(parts[3]) if parts[3] else 443 if scheme == "https" else 80
-        server = scheme, host, port
-        if server in self._unusual or port > 65535:
-            return None
-        name = f"{host}:{port}" if parts[3] else host
-        request = (
-            f"GET {parts[4]} HTTP/1.1\r\nHost: {name}\r\nAccept: */*\r\nAccept-Encoding: identity"
-            f"\r\nRange: bytes={begin}-{end - 1}\r\nUser-Agent: gradiva\r\n\r\n"
-        ).encode()
+        server, request = asked
         while True:
             connection, used = await self._connected(server)
             try:
-                return await self._asked(server, connection, request, end - begin, look)
+                return await self._asked(server, connection, request)
             except http_connection.StatusError as error:
                 if error.status == 404:
                     raise FileNotFoundError(url) from error
@@ -93,38 +84,96 @@ class PlainHttp:
                 # The server has closed it meanwhile; none of the others is tried like that.
                 self._drop_idle(server)
 
-    async def _asked(
+    def ask(
         self,
-        server: Server,
-        connection: Connection,
-        request: bytes,
-        longest: int,
+        url: str,
+        begin: int,
+        end: int,
         look: Callable[[int, Headers], None],
+        done: Callable[[Result], None],
+    ) -> Connection | None:
+        """As `get`, without a coroutine, if a connection is there that was used before: this one.
+
+        done: called when it is over, with None where `get` is to ask. It may ask for the next.
+        """
+        asked = self._request(url, begin, end, look)
+        connection = None if asked is None else self._kept(asked[0])
+        if asked is None or connection is None:
+            return None
+        server, request = asked
+        self._busy.add(connection)
+        self._watch()
+
+        def over(result: Result) -> None:
+            self._busy.discard(connection)
+            self._let_go(server, connection, result)
+            if isinstance(result, CutError | ConnectionError) and not connection.began:
+                self._drop_idle(server)
+                result = None
+            elif isinstance(result, http_connection.StatusError) and result.status == 404:
+                result = FileNotFoundError(url)
+            done(result)
+
+        connection.ask(request, over)
+        return connection
+
+    def _request(
+        self, url: str, begin: int, end: int, look: Callable[[int, Headers], None]
+    ) -> tuple[Server, Request] | None:
+        """None: aiohttp is to ask."""
+        parts = _URL.fullmatch(url)
+        if parts is None or not parts[4].isascii():
+            return None
+        scheme, host = parts[1], parts[2]
+        port = int(parts[3]) if parts[3] else 443 if scheme == "https" else 80
+        server = scheme, host, port
+        if server in self._unusual or port > 65535:
+            return None
+        name = f"{host}:{port}" if parts[3] else host
+        text = (
+            f"GET {parts[4]} HTTP/1.1\r\nHost: {name}\r\nAccept: */*\r\nAccept-Encoding: identity"
+            f"\r\nRange: bytes={begin}-{end - 1}\r\nUser-Agent: gradiva\r\n\r\n"
+        )
+        return server, http_connection.Request(text.encode(), begin, end, look)
+
+    async def _asked(
+        self, server: Server, connection: Connection, request: Request
     ) -> memoryview | None:
         self._busy.add(connection)
         self._watch()
         try:
-            found = await connection.get(request, longest, look)
+            found = await connection.get(request)
         except asyncio.CancelledError:
             connection.end()
             raise
         finally:
             self._busy.discard(connection)
+        self._let_go(server, connection, found)
+        return found
+
+    def _let_go(self, server: Server, connection: Connection, found: Result) -> None:
+        """A request is over: keep the connection, if it can be used again."""
         if found is None:
             self._unusual.add(server)
         elif connection.keep:
             self._idle.setdefault(server, []).append(connection)
         else:
             connection.end()
-        return found
 
-    async def _connected(self, server: Server) -> tuple[Connection, bool]:
-        """A connection, and whether it was used before."""
+    def _kept(self, server: Server) -> Connection | None:
+        """A connection that was used before."""
         idle = self._idle.get(server, [])
         while idle:
             connection = idle.pop()
             if connection.open:
-                return connection, True
+                return connection
+        return None
+
+    async def _connected(self, server: Server) -> tuple[Connection, bool]:
+        """A connection, and whether it was used before."""
+        kept = self._kept(server)
+        if kept is not None:
+            return kept, True
         loop = asyncio.get_running_loop()
         scheme, host, port = server
         secure: dict[str, Any] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -89,6 +90,8 @@ class Storage:
         self, work: Callable[[str], Coroutine[Any, Any, T]], urls: Sequence[str]
     ) -> list[T | StorageError]:
         """What this returns for each URL, all at once."""
+        if not urls:  # a turn of the loop, which may have much to do, is not worth an empty list
+            return []
 
         async def ask(url: str) -> T | StorageError:
             try:
@@ -163,12 +166,13 @@ class Storage:
         self._here()
         self._planned = turn
 
-    def fetch(self, urgent: bool = False) -> None:
-        """Begin to fetch what is expected. urgent: somebody will wait for it at once."""
+    def fetch(self, urgent: bool = False, near: int | None = None) -> None:
+        """Begin to fetch what is expected. urgent: somebody will wait for it at once; near: bytes
+        between two ranges that are read along."""
         self._here()
         wanted, self._wanted, self._wanted_bytes = self._wanted, [], 0
         with self._lock:
-            self._begin(wanted, urgent)
+            self._begin(wanted, urgent, near)
 
     def passed(self, turn: int) -> None:
         """All turns before this one are over."""
@@ -231,7 +235,9 @@ class Storage:
         found = self._parts.whole(want.url, turn)
         return None if found is None else [found]
 
-    def _begin(self, wanted: Sequence[tuple[Want, int]], urgent: bool) -> None:
+    def _begin(
+        self, wanted: Sequence[tuple[Want, int]], urgent: bool, near: int | None = None
+    ) -> None:
         """Fetch what is not there, and not being fetched."""
         missing: dict[str, list[tuple[Range, int]]] = {}
         made: list[Part] = []
@@ -246,8 +252,9 @@ class Storage:
                 continue
             end = want.end if want.end is not None else self._size(want)
             missing.setdefault(want.url, []).append(((want.begin, end), turn))
-        # What waits in memory with the gaps between its records leaves less room for others.
-        near = NEAR if urgent else min(NEAR, self._budget >> 8)
+        if near is None:
+            # What waits in memory with the gaps between its records leaves less room for others.
+            near = NEAR if urgent else min(NEAR, self._budget >> 8)
         for url, rows in missing.items():
             made += self._cut(url, rows, near)
         made.sort(key=lambda part: part.first)
@@ -263,11 +270,16 @@ class Storage:
             cut = split(joined(ranges, near))
         else:
             cut = aligned(ranges, size)
+        begins = [begin for begin, _ in cut]
+        turns: list[list[int]] = [[] for _ in cut]
+        for (first, last), turn in rows:
+            for number in range(max(bisect_right(begins, first) - 1, 0), bisect_left(begins, last)):
+                if first < cut[number][1]:
+                    turns[number].append(turn)
         found = []
-        for begin, end in cut:
-            turns = [turn for (first, last), turn in rows if first < end and begin < last]
-            part = Part(url, begin, end, max(turns, default=0), end - begin)
-            part.first = min(turns, default=0)
+        for (begin, end), needed in zip(cut, turns, strict=True):
+            part = Part(url, begin, end, max(needed, default=0), end - begin)
+            part.first = min(needed, default=0)
             self._parts.add(part)
             found.append(part)
         return found

@@ -66,6 +66,8 @@ class Transport:
         self._systems: dict[str, tuple[Any, str]] = {}
         self._checks: dict[str, Checks] = {}
         self._plain = None if options else PlainHttp(timeout)
+        self._untold: set[str] = set()
+        """Servers whose answers do not say which object they are of."""
         self.threads = futures.ThreadPoolExecutor(16, "gradiva-storage")
         self.loop = storage_loop()
 
@@ -135,10 +137,19 @@ class Transport:
             running = asyncio.get_running_loop().run_in_executor(self.threads, work)
         return await asyncio.wait_for(running, _WHOLE * self._timeout)
 
-    async def _tried(self, url: str, where: str, work: Callable[[], Awaitable[T]]) -> T:
-        """What `work` returns, sent again while that may help. Raises StorageError."""
+    async def _tried(
+        self,
+        url: str,
+        where: str,
+        work: Callable[[], Awaitable[T]],
+        failed: Exception | None = None,
+    ) -> T:
+        """What `work` returns, sent again while that may help. failed: how the first try ended, if
+        there was one. Raises StorageError."""
         for number in range(1, TRIES + 1):
             try:
+                if failed is not None and number == 1:
+                    raise failed
                 return await work()
             except StorageError:
                 raise
@@ -178,8 +189,11 @@ class Transport:
                 found[name] = Entry(name, f"{url.rstrip('/')}/{name}", folder, known)
         return [found[name] for name in sorted(found)]
 
-    async def read(self, url: str, begin: int, end: int, facts: ObjectFacts) -> Data:
-        """These bytes of an object that has these facts. Raises StorageError."""
+    async def read(
+        self, url: str, begin: int, end: int, facts: ObjectFacts, failed: Exception | None = None
+    ) -> Data:
+        """These bytes of an object that has these facts. failed: what `ask` told, if it was tried.
+        Raises StorageError."""
         system, path = self._at(url)
         where = f"bytes {begin} to {end} of "
 
@@ -195,10 +209,42 @@ class Transport:
                 raise CutError(f"{len(data)} bytes came")
             return data
 
-        return await self._tried(url, where, ask)
+        return await self._tried(url, where, ask, failed)
 
-    async def read_whole(self, url: str) -> Data:
-        """All bytes of an object of which nothing is known yet. Raises StorageError."""
+    def ask(
+        self,
+        url: str,
+        begin: int,
+        end: int,
+        facts: ObjectFacts | None,
+        done: Callable[[Data | Exception | None], None],
+    ) -> Any:
+        """As the first try of `read`, without its coroutines, or of `read_whole` up to this end for
+        an object without facts: what can be cancelled, or None where it cannot be done.
+
+        done: called with the bytes when they are there, or what went wrong; with None if those two
+        are to begin.
+        """
+        place = _place(url)
+        if self._plain is None or place in self._untold:
+            return None
+        expected = Expected(*(None, "") if facts is None else (facts.size, facts.version))
+        wanted = None if facts is None else end - begin
+
+        def over(data: Data | Exception | None) -> None:
+            if isinstance(data, bytes | memoryview):
+                told = expected.size if wanted is None else wanted
+                if told is None or not expected.seen:
+                    self._untold.add(place)  # `read` asks for more than bytes
+                if told != len(data) or not expected.seen:
+                    data = None
+            done(data)
+
+        return self._plain.ask(url, begin, end, expected.look, over)
+
+    async def read_whole(self, url: str, failed: Exception | None = None) -> Data:
+        """All bytes of an object of which nothing is known yet. failed: what `ask` told, if it was
+        tried. Raises StorageError."""
         system, path = self._at(url)
         expected = Expected(None, "")
 
@@ -210,7 +256,7 @@ class Transport:
             return data
 
         try:
-            data = await self._tried(url, "", ask)
+            data = await self._tried(url, "", ask, failed)
         except ObjectChangedError:
             raise
         except StorageError as error:

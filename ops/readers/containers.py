@@ -180,8 +180,11 @@ class Containers:
         pool.run(copy, [(i, min(i + step, len(contents))) for i in range(0, len(contents), step)])
 
     def _wants(self, places: Places, samples: Sequence[int]) -> list[Want]:
-        rows = np.stack([places.files, places.offsets, places.offsets + places.sizes], 1)
-        return [Want(self.paths[row[0]], row[1], row[2]) for row in rows[samples].tolist()]
+        paths = self.paths
+        begins = places.offsets[samples]
+        rows = places.files[samples], begins, begins + places.sizes[samples]
+        found = zip(*(row.tolist() for row in rows), strict=True)
+        return [Want(paths[file], begin, end) for file, begin, end in found]
 
     def places(self, places: Places) -> list[str]:
         """The names of these records."""
@@ -202,7 +205,7 @@ class Containers:
         far = self._remote[places.files]
         if self.storage is not None:
             self.storage.expect(self._wants(places, np.flatnonzero(far).tolist()))
-        if not hasattr(os, "posix_fadvise"):
+        if far.all() or not hasattr(os, "posix_fadvise"):
             return
         for number in np.unique(places.files[~far]).tolist():
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,8 @@ __all__ = ["RemoteAhead", "storage_of"]
 
 _STEP = 64
 """Samples that are planned for at once, at most."""
+_TOGETHER = 8
+"""The same, of the first ones."""
 
 
 def storage_of(given: Mapping[str, Any]) -> Storage:
@@ -30,50 +33,71 @@ class RemoteAhead:
         self._follower: Cursor | None = None
         self._scout: Cursor | None = None
         self._read = self._planned = 0
+        self._process = os.getpid()
+        self._known = self._known_bytes = 0
+        """Samples that were planned for, and their bytes."""
+
+    def begin(self, cursor: Cursor, count: int) -> None:
+        """The reader will begin there, with batches of an unknown size: fetch the first samples, at
+        most so many. Few are asked for at once, so that a small batch does not wait for all."""
+        self._go_to(cursor)
+        for most in range(_TOGETHER, min(count, cursor.plan.length(cursor.epoch)) + 1, _TOGETHER):
+            self._plan(most, count, near=0)
 
     def follow(self, cursor: Cursor, indices: Int64Array) -> None:
         """The reader has just taken these samples; fetch what comes behind them."""
         begin, count = self._read, len(indices)
+        if self._process != os.getpid():
+            self._follower = None  # what was fetched stays in the parent of this fork
         if self._follower is not None:
             self._follower.walk(count)
             self._read += count
         at = self._follower
         if at is None or (at.plan, at.epoch, at.index) != (cursor.plan, cursor.epoch, cursor.index):
-            self._storage.forget()
-            self._follower = Cursor(cursor.plan, cursor.epoch, cursor.index)
-            self._scout = Cursor(cursor.plan, cursor.epoch, cursor.index)
-            self._read = self._planned = 0
-            self._begin(indices)
+            self._go_to(cursor)
+            # As what nobody has expected.
+            self._storage.plan(-1)
+            self._table.prefetch(indices)
+            self._storage.fetch(urgent=True)
         else:
             self._storage.passed(begin)
+        if begin == 0:
+            # What the first batches need comes first, each sample by a request of its own: joined
+            # with all that lies near it, and is wanted later, it would be there last.
+            self._plan(self._read, count, urgent=True)
+            self._plan(self._read + count, count)
         # At most an epoch ahead: what is read again within it is still there, or too much.
         self._plan(self._read + cursor.plan.length(cursor.epoch), count)
 
-    def _begin(self, indices: Int64Array) -> None:
-        """These first, and what the next batch needs: each as requests of its own. Joined with all
-        that lies near it, and is wanted later, it would be there last."""
-        storage = self._storage
-        storage.passed(0)
-        storage.plan(-1)  # as what nobody has expected
-        self._table.prefetch(indices)
-        storage.fetch(urgent=True)
-        self._plan(len(indices), len(indices))
+    def _go_to(self, cursor: Cursor) -> None:
+        """Forget what was planned, and begin with what is read next from there."""
+        self._storage.forget()
+        self._follower = Cursor(cursor.plan, cursor.epoch, cursor.index)
+        self._scout = Cursor(cursor.plan, cursor.epoch, cursor.index)
+        self._read = self._planned = 0
+        self._process = os.getpid()
+        self._storage.passed(0)
 
-    def _plan(self, most: int, batch: int) -> None:
-        """Go on to the sample with this number behind the first batch, if there is room: for long,
-        unless the next batches (of so many samples) have to be planned."""
+    def _plan(self, most: int, batch: int, urgent: bool = False, near: int | None = None) -> None:
+        """Go on to the sample with this number, if there is room: for long, unless the next batches
+        (of so many samples) have to be planned."""
         storage, scout = self._storage, self._scout
         assert scout is not None
         soon = self._planned - self._read < 2 * batch
         if storage.room < storage.budget // 4 and not soon:
             return  # larger steps have more to join
-        step, room = 1, storage.room
-        while room > 0 and self._planned < most:
-            count = min(step, most - self._planned)
+        room = storage.room
+        while room > storage.budget >> 5 and self._planned < most:
+            # As many as take half of it, as far as is known: large ones do not exceed it by much.
+            count = 1
+            if self._known:
+                mean = max(1, self._known_bytes // self._known)
+                count = min(max(1, room // (2 * mean)), _STEP)
+            count = min(count, most - self._planned)
             self._planned += count
             storage.plan(self._planned - 1)
             self._table.prefetch(scout.walk(count))
-            # Large samples are planned for one by one, so that they do not exceed the room by much.
-            used, room = room - storage.room, storage.room
-            step = min(2 * step, _STEP) if 4 * used < room else max(step // 2, 1)
-        storage.fetch()
+            self._known += count
+            self._known_bytes += room - storage.room
+            room = storage.room
+        storage.fetch(urgent, near)

@@ -121,6 +121,10 @@ class TableSource(Source):
         plan = self._cursor.plan
         return plan.order.length(epoch) if isinstance(plan, ShardedPlan) else 0
 
+    def begin(self, count: int) -> None:
+        if self._opened is not None and self._ahead is not None:
+            self._ahead.begin(self._cursor, count)
+
     def read(self, batch_size: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
         return self._load(*self._cursor.take(batch_size), pool)
 

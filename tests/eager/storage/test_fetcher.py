@@ -24,7 +24,10 @@ class Held:
         self.asked: list[str] = []
         self.running = self.most = 0
 
-    async def read_whole(self, url: str) -> bytes:
+    def ask(self, *_: object) -> None:
+        """It has to be asked in a task."""
+
+    async def read_whole(self, url: str, _failed: object = None) -> bytes:
         self.asked.append(url)
         self.running += 1
         self.most = max(self.most, self.running)
@@ -123,7 +126,7 @@ def test_what_was_fetched_is_held_by_its_part_alone(held: Held) -> None:
     first_data = bytearray(b"first")
     count = sys.getrefcount(first_data)
 
-    async def give(url: str) -> object:
+    async def give(url: str, _failed: object) -> object:
         if url == "first":
             return first_data
         return await Held.read_whole(held, url)

@@ -67,6 +67,11 @@ def old(path: str, begin: int, end: int) -> bytes:
     return usual(path, begin, end).replace(b"HTTP/1.1", b"HTTP/1.0", 1)
 
 
+def displaced(path: str, begin: int, end: int) -> bytes:
+    """It says that these are other bytes than those that were asked for."""
+    return usual(path, begin, end).replace(b"Range: bytes %d-" % begin, b"Range: bytes %d-" % end)
+
+
 class Served:
     """What a server has seen. answer: what it says to a range; hangs_up: after each answer;
     agents: who asked for ranges; connections: how many there were."""
@@ -167,7 +172,7 @@ def test_a_server_may_hang_up(served: Served) -> None:
     assert set(served.agents) == {"gradiva"}
 
 
-@pytest.mark.parametrize("answer", [moved, chunked, packed, whole, old])
+@pytest.mark.parametrize("answer", [moved, chunked, packed, whole, old, displaced])
 def test_what_is_unusual_is_left_to_aiohttp(served: Served, answer: Answer) -> None:
     served.answer = answer
     read_some(served.url)
