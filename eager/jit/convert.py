@@ -32,6 +32,9 @@ def truncate(value: Any, like: Array) -> Any:
     return np.trunc(array)[()] if array.dtype.kind == "f" and like.dtype.kind in "iu" else value
 
 
+_BELOW_HALF_32: Final = float(np.nextafter(np.float32(0.5), np.float32(0)))
+_BELOW_HALF_64: Final = float(np.nextafter(0.5, 0.0))
+
 # The bodies of `convert_sat`, one for each kind of conversion, which Numba compiles. `like` is an
 # array of the target's dtype, never read. Clipping comes first wherever the limits are exact in the
 # source's type, so that the conversion to an integer is always in range.
@@ -58,19 +61,41 @@ def _float_to_bool(value: Any, like: Any) -> Any:
     return not (abs(value) < type(value)(0.5))
 
 
-def _float_to_narrow(value: Any, like: Any) -> Any:
-    # 8 and 16 bits: clip, truncate in int32, repair by the exact remainder. Vectorizes.
-    low = type(value)(np.iinfo(like.dtype).min)
-    high = type(value)(np.iinfo(like.dtype).max)
+# 8 and 16 bits: clip, add the number that is next to one half, truncate. With one half itself, what
+# is just below it would become 1; this way all numbers below 2**23 are rounded as they should be.
+
+
+def _float32_to_unsigned(value: Any, like: Any) -> Any:
     # In this order a NaN fails the first test and becomes 0.
-    clipped = value if value == value else type(value)(0)
+    clipped = value if value > np.float32(0) else np.float32(0)
+    high = np.float32(np.iinfo(like.dtype).max)
+    clipped = clipped if clipped < high else high
+    return like.dtype.type(np.int32(clipped + np.float32(_BELOW_HALF_32)))
+
+
+def _float64_to_unsigned(value: Any, like: Any) -> Any:
+    clipped = value if value > 0.0 else 0.0
+    high = np.float64(np.iinfo(like.dtype).max)
+    clipped = clipped if clipped < high else high
+    return like.dtype.type(np.int32(clipped + _BELOW_HALF_64))
+
+
+def _float32_to_signed(value: Any, like: Any) -> Any:
+    low, high = np.float32(np.iinfo(like.dtype).min), np.float32(np.iinfo(like.dtype).max)
+    clipped = value if value == value else np.float32(0)
     clipped = clipped if clipped > low else low
     clipped = clipped if clipped < high else high
-    whole = np.int32(clipped)
-    rest = clipped - type(value)(whole)
-    up = np.int32(rest >= type(value)(0.5))
-    down = np.int32(rest <= type(value)(-0.5))
-    return like.dtype.type(whole + up - down)
+    below = np.float32(_BELOW_HALF_32)
+    return like.dtype.type(np.int32(clipped + (below if clipped >= np.float32(0) else -below)))
+
+
+def _float64_to_signed(value: Any, like: Any) -> Any:
+    low, high = np.float64(np.iinfo(like.dtype).min), np.float64(np.iinfo(like.dtype).max)
+    clipped = value if value == value else 0.0
+    clipped = clipped if clipped > low else low
+    clipped = clipped if clipped < high else high
+    below = _BELOW_HALF_64 if clipped >= 0.0 else -_BELOW_HALF_64
+    return like.dtype.type(np.int32(clipped + below))
 
 
 def _float_to_int(value: Any, like: Any) -> Any:
@@ -128,7 +153,9 @@ def _convert_in_kernels(numba: Any) -> Callable[[Any, Any], Callable[[Any, Any],
             return _plain
         if isinstance(value, types.Float):
             if target.bitwidth <= 16:
-                return _float_to_narrow
+                if value == types.float32:
+                    return _float32_to_signed if target.signed else _float32_to_unsigned
+                return _float64_to_signed if target.signed else _float64_to_unsigned
             return _float_to_uint64 if target == types.uint64 else _float_to_int
         if target == types.uint64:
             return _signed_to_uint64 if value.signed else _plain

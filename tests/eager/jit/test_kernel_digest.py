@@ -169,7 +169,7 @@ def test_extensions_are_found() -> None:
     assert len(using) > 5
     for kernel in using:
         names = {it.__qualname__ for it in reached_functions(kernel.function)}
-        assert {"_float_to_narrow", "_uint64_to_int", "_plain"} <= names
+        assert {"_float32_to_unsigned", "_uint64_to_int", "_plain"} <= names
         assert "convert_array" not in names  # what `convert_sat` does outside of kernels
 
 
@@ -245,7 +245,8 @@ def test_new_code_runs_after_an_update(tmp_path: Path) -> None:
         (copy / file).write_text("# A line more.\n\n" + text + "\n\nNOTHING = 1\n", "utf-8")
     edit_text(copy / "eager/jit/jit.py", "<kernel {self", "<a kernel {self")
     assert run_script(CAST, copy, tmp_path) == [[2, 3, 255, 0], []]
-    edit_text(copy / "eager/jit/convert.py", "whole + up - down", "whole + up - down + 1")
+    rounded = "np.int32(clipped + np.float32(_BELOW_HALF_32))"
+    edit_text(copy / "eager/jit/convert.py", rounded, f"{rounded} + 1")
     values, compiled = run_script(CAST, copy, tmp_path)
     assert values == [3, 4, 0, 1]
     assert compiled
