@@ -74,14 +74,19 @@ def _cpu(call: op.Call) -> None:
     # Numbers that are no more than 0 as float32 are no limit, as in the reference.
     limit = float(np.float32(call["clip_limit"]))
 
+    images, outs = source.arrays(), target.arrays()
+
     def equalize(sample: int) -> None:
-        image, out = source.array(sample), target.array(sample)
+        image, out = images[sample], outs[sample]
         if not image.size:
             return
         # One for each sample: it holds memory of its own.
         worker = cv2.createCLAHE(limit, tiles)
         if image.ndim == 2 or image.shape[2] == 1:
-            out[...] = worker.apply(image.reshape(image.shape[:2])).reshape(out.shape)
+            plane = out.reshape(image.shape[:2])
+            made = worker.apply(image.reshape(image.shape[:2]), plane)
+            if made is not plane and not np.may_share_memory(made, plane):
+                plane[...] = made
         elif call["luma_only"]:
             lab = cv2.cvtColor(image, cv2.COLOR_RGB2LAB)
             lab[..., 0] = worker.apply(np.ascontiguousarray(lab[..., 0]))

@@ -100,16 +100,17 @@ def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     kind = _CODES[call["algorithm"]]
     tiles = [_tile(place, sample) for sample, place in enumerate(call["blue_position"].tolist())]
+    codes = {tile: getattr(cv2, f"COLOR_Bayer{tile}2{kind}") for tile in set(tiles)}
+    mosaics, outs = source.arrays(), target.arrays()
 
     def interpolate(sample: int) -> None:
-        out = target.array(sample)
+        out, code = outs[sample], codes[tiles[sample]]
         if not out.size:
             return
-        code = getattr(cv2, f"COLOR_Bayer{tiles[sample]}2{kind}")
-        frames = source.array(sample).reshape(-1, *out.shape[-3:-1])
+        frames = mosaics[sample].reshape(-1, *out.shape[-3:-1])
         for frame, image in zip(frames, out.reshape(-1, *out.shape[-3:]), strict=True):
             made = cv2.demosaicing(frame, code, dst=image)
-            if not np.may_share_memory(made, image):
+            if made is not image and not np.may_share_memory(made, image):
                 image[...] = made.reshape(image.shape)
 
     call.each_sample(interpolate, source.batch_shape.volumes.tolist())
