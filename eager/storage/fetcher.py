@@ -96,6 +96,7 @@ class Fetcher:
         def stop() -> None:
             for part in parts:
                 part.ready.cancel()
+            for part in parts:  # not before: each that ends makes room for one that waits
                 if part.task is not None:
                     part.task.cancel()
 

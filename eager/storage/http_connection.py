@@ -105,7 +105,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def cancel(self) -> None:
         """Nobody wants the answer any more."""
-        self.end(CutError("nobody waits for it"))
+        self.end(InterruptedError("nobody waits for it"))  # the other connections are good
 
     def end(self, error: Exception | None = None) -> None:
         """Close it at once; who waits gets this error."""

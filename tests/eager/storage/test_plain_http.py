@@ -192,6 +192,36 @@ def test_bytes_that_nobody_asked_for_are_not_taken_for_the_next_answer(served: S
     read_some(served.url)
 
 
+def test_what_is_cancelled_costs_its_own_connection_only(served: Served) -> None:
+    """Those that wait are not asked for, and the other connections are kept."""
+    storage = Storage()
+    wants = [Want(served.url, begin, begin + 10) for begin in range(0, 200_000, 1000)]
+    for want in wants[:4]:  # as many connections
+        storage.expect([want])
+        storage.fetch(near=0)
+    assert all(part.ready.result(30) for part in storage._parts.every())
+    before, asked = served.connections, len(served.agents)
+    gate, began = threading.Event(), threading.Event()
+
+    def held(*place: Any) -> bytes:
+        began.set()
+        gate.wait(30)
+        return usual(*place)
+
+    served.answer = held
+    storage._fetcher._lines[False].most = 1
+    for want in wants[100:]:
+        storage.expect([want])
+        storage.fetch(near=0)
+    assert began.wait(30)
+    storage.forget()
+    served.answer = usual
+    assert taken(storage, served.url, 50_500, 50_510) == DATA[50_500:50_510]
+    gate.set()
+    assert served.connections == before
+    assert len(served.agents) == asked + 2
+
+
 def test_lengths_that_lie(served: Served) -> None:
     huge = b"HTTP/1.1 206 Partial Content\r\nContent-Length: 99999999999999\r\n\r\nab"
     served.hangs_up = True
