@@ -69,7 +69,7 @@ class Fetcher:
         line.running -= 1
 
     def _asked(self, line: _Line, part: Part, facts: ObjectFacts | None) -> bool:
-        """Whether the part is on its way without a task: it costs half as much."""
+        """Whether the part is on its way without a task, which costs less."""
         last = part.end
         if last is None:
             last = LARGEST if facts is None else facts.size

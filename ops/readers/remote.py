@@ -41,8 +41,9 @@ class RemoteAhead:
         """The reader will begin there, with batches of an unknown size: fetch the first samples, at
         most so many. Few are asked for at once, so that a small batch does not wait for all."""
         self._go_to(cursor)
-        for most in range(_TOGETHER, min(count, cursor.plan.length(cursor.epoch)) + 1, _TOGETHER):
-            self._plan(most, count, near=0)
+        count = min(count, cursor.plan.length(cursor.epoch))
+        for begin in range(0, count, _TOGETHER):
+            self._plan(min(begin + _TOGETHER, count), count, near=0)
 
     def follow(self, cursor: Cursor, indices: Int64Array) -> None:
         """The reader has just taken these samples; fetch what comes behind them."""
@@ -55,6 +56,7 @@ class RemoteAhead:
         at = self._follower
         if at is None or (at.plan, at.epoch, at.index) != (cursor.plan, cursor.epoch, cursor.index):
             self._go_to(cursor)
+            begin = 0
             # As what nobody has expected.
             self._storage.plan(-1)
             self._table.prefetch(indices)
