@@ -13,7 +13,7 @@ from .errors import StorageError
 from .facts import Entry, ObjectFacts
 from .parts import Part
 from .ranges import LARGEST, Data
-from .transport import Transport
+from .transport import Beginning, Transport
 
 if TYPE_CHECKING:
     import asyncio
@@ -78,9 +78,9 @@ class Fetcher:
         if self.cache is not None or last <= part.begin or (facts and last > facts.size):
             return False
 
-        def over(data: Data | Exception | None) -> None:
+        def over(data: Data | Beginning | Exception | None) -> None:
             part.task = None
-            if data is not None and not isinstance(data, Exception):
+            if isinstance(data, bytes | memoryview):
                 part.ready.set_result(data)
             elif not part.ready.cancelled():
                 asyncio.ensure_future(self._work(line, part, facts, data))
@@ -113,14 +113,18 @@ class Fetcher:
         asyncio.run_coroutine_threadsafe(wait(), self.transport.loop).result()
 
     async def _work(
-        self, line: _Line, part: Part, facts: ObjectFacts | None, failed: Exception | None = None
+        self,
+        line: _Line,
+        part: Part,
+        facts: ObjectFacts | None,
+        first: Beginning | Exception | None = None,
     ) -> None:
-        """Fetch a part, in a task. failed: how the first try ended, if there was one."""
+        """Fetch a part, in a task. first: how the first try ended, if there was one."""
         try:
             # Not before: a task that is cancelled before it has begun would run nothing of this.
             part.task = asyncio.current_task()
             if not part.ready.cancelled():
-                part.ready.set_result(await self._bytes(part, facts, failed))
+                part.ready.set_result(await self._bytes(part, facts, first))
         except asyncio.CancelledError:
             part.ready.cancel()
         except BaseException as error:  # noqa: BLE001  for the thread that waits
@@ -128,16 +132,19 @@ class Fetcher:
         part.task = None
         self._go_on(line)
 
-    async def _bytes(self, part: Part, facts: ObjectFacts | None, failed: Exception | None) -> Data:
+    async def _bytes(
+        self, part: Part, facts: ObjectFacts | None, first: Beginning | Exception | None
+    ) -> Data:
         end = part.end
         if facts is None and (end is not None or self.cache is not None):
             facts = await self.facts(part.url)
         if end is None and (facts is None or not facts.size):
-            return await self.transport.read_whole(part.url, failed)
+            return await self.transport.read_whole(part.url, first)
         assert facts is not None
         last = facts.size if end is None else end
         if last > facts.size:
             raise StorageError(f"it ends at byte {facts.size}")
+        failed = first if isinstance(first, Exception) else None
         return await self._range(part.url, part.begin, last, facts, failed)
 
     async def _range(

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Awaitable, Callable
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
@@ -36,7 +36,7 @@ else:
     futures = lazy_module("concurrent.futures")
     fsspec = lazy_module("fsspec")
 
-__all__ = ["Transport", "transport_of"]
+__all__ = ["Beginning", "Transport", "transport_of"]
 
 T = TypeVar("T")
 
@@ -56,6 +56,13 @@ _PACKAGES: Final = {
     "http": "aiohttp",
     "https": "aiohttp",
 }
+
+
+class Beginning(NamedTuple):
+    """The first `LARGEST` bytes of an object that has more, and what their answer said of it."""
+
+    data: Data
+    expected: Expected
 
 
 class Transport:
@@ -217,13 +224,13 @@ class Transport:
         begin: int,
         end: int,
         facts: ObjectFacts | None,
-        done: Callable[[Data | Exception | None], None],
+        done: Callable[[Data | Beginning | Exception | None], None],
     ) -> Any:
         """As the first try of `read`, without its coroutines, or of `read_whole` up to this end for
         an object without facts: what can be cancelled, or None where it cannot be done.
 
-        done: called with the bytes when they are there, or what went wrong; with None if those two
-        are to begin.
+        done: called with the bytes when they are there, or what went wrong, or the first bytes of a
+        larger object, with which those two go on; with None if they are to begin.
         """
         place = _place(url)
         if self._plain is None or place in self._untold:
@@ -236,15 +243,20 @@ class Transport:
                 told = expected.size if wanted is None else wanted
                 if told is None or not expected.seen:
                     self._untold.add(place)  # `read` asks for more than bytes
+                if wanted is None and told is not None and told > len(data) == end:
+                    done(Beginning(data, expected))
+                    return
                 if told != len(data) or not expected.seen:
                     data = None
             done(data)
 
         return self._plain.ask(url, begin, end, expected.look, over)
 
-    async def read_whole(self, url: str, failed: Exception | None = None) -> Data:
-        """All bytes of an object of which nothing is known yet. failed: what `ask` told, if it was
+    async def read_whole(self, url: str, first: Beginning | Exception | None = None) -> Data:
+        """All bytes of an object of which nothing is known yet. first: what `ask` told, if it was
         tried. Raises StorageError."""
+        if isinstance(first, Beginning):
+            return await self._with_rest(url, *first)
         system, path = self._at(url)
         expected = Expected(None, "")
 
@@ -256,7 +268,7 @@ class Transport:
             return data
 
         try:
-            data = await self._tried(url, "", ask, failed)
+            data = await self._tried(url, "", ask, first)
         except ObjectChangedError:
             raise
         except StorageError as error:
@@ -270,6 +282,10 @@ class Transport:
             return b""
         if len(data) != LARGEST or expected.size == LARGEST:
             return data
+        return await self._with_rest(url, data, expected)
+
+    async def _with_rest(self, url: str, data: Data, expected: Expected) -> Data:
+        """All bytes of an object of which these are the first `LARGEST`."""
         facts = await self.facts(url)
         expected.compare(facts.version)
         rest = [

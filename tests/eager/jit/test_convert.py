@@ -88,6 +88,19 @@ def test_compiled_and_numpy_agree(source: DType, target: DType) -> None:
     np.testing.assert_array_equal(ours, convert_array(values, target.numpy))
 
 
+@pytest.mark.parametrize("source", ["float32", "float64"])
+@pytest.mark.parametrize("target", ["uint8", "int8", "uint16", "int16"])
+def test_what_is_next_to_a_half(source: str, target: str) -> None:
+    """All halves of the range, and the numbers on both sides of each."""
+    kind = DType.parse(source).numpy
+    halves = np.arange(-66_000, 66_000).astype(kind) + kind.type(0.5)
+    values = np.concatenate(
+        [halves, np.nextafter(halves, kind.type(-np.inf)), np.nextafter(halves, kind.type(np.inf))]
+    )
+    ours = cast(as_batch([values]), dtype=target).at(0)
+    np.testing.assert_array_equal(ours, convert_array(values, DType.parse(target).numpy))
+
+
 def test_halves_round_away_from_zero() -> None:
     singles = np.array([2049.0, 1 + 2**-11, -2049.0, 65520.0, 1e-8, 3 * 2.0**-25], np.float32)
     expected = [2050.0, 1 + 2**-10, -2050.0, np.inf, 0.0, 2.0**-23]

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from gradiva.eager.storage import http_connection, transport
+from gradiva.eager.storage import fetcher, http_connection, transport
+from gradiva.eager.storage import storage as storage_module
 from gradiva.eager.storage.errors import StorageError
 from gradiva.eager.storage.facts import ObjectFacts
 from gradiva.eager.storage.ranges import Want
@@ -220,6 +221,27 @@ def test_what_is_cancelled_costs_its_own_connection_only(served: Served) -> None
     gate.set()
     assert served.connections == before
     assert len(served.agents) == asked + 2
+
+
+def test_large_objects_of_unknown_size_are_fetched_once(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first bytes, by a kept connection, and then the rest."""
+    for module in (transport, fetcher, storage_module):
+        monkeypatch.setattr(module, "LARGEST", 60_000)
+    lengths: list[int] = []
+
+    def counted(path: str, begin: int, end: int) -> bytes:
+        lengths.append(min(end, len(DATA)) - begin)
+        return usual(path, begin, end)
+
+    served.answer = counted
+    storage = Storage()
+    assert taken(storage, served.url, 0, 10) == DATA[:10]
+    lengths.clear()
+    assert storage.read(f"{served.url}-b") == DATA
+    assert sum(lengths) == len(DATA)
+    assert len(lengths) == 4
 
 
 def test_lengths_that_lie(served: Served) -> None:

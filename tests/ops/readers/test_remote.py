@@ -224,8 +224,9 @@ def test_the_first_samples_are_on_their_way_when_a_reader_is_made(server: Loopba
 def test_no_more_is_begun_than_a_batch(server: Loopback, count: int) -> None:
     server.objects |= {f"/{number:02}": bytes([number]) * 100 for number in range(40)}
     files = [f"{server.url}/{number:02}" for number in range(40)]
-    reader = gradiva.readers.File(files=files, max_batch_size=count)
-    storage = reader._source._opened[0].storage  # type: ignore[attr-defined]
+    make: Any = gradiva.readers.File
+    reader = make(files=files, max_batch_size=count)
+    storage = reader._source._opened[0].storage
     assert [part.url for part in storage._parts.every()] == files[:count]
 
 
