@@ -25,6 +25,7 @@ from . import affinity
 from .threads import started
 
 __all__ = [
+    "Begun",
     "WorkerPool",
     "default_num_threads",
     "default_pool",
@@ -73,6 +74,20 @@ class _Job:
             if last:
                 self.finished.release()
 
+    def wait(self) -> None:
+        """Return when all is done. Raises the error of the range that begins first."""
+        while not self.finished.acquire(timeout=1.0):
+            if self.pool._closed:
+                self.work()  # nobody else will
+        self.task = _nothing  # a thread may hold the job for a moment more, not what it is about
+        if self.errors:
+            raise self.first_error()
+
+    def stop(self) -> None:
+        """Leave undone what was not begun."""
+        for _ in self.waiting:
+            pass
+
     def first_error(self) -> BaseException:
         """That of the range that begins first. Nothing holds it any more but who asks: it is raised
         in a frame that holds the job."""
@@ -82,6 +97,31 @@ class _Job:
 
 def _nothing(_begin: int, _end: int) -> None:
     """The task of a job that is done."""
+
+
+class Begun:
+    """What a pool was told to do, and nobody waits for yet. What comes later begins after it."""
+
+    def __init__(self, job: _Job | None) -> None:
+        self._job = job
+
+    def wait(self) -> None:
+        """Return when all is done. Raises as `WorkerPool.run` does."""
+        job = self._job
+        if job is not None:
+            try:
+                job.wait()
+            finally:
+                self.stop()  # where the wait was interrupted
+
+    def stop(self) -> None:
+        """Begin no range any more. Those that were begun go on."""
+        job, self._job = self._job, None
+        if job is not None:
+            job.stop()
+
+    def __del__(self) -> None:
+        self.stop()
 
 
 class WorkerPool:
@@ -126,12 +166,20 @@ class WorkerPool:
             self._jobs.put(job)
         if not self.apart:
             job.work()
-        while not job.finished.acquire(timeout=1.0):
-            if self._closed:
-                job.work()  # nobody else will
-        job.task = _nothing  # a thread may hold the job for a moment more, but not what it is about
-        if job.errors:
-            raise job.first_error()
+        job.wait()
+
+    def begin(self, task: Task, ranges: Sequence[tuple[int, int]]) -> Begun:
+        """Like `run`, of a pool whose threads do it all, without waiting."""
+        assert self.apart
+        if not self._threads:
+            self._start()
+        if not ranges or not self._threads:
+            self.run(task, ranges)
+            return Begun(None)
+        job = _Job(task, ranges, self)
+        for _ in range(min(len(self._threads), len(ranges))):
+            self._jobs.put(job)
+        return Begun(job)
 
     def _start(self) -> None:
         with self._lock:

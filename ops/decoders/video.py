@@ -17,8 +17,9 @@ from gradiva.eager.operators.argument_types import RaggedIntsArg
 from gradiva.eager.operators.fusion_roles import Decode
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.video.clip_frames import fill_values, pad_mode_of, padded
-from gradiva.ops.video.clips import Clip, Decoders, decode_clips, in_host_memory, show_clip
+from gradiva.ops.video.clips import Clip, decode_clips, in_host_memory, show_clip
 from gradiva.ops.video.colorspaces import check_colorspace
+from gradiva.ops.video.decoders import Decoders
 from gradiva.ops.video.frame_index import VideoIndex, scan_video
 from gradiva.ops.video.nvdec.clips import GpuDecoders
 from gradiva.ops.video.video_file import VideoData, av, has_av

@@ -8,8 +8,9 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.readers.source import Source, source_operator
-from gradiva.ops.video.clips import Clip, Decoders, decode_clips, in_host_memory, video_shapes
+from gradiva.ops.video.clips import Clip, decode_clips, in_host_memory, video_shapes
 from gradiva.ops.video.colorspaces import check_colorspace
+from gradiva.ops.video.decoders import Decoders
 from gradiva.ops.video.frame_index import VideoIndex, scan_video
 from gradiva.ops.video.video_file import VideoData
 

@@ -13,10 +13,10 @@ from gradiva.eager.readers.remote_files import read_any_files
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.storage import Storage
 
+from .ahead.remote import storage_of
 from .left_out import FILTERS
 from .listing import FilesTable, digest_of, list_files
 from .reader_arguments import ReaderArguments, ReaderOptions
-from .remote import storage_of
 from .sampling.names import LabelRule, chosen_files
 from .table import Failures, Records, column
 from .table_source import opens_table

@@ -21,9 +21,9 @@ from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.handles import Handle, pread
 from gradiva.eager.storage.storage import Storage
 
+from .ahead.remote import storage_of
 from .containers import Containers, Places, RecordTable, refuse_empty, text_lines
 from .reader_arguments import ReaderArguments, ReaderOptions
-from .remote import storage_of
 from .scan_cache import Scan, kept_scan
 from .table import Failures, Records, ragged
 from .table_source import opens_table

@@ -23,9 +23,9 @@ from gradiva.ops.decoders.audio.decode_sound import Wanted, decode_sound
 from gradiva.ops.decoders.audio.sound_file import refuse_long, sound_info
 from gradiva.ops.decoders.audio.sound_info import SoundInfo
 
+from .ahead.remote import storage_of
 from .listing import FilesTable
 from .reader_arguments import ReaderArguments, ReaderOptions
-from .remote import storage_of
 from .table import Failures, Records, column, ragged
 from .table_source import opens_table
 

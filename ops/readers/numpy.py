@@ -28,11 +28,11 @@ from gradiva.ops.image.crop.crop_window import POLICIES
 from gradiva.ops.indexing.slice import slice as slice_operator
 from gradiva.ops.indexing.slice_region import check_region
 
+from .ahead.remote import storage_of
 from .containers import FileFacts
 from .listing import FilesTable, list_arrays
 from .numpy_region import FarRegions, Region, rows_of
 from .reader_arguments import ReaderArguments, ReaderOptions
-from .remote import storage_of
 from .sampling.names import part_of
 from .table import Failures, Records
 from .table_source import opens_table

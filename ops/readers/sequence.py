@@ -17,9 +17,9 @@ from gradiva.ops.decoders.formats.decode import decode_into, output_shape
 from gradiva.ops.decoders.formats.image_info import ImageInfo
 from gradiva.ops.decoders.formats.probe import probe
 
+from .ahead.remote import storage_of
 from .listing import FilesTable, digest_of
 from .reader_arguments import SHUFFLED_AFTER, ReaderArguments, ReaderOptions
-from .remote import storage_of
 from .sampling.sizes import file_sizes
 from .table import Failures, Records
 from .table_source import opens_table

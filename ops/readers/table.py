@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.types.device import CPU, Device
 
-__all__ = ["Failures", "Records", "Table", "column", "ragged"]
+__all__ = ["BegunRead", "Failures", "Records", "Table", "column", "ragged"]
 
 Failures: TypeAlias = "dict[int, op.GradivaError]"
 """What went wrong, by the place of the sample among those that were asked for."""
@@ -27,6 +27,16 @@ class Records(NamedTuple):
     columns: tuple[op.Batch, ...]
     failures: Failures
     names: tuple[list[str], ...] | None = None
+
+
+class BegunRead(Protocol):
+    """Samples that threads of the table read, and nobody waits for yet."""
+
+    def wait(self, pool: op.WorkerPool) -> Records:
+        """What `Table.read` returns. Once."""
+
+    def stop(self) -> None:
+        """Nobody will wait. Read no more than was begun."""
 
 
 class Table(ABC):
@@ -51,6 +61,11 @@ class Table(ABC):
     @abstractmethod
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         """These samples. Raises OperatorRuntimeError for what is no sample's fault."""
+
+    def begin(self, indices: op.Int64Array, pool: op.WorkerPool) -> BegunRead | None:
+        """Begin to read these samples, in as many threads as the pool has; what comes later begins
+        after it. None where it is not worth it, because `read` takes little time."""
+        return None
 
     @abstractmethod
     def digest(self) -> dict[str, Any]:

@@ -17,11 +17,12 @@ from gradiva.eager.execution.eager_interpreter import as_seed
 from gradiva.eager.execution.error_policy import keep_rows, quarantine_samples
 from gradiva.eager.readers.source import Part, Source, SourceOperator
 
+from .ahead.begun import BegunAhead
+from .ahead.remote import RemoteAhead
 from .cursor import Cursor
 from .order import Order
 from .plan import PADDING, Plan, ShardedPlan
 from .reader_arguments import OWN
-from .remote import RemoteAhead
 from .sampling.bucket_plan import BucketPlan
 from .sampling.sampled_order import SampledOrder
 from .sampling.sampling_arguments import buckets_of, order_of, sharded
@@ -82,6 +83,7 @@ class TableSource(Source):
         self._arguments = arguments
         self._opened: tuple[Table, Cursor] | None = None
         self._ahead: RemoteAhead | None = None
+        self._begun: BegunAhead | None = None
         self._digest: dict[str, Any] | None = None
         if not arguments["lazy_init"]:
             self._open()
@@ -97,6 +99,8 @@ class TableSource(Source):
             self._opened = table, Cursor(plan)
             if table.storage is not None:
                 self._ahead = RemoteAhead(table, table.storage)
+            if type(table).begin is not Table.begin:
+                self._begun = BegunAhead(table)
         return self._opened
 
     @property
@@ -126,10 +130,10 @@ class TableSource(Source):
             self._ahead.begin(self._cursor, count)
 
     def read(self, batch_size: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
-        return self._load(*self._cursor.take(batch_size), pool)
+        return self._load(*self._cursor.take(batch_size), pool, batch_size)
 
     def read_epoch(self, batch_size: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
-        return self._load(*self._cursor.take_in_epoch(batch_size), pool)
+        return self._load(*self._cursor.take_in_epoch(batch_size), pool, batch_size)
 
     def read_at(self, epoch: int, position: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
         plan = self._cursor.plan.whole()
@@ -140,13 +144,13 @@ class TableSource(Source):
                 got=str(position),
             )
         place = epoch, position, position + 1
-        return self._load(plan.indices(*place), plan.positions(*place), pool, ahead=False)
+        return self._load(plan.indices(*place), plan.positions(*place), pool)
 
     def read_part(self, part: Part, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
         plan = self._cursor.plan
         own = plan.whole() if part.shards == 1 else plan.of_process(part.shards, part.shard)
         place = part.epoch, part.start, part.stop
-        return self._load(own.indices(*place), own.positions(*place), pool, ahead=False)
+        return self._load(own.indices(*place), own.positions(*place), pool)
 
     def plans(self, world: int) -> list[Plan]:
         return [self._cursor.plan.of_process(world, rank) for rank in range(world)]
@@ -156,18 +160,22 @@ class TableSource(Source):
         indices: op.Int64Array,
         positions: op.Int64Array,
         pool: op.WorkerPool,
-        ahead: bool = True,
+        batch_size: int = 0,
     ) -> tuple[op.Batch, ...]:
+        """batch_size: of batches that come one after another; 0 for samples from anywhere."""
         table, cursor = self._open()
-        if self._ahead is not None and ahead:
+        if self._ahead is not None and batch_size:
             self._ahead.follow(cursor, indices)
-        elif ahead and self._arguments["read_ahead"]:
+        elif batch_size and self._arguments["read_ahead"]:
             count = len(indices) * self._arguments["prefetch_queue_depth"]
             table.prefetch(cursor.coming(count))
         names = op.NamesOnDemand(table.names, indices)
         where = op.Provenance(positions, names, indices)
         table.device = self.device
-        records = table.read(indices, pool)
+        if self._begun is not None and batch_size:
+            records = self._begun.read(indices, cursor, batch_size, pool)
+        else:
+            records = table.read(indices, pool)
         if self._arguments["with_index"]:
             records = with_column(records, column(indices, (1,), op.int64), where)
         return self._apply_policy(records, where)
@@ -193,6 +201,8 @@ class TableSource(Source):
         return tuple(keep_rows(batch, kept) for batch in columns)
 
     def close(self) -> None:
+        if self._begun is not None:
+            self._begun.stop()
         if self._opened is not None and self._opened[0].storage is not None:
             self._opened[0].storage.forget()
 

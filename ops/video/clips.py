@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -12,14 +11,15 @@ from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Array
 
 from .color import planes_to_rgb
+from .decoders import Decoders, Way
 from .frame_decoder import FrameDecoder
 from .frame_index import VideoIndex
 from .video_file import VideoSource
 
 __all__ = [
+    "BegunClips",
     "Clip",
     "DecodeClip",
-    "Decoders",
     "decode_clips",
     "in_host_memory",
     "places_of",
@@ -40,75 +40,7 @@ class Clip(NamedTuple):
 
 DecodeClip = Callable[[Clip, FrameDecoder], None]
 """What fills the target of a clip. Raises FrameError, OSError."""
-
-
-class Decoders:
-    """Decoders that are open and wait for further clips of their files, the latest ones. make: a
-    new one."""
-
-    def __init__(
-        self, most: int, make: Callable[[VideoSource, VideoIndex], FrameDecoder] = FrameDecoder
-    ) -> None:
-        self.most = most
-        self._make = make
-        self._idle: list[FrameDecoder] = []
-        self._process = os.getpid()
-
-    def going_on(self, source: VideoSource, index: VideoIndex, frame: int) -> FrameDecoder | None:
-        """A decoder of this video that comes to the frame without a seek, if there is one."""
-        self._here()
-        fitting = [
-            one
-            for one in self._idle
-            if source.name and one.name == source.name and one.index is index and one.passes(frame)
-        ]
-        if not fitting:
-            return None
-        nearest = max(fitting, key=lambda one: one.at)
-        self._idle.remove(nearest)
-        return nearest
-
-    def take(self, source: VideoSource, index: VideoIndex, frame: int) -> FrameDecoder:
-        """A decoder of this video: the one that is nearest before the frame, or a new one. Raises
-        what `FrameDecoder` does."""
-        self._here()
-        fitting = [one for one in self._idle if source.name and one.name == source.name]
-        while fitting:
-            nearest = min(fitting, key=lambda one: one.distance(frame))
-            try:
-                self._idle.remove(nearest)
-            except ValueError:  # another thread has taken it
-                fitting.remove(nearest)
-                continue
-            if nearest.index is index:
-                return nearest
-            nearest.close()
-            fitting.remove(nearest)
-        return self._make(source, index)
-
-    def give(self, decoder: FrameDecoder) -> None:
-        """A decoder that may be used again."""
-        if not decoder.name:
-            decoder.close()
-            return
-        self._idle.append(decoder)
-        while len(self._idle) > self.most:
-            try:
-                oldest = self._idle.pop(0)
-            except IndexError:
-                return
-            oldest.close()
-
-    def close(self) -> None:
-        """Close all that wait."""
-        while self._idle:
-            self._idle.pop().close()
-
-    def _here(self) -> None:
-        """After a fork the place in an open file is that of two processes."""
-        if self._process != os.getpid():
-            self.close()
-            self._process = os.getpid()
+Failures: TypeAlias = "dict[int, ValueError | OSError]"
 
 
 def video_shapes(clips: Sequence[tuple[int, VideoIndex | None]]) -> op.Int64Array:
@@ -119,40 +51,92 @@ def video_shapes(clips: Sequence[tuple[int, VideoIndex | None]]) -> op.Int64Arra
 
 def decode_clips(
     clips: dict[int, Clip], decoders: Decoders, pool: op.WorkerPool, decode_clip: DecodeClip
-) -> dict[int, ValueError | OSError]:
+) -> Failures:
     """Fill the targets of clips, which have numbers of their own; what went wrong, by these."""
-    decoders.most = 2 * pool.num_threads
-    failures: dict[int, ValueError | OSError] = {}
-    groups = _groups(clips)
-    # Who stands before a frame goes on to it, whichever thread comes first.
-    ready = {}
-    for group in groups:
-        clip = clips[group[0]]
-        ready[group[0]] = decoders.going_on(clip.source, clip.video, _first(clip))
-    if pool.num_threads > 1:
-        groups.sort(key=len, reverse=True)
-
-    def decode(begin: int, end: int) -> None:
-        for group in groups[begin:end]:
-            decoder = ready.pop(group[0])
-            for number in group:
-                clip = clips[number]
-                try:
-                    if decoder is None:
-                        decoder = decoders.take(clip.source, clip.video, _first(clip))
-                    decode_clip(clip, decoder)
-                except (ValueError, OSError) as error:
-                    failures[number] = error
-            if decoder is not None:
-                decoders.give(decoder)
-
+    work = _Work(clips, decoders, pool.num_threads, decode_clip)
     try:
-        pool.run(decode, [(one, one + 1) for one in range(len(groups))])
+        pool.run(work.decode, work.ranges)
     finally:
-        for decoder in ready.values():  # where the pool was told to stop
-            if decoder is not None:
-                decoders.give(decoder)
-    return failures
+        work.leave()  # where the pool was told to stop
+    return work.failures
+
+
+class BegunClips:
+    """Clips that are being decoded by a pool whose threads do it all, as `decode_clips` does."""
+
+    def __init__(
+        self,
+        clips: dict[int, Clip],
+        decoders: Decoders,
+        pool: op.WorkerPool,
+        decode_clip: DecodeClip,
+    ) -> None:
+        self._work = _Work(clips, decoders, pool.num_threads, decode_clip)
+        try:
+            self._begun = pool.begin(self._work.decode, self._work.ranges)
+        except BaseException:
+            self._work.leave()
+            raise
+
+    def wait(self) -> Failures:
+        """Return when all is done; what went wrong, by the numbers of the clips."""
+        try:
+            self._begun.wait()
+        finally:
+            self._work.leave()
+        return self._work.failures
+
+    def stop(self) -> None:
+        """Decode no more than was begun."""
+        self._begun.stop()
+        self._work.leave()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_begun"):
+            self.stop()
+
+
+class _Work:
+    """Clips in groups that one thread decodes, and the ways of decoders through these."""
+
+    def __init__(
+        self, clips: dict[int, Clip], decoders: Decoders, threads: int, decode_clip: DecodeClip
+    ) -> None:
+        decoders.most = 2 * threads
+        self._clips, self._decoders, self._decode_clip = clips, decoders, decode_clip
+        self.failures: Failures = {}
+        groups = _groups(clips)
+        ways = decoders.plan([_way(clips[group[0]], clips[group[-1]]) for group in groups])
+        self._groups = list(zip(groups, ways, strict=True))
+        if threads > 1:
+            # The long ones first; and those last that may have to wait.
+            self._groups.sort(key=lambda entry: (entry[1].waits, -len(entry[0])))
+        self.ranges = [(one, one + 1) for one in range(len(groups))]
+
+    def decode(self, begin: int, end: int) -> None:
+        for group, way in self._groups[begin:end]:
+            decoder = None
+            try:
+                for number in group:
+                    clip = self._clips[number]
+                    try:
+                        if decoder is None:
+                            decoder = self._decoders.take(way)
+                        self._decode_clip(clip, decoder)
+                    except (ValueError, OSError) as error:
+                        self.failures[number] = error
+            finally:
+                self._decoders.end(way, decoder)
+
+    def leave(self) -> None:
+        """End the ways that were not begun."""
+        for _, way in self._groups:
+            self._decoders.leave(way)
+
+
+def _way(first: Clip, last: Clip) -> Way:
+    """Through a group of clips, ascending by their first frames."""
+    return Way(first.source, first.video, _first(first), int(last.frames.max(initial=-1)))
 
 
 def _first(clip: Clip) -> int:

@@ -14,9 +14,9 @@ from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import join, local_path
 from gradiva.eager.types.arrays import Array
+from gradiva.ops.readers.ahead.remote import storage_of
 from gradiva.ops.readers.listing import FilesTable
 from gradiva.ops.readers.reader_arguments import ReaderArguments, ReaderOptions
-from gradiva.ops.readers.remote import storage_of
 from gradiva.ops.readers.table import Failures, Records, column, ragged
 from gradiva.ops.readers.table_source import opens_table
 

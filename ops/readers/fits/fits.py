@@ -22,10 +22,10 @@ from gradiva.eager.storage.handles import (
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.types.arrays import Array
 from gradiva.eager.types.batch_shape import fault_of
+from gradiva.ops.readers.ahead.remote import storage_of
 from gradiva.ops.readers.containers import FileFacts
 from gradiva.ops.readers.listing import FilesTable, list_arrays
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions, dtypes_of
-from gradiva.ops.readers.remote import storage_of
 from gradiva.ops.readers.table import Failures, Records
 from gradiva.ops.readers.table_source import opens_table
 

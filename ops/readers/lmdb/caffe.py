@@ -14,8 +14,8 @@ from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.types.arrays import Array
+from gradiva.ops.readers.ahead.remote import storage_of
 from gradiva.ops.readers.reader_arguments import SHUFFLED_AFTER, ReaderArguments, ReaderOptions
-from gradiva.ops.readers.remote import storage_of
 from gradiva.ops.readers.table import Failures, Records
 from gradiva.ops.readers.table_source import opens_table
 

@@ -15,9 +15,9 @@ from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.streams import opened_file
 from gradiva.eager.storage.urls import is_url
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.ops.readers.ahead.remote import storage_of
 from gradiva.ops.readers.containers import Containers, refuse_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
-from gradiva.ops.readers.remote import storage_of
 from gradiva.ops.readers.table_source import opens_table
 
 from .row_table import RowTable

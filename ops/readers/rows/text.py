@@ -14,9 +14,9 @@ from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.handles import Handle, pread
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.streams import opened_file
+from gradiva.ops.readers.ahead.remote import storage_of
 from gradiva.ops.readers.containers import Containers, Places, RecordTable, refuse_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
-from gradiva.ops.readers.remote import storage_of
 from gradiva.ops.readers.scan_cache import Scan, kept_scan
 from gradiva.ops.readers.table import Failures, Records
 from gradiva.ops.readers.table_source import opens_table

@@ -12,9 +12,9 @@ from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.folders import expect_files
 from gradiva.eager.storage.storage import Storage
+from gradiva.ops.readers.ahead.remote import storage_of
 from gradiva.ops.readers.containers import Containers, Places, RecordTable, refuse_empty, shares
 from gradiva.ops.readers.reader_arguments import ReaderArguments, ReaderOptions
-from gradiva.ops.readers.remote import storage_of
 from gradiva.ops.readers.scan_cache import kept_scan
 from gradiva.ops.readers.table import Failures, Records
 from gradiva.ops.readers.table_source import opens_table

@@ -8,8 +8,8 @@ from typing import Annotated, Any, TypeAlias, TypedDict
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import ArgumentType
+from gradiva.ops.readers.ahead.remote import storage_of
 from gradiva.ops.readers.reader_arguments import ReaderOptions
-from gradiva.ops.readers.remote import storage_of
 from gradiva.ops.video.clip_frames import fill_values, pad_mode_of
 from gradiva.ops.video.colorspaces import check_colorspace
 

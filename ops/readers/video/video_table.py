@@ -19,9 +19,10 @@ from gradiva.eager.storage.urls import is_url
 from gradiva.eager.types.arrays import Array
 from gradiva.eager.types.device import CPU
 from gradiva.ops.readers.listing import digest_of
-from gradiva.ops.readers.table import Failures, Records, Table, column
+from gradiva.ops.readers.table import BegunRead, Failures, Records, Table, column
 from gradiva.ops.video.clip_frames import clip_starts, padded, uniform_frames
-from gradiva.ops.video.clips import Clip, Decoders, decode_clips, in_host_memory, video_shapes
+from gradiva.ops.video.clips import BegunClips, Clip, decode_clips, in_host_memory, video_shapes
+from gradiva.ops.video.decoders import Decoders
 from gradiva.ops.video.frame_index import VideoIndex
 from gradiva.ops.video.nvdec.clips import GpuDecoders
 
@@ -54,6 +55,30 @@ class ClipOptions(NamedTuple):
     upright: bool
 
 
+class _Asked(NamedTuple):
+    """Samples that were asked for. made: the batch that clips are decoded into; columns: the other
+    outputs."""
+
+    made: op.Batch
+    clips: dict[int, Clip]
+    failures: Failures
+    columns: list[op.Batch]
+
+
+class _BegunClips(NamedTuple):
+    """Samples that are being decoded."""
+
+    table: VideoTable
+    asked: _Asked
+    begun: BegunClips
+
+    def wait(self, pool: op.WorkerPool) -> Records:
+        return self.table._records(self.asked, self.begun.wait(), pool)
+
+    def stop(self) -> None:
+        self.begun.stop()
+
+
 class VideoTable(Table):
     """Clips of videos, one after another. A video that cannot be read is one sample, and so is what
     is missing of one that is cut."""
@@ -70,6 +95,9 @@ class VideoTable(Table):
         self._files = VideoFiles([video.path for video in videos], storage, options.upright)
         self.storage = self._files.storage
         self._decoders = Decoders(0)
+        self._decode = in_host_memory(options.fill, options.colorspace)
+        self._threads: op.WorkerPool | None = None
+        """Those that decode what was begun."""
         self._on_gpu: GpuDecoders | None = None
         found = self._files.scan(list(dict.fromkeys(video.path for video in videos)))
         if options.drops:
@@ -129,6 +157,20 @@ class VideoTable(Table):
         return padded(asked, 0, end, options.pad_mode)
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
+        asked = self._asked(indices)
+        return self._records(asked, self._fill(asked, pool), pool)
+
+    def begin(self, indices: op.Int64Array, pool: op.WorkerPool) -> BegunRead | None:
+        if self.device is not CPU or self.storage is not None or pool.num_threads < 2:
+            return None
+        own = self._threads
+        if own is None or (own.num_threads, own.cpus) != (pool.num_threads, pool.cpus):
+            self._threads = own = op.WorkerPool(pool.num_threads, apart=True, cpus=pool.cpus)
+        asked = self._asked(indices)
+        return _BegunClips(self, asked, BegunClips(asked.clips, self._decoders, own, self._decode))
+
+    def _asked(self, indices: op.Int64Array) -> _Asked:
+        """What is to be decoded for these samples, and what there is without that."""
         options, rows = self._options, self._rows[indices].tolist()
         failures: Failures = {}
         numbers = np.full((len(rows), options.length), -1, np.int64)
@@ -143,8 +185,7 @@ class VideoTable(Table):
             numbers[sample] = frames = self._frames(number, first)
             shown = frames >= 0
             times[sample, shown] = index.seconds()[frames[shown]]
-        made = self._decoded(indices, numbers, found, failures, pool)
-        columns = [made]
+        columns = []
         if options.labels:
             labels = np.array([[self._videos[number].label] for number, _ in rows])
             columns.append(column(labels, (1,), op.int32))
@@ -154,28 +195,24 @@ class VideoTable(Table):
             columns.append(column(numbers, (options.length,), op.int32))
         if options.times:
             columns.append(column(times, (options.length,), op.float64))
-        return Records(tuple(columns), failures)
+        shapes = video_shapes([(options.length, index) for index in found])
+        type = op.SampleType(op.uint8, 4, "FHWC", self.device.device_type)
+        made = op.Batch.empty(op.BatchShape.of(shapes), type, None, self.device)
+        clips = self._clips_of(indices, numbers, found, made, failures)
+        return _Asked(made, clips, failures, columns)
 
-    def _index(self, number: int, first: int) -> VideoIndex:
-        """Raises ValueError, OSError."""
-        if first < 0:
-            raise ValueError(self._problems[number])
-        return self._files.index(self._videos[number].path)
-
-    def _decoded(
+    def _clips_of(
         self,
         indices: op.Int64Array,
         numbers: op.Int64Array,
         found: list[VideoIndex | None],
+        made: op.Batch,
         failures: Failures,
-        pool: op.WorkerPool,
-    ) -> op.Batch:
+    ) -> dict[int, Clip]:
+        """The clips to be decoded into a batch, by sample."""
         names = self.names(indices)
         whole = list(dict.fromkeys(names[k] for k, index in enumerate(found) if index is not None))
         sources = self._files.sources(whole)
-        shapes = video_shapes([(self._options.length, index) for index in found])
-        type = op.SampleType(op.uint8, 4, "FHWC", self.device.device_type)
-        made = op.Batch.empty(op.BatchShape.of(shapes), type, None, self.device)
         clips: dict[int, Clip] = {}
         for sample, index in enumerate(found):
             if index is None:
@@ -185,22 +222,33 @@ class VideoTable(Table):
                 failures[sample] = _failure(source)
             else:
                 clips[sample] = Clip(source, index, numbers[sample], made.array(sample))
-        for sample, error in self._fill(clips, made, pool).items():
+        return clips
+
+    def _records(
+        self, asked: _Asked, failed: Mapping[int, Exception], pool: op.WorkerPool
+    ) -> Records:
+        """What was decoded, as it is delivered. failed: what could not be, by sample."""
+        made, _, failures, columns = asked
+        for sample, error in failed.items():
             failures[sample] = _failure(error)
         _clear(made, sorted(failures))
-        return made if self._finish is None else _finished(made, failures, pool, self._finish)
+        whole = made if self._finish is None else _finished(made, failures, pool, self._finish)
+        return Records((whole, *columns), failures)
 
-    def _fill(
-        self, clips: dict[int, Clip], made: op.Batch, pool: op.WorkerPool
-    ) -> dict[int, ValueError | OSError]:
-        """Decode clips into a batch, where that is; what went wrong, by sample."""
-        options = self._options
+    def _index(self, number: int, first: int) -> VideoIndex:
+        """Raises ValueError, OSError."""
+        if first < 0:
+            raise ValueError(self._problems[number])
+        return self._files.index(self._videos[number].path)
+
+    def _fill(self, asked: _Asked, pool: op.WorkerPool) -> Mapping[int, Exception]:
+        """Decode clips into their batch, where that is; what went wrong, by sample."""
         if self.device is CPU:
-            decode = in_host_memory(options.fill, options.colorspace)
-            return decode_clips(clips, self._decoders, pool, decode)
+            return decode_clips(asked.clips, self._decoders, pool, self._decode)
         if self._on_gpu is None:
+            options = self._options
             self._on_gpu = GpuDecoders(gpu_of(self.device), options.fill, options.colorspace)
-        return self._on_gpu.decode(clips, made, pool)
+        return self._on_gpu.decode(asked.clips, asked.made, pool)
 
     def digest(self) -> dict[str, Any]:
         options = self._options

@@ -11,9 +11,9 @@ from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.folders import expect_files
+from gradiva.ops.readers.ahead.remote import storage_of
 from gradiva.ops.readers.containers import Containers, Places, refuse_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions, dtypes_of
-from gradiva.ops.readers.remote import storage_of
 from gradiva.ops.readers.table import Failures, Records, Table
 from gradiva.ops.readers.table_source import opens_table
 

@@ -18,8 +18,9 @@ from gradiva.eager.cuda.device_memory import PinnedBlock
 from gradiva.eager.cuda.streams import DeviceStream
 from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.types.arrays import Array
-from gradiva.ops.video.clips import Clip, Decoders, decode_clips, in_host_memory, places_of
+from gradiva.ops.video.clips import Clip, decode_clips, in_host_memory, places_of
 from gradiva.ops.video.colorspaces import color_numbers
+from gradiva.ops.video.decoders import Decoders
 from gradiva.ops.video.frame_decoder import FrameDecoder
 from gradiva.ops.video.frame_index import VideoIndex
 from gradiva.ops.video.video_file import VideoSource

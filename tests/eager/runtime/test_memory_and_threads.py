@@ -109,6 +109,44 @@ def test_pool_raises_the_first_error_and_goes_on() -> None:
     pool.close()
 
 
+def test_what_was_begun_is_waited_for_or_stopped() -> None:
+    """What comes later begins after it; what is stopped begins no more."""
+    pool = WorkerPool(2, apart=True)
+    done = list[tuple[str, int]]()
+    gate = threading.Event()
+
+    def held(begin: int, _end: int) -> None:
+        gate.wait(30)
+        done.append(("held", begin))
+
+    def marked(name: str) -> Any:
+        return lambda begin, _end: done.append((name, begin))
+
+    first = pool.begin(held, [(0, 1), (1, 2)])
+    stopped = pool.begin(marked("stopped"), [(0, 1)])
+    last = pool.begin(marked("last"), [(0, 1), (1, 2), (2, 3)])
+    nothing = pool.begin(marked("nothing"), [])
+    stopped.stop()
+    assert done == []
+    gate.set()
+    last.wait()
+    first.wait()
+    nothing.wait()
+    assert sorted(done[:2]) == [("held", 0), ("held", 1)]
+    assert sorted(done[2:]) == [("last", 0), ("last", 1), ("last", 2)]
+
+    def fail(begin: int, _end: int) -> None:
+        raise ValueError(f"range {begin}")
+
+    failed = pool.begin(fail, [(0, 1), (1, 2)])
+    with pytest.raises(ValueError, match="range 0"):
+        failed.wait()
+    pool.close()
+    after = pool.begin(marked("after"), [(0, 1)])
+    after.wait()
+    assert done[-1] == ("after", 0)
+
+
 def test_pool_in_several_user_threads() -> None:
     batch = gradiva.as_batch(np.random.default_rng(0).integers(0, 255, (8, 80, 80, 3), np.uint8))
     expected = gradiva.flip(batch).as_array()

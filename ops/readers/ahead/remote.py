@@ -8,9 +8,8 @@ from typing import Any
 
 from gradiva.eager.extension import Int64Array
 from gradiva.eager.storage.storage import Storage
-
-from .cursor import Cursor
-from .table import Table
+from gradiva.ops.readers.cursor import Cursor
+from gradiva.ops.readers.table import Table
 
 __all__ = ["RemoteAhead", "storage_of"]
 

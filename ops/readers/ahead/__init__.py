@@ -1,0 +1,1 @@
+"""What will be read soon: fetched from other machines, and begun to be decoded."""

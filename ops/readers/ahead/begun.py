@@ -1,0 +1,87 @@
+"""Batches that are being read before they are asked for, where reading takes most of the time.
+
+At the end of a batch some threads have nothing left to do while others finish their last sample:
+they go on with the batch that comes next in the plan.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.ops.readers.cursor import Cursor
+from gradiva.ops.readers.table import BegunRead, Records, Table
+
+__all__ = ["BegunAhead"]
+
+_MOST: Final = 4
+"""Batches that are begun before they are asked for, at most: each takes memory."""
+
+
+class BegunAhead:
+    """The batches of a table that were begun, in their order. Nothing is begun before a second
+    batch is asked for behind the first: someone who looks at one batch waits for no other."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._begun: deque[tuple[op.Int64Array, BegunRead]] = deque()
+        self._expected: op.Int64Array | None = None
+        self._process = os.getpid()
+
+    def read(
+        self, indices: op.Int64Array, cursor: Cursor, batch_size: int, pool: op.WorkerPool
+    ) -> Records:
+        """These samples, as `Table.read` does. cursor: behind them; batch_size: that of the batch,
+        and of the next ones as far as is known."""
+        goes_on = self._expected is not None and np.array_equal(self._expected, indices)
+        if not goes_on or self._process != os.getpid():
+            self.stop()
+        begun = self._begun.popleft()[1] if self._begun else None
+        if begun is None and goes_on:
+            begun = self._table.begin(indices, pool)
+        coming = replace(cursor)
+        self._expected = _next(coming, batch_size)
+        if begun is None:
+            return self._table.read(indices, pool)
+        try:
+            self._begin(coming, batch_size, pool)
+            return begun.wait(pool)
+        except BaseException:
+            begun.stop()
+            raise
+
+    def _begin(self, coming: Cursor, batch_size: int, pool: op.WorkerPool) -> None:
+        """Begin batches until there is something to do for all threads. coming: the place behind
+        the next batch."""
+        following, number = self._expected, 0
+        most = min(-(-pool.num_threads // batch_size), _MOST)
+        while following is not None and number < most:
+            if number == len(self._begun):
+                try:
+                    begun = self._table.begin(following, pool)
+                except (op.GradivaError, MemoryError):
+                    return  # it is raised where the batch is asked for
+                if begun is None:
+                    return
+                self._begun.append((following, begun))
+            following, number = _next(coming, batch_size), number + 1
+
+    def stop(self) -> None:
+        """Forget what was begun."""
+        if self._process == os.getpid():
+            for _, begun in self._begun:
+                begun.stop()
+        self._begun.clear()
+        self._process = os.getpid()
+
+
+def _next(cursor: Cursor, batch_size: int) -> op.Int64Array | None:
+    """The next batch of the epoch; None at its end."""
+    if cursor.index >= cursor.length:
+        return None
+    return cursor.take_in_epoch(batch_size)[0]
