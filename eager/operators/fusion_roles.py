@@ -70,6 +70,7 @@ class Decode(NamedTuple):
     each of several; all of them are shown once. Nothing is kept but one frame for each thread.
     decode_several: from a call to `DecodeSeveral`, or to None, beside `decode_in_place` where there
     is one, else beside `decode`: what it does not make is left to that.
+    decode_several_alone: the same beside `decode` where there is a `decode_in_place`, too.
     """
 
     decode: Callable[[Call], tuple[Callable[[int, Any], None], list[int]]] | None
@@ -80,12 +81,14 @@ class Decode(NamedTuple):
         Callable[[Call], tuple[Callable[[int, Any, Callable[[int], None]], None], list[int]]] | None
     ) = None
     decode_several: Callable[[Call], DecodeSeveral | None] | None = None
+    decode_several_alone: Callable[[Call], DecodeSeveral | None] | None = None
 
     def run(self, call: Call) -> None:
         """The kernel of an operator with `decode`, alone."""
         assert self.decode is not None
         make, costs = self.decode(call)
-        output, several = call.outputs[0], None if self.decode_in_place else self.several(call)
+        find = self.decode_several_alone if self.decode_in_place else self.decode_several
+        output, several = call.outputs[0], find and find(call)
         ahead = several and functools.partial(several.make, output.data, output.batch_shape.offsets)
         made = functools.cache(output.arrays)
         call.each_sample(lambda sample: make(sample, made()[sample]), costs, ahead)

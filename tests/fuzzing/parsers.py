@@ -175,6 +175,13 @@ def small_jpegs(data: bytes) -> None:
     if found is not None:
         shape, (at, pitch) = (*window[2:], 3), parts.laid[2].tolist()
         assert np.array_equal(window_at(at, pitch, shape, memory), window_at(*found, shape, alone))
+    of_one = Parts(parts.windows[2:], parts.laid[2:])
+    by_row = decode_small_jpegs(gradiva.as_batch([array]), facts[2:], False, of_one, by_row=True)
+    assert by_row is not None
+    rows = np.empty(3 * window[2] * window[3], np.uint8)
+    assert by_row(rows, np.zeros(1, np.int64), 0, 1) == [found is not None]
+    if found is not None:
+        assert np.array_equal(rows.reshape(shape), window_at(*found, shape, alone))
 
 
 _LIMIT: dict[str, Any] = {"max_pixels": MOST_PIXELS}

@@ -87,22 +87,38 @@ def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int
     return decode, [info.height * info.width * channels for info in infos]
 
 
-def _several_in_place(call: op.Call) -> DecodeSeveral | None:
-    """The small JPEGs: whole, or the window alone, where that leaves enough out."""
+def _several(call: op.Call) -> tuple[op.Int64Array, op.Int64Array]:
+    """What `small_jpeg` says of each file, and its window; of no rows where too little is left out
+    for it to be decoded alone."""
     plan = DecodePlan.of(call)
     assert plan.windows is not None
-    direct = direct_colors(call)
-    small = small_files(plan.infos, direct)
+    small = small_files(plan.infos, direct_colors(call))
     facts = np.array(small, np.int64).reshape(-1, 4)
     windows = np.array(plan.windows, np.int64).reshape(-1, 4)
     alone = facts[:, 0] * facts[:, 1] - windows[:, 2] * windows[:, 3] >= WORTH
+    windows[~alone, 2] = 0
+    return facts, windows
+
+
+def _several_in_place(call: op.Call) -> DecodeSeveral | None:
+    """The small JPEGs: whole, or the window alone, where that leaves enough out."""
+    facts, windows = _several(call)
     pitches = facts[:, 1] * np.where(facts[:, 3] == COLORS["GRAY"], 1, 3)
     begins = windows[:, 0] * pitches + windows[:, 1] * (pitches // np.maximum(facts[:, 1], 1))
-    windows[~alone, 2] = 0
     parts = Parts(windows, np.stack([begins, pitches], axis=1))
     threads, fast = call.pool.num_threads, call["use_fast_idct"]
     make = decode_small_jpegs(call.inputs[0], facts, fast, parts, threads)
     return None if make is None else DecodeSeveral(make, parts.laid)
+
+
+def _several_alone(call: op.Call) -> DecodeSeveral | None:
+    """The windows of small JPEGs that leave enough out, row by row."""
+    facts, windows = _several(call)
+    facts[windows[:, 2] == 0, 3] = 0
+    parts = Parts(windows, np.zeros((len(facts), 2), np.int64))
+    threads, fast = call.pool.num_threads, call["use_fast_idct"]
+    make = decode_small_jpegs(call.inputs[0], facts, fast, parts, threads, by_row=True)
+    return None if make is None else DecodeSeveral(make)
 
 
 def _by_window(
@@ -123,5 +139,7 @@ def _by_window(
     return decode
 
 
-region = Decode(_decode, _decode_in_place, decode_several=_several_in_place)
+region = Decode(
+    _decode, _decode_in_place, decode_several=_several_in_place, decode_several_alone=_several_alone
+)
 """The fusion role of all of them."""

@@ -88,6 +88,7 @@ def decode_small_jpegs(
     fast_idct: bool,
     parts: Parts | None = None,
     threads: int = 1,
+    by_row: bool = False,
 ) -> Callable[[Array, op.Int64Array, int, int], list[bool]] | None:
     """What decodes the small ones of a range of files, if there are any, and they can be decoded
     here: `(memory, places, begin, end)` to whether each was. A file that was not is to be decoded
@@ -95,6 +96,7 @@ def decode_small_jpegs(
 
     facts: (N, 4), what `small_jpeg` says of each; memory: uint8, 1-D; places: where each begins;
     it has room for the whole image. parts: all of all, unless given. threads: that share the files.
+    by_row: each is a window, and its place has room for no more.
     """
     facts = _that_pay(facts, threads) if len(facts) else facts
     few = int(np.count_nonzero(facts[:, 3])) if len(facts) else 0
@@ -104,12 +106,14 @@ def decode_small_jpegs(
     assert functions is not None
     laid = files.batch_shape
     where = files.data, laid.offsets, laid.volumes, facts, *(parts or Parts.whole(len(facts)))
+    longest = 3 * int(facts[:, 1].max()) if by_row else 0
 
     def decode(memory: Array, places: op.Int64Array, begin: int, end: int) -> list[bool]:
         state = np.zeros(STATE_BYTES // 8, np.int64)
         done = np.zeros(end - begin, np.bool_)
         own = functions, state, state.view(np.int32)
-        _decode(*own, *where, int(fast_idct), memory, places, begin, end, done)
+        row = np.empty(longest, np.uint8)
+        _decode(*own, *where, int(fast_idct), memory, places, row, begin, end, done)
         found: list[bool] = done.tolist()
         return found
 
@@ -130,6 +134,7 @@ def _decode(
     transform: int,
     memory: Any,
     places: Any,
+    row: Any,
     begin: int,
     end: int,
     done: Any,
@@ -156,8 +161,11 @@ def _decode(
             target, room = memory.ctypes.data + places[sample], height * pitch
             top, left, rows, columns = windows[sample]
             if rows > 0:
+                way, final = target, target - target
+                if row.size > 0:
+                    way, room, final = row.ctypes.data, row.size, target
                 first, apart = read_rows(
-                    functions, state, fields, top, left, rows, columns, target, room, 0
+                    functions, state, fields, top, left, rows, columns, way, room, final
                 )
                 laid[sample, 0], laid[sample, 1] = first, apart
                 good = first >= 0 and state[WARNINGS] == 0 and ends_well(functions, state, fields)

@@ -48,18 +48,21 @@ def decoded(
     fast: bool = False,
     infos: list[ImageInfo] | None = None,
     windows: list[Window] | None = None,
+    by_row: bool = False,
 ) -> list[Array | None]:
     """By the kernel alone: None where it leaves a file to others. windows: of no rows for whole
-    images."""
+    images; by_row: they go row by row into memory that has room for no more."""
     infos = infos or [probe(file) for file in files]
     parts = Parts.whole(len(files))
     if windows is not None:
         parts.windows[:] = windows
     facts = np.array([small_jpeg(info, color) for info in infos])
-    several = decode_small_jpegs(gradiva.as_batch(files), facts, fast, parts)
+    several = decode_small_jpegs(gradiva.as_batch(files), facts, fast, parts, by_row=by_row)
     assert several is not None
     channels = 1 if color == "GRAY" else 3
     sizes = [info.height * info.width * channels for info in infos]
+    if by_row:
+        sizes = [rows * columns * channels for _, _, rows, columns in parts.windows.tolist()]
     places = np.cumsum([64, *(size + 64 for size in sizes[:-1])])
     memory = np.full(sum(sizes) + 64 * (len(sizes) + 1), 77, np.uint8)
     done = several(memory, places, 0, len(files))
@@ -67,9 +70,10 @@ def decoded(
     for number, (place, size, info) in enumerate(zip(places, sizes, infos, strict=True)):
         assert (memory[place - 64 : place] == 77).all()
         assert (memory[place + size : place + size + 64] == 77).all()
-        made = memory[place : place + size].reshape(info.height, info.width, channels)
         _, _, rows, columns = parts.windows[number].tolist()
-        if rows and done[number]:
+        shape = (rows, columns) if by_row else (info.height, info.width)
+        made = memory[place : place + size].reshape(*shape, channels)
+        if rows and done[number] and not by_row:
             first, pitch = parts.laid[number].tolist()
             made = window_at(place + first, pitch, (rows, columns, channels), memory)
         found.append(made if done[number] else None)
@@ -108,6 +112,11 @@ def test_windows(color: str) -> None:
         whole = decode_jpeg(file, probe(file), color, None, False)
         wanted = whole[top : top + rows, left : left + columns] if rows else whole
         np.testing.assert_array_equal(found, wanted)
+    apart = [number for number, window in enumerate(windows) if window[2]]
+    those = [files[number] for number in apart]
+    by_row = decoded(those, color, windows=[windows[number] for number in apart], by_row=True)
+    for number, other in zip(apart, by_row, strict=True):
+        np.testing.assert_array_equal(made[number], other)
 
 
 def spoiled(good: Array, position: int, junk: bytes) -> Array:
@@ -125,9 +134,14 @@ def test_damaged_windows(position: int, junk: bytes, subsampling: str) -> None:
     good = by_simplejpeg(picture(120, 150), 90, subsampling)
     file = spoiled(good, position, junk)
     info, window = probe(good), (31, 40, 50, 60)
-    first, found, last = decoded([good, file, good], "RGB", infos=[info] * 3, windows=[window] * 3)
+    given: dict[str, Any] = {"infos": [info] * 3, "windows": [window] * 3}
+    first, found, last = decoded([good, file, good], "RGB", **given)
     assert first is not None
     assert last is not None
+    for one, other in zip(
+        (first, found, last), decoded([good, file, good], "RGB", by_row=True, **given), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(first, last)
     out = np.empty((50, 60, 3), np.uint8)
     assert fill_jpeg_window(file, info, "RGB", window, False, out) == (found is not None)
@@ -253,9 +267,9 @@ def test_windows_in_fused_groups(number: int, policy: str, monkeypatch: pytest.M
     asked: list[int] = []
     real = decode_small_jpegs
 
-    def noted(files: Any, facts: Any, fast: bool, parts: Any, threads: int) -> Any:
+    def noted(files: Any, facts: Any, fast: bool, parts: Any, threads: int, **more: Any) -> Any:
         asked.append(int(np.count_nonzero(facts[:, 3])))
-        return real(files, facts, fast, parts, threads)
+        return real(files, facts, fast, parts, threads, **more)
 
     monkeypatch.setattr("gradiva.ops.decoders.image.region.decode_small_jpegs", noted)
     files = [*mixed(), jpeg((128, 128), "4:2:0"), *mixed()]
@@ -270,8 +284,12 @@ def test_windows_in_fused_groups(number: int, policy: str, monkeypatch: pytest.M
     encoded_files = gradiva.as_batch(files)
     found = [np.asarray(one) for one in program(encoded_files)]
     assert max(asked) > 90
+    alone = [np.asarray(one) for one in function(encoded_files, on_error=policy, **options)]
+    assert asked[-1] > 0 or options.get("random_area") == (1.0, 1.0)
     monkeypatch.setattr(small_jpegs, "window_decoder_works", lambda: False)
     images = function(encoded_files, on_error=policy, **options)
+    for one, other in zip(alone, images, strict=True):
+        np.testing.assert_array_equal(one, np.asarray(other))
     expected = gradiva.crop_mirror_normalize(
         gradiva.resize(images, size=(20, 30)), mean=[9.0], std=[3.0]
     )
