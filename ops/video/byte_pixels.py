@@ -14,21 +14,24 @@ from gradiva.eager.jit import numba_adapter
 from gradiva.eager.jit.jit import register_intrinsic
 from gradiva.eager.types.arrays import Array
 
-__all__ = ["ONE", "PIXELS", "put_pixels"]
+__all__ = ["ONE", "PARTS", "PIXELS", "put_pixels"]
 
 PIXELS: Final = 32
 """How many `put_pixels` makes."""
 _PAIRS: Final = PIXELS // 2
 """Pixels that stand over one sample of chroma: they are computed apart, even ones and odd ones."""
-_GRAY: Final = 16 * 128
-"""Chroma of no color: 16 parts, four of each direction."""
-ONE: Final = 128
+PARTS: Final = 64
+"""What lines of chroma are multiplied by: four parts from two rows, and 16 for the scale of sums.
+With four from two columns chroma takes all of a word of 16 bits."""
+_GRAY: Final = -4 * PARTS * 128
+"""What is added to chroma: then no color is 0."""
+_LIGHT: Final = 7
+"""Luma is shifted by this, and has twice its weight."""
+ONE: Final = 2048
 """What the constant that is added to luma is multiplied by."""
-_INTO_WORD: Final = 11
-"""Sums are those that the scaler has in 32 bits, divided by 32, exactly. Shifted by this they are
-below 2**16. Where they are 2**15 or more, the scaler's sum wraps, which makes it negative: so does
-the word that holds them here."""
 _INTO_BYTE: Final = 6
+"""Sums are those that the scaler has in 32 bits, divided by two, exactly. Their upper halves times
+two wrap where the scaler's sum does; shifted by this they are bytes that may be out of range."""
 _HALVES: Final = ((0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15))
 """The lanes that are widened together: those that registers have side by side."""
 
@@ -99,41 +102,49 @@ class _Vectors:
             vector = self.builder.select(inside, vector, limit)
         return self.builder.trunc(vector, self.kind(bits, vector.type.count))
 
+    def upper(self, even: Any, odd: Any) -> Any:
+        """The upper halves of lanes of 32 bits of both, in turns."""
+        # Said as a shuffle, LLVM joins it with those that follow, and needs more of them.
+        moved = self.builder.lshr(even, self.alike(even, 16))
+        kept = self.builder.and_(odd, self.alike(odd, -1 << 16))
+        both = self.builder.or_(moved, kept)
+        return self.builder.bitcast(both, self.kind(16, 2 * even.type.count))
+
     def doubled(self, before: Any, here: Any, after: Any) -> list[Any]:
         """Chroma of even and of odd pixels, about zero: three parts of the sample they stand over,
         and one of the other neighbor."""
         three = self.builder.mul(here, self.alike(here, 3))
-        three = self.builder.sub(three, self.alike(here, _GRAY))
+        three = self.builder.add(three, self.alike(here, _GRAY))
         return [self.builder.add(three, other) for other in (before, after)]
 
     def lights(self, luma: Any) -> list[Any]:
-        """16 times luma of even and of odd pixels, of pairs of bytes."""
-        four, mask = self.alike(luma, 4), self.alike(luma, 255 << 4)
-        moved = self.builder.shl(luma, four), self.builder.lshr(luma, four)
-        return [self.builder.and_(one, mask) for one in moved]
+        """Luma of even and of odd pixels, shifted by `_LIGHT`, of pairs of bytes."""
+        up, down = self.alike(luma, _LIGHT), self.alike(luma, 8 - _LIGHT)
+        moved = self.builder.shl(luma, up), self.builder.lshr(luma, down)
+        return [self.builder.and_(one, self.alike(luma, 255 << _LIGHT)) for one in moved]
 
-    def colors(self, light: Any, blue: Any, red: Any, weights: list[Any]) -> list[Any]:
-        """Red, green and blue of 16 pixels, in 16 bits that may be out of range."""
+    def colors(self, lights: list[Any], blue: list[Any], red: list[Any], weights: Any) -> list[Any]:
+        """Bytes of red, of green and of blue; of luma and chroma of even and of odd pixels."""
         bright, *tinted = weights
-        lit = self.in_turns(light, self.alike(light, ONE))
-        lit = [self.products(pairs, bright) for pairs in lit]
-        chroma = self.in_turns(blue, red)
-        lanes = [lane for half in _HALVES for lane in half]
-        order = [lanes.index(lane) for lane in range(_PAIRS)]
+        lit = [
+            [self.products(pairs, bright) for pairs in self.in_turns(light, self.alike(light, ONE))]
+            for light in lights
+        ]
+        chroma = [self.in_turns(*both) for both in zip(blue, red, strict=True)]
+        pixels = [2 * lane + k for half in _HALVES for lane in half for k in (0, 1)]
+        order = [pixels.index(pixel) for pixel in range(PIXELS)]
         made = []
         for weight in tinted:
-            sums = [
-                self.shifted(self.builder.add(one, self.products(pairs, weight)), _INTO_WORD)
-                for one, pairs in zip(lit, chroma, strict=True)
-            ]
-            together = self.narrow(self.chosen(sums[0], sums[1], order), 16)
-            made.append(self.shifted(together, _INTO_BYTE))
+            halves = []
+            for half in range(len(_HALVES)):
+                sums = [
+                    self.builder.add(one[half], self.products(pairs[half], weight))
+                    for one, pairs in zip(lit, chroma, strict=True)
+                ]
+                words = self.upper(*sums)
+                halves.append(self.shifted(self.builder.add(words, words), _INTO_BYTE))
+            made.append(self.narrow(self.chosen(halves[0], halves[1], order), 8))
         return made
-
-    def bytes_of(self, even: Any, odd: Any) -> Any:
-        """A color of all pixels in their order."""
-        both = self.narrow(self.chosen(even, odd, list(range(PIXELS))), 8)
-        return self.chosen(both, both, [k // 2 + _PAIRS * (k % 2) for k in range(PIXELS)])
 
     def joined(self, red: Any, green: Any, blue: Any) -> Any:
         """The three colors of each pixel, one after another."""
@@ -147,10 +158,10 @@ def put_pixels(
 ) -> None:
     """Make `PIXELS` pixels and write them as red, green, blue; for kernels only.
 
-    luma: uint8, from `at` on; blue, red: int16, chroma times 4, which has half as many samples,
-    from that before sample `first` on, which is number `first` here; weights: of 16 bits, of luma
-    times 16 and of `ONE`, then of blue and red chroma in red, in green and in blue; target: uint8,
-    from `to` on.
+    luma: uint8, from `at` on; blue, red: int16, chroma times `PARTS`, half as many samples, from
+    that before sample `first` on, which is number `first` here; weights: of 16 bits, twice that of
+    luma times 16 and that of `ONE`, then of blue and red chroma in red, in green and in blue;
+    target: uint8, from `to` on.
     """
     raise NotImplementedError
 
@@ -175,11 +186,7 @@ def _put_pixels_in_kernels(numba: Any) -> Callable[..., Any]:
         numbers = [builder.extract_value(weights, k) for k in range(8)]
         pairs = [vectors.weights(*numbers[k : k + 2]) for k in range(0, 8, 2)]
         lights = vectors.lights(vectors.load(place(0, luma, at), 16, _PAIRS))
-        even, odd = (
-            vectors.colors(light, u, v, pairs)
-            for light, u, v in zip(lights, chroma(2, blue), chroma(3, red), strict=True)
-        )
-        made = vectors.joined(*map(vectors.bytes_of, even, odd))
+        made = vectors.joined(*vectors.colors(lights, chroma(2, blue), chroma(3, red), pairs))
         whole = builder.bitcast(place(6, target, to), made.type.as_pointer())
         builder.store(made, whole, align=1)
         return numba_adapter.no_value(context)

@@ -14,18 +14,21 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .byte_pixels import ONE, PIXELS, put_pixels
+from .byte_pixels import ONE, PARTS, PIXELS, put_pixels
 
 __all__ = ["convert_bytes"]
 
 
 @op.jit
 def _blend(near: Any, far: Any, target: Any) -> None:
-    """Two lines of chroma as one, times 4: three parts of the nearer and one of the other. Before
-    and behind them stand the first sample and the last one once more."""
+    """Two lines of chroma as one, times `PARTS`: three quarters of the nearer and one of the other.
+    Before and behind them stand the first sample and the last one once more."""
     count = near.size
+    three, one = np.int16(PARTS // 4 * 3), np.int16(PARTS // 4)
     for k in range(count):
-        target[k + 1] = np.int16(np.int16(np.int16(near[k]) * np.int16(3)) + np.int16(far[k]))
+        target[k + 1] = np.int16(
+            np.int16(np.int16(near[k]) * three) + np.int16(np.int16(far[k]) * one)
+        )
     target[0], target[count + 1] = target[1], target[count]
 
 
@@ -42,9 +45,9 @@ def convert_bytes(planes: Any, form: Any, down: Any, numbers: Any, out: Any) -> 
     count = width // 2
     u, v = np.empty(count + 2, np.int16), np.empty(count + 2, np.int16)
     scale, offset = numbers[0], numbers[1] >> 5
-    rest = ((1 << 16) - scale * offset) // ONE
+    rest = 16 * ((1 << 16) - scale * offset) // ONE
     zero = numbers[0] - numbers[0]
-    weights = scale, rest, zero, numbers[2], numbers[4], numbers[3], numbers[5], zero
+    weights = 2 * scale, rest, zero, numbers[2], numbers[4], numbers[3], numbers[5], zero
     for y in range(rows):
         first, share = down[y, 0], down[y, 2]
         near = (first + (1 if share == 3072 else 0)) * form[1]
