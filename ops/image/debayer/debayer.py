@@ -100,20 +100,28 @@ def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     kind = _CODES[call["algorithm"]]
     tiles = [_tile(place, sample) for sample, place in enumerate(call["blue_position"].tolist())]
-    codes = {tile: getattr(cv2, f"COLOR_Bayer{tile}2{kind}") for tile in set(tiles)}
+    codes = [getattr(cv2, f"COLOR_Bayer{tile}2{kind}") for tile in tiles]
     mosaics, outs = source.arrays(), target.arrays()
+    single = source.layout == "HW"
 
     def interpolate(sample: int) -> None:
-        out, code = outs[sample], codes[tiles[sample]]
+        mosaic, out = mosaics[sample], outs[sample]
         if not out.size:
             return
-        frames = mosaics[sample].reshape(-1, *out.shape[-3:-1])
+        if single:
+            _interpolate(mosaic, codes[sample], out)
+            return
+        frames = mosaic.reshape(-1, *out.shape[-3:-1])
         for frame, image in zip(frames, out.reshape(-1, *out.shape[-3:]), strict=True):
-            made = cv2.demosaicing(frame, code, dst=image)
-            if made is not image and not np.may_share_memory(made, image):
-                image[...] = made.reshape(image.shape)
+            _interpolate(frame, codes[sample], image)
 
     call.each_sample(interpolate, source.batch_shape.volumes.tolist())
+
+
+def _interpolate(mosaic: Any, code: int, out: Any) -> None:
+    made = cv2.demosaicing(mosaic, code, dst=out)
+    if made is not out and not np.may_share_memory(made, out):
+        out[...] = made.reshape(out.shape)
 
 
 _WAYS: Final = {

@@ -133,26 +133,27 @@ def _cpu(call: op.Call) -> None:
             for i in range(call.size)
         ]
     first, axes = _first(source.layout), windows.batch_shape.ndim
+    middles = np.where(anchors < 0, windows.batch_shape.shapes // 2, anchors)
+    places = (np.zeros_like(middles) if valid else middles).tolist()
+    images, weights, results = source.arrays(), windows.arrays(), target.arrays()
 
     def correlate(sample: int) -> None:
-        image, window, result = (one.array(sample) for one in (source, windows, target))
+        image, window, result = images[sample], weights[sample], results[sample]
         if result.size == 0:
+            return
+        before = places[sample]
+        plain = not valid and (border != "constant" or not fills[sample])
+        if plain and first == 0 and at_once(image, window, before, border, result):
             return
         extents = image.shape[first : first + axes]
         channels = image.shape[first + axes :]
-        middles = [size // 2 for size in window.shape]
-        before = [
-            half if place < 0 else place
-            for half, place in zip(middles, anchors[sample].tolist(), strict=True)
-        ]
         after = [size - 1 - low for size, low in zip(window.shape, before, strict=True)]
         if valid:
-            before, after = [0] * axes, [0] * axes
+            after = [0] * axes
         inner = result.shape[first : first + axes]
         planes = image.reshape((-1, *extents, *channels))
-        results = result.reshape((-1, *inner, *channels))
-        for plane, out in zip(planes, results, strict=True):
-            plain = not valid and (border != "constant" or not fills[sample])
+        parts = result.reshape((-1, *inner, *channels))
+        for plane, out in zip(planes, parts, strict=True):
             if not plain or not at_once(plane, window, before, border, out):
                 padded = pad(plane, before, after, border, fills[sample])
                 correlate_inside(padded, window, out)
