@@ -25,7 +25,6 @@ from . import affinity
 from .threads import started
 
 __all__ = [
-    "Begun",
     "WorkerPool",
     "default_num_threads",
     "default_pool",
@@ -83,11 +82,6 @@ class _Job:
         if self.errors:
             raise self.first_error()
 
-    def stop(self) -> None:
-        """Leave undone what was not begun."""
-        for _ in self.waiting:
-            pass
-
     def first_error(self) -> BaseException:
         """That of the range that begins first. Nothing holds it any more but who asks: it is raised
         in a frame that holds the job."""
@@ -99,29 +93,8 @@ def _nothing(_begin: int, _end: int) -> None:
     """The task of a job that is done."""
 
 
-class Begun:
-    """What a pool was told to do, and nobody waits for yet. What comes later begins after it."""
-
-    def __init__(self, job: _Job | None) -> None:
-        self._job = job
-
-    def wait(self) -> None:
-        """Return when all is done. Raises as `WorkerPool.run` does."""
-        job = self._job
-        if job is not None:
-            try:
-                job.wait()
-            finally:
-                self.stop()  # where the wait was interrupted
-
-    def stop(self) -> None:
-        """Begin no range any more. Those that were begun go on."""
-        job, self._job = self._job, None
-        if job is not None:
-            job.stop()
-
-    def __del__(self) -> None:
-        self.stop()
+def _waited() -> None:
+    """All is done."""
 
 
 class WorkerPool:
@@ -168,18 +141,19 @@ class WorkerPool:
             job.work()
         job.wait()
 
-    def begin(self, task: Task, ranges: Sequence[tuple[int, int]]) -> Begun:
-        """Like `run`, of a pool whose threads do it all, without waiting."""
+    def begin(self, task: Task, ranges: Sequence[tuple[int, int]]) -> Callable[[], None]:
+        """Like `run`, of a pool whose threads do it all; returns what waits for it, and is called
+        once. What comes later is begun after it."""
         assert self.apart
         if not self._threads:
             self._start()
         if not ranges or not self._threads:
             self.run(task, ranges)
-            return Begun(None)
+            return _waited
         job = _Job(task, ranges, self)
         for _ in range(min(len(self._threads), len(ranges))):
             self._jobs.put(job)
-        return Begun(job)
+        return job.wait
 
     def _start(self) -> None:
         with self._lock:

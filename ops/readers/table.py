@@ -36,7 +36,7 @@ class BegunRead(Protocol):
         """What `Table.read` returns. Once."""
 
     def stop(self) -> None:
-        """Nobody will wait. Read no more than was begun."""
+        """Nobody waits: read no more. May be called by any thread."""
 
 
 class Table(ABC):

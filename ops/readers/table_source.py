@@ -202,7 +202,7 @@ class TableSource(Source):
 
     def close(self) -> None:
         if self._begun is not None:
-            self._begun.stop()
+            self._begun.close()
         if self._opened is not None and self._opened[0].storage is not None:
             self._opened[0].storage.forget()
 

@@ -71,33 +71,36 @@ class BegunClips:
         pool: op.WorkerPool,
         decode_clip: DecodeClip,
     ) -> None:
-        self._work = _Work(clips, decoders, pool.num_threads, decode_clip)
+        self._work = work = _Work(clips, decoders, pool.num_threads, decode_clip)
         try:
-            self._begun = pool.begin(self._work.decode, self._work.ranges)
+            self._wait = pool.begin(work.decode, work.ranges)
         except BaseException:
-            self._work.leave()
+            work.leave()
             raise
 
     def wait(self) -> Failures:
-        """Return when all is done; what went wrong, by the numbers of the clips."""
+        """Return when all is done, once; what went wrong, by the numbers of the clips."""
         try:
-            self._begun.wait()
-        finally:
-            self._work.leave()
+            self._wait()
+        except BaseException:
+            self.stop()
+            raise
         return self._work.failures
 
     def stop(self) -> None:
-        """Decode no more than was begun."""
-        self._begun.stop()
-        self._work.leave()
+        """Have no more clips decoded. May be called by any thread."""
+        self._work.stopped = True
 
     def __del__(self) -> None:
-        if hasattr(self, "_begun"):
+        if hasattr(self, "_work"):
             self.stop()
 
 
 class _Work:
-    """Clips in groups that one thread decodes, and the ways of decoders through these."""
+    """Clips in groups that one thread decodes, and the ways of decoders through these. stopped:
+    nobody waits for them any more."""
+
+    stopped = False
 
     def __init__(
         self, clips: dict[int, Clip], decoders: Decoders, threads: int, decode_clip: DecodeClip
@@ -115,9 +118,14 @@ class _Work:
 
     def decode(self, begin: int, end: int) -> None:
         for group, way in self._groups[begin:end]:
+            if self.stopped:
+                self._decoders.leave(way)
+                continue
             decoder = None
             try:
                 for number in group:
+                    if self.stopped:
+                        break
                     clip = self._clips[number]
                     try:
                         if decoder is None:
@@ -129,7 +137,7 @@ class _Work:
                 self._decoders.end(way, decoder)
 
     def leave(self) -> None:
-        """End the ways that were not begun."""
+        """Leave the ways that were not begun."""
         for _, way in self._groups:
             self._decoders.leave(way)
 

@@ -30,6 +30,8 @@ class BegunAhead:
     def __init__(self, table: Table) -> None:
         self._table = table
         self._begun: deque[tuple[op.Int64Array, BegunRead]] = deque()
+        self._current: BegunRead | None = None
+        self._closed = False
         self._expected: op.Int64Array | None = None
         self._process = os.getpid()
 
@@ -39,8 +41,8 @@ class BegunAhead:
         """These samples, as `Table.read` does. cursor: behind them; batch_size: that of the batch,
         and of the next ones as far as is known."""
         goes_on = self._expected is not None and np.array_equal(self._expected, indices)
-        if not goes_on or self._process != os.getpid():
-            self.stop()
+        if not goes_on or self._closed or self._process != os.getpid():
+            self._forget()
         begun = self._begun.popleft()[1] if self._begun else None
         if begun is None and goes_on:
             begun = self._table.begin(indices, pool)
@@ -48,12 +50,25 @@ class BegunAhead:
         self._expected = _next(coming, batch_size)
         if begun is None:
             return self._table.read(indices, pool)
+        self._current = begun
         try:
             self._begin(coming, batch_size, pool)
-            return begun.wait(pool)
+            records = begun.wait(pool)
         except BaseException:
             begun.stop()
             raise
+        if self._closed:
+            raise op.OperatorRuntimeError("the reader was closed while a batch was read")
+        self._current = None
+        return records
+
+    def close(self) -> None:
+        """What was begun is not waited for any more. May be called in another thread, while
+        one reads."""
+        self._closed = True
+        for begun in (self._current, *(begun for _, begun in list(self._begun))):
+            if begun is not None:
+                begun.stop()
 
     def _begin(self, coming: Cursor, batch_size: int, pool: op.WorkerPool) -> None:
         """Begin batches until there is something to do for all threads. coming: the place behind
@@ -71,13 +86,12 @@ class BegunAhead:
                 self._begun.append((following, begun))
             following, number = _next(coming, batch_size), number + 1
 
-    def stop(self) -> None:
-        """Forget what was begun."""
-        if self._process == os.getpid():
-            for _, begun in self._begun:
-                begun.stop()
+    def _forget(self) -> None:
+        """Forget what was begun. That of the parent of a fork has no threads here."""
+        for _, begun in self._begun:
+            begun.stop()
         self._begun.clear()
-        self._process = os.getpid()
+        self._closed, self._process = False, os.getpid()
 
 
 def _next(cursor: Cursor, batch_size: int) -> op.Int64Array | None:

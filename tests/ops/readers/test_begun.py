@@ -15,6 +15,11 @@ import pytest
 
 import gradiva
 from gradiva.eager.execution.quarantine import Quarantine
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.ops.readers.ahead.begun import BegunAhead
+from gradiva.ops.readers.cursor import Cursor
+from gradiva.ops.readers.plan import ShardedPlan
+from gradiva.ops.readers.table import Records, Table, column
 from gradiva.ops.readers.video.video_table import VideoTable
 
 from ..video.bars import numbers_of, write
@@ -162,6 +167,59 @@ def test_nothing_is_left(paths: list[str]) -> None:
     while threading.active_count() > before + 1 and time.monotonic() < deadline:
         time.sleep(0.05)
     assert threading.active_count() <= before + 1
+
+
+class _Held(Table):
+    """Four samples, which are read when somebody opens the gate."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.stopped = list[list[int]]()
+
+    def __len__(self) -> int:
+        return 4
+
+    def names(self, indices: Any) -> list[str]:
+        return [f"sample {index}" for index in indices]
+
+    def digest(self) -> dict[str, Any]:
+        return {}
+
+    def read(self, indices: Any, pool: Any) -> Records:
+        return Records((column(indices, (1,), gradiva.types.INT64),), {})
+
+    def begin(self, indices: Any, pool: Any) -> Any:
+        return _HeldRead(self, indices)
+
+
+class _HeldRead:
+    def __init__(self, table: _Held, indices: Any) -> None:
+        self._table, self._indices = table, indices
+
+    def wait(self, pool: Any) -> Records:
+        assert self._table.gate.wait(30)
+        return self._table.read(self._indices, pool)
+
+    def stop(self) -> None:
+        self._table.stopped.append(self._indices.tolist())
+        self._table.gate.set()
+
+
+def test_closed_while_it_is_read() -> None:
+    """Who waits gets an error, and nothing of what was stopped is delivered later."""
+    table = _Held()
+    source, cursor = BegunAhead(table), Cursor(ShardedPlan(4, 1, False))
+    pool = WorkerPool(2)
+    source.read(cursor.take(1)[0], cursor, 1, pool)
+    indices = cursor.take(1)[0]
+    closer = threading.Timer(0.3, source.close)
+    closer.start()
+    with pytest.raises(gradiva.OperatorRuntimeError, match="closed"):
+        source.read(indices, cursor, 1, pool)
+    closer.join()
+    assert sorted(table.stopped) == [[1], [2], [3]]
+    records = source.read(cursor.take(1)[0], cursor, 1, pool)
+    assert np.asarray(records.columns[0].as_array()).tolist() == [[2]]
 
 
 def test_users_keep_their_clips(paths: list[str]) -> None:
