@@ -41,7 +41,8 @@ class BegunAhead:
         """These samples, as `Table.read` does. cursor: behind them; batch_size: that of the batch,
         and of the next ones as far as is known."""
         goes_on = self._expected is not None and np.array_equal(self._expected, indices)
-        if not goes_on or self._closed or self._process != os.getpid():
+        others = self._begun and not np.array_equal(self._begun[0][0], indices)
+        if others or self._closed or self._process != os.getpid():
             self._forget()
         begun = self._begun.popleft()[1] if self._begun else None
         if begun is None and goes_on:
@@ -57,9 +58,10 @@ class BegunAhead:
         except BaseException:
             begun.stop()
             raise
+        finally:
+            self._current = None  # it holds a batch
         if self._closed:
             raise op.OperatorRuntimeError("the reader was closed while a batch was read")
-        self._current = None
         return records
 
     def close(self) -> None:
