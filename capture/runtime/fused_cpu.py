@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from gradiva.eager.jit.row_chain import (
     Chain,
     Step,
     bind_strips,
+    flat_strips,
     run_strips,
     table,
 )
@@ -39,6 +40,7 @@ from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import float16
 from gradiva.eager.values.batch import Batch
 
+from .decode_loop import Origins
 from .fused_decoder import FusedDecoder
 from .fusion_report import NotFusableError, Reason
 from .sample_runs import Run, by_channels, mirrored
@@ -180,7 +182,11 @@ class FusedLoop:
 
             turned = bool(samples[:, MIRROR].any())
             chain = Chain(steps, kind, count, longest, False, self.planes, turned)
-            return Run(run_strips, bind_strips, place_strips, aim, (samples, chain, target.data))
+            arguments: tuple[Any, ...] = samples, chain, target.data
+            origins = Origins(
+                samples, SOURCE, samples, SOURCE_ROW, inside.T.copy(), _forward(size), count, here
+            )
+            return Run(run_strips, bind_strips, place_strips, aim, arguments, flat_strips, origins)
         tables, window = self.resampling(at, count)
         if self.framewise:
             tables.sizes[:, 0] = 1
@@ -200,7 +206,11 @@ class FusedLoop:
             offsets[sample] = first + top * pitch + left * count
             pitches[sample] = pitch * ways[sample]
 
-        return Run(role.run, role.bind, place_rows, aim, (tables, samples, chain, target.data))
+        origins = Origins(
+            offsets[:, np.newaxis], 0, tables.sizes, 8, inside.T.copy(), way, count, 1
+        )
+        arguments = tables, samples, chain, target.data
+        return Run(role.run, role.bind, place_rows, aim, arguments, role.flat, origins)
 
     def _decode_in_chunks(self, call: Call) -> None:
         """The source of the rest: the samples of a chunk, in the memory of a thread."""
@@ -265,10 +275,14 @@ class FusedLoop:
         last, data = self.calls[-1], self.source.data
         last.outputs = (self.target,)
         if self.decoded is None:
-            last.for_samples(run.kernel, data, *run.arguments)
+            last.for_samples(run.kernel, data, *run.arguments, flat=run.flat)
         else:
-            bind = functools.partial(run.bind, *run.arguments)
-            self.decoded.run(bind, run.place, run.aim, self.blame, self.unread)
+            self.decoded.run(run, self.blame, self.unread)
+
+
+@lru_cache(maxsize=16)
+def _forward(size: int) -> Int64Array:
+    return np.ones(size, np.int64)
 
 
 def _dtype(call: Call) -> np.dtype[Any]:

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import numpy as np
 
 from gradiva.eager.execution.error_policy import replacements
+from gradiva.eager.jit.work_sharing import FEW
 from gradiva.eager.operators.call import Call
+from gradiva.eager.operators.fusion_roles import DecodeSeveral, FlatDecode
 from gradiva.eager.runtime.chunks import chunks
 from gradiva.eager.runtime.host_memory import allocate
+from gradiva.eager.support import tracing
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
 from gradiva.eager.types.batch_shape import BatchShape
 
+from .decode_loop import decode_in_loop
+from .sample_runs import Run
 from .unread_samples import UnreadSamples
 
 __all__ = ["FusedDecoder"]
@@ -58,7 +63,8 @@ class FusedDecoder:
         padded = [-(-size // _ALIGNED) * _ALIGNED for size in sizes]
         work = [cost + after for cost, after in zip(costs, made, strict=True)]
         threads = call.pool.num_threads
-        room = (_ROOM_OF_SEVERAL if threads > 1 else _ROOM) // dtype.itemsize
+        several = threads > 1 and (self._several is None or self._several.flat is None)
+        room = (_ROOM_OF_SEVERAL if several else _ROOM) // dtype.itemsize
         self._ranges = chunks(work, threads, padded, room, longer=threads > 1)
         self._places, self._room = [0] * len(sizes), 0
         for begin, end in self._ranges:
@@ -72,35 +78,53 @@ class FusedDecoder:
         self.batch_shape = BatchShape(shapes, offsets, self._room, False, False, False)
 
     def run(
+        self, run: Run, blame: Callable[[GradivaError], GradivaError], unread: UnreadSamples | None
+    ) -> None:
+        """Decode each chunk, and run the rest of the group on it. unread: the samples that cannot
+        be read, where the decoder goes on after them."""
+        pool, ranges, several = self._call.pool, self._ranges, self._several
+        alone = len(ranges) <= FEW or tracing.active is not None
+        if several is not None and several.flat and run.flat and not alone:
+            self._run_in_loop(several, several.flat, run)
+            if pool.cancelled or several.flat.done.all():
+                return
+            ranges, several = _undone(ranges, several.flat.done.tolist()), None
+        self._run_in_python(run, several, ranges, blame, unread)
+
+    def _run_in_loop(self, several: DecodeSeveral, flat: FlatDecode, run: Run) -> None:
+        """What of it takes no Python."""
+        assert run.flat is not None
+        pool, ranges = self._call.pool, self._ranges
+        lanes = min(pool.num_threads, len(ranges))
+        memory = allocate(lanes * self._room, self._dtype).reshape(lanes, self._room)
+        places, origins = self.batch_shape.offsets, run.origins if self._loose else None
+        head = flat.call(memory, places, lanes)
+        rest = run.flat(memory, *run.arguments, lanes)
+        decode_in_loop(pool, ranges, head, rest, flat.done, places, several.laid, origins)
+
+    def _run_in_python(
         self,
-        bind: Callable[[], Callable[[Any, int, int], None]],
-        place: Callable[[int, int, int], None],
-        aim: Callable[[int, int], None],
+        way: Run,
+        several: DecodeSeveral | None,
+        ranges: list[tuple[int, int]],
         blame: Callable[[GradivaError], GradivaError],
         unread: UnreadSamples | None,
     ) -> None:
-        """Decode each chunk, and run the rest of the group on it.
-
-        bind: makes `(data, begin, end)` for one thread; place: tell the tables where a sample of a
-        decoder that decodes in place begins, and the elements from one of its rows to the next;
-        aim: tell the tables which frame of a sample lies in memory; unread: the samples that cannot
-        be read, where the decoder goes on after them.
-        """
         own: dict[int, tuple[Any, Callable[[Any, int, int], None]]] = {}
         failed: Container[int] = () if self._call.failures is None else self._call.failures
         decode: Any = self._make
         loose, framewise = self._loose, self._framewise
         places, sizes, shapes = self._places, self._sizes, self._shapes
         offsets = self.batch_shape.offsets
-        several: Any = self._several
+        place, aim = way.place, way.aim
 
         def some(begin: int, end: int) -> None:
             thread, first = threading.get_ident(), begin
             if thread not in own:
-                own[thread] = allocate(self._room, self._dtype), bind()
+                own[thread] = allocate(self._room, self._dtype), way.bind(*way.arguments)
             memory, run = own[thread]
             done = () if several is None else several.make(memory, offsets, begin, end)
-            laid = several.laid[begin:end].tolist() if done and loose else ()
+            laid: Any = several.laid[begin:end].tolist() if several and done and loose else ()  # type: ignore[index]
             for sample in range(begin, end):
                 room = places[sample]
                 if done and done[sample - begin]:
@@ -145,7 +169,7 @@ class FusedDecoder:
             if first < end:
                 run(memory, first, end)
 
-        self._call.pool.run(some, self._ranges)
+        self._call.pool.run(some, ranges)
 
     def _stand_in(
         self,
@@ -162,3 +186,17 @@ class FusedDecoder:
         out[: math.prod(one)].reshape(one)[...] = values
         if self._loose:
             place(sample, self._places[sample], math.prod(shape[1:]))
+
+
+def _undone(ranges: Sequence[tuple[int, int]], done: Sequence[bool]) -> list[tuple[int, int]]:
+    """The parts of the ranges whose samples are not done."""
+    found: list[tuple[int, int]] = []
+    for begin, end in ranges:
+        for sample in range(begin, end):
+            if done[sample]:
+                continue
+            if found and found[-1][1] == sample > begin:
+                found[-1] = found[-1][0], sample + 1
+            else:
+                found.append((sample, sample + 1))
+    return found

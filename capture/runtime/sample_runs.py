@@ -7,11 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradiva.eager.jit.flat_calls import FlatCall
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.fusion_roles import SourceWindow
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.types.arrays import Array, Int64Array
 from gradiva.eager.values.batch import Batch
+
+from .decode_loop import Origins
 
 __all__ = ["Run", "by_channels", "mirrored"]
 
@@ -19,13 +22,17 @@ __all__ = ["Run", "by_channels", "mirrored"]
 class Run(NamedTuple):
     """kernel: called with the source, `arguments`, begin and end; bind: from `arguments` to the
     same for one thread; place: tell the tables where a sample begins, and the elements from one of
-    its rows to the next; aim: tell them that of a sample one frame is in memory, and which."""
+    its rows to the next; aim: tell them that of a sample one frame is in memory, and which; flat:
+    from the source, `arguments` and a number of threads to the same as calls from a loop, which
+    tells the `origins` itself; None where it takes Python."""
 
     kernel: Callable[..., Any]
     bind: Callable[..., Callable[[Array, int, int], None]]
     place: Callable[[int, int, int], None]
     aim: Callable[[int, int], None]
     arguments: tuple[Any, ...]
+    flat: Callable[..., list[FlatCall]] | None = None
+    origins: Origins | None = None
 
 
 def by_channels(runs: Mapping[int, Run], channels: Sequence[int]) -> Run:

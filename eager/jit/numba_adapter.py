@@ -22,8 +22,10 @@ __all__ = [
     "array_part",
     "c_callback",
     "can_compile",
+    "fingerprint",
     "first_element",
     "fixed_tuple",
+    "flat_entry",
     "has_feature",
     "keep_compiled",
     "llvm",
@@ -208,6 +210,79 @@ def outlined_call(numba: Any, function: Any, outlined: Outlined) -> Any:
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__name__ = function.__name__
     return numba.extending.intrinsic(call)
+
+
+def fingerprint(arguments: tuple[Any, ...]) -> bytes:
+    """What says of values how they are compiled: equal for those of the same types. In
+    microseconds."""
+    found: bytes = importlib.import_module("numba._dispatcher").compute_fingerprint(arguments)
+    return found
+
+
+_unpackers: dict[tuple[str, tuple[int, int]], tuple[int, Any]] = {}
+
+
+def flat_entry(
+    numba: Any, dispatcher: Any, arguments: tuple[Any, ...], places: tuple[int, int]
+) -> tuple[int, int]:
+    """For a kernel that returns nothing: the address of a C function `(row, begin, end)`, which
+    calls it with the words of a row from the third on, and the kernel's own address. places: of
+    `begin` and `end` among these words, which hold all other arguments as Numba takes them apart.
+    The function returns 0, or another number where the kernel has raised."""
+    kinds = tuple(dispatcher.typeof_pyval(one) for one in arguments)
+    dispatcher.compile(kinds)
+    result, context = dispatcher.overloads[kinds], dispatcher.targetctx
+    facts = result.fndesc
+    kind = context.call_conv.get_function_type(facts.restype, facts.argtypes)
+    address = result.library.get_pointer_to_function(facts.llvm_func_name)
+    known = str(kind), places
+    with importlib.import_module("numba.core.compiler_lock").global_compiler_lock:
+        if known not in _unpackers:
+            _unpackers[known] = _unpacker(context, kind, places)
+    return _unpackers[known][0], address
+
+
+def _unpacker(context: Any, kind: Any, places: tuple[int, int]) -> tuple[int, Any]:
+    """The function of `flat_entry` for one kind of kernel, and what keeps it."""
+    ir, _ = llvm()
+    word, name = ir.IntType(64), f"gradiva_unpack_{len(_unpackers)}"
+    library = context.codegen().create_library(name)
+    module = library.create_ir_module(name)
+    function = ir.Function(module, ir.FunctionType(word, [word] * 3), name)
+    builder = ir.IRBuilder(function.append_basic_block())
+    row = builder.inttoptr(function.args[0], word.as_pointer())
+
+    def at(number: int) -> Any:
+        return builder.load(builder.gep(row, [ir.Constant(word, number)]))
+
+    def given(number: int, wanted: Any) -> Any:
+        value = function.args[1 + places.index(number)] if number in places else at(number + 2)
+        if isinstance(wanted, ir.DoubleType):
+            return builder.bitcast(value, wanted)
+        if isinstance(wanted, ir.FloatType):
+            return builder.bitcast(builder.trunc(value, ir.IntType(32)), wanted)
+        if isinstance(wanted, ir.IntType):
+            return builder.trunc(value, wanted) if wanted.width < 64 else value
+        return builder.inttoptr(value, wanted)
+
+    # Where it would put what it returns, and its exception.
+    room = [builder.bitcast(builder.alloca(word, 4), wanted) for wanted in kind.args[:2]]
+    values = [given(number, wanted) for number, wanted in enumerate(kind.args[2:])]
+    called = builder.inttoptr(at(1), kind.as_pointer())
+    status = builder.call(called, [*room, *values])
+    nothing = ir.Constant(status.type, _NOTHING)
+    fine = builder.or_(
+        builder.icmp_signed("==", status, ir.Constant(status.type, 0)),
+        builder.icmp_signed("==", status, nothing),
+    )
+    builder.ret(builder.select(fine, ir.Constant(word, 0), ir.Constant(word, 1)))
+    library.add_ir_module(module)
+    library.finalize()
+    return library.get_pointer_to_function(name), library
+
+
+_NOTHING: Final = -2
+"""The status of a function that returns None."""
 
 
 def on_compile(numba: Any, started: Callable[[Any], None], ended: Callable[[Any], None]) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from gradiva.eager.types.arrays import Int64Array
 
+from .flat_calls import BEGIN, END, FlatCall, Lanes, flat_call
 from .intrinsics import call_row
 from .jit import jit, outlined
 from .row_kernel import RowKernel, copy, join, reverse, split, split_reversed, stream
@@ -26,6 +27,7 @@ __all__ = [
     "Step",
     "bind_strips",
     "finish_row",
+    "flat_strips",
     "run_strips",
     "strips_go_past",
     "table",
@@ -170,9 +172,9 @@ class Chain:
             joined = np.zeros((0, 0), np.float32)
         self.parameters = np.ascontiguousarray(joined, np.float32)
 
-    def scratch(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """Room for two strips, for one thread."""
-        return np.empty((2, self.bytes + _ALIGNED), np.uint8)
+    def scratch(self, lanes: int = 1) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """Room for two strips, for each of so many threads."""
+        return np.empty((lanes, 2, self.bytes + _ALIGNED), np.uint8)
 
 
 @outlined
@@ -316,7 +318,7 @@ def bind_strips(
     """A function `(source, begin, end)` that takes samples from one slab to another, with scratch
     for one thread; see `table` for `samples`."""
     sizes = np.array((0, target.itemsize), np.int64)
-    arguments = samples, chain.group, chain.steps, chain.parameters, sizes, chain.scratch()
+    arguments = samples, chain.group, chain.steps, chain.parameters, sizes, chain.scratch()[0]
     address = target.ctypes.data
 
     def run(source: np.ndarray[Any, Any], begin: int, end: int) -> None:
@@ -324,6 +326,22 @@ def bind_strips(
         _run(source.ctypes.data, address, *arguments, begin, end)
 
     return run
+
+
+def flat_strips(
+    data: np.ndarray[Any, Any],
+    samples: Int64Array,
+    chain: Chain,
+    target: np.ndarray[Any, Any],
+    lanes: int,
+) -> list[FlatCall]:
+    """The same for several threads, which read one slab, or each a row of `data`."""
+    sizes = np.array((data.itemsize, target.itemsize), np.int64)
+    parts = chain.group, chain.steps, chain.parameters, sizes
+    scratch, address = Lanes(chain.scratch(lanes)), target.ctypes.data
+    source = data.ctypes.data if data.ndim == 1 else Lanes(data, address=True)
+    arguments = source, address, samples, *parts, scratch, BEGIN, END
+    return [flat_call(_run, arguments, lanes)]
 
 
 def run_strips(

@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.jit.flat_calls import BEGIN, END, FlatCall, flat_call
+from gradiva.eager.jit.jit import Kernel
+from gradiva.eager.jit.work_sharing import share_ranges
 from gradiva.eager.random.keys import RandomKey
 from gradiva.eager.runtime.chunks import chunks
 from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support import tracing
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
@@ -154,21 +158,48 @@ class Call:
             return
         step = max(1, size // (4 * threads))
         ranges = [(k, min(k + step, size)) for k in range(few, size, step)]
-        self.pool.run(lambda begin, end: kernel(*arrays, begin, end), ranges)
+        self._in_threads(kernel, arrays, ranges)
 
     def for_samples(
-        self, kernel: Callable[..., Any], *arrays: Any, work: Batch | None = None
+        self,
+        kernel: Callable[..., Any],
+        *arrays: Any,
+        work: Batch | None = None,
+        flat: Callable[..., list[FlatCall]] | None = None,
     ) -> None:
         """Run `kernel(*arrays, begin, end)` over ranges that together cover all samples.
 
-        work: the batch whose size tells how much work there is; the first output by default.
+        work: the batch whose size tells how much work there is; the first output by default. flat:
+        for what is no kernel itself, from `arrays` and a number of threads to calls of kernels.
         """
-        output = self.outputs[0] if work is None else work
-        if output.data.nbytes < _INLINE_BYTES or self.size < 2 or self.pool.num_threads == 1:
+        output, threads = self.outputs[0] if work is None else work, self.pool.num_threads
+        if output.data.nbytes < _INLINE_BYTES or self.size < 2 or threads == 1:
             kernel(*arrays, 0, self.size)
             return
-        ranges = output.batch_shape.shares(self.pool.num_threads)
-        self.pool.run(lambda begin, end: kernel(*arrays, begin, end), ranges)
+        self._in_threads(kernel, arrays, output.batch_shape.shares(threads), flat)
+
+    def _in_threads(
+        self,
+        kernel: Callable[..., Any],
+        arrays: tuple[Any, ...],
+        ranges: list[tuple[int, int]],
+        flat: Callable[..., list[FlatCall]] | None = None,
+    ) -> None:
+        """Run `kernel(*arrays, begin, end)` for each range, by the threads of the pool."""
+        lanes = min(self.pool.num_threads, len(ranges))
+
+        def run(begin: int, end: int) -> None:
+            kernel(*arrays, begin, end)
+
+        if lanes < 2 or tracing.active is not None:
+            self.pool.run(run, ranges)
+        elif flat is not None:
+            share_ranges(self.pool, ranges, flat(*arrays, lanes), run)
+        elif isinstance(kernel, Kernel):
+            calls = [flat_call(kernel, (*arrays, BEGIN, END), lanes)]
+            share_ranges(self.pool, ranges, calls, run)
+        else:
+            self.pool.run(run, ranges)
 
     def for_slabs(self, kernel: Callable[..., Any], *arrays: Any) -> None:
         """Run `kernel(slabs, *arrays, begin, end)` as `for_samples` does, on `slabs`.

@@ -10,6 +10,12 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from gradiva.eager.jit.flat_calls import FlatCall
+from gradiva.eager.jit.work_sharing import FEW, share_ranges
+from gradiva.eager.runtime.chunks import chunks
+from gradiva.eager.support import tracing
 from gradiva.eager.types.arrays import Int64Array
 
 from .call import Call
@@ -18,6 +24,7 @@ __all__ = [
     "Decode",
     "DecodeSeveral",
     "Expression",
+    "FlatDecode",
     "Resample",
     "SourceWindow",
     "SpectralStep",
@@ -43,6 +50,15 @@ class SourceWindow(NamedTuple):
     upside_down: Int64Array
 
 
+class FlatDecode(NamedTuple):
+    """The same as a call of a kernel by each of several threads. call: from the memory, which has a
+    row for each, or is one slab, the places in it, and their number; done: (N,), whether each
+    sample was made."""
+
+    call: Callable[[Any, Int64Array, int], FlatCall]
+    done: np.ndarray[Any, np.dtype[np.bool_]]
+
+
 class DecodeSeveral(NamedTuple):
     """Decodes many samples with less for each.
 
@@ -54,6 +70,7 @@ class DecodeSeveral(NamedTuple):
 
     make: Callable[[Any, Int64Array, int, int], Sequence[bool]]
     laid: Int64Array | None = None
+    flat: FlatDecode | None = None
 
 
 class Decode(NamedTuple):
@@ -89,8 +106,19 @@ class Decode(NamedTuple):
         make, costs = self.decode(call)
         find = self.decode_several_alone if self.decode_in_place else self.decode_several
         output, several = call.outputs[0], find and find(call)
-        ahead = several and functools.partial(several.make, output.data, output.batch_shape.offsets)
-        made = functools.cache(output.arrays)
+        places, made = output.batch_shape.offsets, functools.cache(output.arrays)
+        ahead: Any = several and functools.partial(several.make, output.data, places)
+        ranges, lanes = chunks(costs, call.pool.num_threads), call.pool.num_threads
+        if several and several.flat and len(ranges) > FEW and lanes > 1 and not tracing.active:
+            kernel, done = several.flat.call(output.data, places, lanes), several.flat.done
+            share_ranges(call.pool, ranges, [kernel])
+            if done.all():
+                return
+
+            def ahead(begin: int, end: int) -> list[bool]:
+                found: list[bool] = done[begin:end].tolist()
+                return found
+
         call.each_sample(lambda sample: make(sample, made()[sample]), costs, ahead)
 
     def several(self, call: Call) -> DecodeSeveral | None:
@@ -120,15 +148,18 @@ class Resample(NamedTuple):
 
     tables: what its kernel reads. run: the kernel, `(data, tables, samples, chain, target, begin,
     end)`. bind: from `(tables, samples, chain, target)` to a function `(data, begin, end)` for one
-    thread. rounding: the first steps. unfusable_arguments: where one of them is given, a call joins
-    no group. window: what is kept of the resampled image, by operators that cut and mirror it; None
-    for all. launches: for a GPU, from `(data, tables, epilogue, flips)` to launches (`Epilogue` in
-    eager/cuda/launch.py; flips: (N, 3), whether the window is mirrored along D, H, W).
+    thread. flat: from `(data, tables, samples, chain, target, lanes)` to the same as calls of
+    kernels by several threads; `data` has a row for each, or is one slab. rounding: the first
+    steps. unfusable_arguments: where one of them is given, a call joins no group. window: what is
+    kept of the resampled image, by operators that cut and mirror it; None for all. launches: for a
+    GPU, from `(data, tables, epilogue, flips)` to launches (`Epilogue` in eager/cuda/launch.py;
+    flips: (N, 3), whether the window is mirrored along D, H, W).
     """
 
     tables: Callable[..., Any]
     run: Callable[..., None]
     bind: Callable[..., Any]
+    flat: Callable[..., list[FlatCall]]
     rounding: Callable[..., Any]
     unfusable_arguments: tuple[str, ...] = ()
     launches: Callable[..., Any] | None = None

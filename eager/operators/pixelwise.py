@@ -25,6 +25,7 @@ from gradiva.eager.jit.row_chain import (
     TARGET_ROW,
     Chain,
     Step,
+    flat_strips,
     run_strips,
     strips_go_past,
     table,
@@ -167,6 +168,6 @@ def run_pixelwise(call: Call, spec: Pixelwise) -> None:
     count = 1 if alike else count
     past = strips_go_past(result, samples)
     chain = Chain((step,), data.dtype, count, PIECE, planes, planes, past=past)
-    call.for_samples(run_strips, data, samples, chain, result)
+    call.for_samples(run_strips, data, samples, chain, result, flat=flat_strips)
     if result is not target.data:
         target.data[:] = convert_array(result, target.data.dtype)

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from gradiva.eager.support import tracing
 from gradiva.eager.support.environment import positive_integer, variable
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError, without_frames
@@ -118,9 +120,18 @@ class WorkerPool:
         # A pool may be closed by the garbage collector, in a thread that is starting it.
         self._lock = threading.RLock()
         self._closed = False
-        self.cancelled = False
-        """Set from any thread to make running and later calls return early, work undone."""
+        self.stop = np.zeros(1, np.int64)
+        """`cancelled`, for loops of compiled code."""
         _pools.add(self)
+
+    @property
+    def cancelled(self) -> bool:
+        """Set from any thread to make running and later calls return early, work undone."""
+        return bool(self.stop[0])
+
+    @cancelled.setter
+    def cancelled(self, value: bool) -> None:
+        self.stop[0] = value
 
     def run(self, task: Task, ranges: Sequence[tuple[int, int]]) -> None:
         """Call `task(begin, end)` for each range; return when all are done.

@@ -240,7 +240,7 @@ def _decode_several(call: op.Call) -> DecodeSeveral | None:
     facts = np.array(small_files(infos, direct_colors(call)), np.int64)
     threads = call.pool.num_threads
     make = decode_small_jpegs(call.inputs[0], facts, call["use_fast_idct"], threads=threads)
-    return None if make is None else DecodeSeveral(make)
+    return None if make is None else DecodeSeveral(make, flat=make.flat)
 
 
 image.fusion_role = Decode(_decode, decode_several=_decode_several)

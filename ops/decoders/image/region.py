@@ -108,7 +108,7 @@ def _several_in_place(call: op.Call) -> DecodeSeveral | None:
     parts = Parts(windows, np.stack([begins, pitches], axis=1))
     threads, fast = call.pool.num_threads, call["use_fast_idct"]
     make = decode_small_jpegs(call.inputs[0], facts, fast, parts, threads)
-    return None if make is None else DecodeSeveral(make, parts.laid)
+    return None if make is None else DecodeSeveral(make, parts.laid, make.flat)
 
 
 def _several_alone(call: op.Call) -> DecodeSeveral | None:
@@ -118,7 +118,7 @@ def _several_alone(call: op.Call) -> DecodeSeveral | None:
     parts = Parts(windows, np.zeros((len(facts), 2), np.int64))
     threads, fast = call.pool.num_threads, call["use_fast_idct"]
     make = decode_small_jpegs(call.inputs[0], facts, fast, parts, threads, by_row=True)
-    return None if make is None else DecodeSeveral(make)
+    return None if make is None else DecodeSeveral(make, flat=make.flat)
 
 
 def _by_window(

@@ -8,14 +8,15 @@ left to the usual way.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.jit.flat_calls import BEGIN, END, FlatCall, Lanes, flat_call
 from gradiva.eager.jit.guarded_calls import call_guarded
 from gradiva.eager.jit.later import Later
+from gradiva.eager.operators.fusion_roles import FlatDecode
 from gradiva.eager.runtime.chunks import MANY
 from gradiva.ops.decoders.formats.image_info import ImageInfo
 from gradiva.ops.decoders.formats.jpeg_library import ABORT, DESTROY, FINISH, READ, jpeg_functions
@@ -36,7 +37,7 @@ from gradiva.ops.decoders.formats.jpeg_window import (
     window_decoder_works,
 )
 
-__all__ = ["Parts", "decode_small_jpegs", "small_jpeg"]
+__all__ = ["Parts", "SmallJpegs", "decode_small_jpegs", "small_jpeg"]
 
 Array = np.ndarray[Any, Any]
 
@@ -47,6 +48,8 @@ _MOST: Final = 1 << 20
 interpreter."""
 _FILES: Final = 16
 """Files that one codec decodes: it keeps the tables of each, and goes through them for the next."""
+_LINE: Final = 64
+"""Bytes of a line of the caches, which no two threads shall share."""
 _CODINGS: Final = frozenset({"baseline", "extended"})
 _later, _larger = Later(), Later()
 
@@ -82,6 +85,46 @@ def _that_pay(facts: op.Int64Array, threads: int) -> op.Int64Array:
     return np.where(larger[:, None], 0, facts)
 
 
+class SmallJpegs:
+    """Decodes the small ones of a range of files: `(memory, places, begin, end)` to whether each
+    was. A file that was not is to be decoded in the usual way."""
+
+    def __init__(
+        self, files: op.Batch, facts: op.Int64Array, fast_idct: bool, parts: Parts, by_row: bool
+    ) -> None:
+        functions, laid = jpeg_functions(), files.batch_shape
+        assert functions is not None
+        self._functions = functions
+        self._files = files.data, laid.offsets, laid.volumes, facts, *parts, int(fast_idct)
+        self._longest = 3 * int(facts[:, 1].max()) if by_row else 0
+        self._done = np.zeros(len(facts), np.bool_)
+
+    def __call__(self, memory: Array, places: op.Int64Array, begin: int, end: int) -> list[bool]:
+        state, row = self._room(1)
+        own = self._functions, state[0], state[0].view(np.int32), *self._files
+        _decode(*own, memory, places, row[0], begin, end, self._done)
+        found: list[bool] = self._done[begin:end].tolist()
+        return found
+
+    @property
+    def flat(self) -> FlatDecode:
+        """The same by several threads."""
+
+        def call(memory: Array, places: op.Int64Array, lanes: int) -> FlatCall:
+            states, rows = self._room(lanes)
+            own = self._functions, Lanes(states), Lanes(states.view(np.int32)), *self._files
+            target = memory if memory.ndim == 1 else Lanes(memory)
+            arguments = *own, target, places, Lanes(rows), BEGIN, END, self._done
+            return flat_call(_decode, arguments, lanes)
+
+        return FlatDecode(call, self._done)
+
+    def _room(self, lanes: int) -> tuple[Array, Array]:
+        """What each of so many threads writes to: the codec's state, and a row of pixels."""
+        words = -(-STATE_BYTES // _LINE) * _LINE // 8
+        return np.empty((lanes, words), np.int64), np.empty((lanes, self._longest), np.uint8)
+
+
 def decode_small_jpegs(
     files: op.Batch,
     facts: op.Int64Array,
@@ -89,10 +132,8 @@ def decode_small_jpegs(
     parts: Parts | None = None,
     threads: int = 1,
     by_row: bool = False,
-) -> Callable[[Array, op.Int64Array, int, int], list[bool]] | None:
-    """What decodes the small ones of a range of files, if there are any, and they can be decoded
-    here: `(memory, places, begin, end)` to whether each was. A file that was not is to be decoded
-    in the usual way.
+) -> SmallJpegs | None:
+    """What decodes the small ones of some files, if there are any, and they can be decoded here.
 
     facts: (N, 4), what `small_jpeg` says of each; memory: uint8, 1-D; places: where each begins;
     it has room for the whole image. parts: all of all, unless given. threads: that share the files.
@@ -102,22 +143,7 @@ def decode_small_jpegs(
     few = int(np.count_nonzero(facts[:, 3])) if len(facts) else 0
     if not few or not _later.pays(few) or not window_decoder_works():
         return None
-    functions = jpeg_functions()
-    assert functions is not None
-    laid = files.batch_shape
-    where = files.data, laid.offsets, laid.volumes, facts, *(parts or Parts.whole(len(facts)))
-    longest = 3 * int(facts[:, 1].max()) if by_row else 0
-
-    def decode(memory: Array, places: op.Int64Array, begin: int, end: int) -> list[bool]:
-        state = np.zeros(STATE_BYTES // 8, np.int64)
-        done = np.zeros(end - begin, np.bool_)
-        own = functions, state, state.view(np.int32)
-        row = np.empty(longest, np.uint8)
-        _decode(*own, *where, int(fast_idct), memory, places, row, begin, end, done)
-        found: list[bool] = done.tolist()
-        return found
-
-    return decode
+    return SmallJpegs(files, facts, fast_idct, parts or Parts.whole(len(facts)), by_row)
 
 
 @op.jit
@@ -148,7 +174,7 @@ def _decode(
         if files % _FILES == 0:
             if files > 0:
                 call_guarded(mark, functions[DESTROY], mark + CODEC, 0, 0, 0)
-                state[:] = 0
+            state[:] = 0
             if not create_codec(functions, state):
                 break
         files += 1
@@ -169,10 +195,10 @@ def _decode(
                 )
                 laid[sample, 0], laid[sample, 1] = first, apart
                 good = first >= 0 and state[WARNINGS] == 0 and ends_well(functions, state, fields)
-                done[sample - begin] = good
+                done[sample] = good
             else:
-                done[sample - begin] = _read(functions, state, target, height, pitch)
-        if windows[sample, 2] > 0 or not done[sample - begin]:
+                done[sample] = _read(functions, state, target, height, pitch)
+        if windows[sample, 2] > 0 or not done[sample]:
             call_guarded(mark, functions[ABORT], mark + CODEC, 0, 0, 0)
     if files > 0:
         call_guarded(mark, functions[DESTROY], mark + CODEC, 0, 0, 0)

@@ -249,7 +249,8 @@ def resample_range(
     What is None leaves out what is compiled for the other: few batches need more than one.
 
     tables: offsets of the samples, then as at the top of this file; room: arrays for starts,
-    weights, lines and marks; chain: its group, steps, parameters and scratch, the address of the
+    weights, lines and marks, and (3, 9), what starts and weights were made for, nan where for
+    nothing; chain: its group, steps, parameters and scratch, the address of the
     slab with the results, and the bytes of an element there.
     """
     group, steps, parameters, scratch, dst, item = chain
@@ -258,11 +259,12 @@ def resample_range(
     roi, filters = without_refcount(tables[3]), without_refcount(tables[4])
     starts, weights = without_refcount(room[0]), without_refcount(room[1])
     lines, marks = without_refcount(room[2]), without_refcount(room[3])
+    last = without_refcount(room[4])
     samples, group = without_refcount(samples), without_refcount(group)
     steps, scratch = without_refcount(steps), without_refcount(scratch)
     own_room = (starts, weights, lines, marks)
     taps = np.zeros(3, np.int64)
-    last, held = np.full((3, 9), np.nan), np.empty(9, np.float64)
+    held = np.empty(9, np.float64)
     first, pace = parameters.ctypes.data, 4 * parameters.shape[1]
     for i in range(begin, end):
         size, win, region, filt = sizes[i], window[i], roi[i], filters[i]

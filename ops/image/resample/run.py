@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.jit.flat_calls import BEGIN, END, FlatCall, Lanes, flat_call
 from gradiva.eager.jit.row_chain import (
     MIRROR,
     TARGET,
@@ -92,25 +93,50 @@ def bind_resample(
 ) -> Callable[[Array, int, int], None]:
     """A function of a slab, `begin` and `end`, that takes samples of `part` through a chain into
     another slab. It has scratch of its own, for one thread."""
+    rooms, ways = _rooms(tables, part, 1)
+    room, address, item = tuple(one[0] for one in rooms), target.ctypes.data, target.itemsize
+    steps = (chain.group, chain.steps, chain.parameters, chain.scratch()[0], address, item)
+    arguments = tuple(tables), room, samples, steps
+
+    def run(data: Array, begin: int, end: int) -> None:
+        for way in ways:
+            resample_range(data, *arguments, begin, end, *way)
+
+    return run
+
+
+def flat_resample(
+    data: Array, tables: Tables, samples: Int64Array, chain: Chain, target: Array, lanes: int
+) -> list[FlatCall]:
+    """The same for several threads, which read one slab, or each a row of `data`: a call for each
+    kernel that takes part."""
+    rooms, ways = _rooms(tables, slice(None), lanes)
+    room, scratch = tuple(map(Lanes, rooms)), Lanes(chain.scratch(lanes))
+    steps = chain.group, chain.steps, chain.parameters, scratch, target.ctypes.data, target.itemsize
+    source = data if data.ndim == 1 else Lanes(data)
+    arguments = source, tuple(tables), room, samples, steps, BEGIN, END
+    return [flat_call(resample_range, (*arguments, *way), lanes) for way in ways]
+
+
+_APART: Final = 16
+"""Words between what two threads write often: they shall share no line of the caches."""
+
+
+def _rooms(
+    tables: Tables, part: slice, lanes: int
+) -> tuple[tuple[np.ndarray[Any, Any], ...], list[tuple[bool | None, ...]]]:
+    """Room for so many threads, and the ways that the samples of a part go."""
     a, b, c, d, some = scratch_sizes(
         tables.sizes[part], tables.window[part], tables.roi[part], tables.filters[part]
     )
-    room = (
-        np.empty((4, a), np.int64),
-        np.empty((3, b), np.float32),
-        np.empty(c, np.float32),
-        np.empty(d, np.int64),
+    rooms = (
+        np.empty((lanes, 4, a), np.int64),
+        np.empty((lanes, 3, b), np.float32),
+        np.empty((lanes, c), np.float32),
+        np.empty((lanes, d + _APART), np.int64),
+        np.full((lanes, 3, 9), np.nan),
     )
-    address, item = target.ctypes.data, target.itemsize
-    steps = (chain.group, chain.steps, chain.parameters, chain.scratch(), address, item)
-    arguments = tuple(tables), room, samples, steps
-    ways = [kernel for way, kernel in _WAYS if some & way]
-
-    def run(data: Array, begin: int, end: int) -> None:
-        for kernel in ways:
-            resample_range(data, *arguments, begin, end, *kernel)
-
-    return run
+    return rooms, [kernel for way, kernel in _WAYS if some & way]
 
 
 def run_resample(
@@ -154,7 +180,9 @@ def resample_samples(
     # Rows that are not mirrored pass as rows of one channel, however many they have.
     if mirror is None or not mirror.any():
         chain = Chain(steps, single, 1, longest)
-        call.for_samples(run_resample, source.data, tables, samples, chain, target.data)
+        call.for_samples(
+            run_resample, source.data, tables, samples, chain, target.data, flat=flat_resample
+        )
         return
     samples[:, MIRROR] = mirror
     parts = [slice(0, call.size)]
@@ -165,6 +193,8 @@ def resample_samples(
         own = [step._replace(made=count) for step in steps]
         chain = Chain(own, single, count, longest, mirrored=True)
         if len(parts) == 1:
-            call.for_samples(run_resample, source.data, tables, samples, chain, target.data)
+            call.for_samples(
+                run_resample, source.data, tables, samples, chain, target.data, flat=flat_resample
+            )
         else:
             run_resample(source.data, tables, samples, chain, target.data, part.start, part.stop)

@@ -15,6 +15,7 @@ from gradiva.ops.image.resample.gpu import resample_call, resample_launches
 from gradiva.ops.image.resample.run import (
     Tables,
     bind_resample,
+    flat_resample,
     resample_samples,
     rounding,
     run_resample,
@@ -126,7 +127,13 @@ def resample_tables(call: op.Call, source: op.BatchShape, layout: str) -> Tables
 
 resize.not_stored("compat")
 resize.fusion_role = Resample(
-    resample_tables, run_resample, bind_resample, rounding, ("compat",), resample_launches
+    resample_tables,
+    run_resample,
+    bind_resample,
+    flat_resample,
+    rounding,
+    ("compat",),
+    resample_launches,
 )
 
 

@@ -1,0 +1,114 @@
+"""The loop of a fused group behind a decoder, in compiled code: threads enter it once a batch.
+
+Each takes range after range, by a counter that all share: it decodes the samples of the range in
+memory of its own, and calls the kernels of the rest of the group on them. Nothing in it asks for
+the interpreter. Samples that cannot be decoded here are left to the usual way, which finds words
+for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradiva.eager.jit.flat_calls import FlatCall, call_flat, take_next
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.types.arrays import Int64Array
+
+__all__ = ["Origins", "decode_in_loop"]
+
+
+class Origins(NamedTuple):
+    """Where kernels read that a sample begins, and the distance of its rows: the tables with a
+    column for each; of each sample (N, 2), the row and the column of its first pixel, and the way
+    its rows go, 1 or -1; the elements of a pixel, and what an element counts in the tables."""
+
+    begins: Int64Array
+    begin_column: int
+    pitches: Int64Array
+    pitch_column: int
+    corners: Int64Array
+    ways: Int64Array
+    channels: int
+    unit: int
+
+
+_NO_ORIGINS = Origins(
+    *(np.zeros((0, 1), np.int64), 0) * 2, np.zeros((0, 2), np.int64), *(np.zeros(0, np.int64), 0, 0)
+)
+_NOT_LAID = np.zeros((0, 2), np.int64)
+
+
+def decode_in_loop(
+    pool: WorkerPool,
+    ranges: Sequence[tuple[int, int]],
+    head: FlatCall,
+    rest: Sequence[FlatCall],
+    done: Any,
+    places: Int64Array,
+    laid: Int64Array | None = None,
+    origins: Origins | None = None,
+) -> None:
+    """Decode the samples of some ranges, and run the rest of the group on them.
+
+    head: decodes those of a range, and says in `done` which it has; places: where each begins;
+    laid: for decoders that decode in place, how far behind that, and the elements from one row to
+    the next, of which `origins` are to be told.
+    """
+    lanes = len(head.rows)
+    counter, parts = np.zeros(1, np.int64), np.array(ranges, np.int64)
+    calls = np.stack([one.rows for one in rest], axis=1)
+    laid = _NOT_LAID if laid is None else laid
+    tables = _NO_ORIGINS if origins is None else origins
+
+    def work(lane: int, _end: int) -> None:
+        _work(counter, parts, pool.stop, head.rows[lane], calls[lane], done, places, laid, *tables)
+
+    pool.run(work, [(lane, lane + 1) for lane in range(lanes)])
+
+
+@jit
+def _work(
+    counter: Any,
+    ranges: Any,
+    stop: Any,
+    head: Any,
+    calls: Any,
+    done: Any,
+    places: Any,
+    laid: Any,
+    begins: Any,
+    begin_column: int,
+    pitches: Any,
+    pitch_column: int,
+    corners: Any,
+    ways: Any,
+    channels: int,
+    unit: int,
+) -> None:
+    loose = len(laid) > 0
+    while True:
+        k = take_next(counter)
+        if k >= len(ranges) or stop[0] != 0:
+            return
+        begin, end = ranges[k]
+        call_flat(head.ctypes.data, begin, end)
+        first = begin
+        for sample in range(begin, end + 1):
+            if sample < end and done[sample]:
+                if loose:
+                    pitch = laid[sample, 1]
+                    inside = corners[sample, 0] * pitch + corners[sample, 1] * channels
+                    begins[sample, begin_column] = unit * (
+                        places[sample] + laid[sample, 0] + inside
+                    )
+                    pitches[sample, pitch_column] = pitch * unit * ways[sample]
+                continue
+            if first < sample:
+                for call in range(len(calls)):
+                    if call_flat(calls[call].ctypes.data, first, sample) != 0:
+                        done[first:sample] = False
+            first = sample + 1

@@ -1,0 +1,53 @@
+"""Ranges of samples that threads share in compiled code: each thread enters it once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from gradiva.eager.runtime.worker_pool import WorkerPool
+
+from .flat_calls import FlatCall, call_flat, take_next
+from .jit import jit
+
+__all__ = ["FEW", "share_ranges"]
+
+FEW: Final = 2
+"""Ranges that take less Python by themselves than it takes to prepare that they are shared."""
+
+
+def share_ranges(
+    pool: WorkerPool,
+    ranges: Sequence[tuple[int, int]],
+    calls: Sequence[FlatCall],
+    again: Callable[[int, int], None] | None = None,
+) -> None:
+    """Make calls, one after the other, for each range, in the threads of a pool.
+
+    again: the same for a range in Python: where a kernel raises, it says why. Without it, none
+    raises.
+    """
+    rows = np.stack([call.rows for call in calls], axis=1)
+    counter, parts = np.zeros(1, np.int64), np.array(ranges, np.int64)
+    failed = np.zeros(len(ranges), np.bool_)
+
+    def work(lane: int, _end: int) -> None:
+        _share(counter, parts, pool.stop, rows[lane], failed)
+
+    pool.run(work, [(lane, lane + 1) for lane in range(len(rows))])
+    for k in np.flatnonzero(failed).tolist():
+        assert again is not None
+        again(*ranges[k])
+
+
+@jit
+def _share(counter: Any, ranges: Any, stop: Any, rows: Any, failed: Any) -> None:
+    while True:
+        k = take_next(counter)
+        if k >= len(ranges) or stop[0] != 0:
+            return
+        for call in range(len(rows)):
+            if call_flat(rows[call].ctypes.data, ranges[k, 0], ranges[k, 1]) != 0:
+                failed[k] = True

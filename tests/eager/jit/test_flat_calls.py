@@ -1,0 +1,157 @@
+"""Kernels that kernels call by address, with arguments laid out beforehand."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradiva.eager.jit import flat_calls
+from gradiva.eager.jit.flat_calls import BEGIN, END, Lanes, call_flat, flat_call, take_next
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.jit.work_sharing import share_ranges
+from gradiva.eager.runtime.worker_pool import WorkerPool
+
+pytestmark = pytest.mark.core
+
+
+@jit
+def mix(
+    target: Any, pair: Any, big: Any, begin: int, single: Any, end: int, none: Any, flag: bool
+) -> None:
+    """Arguments of all kinds; more of them than go in registers."""
+    table, (low, factor) = pair
+    for i in range(begin, end):
+        target[i] += table[i, 1] * factor + low + single
+        if none is None and flag and big == np.uint64(0xFFFFFFFFFFFFFFFF):
+            target[i] += 1000.0
+        if table[i, 0] < 0:
+            raise ValueError("below")
+
+
+@jit
+def count(target: Any, begin: int, end: int) -> None:
+    for i in range(begin, end):
+        target[i] += 1
+
+
+@jit
+def put(address: int, words: Any, begin: int, end: int) -> None:
+    words[0] = address
+    words[1] = end - begin
+
+
+@jit
+def numbers(counter: Any, row: Any, found: Any) -> None:
+    for k in range(found.size):
+        found[k] = take_next(counter)
+    call_flat(row.ctypes.data, 2, 5)
+
+
+def given(target: Any, table: Any) -> tuple[Any, ...]:
+    pair = table, (7, 0.5)
+    return target, pair, np.uint64(0xFFFFFFFFFFFFFFFF), BEGIN, np.float32(0.25), END, None, True
+
+
+def plain(target: Any, table: Any, begin: int, end: int) -> None:
+    pair = table, (7, 0.5)
+    mix(target, pair, np.uint64(0xFFFFFFFFFFFFFFFF), begin, np.float32(0.25), end, None, True)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_arguments(kind: type) -> None:
+    """All arrive as in a call from Python."""
+    table = np.arange(20.0).reshape(10, 2)
+    expected: Any = np.zeros(10, kind)
+    found: Any = np.zeros(10, kind)
+    plain(expected, table, 2, 5)
+    row = flat_call(mix, given(found, table), 1).rows[0]
+    counter, taken = np.array([40]), np.zeros(3, np.int64)
+    numbers(counter, row, taken)
+    assert taken.tolist() == [40, 41, 42]
+    assert counter[0] == 43
+    assert found.tolist() == expected.tolist()
+    assert expected[2] == 5 * 0.5 + 7 + 0.25 + 1000
+
+
+def test_arrays_of_any_stride() -> None:
+    """Parts of arrays, and arrays that must not be written to."""
+    whole = np.arange(80.0).reshape(10, 8)
+    table = whole[:, 2:6:2]
+    table.flags.writeable = False
+    expected: Any = np.zeros(20)[::2]
+    found: Any = np.zeros(20)[::2]
+    plain(expected, table, 2, 5)
+    numbers(np.zeros(1, np.int64), flat_call(mix, given(found, table), 1).rows[0], np.zeros(0))
+    assert found.tolist() == expected.tolist()
+    assert found.any()
+
+
+def test_each_thread_has_its_part() -> None:
+    """Of an array a row, or its address."""
+    parts, words = np.zeros((3, 6)), np.zeros((3, 2), np.int64)
+    call = flat_call(put, (Lanes(parts, address=True), Lanes(words), BEGIN, END), 3)
+    for row in call.rows:
+        numbers(np.zeros(1, np.int64), row, np.zeros(0))
+    assert words.tolist() == [[parts[lane].ctypes.data, 3] for lane in range(3)]
+
+
+def test_other_arguments_are_refused() -> None:
+    with pytest.raises(TypeError, match="no argument for a row of words: str"):
+        flat_call(count, ("text", BEGIN, END), 1)
+
+
+def test_addresses_of_arrays() -> None:
+    """In the quick way and in the plain one, of empty arrays, too."""
+    for array in (np.zeros(3), np.zeros((4, 5))[1:, 2], np.zeros(0), np.zeros((2, 0))):
+        assert flat_calls._plain_address(array) == array.ctypes.data
+        if sys.implementation.name == "cpython":
+            assert flat_calls._quick_address(array) == array.ctypes.data
+    assert flat_calls._is_quick() == (flat_calls._address is flat_calls._quick_address)
+
+
+@pytest.fixture
+def pool() -> Any:
+    made = WorkerPool(4)
+    yield made
+    made.close()
+
+
+def test_each_range_once(pool: WorkerPool) -> None:
+    """Whoever takes it."""
+    target = np.zeros(1000, np.int64)
+    ranges = [(k, min(k + 7, 1000)) for k in range(0, 1000, 7)]
+    for made in range(1, 30):
+        calls = [flat_call(count, (target, BEGIN, END), 4)] * 2
+        share_ranges(pool, ranges, calls)
+        assert (target == 2 * made).all()
+
+
+def test_what_a_kernel_raises(pool: WorkerPool) -> None:
+    """Comes out of the same range in Python; the others are done."""
+    table = np.ones((40, 2))
+    table[17, 0] = -1
+    target = np.zeros(40)
+    ranges = [(k, k + 1) for k in range(40)]
+    again: list[int] = []
+
+    def once_more(begin: int, end: int) -> None:
+        again.append(begin)
+        plain(target, table, begin, end)
+
+    with pytest.raises(ValueError, match="below"):
+        share_ranges(pool, ranges, [flat_call(mix, given(target, table), 4)], once_more)
+    assert again == [17]
+    assert np.flatnonzero(target == 1007.75).tolist() == [k for k in range(40) if k != 17]
+
+
+def test_a_pool_that_is_stopped(pool: WorkerPool) -> None:
+    """Its loops take nothing more."""
+    target = np.zeros(10, np.int64)
+    pool.cancelled = True
+    share_ranges(pool, [(k, k + 1) for k in range(10)], [flat_call(count, (target, BEGIN, END), 2)])
+    assert not target.any()
+    pool.cancelled = False
+    assert not pool.cancelled
