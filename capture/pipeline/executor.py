@@ -35,6 +35,10 @@ __all__ = ["Executor"]
 _CLOSED = "the pipeline was closed while a batch was awaited"
 _ITSELF = "a source of the pipeline asks for its batches, and would wait for itself for ever"
 
+_THREADS_OF_A_RUNNER = 4
+"""With so many worker threads for each, there may be more than two runners: what each of them does
+alone would else leave the workers without work."""
+
 
 class Executor:
     """Keeps up to `depth` batches ready. `get` returns them in order, or raises their errors."""
@@ -66,7 +70,7 @@ class Executor:
             threaded and depth > 1 and threads > 1 and not plan.program.has_side_effects
         )
         self._reading = plan.pool
-        self._runners = Runners("runner")
+        self._runners = Runners("runner", max(2, min(depth, threads // _THREADS_OF_A_RUNNER)))
         if self._overlaps:
             plan.pool.apart = True
             # What is read must not wait behind what is computed.

@@ -1,7 +1,7 @@
-"""Runners: two threads that run graphs on batches that were read for them, in turns.
+"""Runners: threads that run graphs on batches that were read for them, in turns.
 
 A batch has parts that one thread does alone: headers, shapes, arguments, the wait for its last
-samples. While one runner is there, the workers go on with the batch of the other.
+samples. While one runner is there, the workers go on with the batch of another.
 """
 
 from __future__ import annotations
@@ -18,18 +18,15 @@ __all__ = ["Runners"]
 
 Work: TypeAlias = tuple[Callable[..., None], tuple[Any, ...]]
 
-_COUNT = 2
-
-
 class Runners:
     """Threads that do what is put, first in, first out. They start on first use.
 
-    name: of the threads, `gradiva-<name>-0` and so on. Nothing is kept of work that is done: whose
+    name: of the threads, `gradiva-<name>-0` and so on; count: how many. Nothing is kept of work that is done: whose
     method it was may refer to the runners.
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, count: int = 2) -> None:
+        self._name, self._count = name, count
         self._waiting: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self.threads: list[threading.Thread] = []
 
@@ -37,7 +34,7 @@ class Runners:
         """Have `work(*arguments)` called soon. It must not raise."""
         self._waiting.put((work, arguments))
         if not self.threads:
-            for index in range(_COUNT):
+            for index in range(self._count):
                 thread = started(_serve, f"gradiva-{self._name}-{index}", self._waiting)
                 # Not before: the thread that stops the runners joins what stands here.
                 self.threads.append(thread)

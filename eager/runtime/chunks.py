@@ -12,7 +12,7 @@ that waits for it takes as long as some microseconds of Python. Then chunks are 
 
 _SAMPLE, _ELEMENT = 5000.0, 3.0
 """About what a sample costs, and each of its elements, in nanoseconds."""
-_LEAST, _MOST = 250e3, 1e6
+_LEAST, _LEAST_OF_MANY, _MOST = 250e3, 500e3, 1e6
 """A chunk of less is not worth the way to another thread: it costs tens of microseconds, and more
 where the threads take turns in the interpreter. One of more might keep the others waiting."""
 _CALLERS = 2
@@ -38,9 +38,10 @@ def chunks(
     or of less than a part of it where there are more threads than callers.
     """
     total = len(costs) * _SAMPLE + _ELEMENT * sum(costs)
-    alone = max(_MOST * min(_CALLERS / threads, 1.0), _LEAST)
+    least = _LEAST_OF_MANY if threads > MANY else _LEAST
+    alone = max(_MOST * min(_CALLERS / threads, 1.0), least)
     each, longest = (_EACH_OF_MANY, _LONGER * _MOST) if longer or threads > MANY else (_EACH, _MOST)
-    most = total if total < alone else min(max(total / (each * threads), _LEAST), longest)
+    most = total if total < alone else min(max(total / (each * threads), least), longest)
     if most == total and (sizes is None or sum(sizes) <= room):
         return [(0, len(costs))] if costs else []
     ranges: list[tuple[float, int, int]] = []

@@ -48,8 +48,9 @@ _MOST: Final = 1 << 20
 interpreter."""
 _FILES: Final = 16
 """Files that one codec decodes: it keeps the tables of each, and goes through them for the next."""
-_LINE: Final = 64
-"""Bytes of a line of the caches, which no two threads shall share."""
+_APART: Final = 256
+"""Bytes between what two threads write all the time: processors fetch lines of 64 bytes in pairs,
+and no two threads shall share one."""
 _CODINGS: Final = frozenset({"baseline", "extended"})
 _later, _larger = Later(), Later()
 
@@ -121,8 +122,9 @@ class SmallJpegs:
 
     def _room(self, lanes: int) -> tuple[Array, Array]:
         """What each of so many threads writes to: the codec's state, and a row of pixels."""
-        words = -(-STATE_BYTES // _LINE) * _LINE // 8
-        return np.empty((lanes, words), np.int64), np.empty((lanes, self._longest), np.uint8)
+        words, row = -(-STATE_BYTES // _APART) * _APART + _APART, self._longest
+        row += _APART if row else 0
+        return np.empty((lanes, words // 8), np.int64), np.empty((lanes, row), np.uint8)
 
 
 def decode_small_jpegs(

@@ -118,8 +118,8 @@ def flat_resample(
     return [flat_call(resample_range, (*arguments, *way), lanes) for way in ways]
 
 
-_APART: Final = 16
-"""Words between what two threads write often: they shall share no line of the caches."""
+_APART: Final = 64
+"""Elements between what two threads write often: they shall share no line of the caches."""
 
 
 def _rooms(
@@ -132,7 +132,7 @@ def _rooms(
     rooms = (
         np.empty((lanes, 4, a), np.int64),
         np.empty((lanes, 3, b), np.float32),
-        np.empty((lanes, c), np.float32),
+        np.empty((lanes, c + _APART), np.float32),
         np.empty((lanes, d + _APART), np.int64),
         np.full((lanes, 3, 9), np.nan),
     )
