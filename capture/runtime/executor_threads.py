@@ -18,11 +18,12 @@ __all__ = ["Runners"]
 
 Work: TypeAlias = tuple[Callable[..., None], tuple[Any, ...]]
 
+
 class Runners:
     """Threads that do what is put, first in, first out. They start on first use.
 
-    name: of the threads, `gradiva-<name>-0` and so on; count: how many. Nothing is kept of work that is done: whose
-    method it was may refer to the runners.
+    name: of the threads, `gradiva-<name>-0` and so on; count: how many. Nothing is kept of work
+    that is done: whose method it was may refer to the runners.
     """
 
     def __init__(self, name: str, count: int = 2) -> None:

@@ -214,7 +214,7 @@ class FusedLoop:
 
     def _decode_in_chunks(self, call: Call) -> None:
         """The source of the rest: the samples of a chunk, in the memory of a thread."""
-        source, made = self.source, self.target.batch_shape.volumes.tolist()
+        source, made = self.source, self.target.batch_shape.volumes
         self.decoded = FusedDecoder(call, made, source.data.dtype)
         place = self.decoded.batch_shape
         self.source = Batch.over(source.data, place, source.type, source.provenance)

@@ -21,6 +21,7 @@ from gradiva.eager.runtime.chunks import chunks
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support import tracing
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
+from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import BatchShape
 
 from .decode_loop import decode_in_loop
@@ -44,7 +45,7 @@ class FusedDecoder:
     memory begins.
     """
 
-    def __init__(self, call: Call, made: list[int], dtype: np.dtype[Any]) -> None:
+    def __init__(self, call: Call, made: Int64Array, dtype: np.dtype[Any]) -> None:
         """made: the elements of each sample that comes out of the group."""
         role = call.operator.fusion_role
         self._call, self._dtype = call, dtype
@@ -55,26 +56,27 @@ class FusedDecoder:
         decode = role.decode_frames or role.decode_in_place or role.decode
         self._make, costs = decode(call)
         self._several = None if self._framewise else role.several(call)
-        shapes, sizes = call.batch_shapes[0].shapes, call.batch_shapes[0].volumes.tolist()
+        shapes, needed = call.batch_shapes[0].shapes, np.array(costs, np.int64)
+        sizes = call.batch_shapes[0].volumes
         if self._framewise:
-            sizes = shapes[:, 1:].prod(axis=1).tolist()
+            sizes = shapes[:, 1:].prod(axis=1)
         if self._loose:  # what stands in for a sample that cannot be read is no larger
-            sizes = [max(cost, size) for cost, size in zip(costs, sizes, strict=True)]
-        padded = [-(-size // _ALIGNED) * _ALIGNED for size in sizes]
-        work = [cost + after for cost, after in zip(costs, made, strict=True)]
+            sizes = np.maximum(needed, sizes)
+        padded = -(-sizes // _ALIGNED) * _ALIGNED
         threads = call.pool.num_threads
         several = threads > 1 and (self._several is None or self._several.flat is None)
         room = (_ROOM_OF_SEVERAL if several else _ROOM) // dtype.itemsize
-        self._ranges = chunks(work, threads, padded, room, longer=threads > 1)
-        self._places, self._room = [0] * len(sizes), 0
-        for begin, end in self._ranges:
-            taken = 0
-            for sample in range(begin, end):
-                self._places[sample] = taken
-                taken += padded[sample]
-            self._room = max(self._room, taken)
-        self._sizes, self._shapes = sizes, shapes.tolist()
-        offsets = np.array(self._places, np.int64)
+        self._ranges = chunks(needed + made, threads, padded, room, longer=threads > 1)
+        ends = padded.cumsum()
+        offsets = ends - padded
+        self._room = int(ends[-1])
+        if len(self._ranges) > 1:
+            firsts = np.empty_like(offsets)
+            for begin, end in self._ranges:
+                firsts[begin:end] = offsets[begin]
+            offsets -= firsts
+            self._room = int((offsets + padded).max())
+        self._sizes, self._shapes = sizes, shapes
         self.batch_shape = BatchShape(shapes, offsets, self._room, False, False, False)
 
     def run(
@@ -114,8 +116,8 @@ class FusedDecoder:
         failed: Container[int] = () if self._call.failures is None else self._call.failures
         decode: Any = self._make
         loose, framewise = self._loose, self._framewise
-        places, sizes, shapes = self._places, self._sizes, self._shapes
         offsets = self.batch_shape.offsets
+        places, sizes, shapes = offsets.tolist(), self._sizes.tolist(), self._shapes.tolist()
         place, aim = way.place, way.aim
 
         def some(begin: int, end: int) -> None:
@@ -180,12 +182,12 @@ class FusedDecoder:
     ) -> None:
         """Put what stands in for a sample that cannot be read into its place."""
         assert unread is not None
-        shape = self._shapes[sample]
+        shape = self._shapes[sample].tolist()
         one = shape[1:] if self._framewise else shape
         values = replacements(unread.fill_value, self._dtype)
         out[: math.prod(one)].reshape(one)[...] = values
         if self._loose:
-            place(sample, self._places[sample], math.prod(shape[1:]))
+            place(sample, int(self.batch_shape.offsets[sample]), math.prod(shape[1:]))
 
 
 def _undone(ranges: Sequence[tuple[int, int]], done: Sequence[bool]) -> list[tuple[int, int]]:

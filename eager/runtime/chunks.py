@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Numbers: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 __all__ = ["MANY", "chunks"]
 
@@ -24,9 +29,9 @@ _LONGER = 8
 
 
 def chunks(
-    costs: Sequence[float],
+    costs: Sequence[float] | Numbers,
     threads: int,
-    sizes: Sequence[int] | None = None,
+    sizes: Sequence[int] | Numbers | None = None,
     room: int = 0,
     longer: bool = False,
 ) -> list[tuple[int, int]]:
@@ -37,18 +42,20 @@ def chunks(
     threads, however many there are. Work of less than a millisecond is one range,
     or of less than a part of it where there are more threads than callers.
     """
-    total = len(costs) * _SAMPLE + _ELEMENT * sum(costs)
+    costs = np.asarray(costs, np.float64)
+    sizes = np.zeros(0, np.int64) if sizes is None else np.asarray(sizes, np.int64)
+    total = len(costs) * _SAMPLE + _ELEMENT * float(costs.sum())
     least = _LEAST_OF_MANY if threads > MANY else _LEAST
     alone = max(_MOST * min(_CALLERS / threads, 1.0), least)
     each, longest = (_EACH_OF_MANY, _LONGER * _MOST) if longer or threads > MANY else (_EACH, _MOST)
     most = total if total < alone else min(max(total / (each * threads), least), longest)
-    if most == total and (sizes is None or sum(sizes) <= room):
-        return [(0, len(costs))] if costs else []
+    if most == total and int(sizes.sum()) <= room:
+        return [(0, len(costs))] if len(costs) else []
+    taking = sizes.tolist() if len(sizes) else [0] * len(costs)
     ranges: list[tuple[float, int, int]] = []
     first, spent, taken = 0, 0.0, 0
-    for sample, elements in enumerate(costs):
+    for sample, (elements, size) in enumerate(zip(costs.tolist(), taking, strict=True)):
         cost = _SAMPLE + _ELEMENT * elements
-        size = 0 if sizes is None else sizes[sample]
         if sample > first and (spent + cost > most or taken + size > room > 0):
             ranges.append((spent, first, sample))
             first, spent, taken = sample, 0.0, 0

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import functools
 import io
-import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from gradiva.ops.decoders.formats.probe import check_data, plain_headers, probe
 
 from .arguments import OWN, Decoded, OnGpu, Pixels, Preallocated, Replacement
 from .gpu import decode_on_gpu
-from .plan import DecodePlan
+from .plan import DecodePlan, Headers
 from .small_jpegs import decode_small_jpegs, small_jpeg
 
 if TYPE_CHECKING:
@@ -116,8 +115,10 @@ def look_at_each(
 ) -> list[ImageInfo]:
     """What `look` says of the files of the first input. Where it raises ValueError, the file fails;
     in a call that goes on, it stands for one pixel. Raises OperatorRuntimeError."""
-    found = list[ImageInfo]()
-    for sample, known in enumerate(plain_headers(call.inputs[0], max_pixels)):
+    plain, found = plain_headers(call.inputs[0], max_pixels), list[ImageInfo]()
+    if all(plain):
+        return cast("list[ImageInfo]", plain)
+    for sample, known in enumerate(plain):
         try:
             found.append(known or look(call.inputs[0].array(sample)))
             continue
@@ -161,16 +162,9 @@ def whole_images(call: op.Call) -> DecodePlan:
     """The plan for whole images, with their shapes HWC, (N, 3)."""
     infos = headers(call)
     color, turn = op.ImageType(call["output_type"]).name, call["adjust_orientation"]
-    shapes = _of_each(infos, lambda info: output_shape(info, color, turn))
-    numbers = np.fromiter(itertools.chain.from_iterable(shapes), np.int64, 3 * call.size)
-    return DecodePlan(numbers.reshape(call.size, 3), infos)
-
-
-def _of_each(infos: list[ImageInfo], function: Callable[[ImageInfo], Any]) -> list[Any]:
-    """What the function says of each header; it is asked once for files that share one."""
-    one_of_each = dict(zip(map(id, infos), infos, strict=True))
-    known = {key: function(info) for key, info in one_of_each.items()}
-    return [known[id(info)] for info in infos]
+    of_files = Headers(infos)
+    shapes = of_files.rows(lambda info: output_shape(info, color, turn), 3)
+    return DecodePlan(shapes, infos, of_files)
 
 
 def decode_options(call: op.Call) -> dict[str, Any]:
@@ -201,16 +195,14 @@ def direct_colors(call: op.Call) -> list[str | None]:
     def found(info: ImageInfo) -> str | None:
         return codec_color(info, color) if is_direct(info, kind, color, turn) else None
 
-    plan.colors.extend(_of_each(plan.infos, found))
+    plan.colors.extend(plan.headers.each(found))
     return plan.colors
 
 
-def small_files(
-    infos: list[ImageInfo], colors: list[str | None]
-) -> list[tuple[int, int, int, int]]:
-    """What `small_jpeg` says of each file, and of its direct color."""
-    color_of = dict(zip(map(id, infos), colors, strict=True))
-    return _of_each(infos, lambda info: small_jpeg(info, color_of[id(info)]))
+def small_files(plan: DecodePlan, colors: list[str | None]) -> op.Int64Array:
+    """(N, 4): what `small_jpeg` says of each file, and of its direct color."""
+    color_of = dict(zip(map(id, plan.infos), colors, strict=True))
+    return plan.headers.rows(lambda info: small_jpeg(info, color_of[id(info)]), 4)
 
 
 def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
@@ -236,8 +228,7 @@ def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
 
 def _decode_several(call: op.Call) -> DecodeSeveral | None:
     """The small JPEGs."""
-    infos = DecodePlan.of(call).infos
-    facts = np.array(small_files(infos, direct_colors(call)), np.int64)
+    facts = small_files(DecodePlan.of(call), direct_colors(call))
     threads = call.pool.num_threads
     make = decode_small_jpegs(call.inputs[0], facts, call["use_fast_idct"], threads=threads)
     return None if make is None else DecodeSeveral(make, flat=make.flat)

@@ -92,8 +92,7 @@ def _several(call: op.Call) -> tuple[op.Int64Array, op.Int64Array]:
     for it to be decoded alone."""
     plan = DecodePlan.of(call)
     assert plan.windows is not None
-    small = small_files(plan.infos, direct_colors(call))
-    facts = np.array(small, np.int64).reshape(-1, 4)
+    facts = small_files(plan, direct_colors(call))
     windows = np.array(plan.windows, np.int64).reshape(-1, 4)
     alone = facts[:, 0] * facts[:, 1] - windows[:, 2] * windows[:, 3] >= WORTH
     windows[~alone, 2] = 0
