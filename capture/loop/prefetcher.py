@@ -11,10 +11,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from gradiva.capture.runtime.executor_threads import Runners
 from gradiva.eager.execution.quarantine import Quarantined, collecting
 from gradiva.eager.readers.read_ahead import ReadAhead
 from gradiva.eager.runtime.closer import closer
+from gradiva.eager.runtime.runners import Runners
 from gradiva.eager.runtime.threads import started
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, without_frames

@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from gradiva.capture.runtime.dropped_samples import BatchOutputs, SampleIndices, deliver
-from gradiva.capture.runtime.executor_threads import Runners
 from gradiva.capture.runtime.program import Outputs
 from gradiva.eager.runtime.closer import closer
+from gradiva.eager.runtime.runners import Runners
 from gradiva.eager.runtime.threads import started
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support import tracing

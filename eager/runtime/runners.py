@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from gradiva.eager.runtime.threads import started
+from .threads import started
 
 __all__ = ["Runners"]
 
