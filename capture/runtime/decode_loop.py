@@ -15,6 +15,7 @@ import numpy as np
 
 from gradiva.eager.jit.flat_calls import FlatCall, call_flat, take_next
 from gradiva.eager.jit.jit import jit
+from gradiva.eager.jit.work_sharing import ranges_in_a_turn
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.types.arrays import Int64Array
 
@@ -65,7 +66,9 @@ def decode_in_loop(
     tables = _NO_ORIGINS if origins is None else origins
 
     def work(lane: int, _end: int) -> None:
-        _work(counter, parts, pool.stop, head.rows[lane], calls[lane], done, places, laid, *tables)
+        row, own, turn = head.rows[lane], calls[lane], ranges_in_a_turn(len(ranges))
+        while counter[0] < len(ranges) and not pool.cancelled:
+            _work(counter, parts, pool.stop, turn, row, own, done, places, laid, *tables)
 
     pool.run(work, [(lane, lane + 1) for lane in range(lanes)])
 
@@ -75,6 +78,7 @@ def _work(
     counter: Any,
     ranges: Any,
     stop: Any,
+    turn: int,
     head: Any,
     calls: Any,
     done: Any,
@@ -90,7 +94,7 @@ def _work(
     unit: int,
 ) -> None:
     loose = len(laid) > 0
-    while True:
+    for _ in range(turn):
         k = take_next(counter)
         if k >= len(ranges) or stop[0] != 0:
             return

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.execution.error_policy import replacements
+from gradiva.eager.jit.flat_calls import NotFlatError
 from gradiva.eager.jit.work_sharing import FEW
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import DecodeSeveral, FlatDecode
@@ -100,8 +101,11 @@ class FusedDecoder:
         lanes = min(pool.num_threads, len(ranges))
         memory = allocate(lanes * self._room, self._dtype).reshape(lanes, self._room)
         places, origins = self.batch_shape.offsets, run.origins if self._loose else None
-        head = flat.call(memory, places, lanes)
-        rest = run.flat(memory, *run.arguments, lanes)
+        try:
+            head = flat.call(memory, places, lanes)
+            rest = run.flat(memory, *run.arguments, lanes)
+        except NotFlatError:
+            return
         decode_in_loop(pool, ranges, head, rest, flat.done, places, several.laid, origins)
 
     def _run_in_python(

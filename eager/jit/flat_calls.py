@@ -23,7 +23,20 @@ from gradiva.eager.types.arrays import Int64Array
 from . import numba_adapter
 from .jit import load_numba, register_intrinsic
 
-__all__ = ["BEGIN", "END", "FlatCall", "Lanes", "call_flat", "flat_call", "take_next"]
+__all__ = [
+    "BEGIN",
+    "END",
+    "FlatCall",
+    "Lanes",
+    "NotFlatError",
+    "call_flat",
+    "flat_call",
+    "take_next",
+]
+
+
+class NotFlatError(TypeError):
+    """A call that cannot be laid out: it has to be made from Python."""
 
 
 class _Bound(int):
@@ -52,9 +65,15 @@ class FlatCall(NamedTuple):
 
 
 def flat_call(kernel: Callable[..., Any], arguments: tuple[Any, ...], lanes: int) -> FlatCall:
-    """The call of a kernel by `lanes` threads, with BEGIN and END among the arguments."""
+    """The call of a kernel by `lanes` threads, with BEGIN and END among the arguments. Raises
+    NotFlatError for arguments other than arrays, numbers, None and tuples of them, and for kernels
+    that return something."""
     words, steps = [0, 0], list[tuple[int, int]]()
-    known = kernel, numba_adapter.fingerprint(_laid(arguments, words, steps))
+    plain = _laid(arguments, words, steps)
+    try:
+        known = kernel, numba_adapter.fingerprint(plain)
+    except Exception as error:
+        raise NotFlatError(f"Numba has no short name for the arguments: {error}") from error
     found = _entries.get(known)
     if found is None:
         found = _entries[known] = _entry(kernel, arguments)
@@ -100,10 +119,12 @@ def _entry(kernel: Any, arguments: tuple[Any, ...]) -> tuple[int, int]:
         if argument is BEGIN or argument is END:
             places[argument is END] = len(words)
         plain.append(_laid(argument, words, []))
-    numba = load_numba()
-    return numba_adapter.flat_entry(
-        numba, kernel.dispatcher(), tuple(plain), (places[0], places[1])
+    found = numba_adapter.flat_entry(
+        load_numba(), kernel.dispatcher(), tuple(plain), (places[0], places[1])
     )
+    if found is None:
+        raise NotFlatError(f"{kernel} returns something")
+    return found
 
 
 def _laid(value: Any, words: list[int], steps: list[tuple[int, int]]) -> Any:
@@ -117,11 +138,13 @@ def _laid(value: Any, words: list[int], steps: list[tuple[int, int]]) -> Any:
     if isinstance(value, np.ndarray):
         words += 0, 0, value.size, value.itemsize, _address(value), *value.shape, *value.strides
         return value
-    if isinstance(value, tuple):
+    if type(value) is tuple:
         return tuple([_laid(part, words, steps) for part in value])
     if value is None:
         words.append(0)
         return None
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise NotFlatError("an integer of more than 64 bits, or without a sign")
     if isinstance(value, int | np.integer):
         number = int(value)
         words.append(number - (1 << 64) if number >= 1 << 63 else number)
@@ -130,7 +153,7 @@ def _laid(value: Any, words: list[int], steps: list[tuple[int, int]]) -> Any:
         bits = value.view(np.int32) if isinstance(value, np.float32) else _bits_of(value)
         words.append(int(bits))
         return value
-    raise TypeError(f"no argument for a row of words: {type(value).__name__}")
+    raise NotFlatError(f"no argument for a row of words: {type(value).__name__}")
 
 
 def _bits_of(value: float) -> np.int64:

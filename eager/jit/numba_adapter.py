@@ -224,15 +224,17 @@ _unpackers: dict[tuple[str, tuple[int, int]], tuple[int, Any]] = {}
 
 def flat_entry(
     numba: Any, dispatcher: Any, arguments: tuple[Any, ...], places: tuple[int, int]
-) -> tuple[int, int]:
-    """For a kernel that returns nothing: the address of a C function `(row, begin, end)`, which
-    calls it with the words of a row from the third on, and the kernel's own address. places: of
-    `begin` and `end` among these words, which hold all other arguments as Numba takes them apart.
-    The function returns 0, or another number where the kernel has raised."""
+) -> tuple[int, int] | None:
+    """For a kernel that returns nothing, else None: the address of a C function `(row, begin,
+    end)`, which calls it with the words of a row from the third on, and the kernel's own address.
+    places: of `begin` and `end` among these words, which hold all other arguments as Numba takes
+    them apart. The function returns 0, or another number where the kernel has raised."""
     kinds = tuple(dispatcher.typeof_pyval(one) for one in arguments)
     dispatcher.compile(kinds)
     result, context = dispatcher.overloads[kinds], dispatcher.targetctx
     facts = result.fndesc
+    if facts.restype != numba.types.none:
+        return None  # what it returns would need room
     kind = context.call_conv.get_function_type(facts.restype, facts.argtypes)
     address = result.library.get_pointer_to_function(facts.llvm_func_name)
     known = str(kind), places

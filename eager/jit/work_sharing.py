@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from gradiva.eager.runtime.worker_pool import WorkerPool
 from .flat_calls import FlatCall, call_flat, take_next
 from .jit import jit
 
-__all__ = ["FEW", "share_ranges"]
+__all__ = ["FEW", "ranges_in_a_turn", "share_ranges"]
 
 FEW: Final = 2
 """Ranges that take less Python by themselves than it takes to prepare that they are shared."""
@@ -34,7 +35,9 @@ def share_ranges(
     failed = np.zeros(len(ranges), np.bool_)
 
     def work(lane: int, _end: int) -> None:
-        _share(counter, parts, pool.stop, rows[lane], failed)
+        turn = ranges_in_a_turn(len(ranges))
+        while counter[0] < len(ranges) and not pool.cancelled:
+            _share(counter, parts, pool.stop, rows[lane], failed, turn)
 
     pool.run(work, [(lane, lane + 1) for lane in range(len(rows))])
     for k in np.flatnonzero(failed).tolist():
@@ -42,9 +45,15 @@ def share_ranges(
         again(*ranges[k])
 
 
+def ranges_in_a_turn(count: int) -> int:
+    """How many of so many ranges the calling thread may take before it looks up: the main thread
+    one, as nobody else can answer Ctrl+C."""
+    return 1 if threading.current_thread() is threading.main_thread() else count
+
+
 @jit
-def _share(counter: Any, ranges: Any, stop: Any, rows: Any, failed: Any) -> None:
-    while True:
+def _share(counter: Any, ranges: Any, stop: Any, rows: Any, failed: Any, turn: int) -> None:
+    for _ in range(turn):
         k = take_next(counter)
         if k >= len(ranges) or stop[0] != 0:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.jit.flat_calls import BEGIN, END, FlatCall, flat_call
+from gradiva.eager.jit.flat_calls import BEGIN, END, FlatCall, NotFlatError, flat_call
 from gradiva.eager.jit.jit import Kernel
 from gradiva.eager.jit.work_sharing import share_ranges
 from gradiva.eager.random.keys import RandomKey
@@ -191,12 +192,14 @@ class Call:
         def run(begin: int, end: int) -> None:
             kernel(*arrays, begin, end)
 
-        if lanes < 2 or tracing.active is not None:
-            self.pool.run(run, ranges)
-        elif flat is not None:
-            share_ranges(self.pool, ranges, flat(*arrays, lanes), run)
-        elif isinstance(kernel, Kernel):
-            calls = [flat_call(kernel, (*arrays, BEGIN, END), lanes)]
+        calls: list[FlatCall] = []
+        if lanes > 1 and tracing.active is None:
+            with contextlib.suppress(NotFlatError):
+                if flat is not None:
+                    calls = flat(*arrays, lanes)
+                elif isinstance(kernel, Kernel):
+                    calls = [flat_call(kernel, (*arrays, BEGIN, END), lanes)]
+        if calls:
             share_ranges(self.pool, ranges, calls, run)
         else:
             self.pool.run(run, ranges)

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from gradiva.eager.jit import flat_calls
-from gradiva.eager.jit.flat_calls import BEGIN, END, Lanes, call_flat, flat_call, take_next
+from gradiva.eager.jit import flat_calls, work_sharing
+from gradiva.eager.jit.flat_calls import (
+    BEGIN,
+    END,
+    Lanes,
+    NotFlatError,
+    call_flat,
+    flat_call,
+    take_next,
+)
 from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.work_sharing import share_ranges
+from gradiva.eager.jit.work_sharing import ranges_in_a_turn, share_ranges
 from gradiva.eager.runtime.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.core
@@ -84,7 +93,8 @@ def test_arrays_of_any_stride() -> None:
     expected: Any = np.zeros(20)[::2]
     found: Any = np.zeros(20)[::2]
     plain(expected, table, 2, 5)
-    numbers(np.zeros(1, np.int64), flat_call(mix, given(found, table), 1).rows[0], np.zeros(0))
+    row = flat_call(mix, given(found, table), 1).rows[0]
+    numbers(np.zeros(1, np.int64), row, np.zeros(0))
     assert found.tolist() == expected.tolist()
     assert found.any()
 
@@ -98,9 +108,55 @@ def test_each_thread_has_its_part() -> None:
     assert words.tolist() == [[parts[lane].ctypes.data, 3] for lane in range(3)]
 
 
-def test_other_arguments_are_refused() -> None:
-    with pytest.raises(TypeError, match="no argument for a row of words: str"):
-        flat_call(count, ("text", BEGIN, END), 1)
+class Named(NamedTuple):
+    """What kernels read by name."""
+
+    values: Any
+
+
+@jit
+def first_of(target: Any, begin: int, end: int) -> Any:
+    return target[begin]
+
+
+def test_what_cannot_be_laid_out() -> None:
+    target = np.zeros(4)
+    for value, why in (
+        ("text", "str"),
+        (Named(target), "Named"),
+        (np.bool_(True), "bool"),
+        (1 << 63, "64 bits"),
+    ):
+        with pytest.raises(NotFlatError, match=why):
+            flat_call(count, (value, BEGIN, END), 1)
+    with pytest.raises(NotFlatError, match="first_of> returns something"):
+        flat_call(first_of, (target, BEGIN, END), 1)
+    with pytest.raises(NotFlatError, match="no short name"):
+        flat_call(count, (np.zeros(4, object), BEGIN, END), 1)
+
+
+def test_the_main_thread_looks_up_after_each_range(
+    pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It answers Ctrl+C; the others stay in compiled code."""
+    assert ranges_in_a_turn(50) == 1
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(ranges_in_a_turn, 50).result() == 50
+    turns: list[int] = []
+    real = work_sharing._share
+
+    def noted(counter: Any, ranges: Any, stop: Any, rows: Any, failed: Any, turn: int) -> None:
+        turns.append(turn)
+        real(counter, ranges, stop, rows, failed, turn)
+
+    monkeypatch.setattr(work_sharing, "_share", noted)
+    target = np.zeros(10, np.int64)
+    alone = WorkerPool(1)
+    share_ranges(
+        alone, [(k, k + 1) for k in range(10)], [flat_call(count, (target, BEGIN, END), 1)]
+    )
+    assert target.tolist() == [1] * 10
+    assert turns == [1] * 10
 
 
 def test_addresses_of_arrays() -> None:
