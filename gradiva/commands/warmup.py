@@ -18,6 +18,7 @@ from gradiva.commands.graph import find_pipelines, made
 from gradiva.eager.jit.jit import compiled_kernels
 from gradiva.eager.jit.kernel_cache import cache_folder
 from gradiva.eager.operators.operator import OperatorBase, operators
+from gradiva.eager.runtime.chunks import MANY
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
 
@@ -107,6 +108,7 @@ def _run_examples() -> None:
         for operator, case in bar:
             _call(operator, case)
             bar.set_postfix_str(f"{len(compiled_kernels)} kernels", refresh=False)
+    _run_by_many_threads()
 
 
 def _call(operator: OperatorBase, case: Any) -> None:
@@ -119,6 +121,15 @@ def run_recipes() -> None:
     for recipe in (_validation, _training, _training_with_color, _whole_images, _wide_images):
         pipe = _pipeline(recipe, batch_size=2, num_threads=1, seed=1)
         with pipe:
+            pipe.run()
+    _run_by_many_threads()
+
+
+def _run_by_many_threads() -> None:
+    """Where there are many threads, and later where there are few, samples are shared by loops of
+    compiled code."""
+    for recipe in (_validation, _training, _blurred):
+        with _pipeline(recipe, batch_size=48, num_threads=MANY + 1, seed=1) as pipe:
             pipe.run()
 
 
@@ -150,6 +161,11 @@ def _wide_images(files: Any) -> Any:
     """Columns are resized first, and rows mirrored, as it happens now and then in training."""
     images = fn.resize(fn.decoders.image(files), size=(1024, 64))
     return fn.crop_mirror_normalize(images, mirror=1, **_TO_FLOAT)
+
+
+def _blurred(files: Any) -> Any:
+    """An operator that joins no group, behind a decoder."""
+    return fn.gaussian_blur(fn.decoders.image(files), window_size=5)
 
 
 def _whole_images(files: Any) -> Any:
