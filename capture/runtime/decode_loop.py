@@ -15,7 +15,7 @@ import numpy as np
 
 from gradiva.eager.jit.flat_calls import FlatCall, call_flat, take_next
 from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.work_sharing import ranges_in_a_turn
+from gradiva.eager.jit.work_sharing import ending, ranges_in_a_turn
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.types.arrays import Int64Array
 
@@ -67,8 +67,9 @@ def decode_in_loop(
 
     def work(lane: int, _end: int) -> None:
         row, own, turn = head.rows[lane], calls[lane], ranges_in_a_turn(len(ranges))
-        while counter[0] < len(ranges) and not pool.cancelled:
-            _work(counter, parts, pool.stop, turn, row, own, done, places, laid, *tables)
+        with ending(counter, len(ranges)):
+            while counter[0] < len(ranges) and not pool.cancelled:
+                _work(counter, parts, pool.stop, turn, row, own, done, places, laid, *tables)
 
     pool.run(work, [(lane, lane + 1) for lane in range(lanes)])
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
 
 from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.types.arrays import Int64Array
 
 from .flat_calls import FlatCall, call_flat, take_next
 from .jit import jit
 
-__all__ = ["FEW", "ranges_in_a_turn", "share_ranges"]
+__all__ = ["FEW", "ending", "ranges_in_a_turn", "share_ranges"]
 
 FEW: Final = 2
 """Ranges that take less Python by themselves than it takes to prepare that they are shared."""
@@ -36,13 +38,24 @@ def share_ranges(
 
     def work(lane: int, _end: int) -> None:
         turn = ranges_in_a_turn(len(ranges))
-        while counter[0] < len(ranges) and not pool.cancelled:
-            _share(counter, parts, pool.stop, rows[lane], failed, turn)
+        with ending(counter, len(ranges)):
+            while counter[0] < len(ranges) and not pool.cancelled:
+                _share(counter, parts, pool.stop, rows[lane], failed, turn)
 
     pool.run(work, [(lane, lane + 1) for lane in range(len(rows))])
     for k in np.flatnonzero(failed).tolist():
         assert again is not None
         again(*ranges[k])
+
+
+@contextmanager
+def ending(counter: Int64Array, count: int) -> Iterator[None]:
+    """A block after which no range of so many is begun, where it raises: Ctrl+C was pressed."""
+    try:
+        yield
+    except BaseException:
+        counter[0] = count
+        raise
 
 
 def ranges_in_a_turn(count: int) -> int:

@@ -48,6 +48,8 @@ class _Job:
         self.waiting: Iterator[tuple[int, int]] = iter(ranges)
         self.unfinished = len(ranges)
         self.errors: list[tuple[int, BaseException]] = []
+        self.given_up = False
+        """Whether somebody has pressed Ctrl+C: nobody waits for the ranges that have not begun."""
         self.lock = threading.Lock()
         # A bare lock, taken until all is done: an event makes two locks and a queue.
         self.finished = threading.Lock()
@@ -61,11 +63,12 @@ class _Job:
             if recording is not None:
                 began = recording.now()
             try:
-                if not self.pool.cancelled:
+                if not (self.pool.cancelled or self.given_up):
                     self.task(begin, end)
                 if recording is not None and self.origin is not None:
                     recording.range(self.pool, self.origin, began, begin, end)
             except BaseException as error:  # noqa: BLE001  raised by `run`, in its caller
+                self.given_up = self.given_up or not isinstance(error, Exception)
                 self.errors.append((begin, without_frames(error)))
             done += 1
         if done:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -201,6 +204,32 @@ def test_what_a_kernel_raises(pool: WorkerPool) -> None:
         share_ranges(pool, ranges, [flat_call(mix, given(target, table), 4)], once_more)
     assert again == [17]
     assert np.flatnonzero(target == 1007.75).tolist() == [k for k in range(40) if k != 17]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_control_c(compiled: bool, pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the main thread: nobody begins what nobody waits for."""
+    main, done = threading.main_thread(), list[int]()
+
+    def interrupted(begin: int) -> None:
+        if threading.current_thread() is main:
+            raise KeyboardInterrupt
+        done.append(begin)
+        time.sleep(0.01)
+
+    def one(counter: Any, ranges: Any, *_others: Any) -> None:
+        interrupted(int(counter[0]))
+        counter[0] += 1
+
+    ranges = [(k, k + 1) for k in range(2000)]
+    target = np.zeros(len(ranges), np.int64)
+    monkeypatch.setattr(work_sharing, "_share", one)
+    calls = [flat_call(count, (target, BEGIN, END), 4)]
+    share = functools.partial(share_ranges, pool, ranges, calls)
+    run = functools.partial(pool.run, lambda begin, _end: interrupted(begin), ranges)
+    with pytest.raises(KeyboardInterrupt):
+        (share if compiled else run)()
+    assert len(done) < 1000
 
 
 def test_a_pool_that_is_stopped(pool: WorkerPool) -> None:
