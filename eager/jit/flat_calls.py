@@ -185,7 +185,7 @@ def _call_flat_in_kernels(numba: Any) -> Callable[..., Any]:
 
 
 def take_next(counter: Int64Array) -> int:
-    """The number in an array of one, which is one more for whoever asks next, in any thread; for
+    """The number in an array of one, which is one more for the next to ask, in any thread; for
     kernels only."""
     raise NotImplementedError
 
