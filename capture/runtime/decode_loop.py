@@ -37,10 +37,8 @@ class Origins(NamedTuple):
     unit: int
 
 
-_NO_ORIGINS = Origins(
-    *(np.zeros((0, 1), np.int64), 0) * 2, np.zeros((0, 2), np.int64), *(np.zeros(0, np.int64), 0, 0)
-)
-_NOT_LAID = np.zeros((0, 2), np.int64)
+_NO_TABLE, _NO_PAIRS = np.zeros((0, 1), np.int64), np.zeros((0, 2), np.int64)
+_NO_ORIGINS = Origins(_NO_TABLE, 0, _NO_TABLE, 0, _NO_PAIRS, np.zeros(0, np.int64), 0, 0)
 
 
 def decode_in_loop(
@@ -62,7 +60,7 @@ def decode_in_loop(
     lanes = len(head.rows)
     counter, parts = np.zeros(1, np.int64), np.array(ranges, np.int64)
     calls = np.stack([one.rows for one in rest], axis=1)
-    laid = _NOT_LAID if laid is None else laid
+    laid = _NO_PAIRS if laid is None else laid
     tables = _NO_ORIGINS if origins is None else origins
 
     def work(lane: int, _end: int) -> None:

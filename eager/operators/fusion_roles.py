@@ -108,22 +108,29 @@ class Decode(NamedTuple):
         output, several = call.outputs[0], find and find(call)
         places, made = output.batch_shape.offsets, functools.cache(output.arrays)
         ahead: Any = several and functools.partial(several.make, output.data, places)
-        ranges, lanes = chunks(costs, call.pool.num_threads), call.pool.num_threads
-        if several and several.flat and len(ranges) > FEW and lanes > 1 and not tracing.active:
-            kernel, done = several.flat.call(output.data, places, lanes), several.flat.done
-            share_ranges(call.pool, ranges, [kernel])
-            if done.all():
-                return
-
-            def ahead(begin: int, end: int) -> list[bool]:
-                found: list[bool] = done[begin:end].tolist()
-                return found
-
+        if several and several.flat and tracing.active is None and call.pool.num_threads > 1:
+            ranges, done = chunks(costs, call.pool.num_threads), several.flat.done
+            if len(ranges) > FEW:
+                lanes = min(call.pool.num_threads, len(ranges))
+                share_ranges(call.pool, ranges, [several.flat.call(output.data, places, lanes)])
+                if done.all():
+                    return
+                ahead = _told(done)
         call.each_sample(lambda sample: make(sample, made()[sample]), costs, ahead)
 
     def several(self, call: Call) -> DecodeSeveral | None:
         """What `decode_several` makes of a call."""
         return None if self.decode_several is None else self.decode_several(call)
+
+
+def _told(done: np.ndarray[Any, np.dtype[np.bool_]]) -> Callable[[int, int], list[bool]]:
+    """What says of a range which of its samples were made."""
+
+    def found(begin: int, end: int) -> list[bool]:
+        made: list[bool] = done[begin:end].tolist()
+        return made
+
+    return found
 
 
 class View(NamedTuple):

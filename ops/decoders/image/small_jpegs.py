@@ -88,7 +88,10 @@ def _that_pay(facts: op.Int64Array, threads: int) -> op.Int64Array:
 
 class SmallJpegs:
     """Decodes the small ones of a range of files: `(memory, places, begin, end)` to whether each
-    was. A file that was not is to be decoded in the usual way."""
+    was. A file that was not is to be decoded in the usual way.
+
+    memory: uint8, 1-D; places: where each file begins; it has room for the whole image.
+    """
 
     def __init__(
         self, files: op.Batch, facts: op.Int64Array, fast_idct: bool, parts: Parts, by_row: bool
@@ -137,9 +140,8 @@ def decode_small_jpegs(
 ) -> SmallJpegs | None:
     """What decodes the small ones of some files, if there are any, and they can be decoded here.
 
-    facts: (N, 4), what `small_jpeg` says of each; memory: uint8, 1-D; places: where each begins;
-    it has room for the whole image. parts: all of all, unless given. threads: that share the files.
-    by_row: each is a window, and its place has room for no more.
+    facts: (N, 4), what `small_jpeg` says of each; parts: all of all, unless given. threads: that
+    share the files. by_row: each is a window, and its place has room for no more.
     """
     facts = _that_pay(facts, threads) if len(facts) else facts
     few = int(np.count_nonzero(facts[:, 3])) if len(facts) else 0
