@@ -17,10 +17,10 @@ __all__ = ["Loopback", "loopback"]
 
 class Loopback:
     """objects: by path, such as "/a.bin". faults: one for each of the next requests for bytes:
-    "503", "404", "cut", "stall", "ok". always: the fault of all requests for the bytes of a path.
-    requests: method, path and range of what was asked. ranges: whether ranges are served. tags:
-    whether objects have an ETag. latency: seconds before each answer. longest: requests for more
-    bytes are held back until `let_go` is set."""
+    "503", "404", "cut", "stall", "ok", and "held", which waits until `let_go` is set. always: the
+    fault of all requests for the bytes of a path. requests: method, path and range of what was
+    asked. ranges: whether ranges are served. tags: whether objects have an ETag. latency: seconds
+    before each answer. longest: requests for more bytes are held as well."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}"
@@ -86,6 +86,8 @@ def loopback() -> Iterator[Loopback]:
                 fault = here.faults.popleft()
             asked_for = re.fullmatch(r"bytes=(\d+)-(\d+)", wanted)
             if asked_for and int(asked_for[2]) - int(asked_for[1]) >= here.longest:
+                here.let_go.wait()
+            if body and fault == "held":
                 here.let_go.wait()
             if fault.isdecimal():
                 self.send_error(int(fault))

@@ -304,20 +304,21 @@ def test_a_container_that_changes_is_an_error_of_its_samples(
     for path in tmp_path.iterdir():
         server.objects[f"/{path.name}"] = path.read_bytes()
     far = {name: moved(value, tmp_path, server.url) for name, value in data.items()}
-    reader = gradiva.readers.MXNet(**far, on_error="skip")
     changed = next(path for path in server.objects if path.endswith(".rec"))
+    # What is fetched when the reader is made comes later than the change.
+    server.always[changed] = "held"
+    skips, raises = [gradiva.readers.MXNet(**far, on_error=way) for way in ("skip", "raise")]
     server.objects[changed] += b"\0\0\0\0"
+    server.let_go.set()
     with Quarantine(warns=False) as bad:
-        lengths = [len(images) for images, _ in reader.next_epoch(batch_size=5)]
+        lengths = [len(images) for images, _ in skips.next_epoch(batch_size=5)]
     assert sum(lengths) == 10 - len(bad)
     assert len(bad)
     for entry in bad:
         assert "changed during the epoch" in entry.reason
         assert f"{server.url}{changed} at index" in str(entry.file)
-    reader = gradiva.readers.MXNet(**far)
-    server.objects[changed] += b"\0\0\0\0"
     with pytest.raises(SampleDataError, match=f"{server.url}{changed} at index"):
-        for _ in reader.next_epoch(batch_size=5):
+        for _ in raises.next_epoch(batch_size=5):
             pass
 
 
