@@ -20,6 +20,7 @@ from hypothesis import settings
 import gradiva
 from gradiva.eager.cuda import cupy_runtime
 from gradiva.eager.jit.jit import Kernel
+from gradiva.eager.jit.later import at_once
 from gradiva.eager.random.step import _step
 from gradiva.eager.runtime.closer import closer
 from gradiva.eager.runtime.worker_pool import default_num_threads
@@ -136,6 +137,14 @@ def _few_objects() -> None:
     if len(gc.get_objects(generation=2)) > MANY_OBJECTS:
         gc.collect()
         gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _prepared() -> Iterator[None]:
+    """Kernels that are not worth waiting for are waited for: which way is taken is no matter of
+    time."""
+    with at_once():
+        yield
 
 
 @pytest.fixture(scope="session")

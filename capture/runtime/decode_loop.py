@@ -15,11 +15,14 @@ import numpy as np
 
 from gradiva.eager.jit.flat_calls import FlatCall, call_flat, take_next
 from gradiva.eager.jit.jit import jit
+from gradiva.eager.jit.later import Later
 from gradiva.eager.jit.work_sharing import ending, ranges_in_a_turn
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.types.arrays import Int64Array
 
-__all__ = ["Origins", "decode_in_loop"]
+__all__ = ["Origins", "can_loop", "decode_in_loop"]
+
+_later = Later()
 
 
 class Origins(NamedTuple):
@@ -39,6 +42,16 @@ class Origins(NamedTuple):
 
 _NO_TABLE, _NO_PAIRS = np.zeros((0, 1), np.int64), np.zeros((0, 2), np.int64)
 _NO_ORIGINS = Origins(_NO_TABLE, 0, _NO_TABLE, 0, _NO_PAIRS, np.zeros(0, np.int64), 0, 0)
+
+
+def can_loop() -> bool:
+    """Whether `decode_in_loop` is there. It is soon, where it is not."""
+    return _later.is_ready(_prepare)
+
+
+def _prepare() -> None:
+    one, none = np.zeros(1, np.int64), np.zeros((0, 2), np.int64)
+    _work(one, none, one, 1, one, none, np.zeros(0, np.bool_), one, none, *_NO_ORIGINS)
 
 
 def decode_in_loop(

@@ -25,7 +25,7 @@ from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, Sam
 from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import BatchShape
 
-from .decode_loop import decode_in_loop
+from .decode_loop import can_loop, decode_in_loop
 from .sample_runs import Run
 from .unread_samples import UnreadSamples
 
@@ -86,8 +86,8 @@ class FusedDecoder:
         """Decode each chunk, and run the rest of the group on it. unread: the samples that cannot
         be read, where the decoder goes on after them."""
         pool, ranges, several = self._call.pool, self._ranges, self._several
-        alone = len(ranges) <= FEW or tracing.active is not None
-        if several is not None and several.flat and run.flat and not alone:
+        together = len(ranges) > FEW and tracing.active is None
+        if several is not None and several.flat and run.flat and together and can_loop():
             self._run_in_loop(several, several.flat, run)
             if pool.cancelled or several.flat.done.all():
                 return

@@ -26,6 +26,7 @@ __all__ = [
     "Kernel",
     "compile_entry",
     "compiled_kernels",
+    "idle_seconds",
     "inlined",
     "jit",
     "load_intrinsic",
@@ -50,6 +51,7 @@ _collects = False
 _unregistered: list[FunctionType] = []
 _intrinsics: dict[FunctionType, Any] = {}
 _since: dict[int, float] = {}
+_ended = float("-inf")
 compiled_kernels: list[tuple[str, float]] = []
 """Name and seconds of each kernel compiled (not loaded from the cache) in this process."""
 
@@ -265,11 +267,18 @@ def _compile_started(dispatcher: Any) -> None:
 
 
 def _compile_ended(dispatcher: Any) -> None:
+    global _ended
     if _is_ours(dispatcher):
-        since = _since.pop(id(dispatcher), time.perf_counter())
-        compiled_kernels.append((dispatcher.py_func.__name__, time.perf_counter() - since))
+        _ended = time.perf_counter()
+        since = _since.pop(id(dispatcher), _ended)
+        compiled_kernels.append((dispatcher.py_func.__name__, _ended - since))
         if _collects and not _since:
             gc.enable()
+
+
+def idle_seconds() -> float:
+    """For how long no kernel has been compiled; 0 while one is."""
+    return 0.0 if _since else time.perf_counter() - _ended
 
 
 def _is_ours(dispatcher: Any) -> bool:

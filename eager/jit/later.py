@@ -1,27 +1,155 @@
-"""Kernels that only save microseconds per sample: worth it once there are many samples."""
+"""Kernels that only save microseconds per sample: worth it once there are many samples, and not
+worth waiting for.
+
+Such a kernel is compiled, or loaded, by a thread beside the work, which goes on in Python until
+then. So no first batch waits for it, and no pipeline stands still in the middle of a training.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, NamedTuple
 
-__all__ = ["MANY", "Later"]
+from .jit import idle_seconds
+
+__all__ = ["MANY", "Later", "at_once", "settle"]
 
 MANY = 4096
 """So many samples pay for the loading of Numba."""
+_QUIET: Final = 0.1
+"""Seconds for which nothing was compiled: nobody waits for a kernel that another one would hold
+up."""
+
+_at_once = False
 
 
 class Later:
-    """Says whether a kernel pays: once Numba is loaded for other kernels, or from then on that many
-    samples went by. Until then the same is done in Python, so that a first batch does not wait."""
+    """Says whether kernels are to be called: they pay once Numba is loaded for others, or from then
+    on that many samples went by; and then they have to be there."""
 
     def __init__(self) -> None:
         self._seen = 0
+        self._begun = self._ready = False
 
-    def pays(self, samples: int) -> bool:
-        """Whether it does, for so many more samples."""
-        return self.pays_alone(samples) or "numba" in sys.modules
+    def pays(self, samples: int, prepare: Callable[[], object] | None = None) -> bool:
+        """Whether they are, for so many more samples. prepare: calls them with nothing to do, in
+        another thread, and only once; None for kernels that are worth waiting for."""
+        if not self.pays_alone(samples) and "numba" not in sys.modules:
+            return False
+        return prepare is None or self.is_ready(prepare)
 
     def pays_alone(self, samples: int) -> bool:
-        """Whether it does for so many more samples, even if it has yet to be compiled."""
+        """Whether they would pay for so many more samples even if Numba has yet to be loaded."""
         self._seen += samples
         return self._seen > MANY
+
+    def is_ready(self, prepare: Callable[[], object]) -> bool:
+        """Whether they are there; if not, that is begun."""
+        if self._ready:
+            return True
+        if _at_once:
+            prepare()
+            self._ready = True
+        elif not self._begun:
+            self._begun = True
+            _compiler.add(self, prepare)
+        return self._ready
+
+    def done(self) -> None:
+        """They are there."""
+        self._ready = True
+
+
+class _Waiting(NamedTuple):
+    later: Later
+    prepare: Callable[[], object]
+
+
+class _Compiler:
+    """A thread that prepares one kernel after another, while there are any."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[_Waiting] = deque()
+        self.after_fork()
+
+    def after_fork(self) -> None:
+        """In the child there is no such thread. What is waiting is not compiled there but when more
+        is asked for."""
+        self._lock = threading.Lock()
+        self._at_work = threading.Lock()
+        """Who has it, has a kernel compiled: nobody may fork then, for Numba has locks."""
+        self._thread: threading.Thread | None = None
+
+    def add(self, later: Later, prepare: Callable[[], object]) -> None:
+        with self._lock:
+            self._waiting.append(_Waiting(later, prepare))
+            if self._thread is None:
+                # No daemon: a process that ends while LLVM is at work would crash.
+                self._thread = threading.Thread(target=self._run, name="gradiva-compiler")
+                try:
+                    self._thread.start()
+                except RuntimeError:  # the interpreter ends, or there are too many threads
+                    self._thread = None
+
+    def _run(self) -> None:
+        main = threading.main_thread()
+        while True:
+            while idle_seconds() < _QUIET and main.is_alive():
+                time.sleep(_QUIET)
+            with self._lock:
+                if not self._waiting or not main.is_alive():
+                    self._waiting.clear()
+                    self._thread = None
+                    return
+                later, prepare = self._waiting.popleft()
+            try:
+                with self._at_work:
+                    prepare()
+            except Exception as error:  # noqa: BLE001  Python goes on to do it all
+                trace = type(error), error, error.__traceback__, threading.current_thread()
+                threading.excepthook(threading.ExceptHookArgs(trace))
+            else:
+                later.done()
+
+    def settle(self) -> None:
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def before_fork(self) -> None:
+        self._at_work.acquire()
+
+    def after_fork_in_parent(self) -> None:
+        self._at_work.release()
+
+
+_compiler = _Compiler()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_compiler.before_fork,
+        after_in_parent=_compiler.after_fork_in_parent,
+        after_in_child=_compiler.after_fork,
+    )
+
+
+def settle() -> None:
+    """Wait until all kernels that have begun to be prepared are there."""
+    _compiler.settle()
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """A block in which kernels are prepared when they are first asked for, and waited for."""
+    global _at_once
+    before, _at_once = _at_once, True
+    try:
+        yield
+    finally:
+        _at_once = before

@@ -14,11 +14,19 @@ from gradiva.eager.types.arrays import Int64Array
 
 from .flat_calls import FlatCall, call_flat, take_next
 from .jit import jit
+from .later import Later
 
-__all__ = ["FEW", "ending", "ranges_in_a_turn", "share_ranges"]
+__all__ = ["FEW", "can_share", "ending", "ranges_in_a_turn", "share_ranges"]
 
 FEW: Final = 2
 """Ranges that take less Python by themselves than it takes to prepare that they are shared."""
+
+_later = Later()
+
+
+def can_share() -> bool:
+    """Whether `share_ranges` is there. It is soon, where it is not."""
+    return _later.is_ready(_prepare)
 
 
 def share_ranges(
@@ -62,6 +70,11 @@ def ranges_in_a_turn(count: int) -> int:
     """How many of so many ranges the calling thread may take before it looks up: the main thread
     one, as nobody else can answer Ctrl+C."""
     return 1 if threading.current_thread() is threading.main_thread() else count
+
+
+def _prepare() -> None:
+    one, none = np.zeros(1, np.int64), np.zeros((0, 2), np.int64)
+    _share(one, none, one, none, np.zeros(0, np.bool_), 1)
 
 
 @jit

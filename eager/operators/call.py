@@ -12,7 +12,7 @@ import numpy as np
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.jit.flat_calls import BEGIN, END, FlatCall, NotFlatError, flat_call
 from gradiva.eager.jit.jit import Kernel
-from gradiva.eager.jit.work_sharing import share_ranges
+from gradiva.eager.jit.work_sharing import can_share, share_ranges
 from gradiva.eager.random.keys import RandomKey
 from gradiva.eager.runtime.chunks import chunks
 from gradiva.eager.runtime.worker_pool import WorkerPool
@@ -193,7 +193,7 @@ class Call:
             kernel(*arrays, begin, end)
 
         calls: list[FlatCall] = []
-        if lanes > 1 and tracing.active is None:
+        if lanes > 1 and tracing.active is None and can_share():
             with contextlib.suppress(NotFlatError):
                 if flat is not None:
                     calls = flat(*arrays, lanes)

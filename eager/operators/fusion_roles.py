@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager.jit.flat_calls import FlatCall
-from gradiva.eager.jit.work_sharing import FEW, share_ranges
+from gradiva.eager.jit.work_sharing import FEW, can_share, share_ranges
 from gradiva.eager.runtime.chunks import chunks
 from gradiva.eager.support import tracing
 from gradiva.eager.types.arrays import Int64Array
@@ -110,7 +110,7 @@ class Decode(NamedTuple):
         ahead: Any = several and functools.partial(several.make, output.data, places)
         if several and several.flat and tracing.active is None and call.pool.num_threads > 1:
             ranges, done = chunks(costs, call.pool.num_threads), several.flat.done
-            if len(ranges) > FEW:
+            if len(ranges) > FEW and can_share():
                 lanes = min(call.pool.num_threads, len(ranges))
                 share_ranges(call.pool, ranges, [several.flat.call(output.data, places, lanes)])
                 if done.all():

@@ -79,7 +79,7 @@ def read_files(
     pace = Pace() if pace is None else pace
     handles = np.full(len(paths), -1, np.int64)
     sizes = np.zeros((len(paths), 1), np.int64)
-    compiled = _calls() if _later.pays(len(paths)) else None
+    compiled = _calls() if _later.pays(len(paths), _prepare) else None
     names = None if compiled is None else _names(paths)
 
     def open_files(begin: int, end: int) -> None:
@@ -194,6 +194,15 @@ def _read(
             call_c(calls[3], handle, 0, 0, 0)
         else:
             call_c(calls[1], handle, 0, 0, 0)
+
+
+def _prepare() -> None:
+    """Call the kernels for no file."""
+    calls, nothing = _calls(), np.zeros(0, np.int64)
+    if calls is not None:
+        files = nothing, nothing[:, np.newaxis], 0, 0
+        _open(calls, np.frombuffer(bytes(1), np.uint8), nothing, *files)
+        _read(calls, np.zeros(0, np.uint8), nothing, *files)
 
 
 def without_bytes(batch: Batch, samples: list[int]) -> Batch:

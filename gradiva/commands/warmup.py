@@ -17,6 +17,7 @@ from gradiva.capture.pipeline.pipeline_def import pipeline_def
 from gradiva.commands.graph import find_pipelines, made
 from gradiva.eager.jit.jit import compiled_kernels
 from gradiva.eager.jit.kernel_cache import cache_folder
+from gradiva.eager.jit.later import at_once
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.runtime.chunks import MANY
 from gradiva.eager.support.errors import OperatorValueError
@@ -47,10 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Compile kernels, those of some pipelines or all, and keep them. Returns the exit status."""
     started = time.perf_counter()
-    if options.file is None:
-        _run_examples()
-    else:
-        _run_pipelines(options.file)
+    with at_once():
+        if options.file is None:
+            _run_examples()
+        else:
+            _run_pipelines(options.file)
     folder = cache_folder()
     seconds = time.perf_counter() - started
     print(f"{len(compiled_kernels)} kernels compiled in {seconds:.1f} s")
@@ -118,11 +120,11 @@ def _call(operator: OperatorBase, case: Any) -> None:
 def run_recipes() -> None:
     """Run the usual ways to train and to validate on the package's photographs, so that the kernels
     of these are compiled and kept; only JPEG files are decoded."""
-    for recipe in (_validation, _training, _training_with_color, _whole_images, _wide_images):
-        pipe = _pipeline(recipe, batch_size=2, num_threads=1, seed=1)
-        with pipe:
-            pipe.run()
-    _run_by_many_threads()
+    with at_once():
+        for recipe in (_validation, _training, _training_with_color, _whole_images, _wide_images):
+            with _pipeline(recipe, batch_size=2, num_threads=1, seed=1) as pipe:
+                pipe.run()
+        _run_by_many_threads()
 
 
 def _run_by_many_threads() -> None:

@@ -46,7 +46,13 @@ def read_records(
     """Read bytes of a file to places in `data`, and say which records are whole. The caller reads
     the others again, to learn what is wrong."""
     whole = np.zeros(len(targets), np.bool_)
-    calls = _calls() if _later.pays(len(targets)) else None
-    if calls is not None:
-        _read(calls, handle, data, targets, offsets, sizes, whole)
+
+    def read(count: int) -> None:
+        calls = _calls()
+        if calls is not None:
+            rows = targets[:count], offsets[:count], sizes[:count], whole[:count]
+            _read(calls, handle, data, *rows)
+
+    if _later.pays(len(targets), lambda: read(0)):
+        read(len(targets))
     return whole

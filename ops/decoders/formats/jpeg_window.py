@@ -169,7 +169,8 @@ def _is_for_us(info: ImageInfo, window: Window) -> bool:
     plain = info.coding in _CODINGS and info.bits == 8 and info.channels != 4
     if not plain or not leaves_enough_out(info, window):
         return False
-    return _later.pays(1 + _left_out(info, window) // _MANY_PIXELS) and window_decoder_works()
+    count = 1 + _left_out(info, window) // _MANY_PIXELS
+    return _later.pays(count, window_decoder_works) and window_decoder_works()
 
 
 def window_at(first: int, pitch: int, shape: tuple[int, int, int], memory: Array) -> Array:

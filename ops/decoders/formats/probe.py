@@ -51,10 +51,15 @@ _later = Later()
 def plain_headers(batch: Batch, max_pixels: int = MAX_PIXELS) -> list[ImageInfo | None]:
     """The headers of those files that most are like, read at once; None for what `probe` reads."""
     data, laid = batch.data, batch.batch_shape
-    if not (_later.pays(len(laid)) and data.flags.writeable and data.flags.c_contiguous):
-        return [None] * len(laid)
     found = np.empty((len(laid), 3), np.int64)
-    read_plain(data, laid.offsets, laid.volumes, max_pixels, found)
+
+    def read(count: int) -> None:
+        read_plain(data, laid.offsets[:count], laid.volumes[:count], max_pixels, found)
+
+    fits = data.flags.writeable and data.flags.c_contiguous
+    if not fits or not _later.pays(len(laid), lambda: read(0)):
+        return [None] * len(laid)
+    read(len(laid))
     return [jpeg_info(*row) if row[2] else None for row in found.tolist()]
 
 

@@ -145,9 +145,18 @@ def decode_small_jpegs(
     """
     facts = _that_pay(facts, threads) if len(facts) else facts
     few = int(np.count_nonzero(facts[:, 3])) if len(facts) else 0
-    if not few or not _later.pays(few) or not window_decoder_works():
-        return None
-    return SmallJpegs(files, facts, fast_idct, parts or Parts.whole(len(facts)), by_row)
+
+    def made() -> SmallJpegs | None:
+        if not window_decoder_works():
+            return None
+        return SmallJpegs(files, facts, fast_idct, parts or Parts.whole(len(facts)), by_row)
+
+    return made() if few and _later.pays(few, lambda: _decode_none(made())) else None
+
+
+def _decode_none(decode: SmallJpegs | None) -> None:
+    if decode is not None:
+        decode(np.empty(0, np.uint8), np.zeros(0, np.int64), 0, 0)
 
 
 @op.jit

@@ -30,16 +30,17 @@ def plain_frames(batch: op.Batch | None, infos: Sequence[ImageInfo]) -> list[Jpe
     that `read_frame` reads. infos: as `probe` found them; batch: the same files, one after the
     other in host memory."""
     data: Any = None if batch is None else batch.data
-    if (
-        batch is None
-        or not isinstance(data, np.ndarray)
-        or not (data.flags.writeable and data.flags.c_contiguous)
-        or not _later.pays(len(infos))
-    ):
-        return [None] * len(infos)
     found = np.empty((len(infos), _COLUMNS), np.int64)
-    laid = batch.batch_shape
-    read_frames(data, laid.offsets, laid.volumes, _crc_table(), found)
+
+    def read(count: int) -> None:
+        assert batch is not None
+        laid = batch.batch_shape
+        read_frames(data, laid.offsets[:count], laid.volumes[:count], _crc_table(), found)
+
+    fits = isinstance(data, np.ndarray) and data.flags.writeable and data.flags.c_contiguous
+    if not fits or not _later.pays(len(infos), lambda: read(0)):
+        return [None] * len(infos)
+    read(len(infos))
     frames: list[JpegFrame | None] = []
     for info, (channels, one, two, three, stored, restart, crc) in zip(
         infos, found.tolist(), strict=True

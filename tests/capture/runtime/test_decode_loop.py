@@ -39,8 +39,8 @@ def looped(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         monkeypatch.setattr(module, "FEW", 0)
         monkeypatch.setattr(module, "chunks", cut)
     monkeypatch.setattr(fused_decoder, "decode_in_loop", noted)
-    monkeypatch.setattr(small_jpegs._later, "pays", lambda samples: True)
-    monkeypatch.setattr(small_jpegs._larger, "pays_alone", lambda samples: True)
+    monkeypatch.setattr(small_jpegs._later, "pays", lambda *_: True)
+    monkeypatch.setattr(small_jpegs._larger, "pays_alone", lambda *_: True)
     return done
 
 
@@ -120,7 +120,7 @@ def test_the_error_of_a_file(looped: list[Any]) -> None:
     with pytest.raises(gradiva.OperatorRuntimeError, match="in sample 21"):
         pipe.run()
     pipe.close()
-    assert {int(done.sum()) for done in looped} == {len(files) - 1}
+    assert looped[0].sum() == len(files) - 1  # of a later batch some, when the pipeline was closed
 
 
 def test_traces_tell_of_each_range(looped: list[Any]) -> None:

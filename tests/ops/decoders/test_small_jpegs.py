@@ -38,8 +38,8 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(small_jpegs._later, "pays", lambda samples: True)
-    monkeypatch.setattr(small_jpegs._larger, "pays_alone", lambda samples: True)
+    monkeypatch.setattr(small_jpegs._later, "pays", lambda *_: True)
+    monkeypatch.setattr(small_jpegs._larger, "pays_alone", lambda *_: True)
 
 
 def decoded(

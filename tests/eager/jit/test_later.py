@@ -1,0 +1,199 @@
+"""Kernels that nobody waits for: compiled beside the work, once, and with nothing lost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gradiva.eager.jit import later as module
+from gradiva.eager.jit.later import MANY, Later, at_once, settle
+
+WITHIN = 60
+
+
+@pytest.fixture(autouse=True)
+def beside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As it is outside of tests."""
+    settle()
+    monkeypatch.setattr(module, "_at_once", False)
+    monkeypatch.setattr(module, "_QUIET", 0.001)
+    yield
+    settle()
+
+
+@pytest.fixture
+def unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+
+
+def test_the_work_goes_on_meanwhile() -> None:
+    later, may_end, calls = Later(), threading.Event(), list[threading.Thread]()
+
+    def prepare() -> None:
+        calls.append(threading.current_thread())
+        assert may_end.wait(WITHIN)
+
+    assert not any(later.is_ready(prepare) for _ in range(3))
+    may_end.set()
+    settle()
+    assert later.is_ready(prepare)
+    assert len(calls) == 1
+    assert calls[0] is not threading.current_thread()
+
+
+def test_nothing_is_prepared_before_it_pays(unloaded: None) -> None:
+    later, calls = Later(), list[int]()
+
+    def prepare() -> None:
+        calls.append(1)
+
+    assert not later.pays(MANY, prepare)
+    settle()
+    assert not calls
+    assert not later.pays(1, prepare)
+    settle()
+    assert calls
+    assert later.pays(1, prepare)
+
+
+def test_kernels_that_are_worth_waiting_for(unloaded: None) -> None:
+    later = Later()
+    assert not later.pays(MANY)
+    assert later.pays(1)
+
+
+def test_at_once() -> None:
+    later, calls = Later(), list[threading.Thread]()
+    with at_once():
+        assert later.is_ready(lambda: calls.append(threading.current_thread()))
+    assert calls == [threading.current_thread()]
+    assert later.is_ready(lambda: None)
+
+
+def test_no_kernel_that_somebody_waits_for_is_held_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    idle, later, looked = [0.0], Later(), threading.Event()
+
+    def idle_seconds() -> float:
+        looked.set()
+        return idle[0]
+
+    monkeypatch.setattr(module, "idle_seconds", idle_seconds)
+    assert not later.is_ready(lambda: None)
+    assert looked.wait(WITHIN)
+    time.sleep(0.02)
+    assert not later.is_ready(lambda: None)
+    idle[0] = 1.0
+    settle()
+    assert later.is_ready(lambda: None)
+
+
+def test_one_that_fails_is_told_of_and_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", told.append)
+    bad, good = Later(), Later()
+
+    def fail() -> None:
+        raise ValueError("it does not compile")
+
+    assert not bad.is_ready(fail)
+    assert not good.is_ready(lambda: None)
+    settle()
+    assert [str(one.exc_value) for one in told] == ["it does not compile"]
+    assert not bad.is_ready(fail)
+    assert good.is_ready(lambda: None)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_nobody_forks_while_a_kernel_is_compiled() -> None:
+    """The child would have locks that nobody opens. There, kernels are prepared again."""
+    later, lock, begun = Later(), threading.Lock(), threading.Event()
+
+    def prepare() -> None:
+        with lock:
+            begun.set()
+            time.sleep(0.05)
+
+    later.is_ready(prepare)
+    assert begun.wait(WITHIN)
+    child = os.fork()
+    if not child:
+        free = lock.acquire(timeout=1)
+        other = Later()
+        other.is_ready(lambda: None)
+        settle()
+        os._exit(0 if free and other.is_ready(lambda: None) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    settle()
+    assert later.is_ready(prepare)
+
+
+PROGRAM = """
+import sys, time
+from gradiva import fn, pipeline_def
+from gradiva.capture.runtime import decode_loop
+from gradiva.eager.jit import work_sharing
+from gradiva.eager.jit.jit import Kernel
+from gradiva.eager.jit.later import Later, settle
+from gradiva.eager.readers import files
+from gradiva.ops.decoders.formats import headers_jpeg
+from gradiva.ops.decoders.image import small_jpegs
+import gradiva, pathlib
+
+KERNELS = [
+    files._open, files._read, headers_jpeg.read_plain, small_jpegs._decode, decode_loop._work,
+    work_sharing._share,
+]
+small_jpegs._SMALL = 1 << 30
+folder = str(pathlib.Path(gradiva.__file__).parent / "photographs")
+
+@pipeline_def(batch_size=48, num_threads=2, seed=1)
+def usual(alone):
+    images = fn.decoders.image(fn.readers.file(file_root=folder)[0])
+    if alone:
+        return fn.gaussian_blur(fn.resize(images, size=(160, 160)), window_size=3)
+    return fn.crop_mirror_normalize(images, crop=(64, 64), std=[2.0])
+
+for alone in (False, True):
+    with usual(alone) as pipe:
+        for _ in range(4):
+            pipe.run()
+            settle()
+print([kernel.__name__ for kernel in KERNELS if kernel._compiled is None])
+print({kernel.__name__: len(kernel.dispatcher().overloads) for kernel in KERNELS})
+"""
+
+
+def test_what_is_prepared_is_what_is_called() -> None:
+    """Each kernel is compiled for the types that it is called with, and no others."""
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert "Traceback" not in run.stderr
+    names = ("_open", "_read", "read_plain", "_decode", "_work", "_share")
+    assert run.stdout.splitlines() == ["[]", str(dict.fromkeys(names, 1))]
+
+
+ENDS = """
+import sys, threading, time
+import gradiva
+from gradiva.eager.jit.later import Later
+sys.modules.setdefault("numba", None)
+begun = threading.Event()
+Later().is_ready(lambda: (begun.set(), time.sleep(0.2)))
+Later().is_ready(lambda: print("the second one"))
+begun.wait()
+"""
+
+
+def test_a_process_ends_before_all_is_prepared() -> None:
+    run = subprocess.run([sys.executable, "-c", ENDS], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
