@@ -320,6 +320,17 @@ def has_feature(context: Any, name: str) -> bool:
     return f"+{name}" in features.split(",")
 
 
+def leave_out_features(context: Any, function: Any, prefix: str) -> None:
+    """In an intrinsic: have the function that is being made use no instructions of the processor's
+    features with such names. It is not put into others."""
+    _, _, features = context.codegen().magic_tuple()
+    chosen = [f"-{one[1:]}" if one[1:].startswith(prefix) else one for one in features.split(",")]
+    attributes = function.attributes
+    attributes.add("noinline")
+    # llvmlite knows no such attributes, and hands on what it holds.
+    set.add(attributes, f'"target-features"="{",".join(chosen)}"')
+
+
 def ownerless_array(context: Any, builder: Any, kind: Any, array: Any) -> Any:
     """In an intrinsic: the array, with nothing to count who holds it."""
     made = context.make_array(kind)(context, builder, array)

@@ -1,8 +1,9 @@
-"""Copies and fills that go past the caches, for outputs that would not stay there.
+"""Writing outputs that are in no cache.
 
 A store to memory that is in no cache reads it first, and pushes out what is there. A third of the
 time of a large copy is that reading. Non-temporal stores leave it out: for what is larger than the
-caches anyhow, and is written whole.
+caches anyhow, and is written whole. Others can ask for the lines that they are going to write:
+processors do that themselves, but for the first lines of each page.
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ from gradiva.eager.types.arrays import Array, Int64Array
 from . import numba_adapter
 from .jit import jit, register_intrinsic
 
-__all__ = ["copy_past", "fill_past", "finish_lines", "goes_past"]
+__all__ = ["AHEAD", "copy_past", "fetch_line", "fill_past", "finish_lines", "goes_past"]
 
 _LARGE: Final = 1 << 24
 _LONG: Final = 1 << 14
 """The ends of a piece share lines with its neighbors, and are stored slowly."""
 _LINE: Final = 64
 """Bytes that are stored at once, at an address that is a multiple of them."""
+
+AHEAD: Final = 1 << 11
+"""How many bytes before they are written lines are asked for: time enough for them to come."""
 
 
 def goes_past(output: Array, *elements: Int64Array) -> bool:
@@ -61,6 +65,34 @@ def _put_line_in_kernels(numba: Any) -> Callable[..., Any]:
     def call(typing_context, source, at, target, to):  # type: ignore[no-untyped-def]
         word = numba.types.int64
         return numba.types.none(source, word, target, word), generate
+
+    return call
+
+
+def fetch_line(target: Array, at: int) -> None:
+    """Ask for the line of an element that is soon written, or lies behind the end; for kernels
+    only."""
+    raise NotImplementedError
+
+
+@register_intrinsic(fetch_line)
+def _fetch_line_in_kernels(numba: Any) -> Callable[..., Any]:
+    """What Numba compiles for `fetch_line`."""
+    ir, _ = numba_adapter.llvm()
+    byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        target, at = values
+        base = numba_adapter.first_element(context, builder, signature.args[0], target)
+        place = builder.bitcast(builder.gep(base, [at]), byte)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        fetch = builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
+        to_write, soon, data = number(1), number(3), number(1)
+        builder.call(fetch, [place, to_write, soon, data])
+        return numba_adapter.no_value(context)
+
+    def call(typing_context, target, at):  # type: ignore[no-untyped-def]
+        return numba.types.none(target, numba.types.int64), generate
 
     return call
 

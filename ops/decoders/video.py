@@ -13,6 +13,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.cuda.context import Gpu
+from gradiva.eager.jit.streaming import goes_past
 from gradiva.eager.operators.argument_types import RaggedIntsArg
 from gradiva.eager.operators.fusion_roles import Decode
 from gradiva.eager.types.arrays import Array
@@ -191,8 +192,11 @@ def _wanted(call: op.Call, sample: int, count: int) -> op.Int64Array:
 def _clips(call: op.Call, plan: _Plan) -> dict[int, Clip]:
     """The clips of all samples that have one."""
     files, made = call.inputs[0], call.outputs[0]
+    past = goes_past(made.data)
     return {
-        sample: Clip(VideoData(files.array(sample)), index, plan.frames[sample], made.array(sample))
+        sample: Clip(
+            VideoData(files.array(sample)), index, plan.frames[sample], made.array(sample), past
+        )
         for sample, index in enumerate(plan.indices)
         if index is not None
     }

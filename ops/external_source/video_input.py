@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.jit.streaming import goes_past
 from gradiva.eager.readers.source import Source, source_operator
 from gradiva.ops.video.clips import Clip, decode_clips, in_host_memory, video_shapes
 from gradiva.ops.video.colorspaces import check_colorspace
@@ -142,12 +143,12 @@ class VideoInput(FedSource):
         sizes = [self._length if self._pads else count for count in counts]
         shapes = video_shapes([(size, index) for size in sizes])
         made = op.Batch.empty(op.BatchShape.of(shapes), op.SampleType(op.uint8, 4, "FHWC", "cpu"))
-        clips: dict[int, Clip] = {}
+        clips, past = dict[int, Clip](), goes_past(made.data)
         for place, (size, count) in enumerate(zip(sizes, counts, strict=True)):
             frames = np.full(size, -1, np.int64)
             first = begin + place * self._length
             frames[:count] = np.arange(first, first + count)
-            clips[place] = Clip(source, index, frames, made.array(place))
+            clips[place] = Clip(source, index, frames, made.array(place), past)
         fill = np.zeros(3, np.uint8)
         decode = in_host_memory(fill, self._colorspace)
         failed = decode_clips(clips, self._decoders, pool, decode)

@@ -13,10 +13,18 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.jit.intrinsics import span, without_refcount
+from gradiva.eager.jit.streaming import AHEAD, fetch_line, finish_lines
+from gradiva.eager.types.arrays import Array
 
-from .byte_pixels import ONE, PARTS, PIXELS, put_pixels
+from .byte_pixels import LINE, ONE, PARTS, PIXELS, put_pixels, put_pixels_past
 
-__all__ = ["convert_bytes"]
+__all__ = ["convert_bytes", "goes_past_caches"]
+
+
+def goes_past_caches(out: Array) -> bool:
+    """Whether all places in `out` allow it."""
+    return not (out.ctypes.data % LINE or out.shape[1] % (3 * PIXELS))
 
 
 @op.jit
@@ -33,17 +41,21 @@ def _blend(near: Any, far: Any, target: Any) -> None:
 
 
 @op.jit
-def convert_bytes(planes: Any, form: Any, down: Any, numbers: Any, out: Any) -> None:
+def convert_bytes(
+    luma: Any, blue: Any, red: Any, form: Any, down: Any, numbers: Any, out: Any, past: bool | None
+) -> None:
     """Fill `out`, uint8 (rows, 3 * columns), with red, green and blue of a picture.
 
-    planes: luma, blue and red chroma, 1-D, uint8; form: bytes from one row to the next of luma and
+    luma, blue, red: the planes, 1-D, uint8; form: bytes from one row to the next of luma and
     of chroma; down: the table of `chroma_taps`, of weights of 0, one or three quarters; numbers:
-    of `color_numbers`. There are `PIXELS` columns or more.
+    of `color_numbers`; past: not None to write past the caches, where `goes_past_caches` allows it.
+    There are `PIXELS` columns or more.
     """
-    luma, blue, red = planes
     rows, width = out.shape[0], out.shape[1] // 3
     count = width // 2
+    luma, blue, red = without_refcount(luma), without_refcount(blue), without_refcount(red)
     u, v = np.empty(count + 2, np.int16), np.empty(count + 2, np.int16)
+    target = out.reshape(out.size)
     scale, offset = numbers[0], numbers[1] >> 5
     rest = 16 * ((1 << 16) - scale * offset) // ONE
     zero = numbers[0] - numbers[0]
@@ -52,10 +64,18 @@ def convert_bytes(planes: Any, form: Any, down: Any, numbers: Any, out: Any) -> 
         first, share = down[y, 0], down[y, 2]
         near = (first + (1 if share == 3072 else 0)) * form[1]
         far = (first + (1 if share == 1024 else 0)) * form[1]
-        _blend(blue[near : near + count], blue[far : far + count], u)
-        _blend(red[near : near + count], red[far : far + count], v)
-        at, line = y * form[0], out[y]
+        _blend(span(blue, near, count), span(blue, far, count), u)
+        _blend(span(red, near, count), span(red, far, count), v)
+        at, line = y * form[0], span(target, y * 3 * width, 3 * width)
+        if past is not None:
+            for x in range(0, width, PIXELS):
+                put_pixels_past(luma, at + x, u, v, x // 2, weights, line, 3 * x)
+            continue
         for x in range(0, width - PIXELS, PIXELS):
+            for k in range(0, 3 * PIXELS, 64):
+                fetch_line(line, 3 * x + AHEAD + k)
             put_pixels(luma, at + x, u, v, x // 2, weights, line, 3 * x)
         x = width - PIXELS  # some of the last ones once more
         put_pixels(luma, at + x, u, v, x // 2, weights, line, 3 * x)
+    if past is not None:
+        finish_lines()

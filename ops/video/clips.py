@@ -30,12 +30,13 @@ __all__ = [
 
 class Clip(NamedTuple):
     """frames: numbers, in any order, -1 for the fill value; target: uint8 (F, H, W, 3), in host
-    memory or on a GPU."""
+    memory or on a GPU; past: it is part of a batch that is too large for the caches."""
 
     source: VideoSource
     video: VideoIndex
     frames: op.Int64Array
     target: Any
+    past: bool = False
 
 
 DecodeClip = Callable[[Clip, FrameDecoder], None]
@@ -173,7 +174,9 @@ def in_host_memory(fill: Array, colorspace: str | None) -> DecodeClip:
             clip.target[place] = fill
         for frame, picture in decoder.frames(sorted(places)):
             first, *others = places[frame]
-            planes_to_rgb(picture, clip.target[first], colorspace, turns=clip.video.turns)
+            planes_to_rgb(
+                picture, clip.target[first], colorspace, turns=clip.video.turns, past=clip.past
+            )
             for place in others:
                 clip.target[place] = clip.target[first]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -10,10 +11,10 @@ from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Array, Int64Array
 
 from .byte_pixels import PIXELS
-from .byte_rows import convert_bytes
+from .byte_rows import convert_bytes, goes_past_caches
 from .chroma_taps import ACROSS, DOUBLED, DOWN, MIXED, chroma_taps
 from .color_rows import GRAY, RGB, YCBCR, convert_planes
-from .colorspaces import color_numbers, colorspace_of
+from .colorspaces import check_colorspace, color_numbers, colorspace_of, equations_of
 from .pixel_formats import PixelFormat, pixel_format
 
 __all__ = ["frame_shape", "planes_to_rgb", "quarter_turns"]
@@ -42,6 +43,7 @@ def planes_to_rgb(
     colorspace: str | None = None,
     image_type: op.ImageType = op.ImageType.RGB,
     turns: int = 0,
+    past: bool = False,
 ) -> None:
     """Fill `out` with the pixels of a frame. May be called by several threads at once.
 
@@ -54,11 +56,18 @@ def planes_to_rgb(
         image_type: RGB, or YCbCr: the planes as they are, in the range they have, with chroma at
             the size of luma, rounded to 8 bits.
         turns: by how many quarters to turn the picture, counter-clockwise; see `quarter_turns`.
+        past: what is written has no place in the caches: much more is written before it is read.
 
     Raises:
         ValueError: for a frame without pixels, or of other colors than there are equations for.
         OperatorValueError: for another `colorspace` or `image_type`.
     """
+    if (
+        image_type is op.ImageType.RGB
+        and not turns
+        and _convert_usual(frame, out, colorspace, past)
+    ):
+        return
     if image_type not in (op.ImageType.RGB, op.ImageType.YCbCr):
         raise op.wrong_value("image_type", "RGB or YCbCr", op.ImageType(image_type).name)
     height, width = frame.height, frame.width
@@ -91,12 +100,56 @@ def planes_to_rgb(
     down = chroma_taps(height, found.down, DOWN)
     planes, form = _planes(held, width, found, across.way)
     rows = out.reshape(height, 3 * width)
-    plain = found.depth == 8 and not found.together and width >= PIXELS
-    if kind == RGB and plain and across.way == DOUBLED and down.way != MIXED:
-        convert_bytes(planes, form, down.table, numbers, rows)
-        return
     window = np.zeros(2, np.int64)
     convert_planes(planes, form, across.table, down.table, numbers, window, kind, rows)
+
+
+class _Usual(NamedTuple):
+    """What `convert_bytes` is told of frames that are alike."""
+
+    form: Int64Array
+    down: Int64Array
+    numbers: Int64Array
+
+
+def _convert_usual(frame: Any, out: Array, colorspace: str | None, past: bool) -> bool:
+    """Whether it is a usual frame, and `out` was filled. All that is the same for many frames is
+    looked up: what decoding leaves of the interpreter in the caches is little."""
+    held, height, width = frame.planes, frame.height, frame.width
+    fits = out.shape == (height, width, 3) and out.dtype == np.uint8 and out.flags.c_contiguous
+    if len(held) != 3 or not fits:
+        return False
+    luma, blue, _ = held
+    tag = int(frame.colorspace) if colorspace is None else colorspace
+    range_tag, pitches = int(frame.color_range), (luma.line_size, blue.line_size)
+    usual = _usual(frame.format.name, height, width, pitches, range_tag, tag)
+    if usual is None:
+        return False
+    rows = out.reshape(height, 3 * width)
+    way = True if past and goes_past_caches(rows) else None
+    one, two, three = [np.frombuffer(plane, np.uint8) for plane in held]
+    convert_bytes(one, two, three, *usual, rows, way)
+    return True
+
+
+@lru_cache(maxsize=64)
+def _usual(
+    name: str, height: int, width: int, pitches: tuple[int, int], range_tag: int, tag: int | str
+) -> _Usual | None:
+    """What is known of such frames; None for those that are not usual."""
+    found = pixel_format(name)
+    if found is None or found.depth != 8 or found.together or width < PIXELS:
+        return None
+    across = chroma_taps(width, found.across, ACROSS)
+    down = chroma_taps(height, found.down, DOWN)
+    short = pitches[0] < width or pitches[1] < (width + 1) // 2
+    if short or across.way != DOUBLED or down.way == MIXED:
+        return None
+    if isinstance(tag, str):
+        check_colorspace(tag)
+    colors = tag if isinstance(tag, str) else equations_of(tag)
+    numbers = color_numbers(colors, found.full or range_tag == _FULL_RANGE)
+    return _Usual(np.array(pitches, np.int64), down.table, numbers)
 
 
 def _plane(plane: Any, found: PixelFormat) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Int64Array
 
-__all__ = ["COLORSPACES", "check_colorspace", "color_numbers", "colorspace_of"]
+__all__ = ["COLORSPACES", "check_colorspace", "color_numbers", "colorspace_of", "equations_of"]
 
 COLORSPACES: Final = {
     "bt601": (104597, 132201, 25675, 53279),
@@ -67,7 +67,11 @@ def colorspace_of(frame: Any, given: str | None) -> str:
     if given is not None:
         check_colorspace(given)
         return given
-    tag = int(frame.colorspace)
+    return equations_of(int(frame.colorspace))
+
+
+def equations_of(tag: int) -> str:
+    """The equations of a tag. Raises ValueError."""
     if tag in _UNTAGGED:
         return "bt601"
     if tag not in _TAGS:

@@ -228,13 +228,13 @@ class FrameDecoder:
         if self.index.counted:
             self._counted += 1
             return self._counted - 1
-        if frame.pts is None:
+        time, times, following = frame.pts, self.index.times, self.at + 1
+        if time is None:
             return None
-        times, following = self.index.times, self.at + 1
-        if following < len(times) and times[following] == frame.pts:
+        if following < len(times) and times.item(following) == time:
             return following
-        found = int(np.searchsorted(times, frame.pts))
-        return found if found < len(times) and times[found] == frame.pts else None
+        found = int(np.searchsorted(times, time))
+        return found if found < len(times) and times[found] == time else None
 
     def _check(self, frame: Any) -> None:
         if (frame.height, frame.width) != self.index.shape:
@@ -262,17 +262,20 @@ class FrameDecoder:
                 if packet is None:
                     self._spoiled = True
                     return None
-                place = packet.pts, packet.dts, packet.pos
-                if place in self._bad:
-                    self._spoil(self._bad[place])
+                if self._bad and _place(packet) in self._bad:
+                    self._spoil(self._bad[_place(packet)])
                     continue
                 self._pass_by(packet)
                 try:
-                    self._ready = self._decoder.decode(packet)[::-1]
+                    found = self._decoder.decode(packet)
                 except PacketError as error:
-                    self._bad[place] = str(error)
+                    self._bad[_place(packet)] = str(error)
                     self._discovered = True
-                    self._spoil(self._bad[place])
+                    self._spoil(str(error))
+                    continue
+                if len(found) == 1:
+                    return found[0]
+                self._ready = found[::-1]
             except (av.FFmpegError, EOFError, PacketError) as error:
                 self._raise_unread()
                 self._spoil(_reason(error))
@@ -304,6 +307,10 @@ class FrameDecoder:
             self._ready = self._decoder.drain()[::-1]
         except PacketError:
             self._ready = []
+
+
+def _place(packet: Any) -> tuple[Any, Any, Any]:
+    return packet.pts, packet.dts, packet.pos
 
 
 def _reason(error: BaseException) -> str:

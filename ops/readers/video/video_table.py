@@ -12,6 +12,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.cuda.cupy_runtime import gpu_of
 from gradiva.eager.gpu.copies import fill_launch
+from gradiva.eager.jit.streaming import goes_past
 from gradiva.eager.readers.files import prefetch_files
 from gradiva.eager.storage.ranges import Want
 from gradiva.eager.storage.storage import Storage
@@ -213,7 +214,7 @@ class VideoTable(Table):
         names = self.names(indices)
         whole = list(dict.fromkeys(names[k] for k, index in enumerate(found) if index is not None))
         sources = self._files.sources(whole)
-        clips: dict[int, Clip] = {}
+        clips, past = dict[int, Clip](), goes_past(made.data)
         for sample, index in enumerate(found):
             if index is None:
                 continue
@@ -221,7 +222,7 @@ class VideoTable(Table):
             if isinstance(source, OSError):
                 failures[sample] = _failure(source)
             else:
-                clips[sample] = Clip(source, index, numbers[sample], made.array(sample))
+                clips[sample] = Clip(source, index, numbers[sample], made.array(sample), past)
         return clips
 
     def _records(

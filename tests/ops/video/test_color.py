@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import subprocess
 import sys
@@ -68,7 +69,7 @@ def test_bits_of_the_scaler(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["yuv420p", "yuv422p"])
-@pytest.mark.parametrize("width", [32, 34, 62, 64, 66])
+@pytest.mark.parametrize("width", [34, 64, 66, 126, 128, 130])
 def test_blocks_of_pixels(name: str, width: int) -> None:
     """What is computed for many pixels at once, of values that leave the range of colors: sums of
     blue that wrap are black."""
@@ -81,6 +82,21 @@ def test_blocks_of_pixels(name: str, width: int) -> None:
                     plane.update(np.where(noise < 128, noise % 4, 255 - noise % 4).tobytes())
                 expected = by_scaler(source, tag)
                 np.testing.assert_array_equal(pixels(source, colorspace), expected)
+                np.testing.assert_array_equal(pixels(source, colorspace, past=True), expected)
+
+
+@pytest.mark.parametrize("place", [0, 32, 1])
+@pytest.mark.parametrize("width", [64, 96, 128])
+def test_past_the_caches(place: int, width: int) -> None:
+    """Wherever the pixels begin, and whatever is around them stays."""
+    source = frame("yuv420p", 14, width, 3)
+    room = np.full(14 * width * 3 + 256, 7, np.uint8)
+    begin = -room.ctypes.data % 64 + place
+    inside = room[begin : begin + 14 * width * 3].reshape(14, width, 3)
+    planes_to_rgb(source, inside, "bt709", past=True)
+    np.testing.assert_array_equal(inside, by_scaler(source, 1))
+    inside[...] = 7
+    assert (room == 7).all()
 
 
 DIGEST = """
@@ -93,16 +109,29 @@ for seed in range(4):
     planes_to_rgb(source, out, "bt709")
     digest.update(out.tobytes())
 from numba.core.registry import cpu_target
-print("+avx2" in cpu_target.target_context.codegen().magic_tuple()[2], digest.hexdigest())
+features = cpu_target.target_context.codegen().magic_tuple()[2].split(",")
+print([name for name in ("+avx2", "+avx512vbmi") if name in features], digest.hexdigest())
 """
 
 
+def _usual_features() -> dict[str, str]:
+    """Those of this processor without what `byte_pixels` needs for wide vectors."""
+    llvm = importlib.import_module("llvmlite.binding")
+    features = llvm.get_host_cpu_features()
+    named = {name: has and not name.startswith("avx512") for name, has in features.items()}
+    text = ",".join(f"{'+' if has else '-'}{name}" for name, has in named.items())
+    return {"NUMBA_CPU_NAME": llvm.get_host_cpu_name(), "NUMBA_CPU_FEATURES": text}
+
+
 @pytest.mark.full
-def test_any_processor() -> None:
-    """The bits are the same without the instruction that sums two products."""
+@pytest.mark.parametrize("few", [True, False])
+def test_any_processor(few: bool) -> None:
+    """The bits are the same without wide vectors, and without the instruction that sums two
+    products."""
+    chosen = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""} if few else _usual_features()
     run = subprocess.run(
         [sys.executable, "-c", DIGEST],
-        env={**os.environ, "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""},
+        env={**os.environ, **chosen},
         capture_output=True,
         text=True,
         check=True,
@@ -111,7 +140,8 @@ def test_any_processor() -> None:
     digest = hashlib.sha256()
     for seed in range(4):
         digest.update(by_scaler(frame("yuv420p", 30, 98, seed), 1).tobytes())
-    assert run.stdout.split() == ["False", digest.hexdigest()]
+    text = chosen["NUMBA_CPU_FEATURES"].split(",")
+    assert run.stdout == f"{[name for name in ['+avx2'] if name in text]} {digest.hexdigest()}\n"
 
 
 def test_untagged_is_bt601_of_limited_range() -> None:
