@@ -22,9 +22,11 @@ __all__ = ["MANY", "Later", "at_once", "settle"]
 
 MANY = 4096
 """So many samples pay for the loading of Numba."""
-_QUIET: Final = 0.1
-"""Seconds for which nothing was compiled: nobody waits for a kernel that another one would hold
+_QUIET: Final = 1.0
+"""Seconds for which nothing was compiled or begun: nobody waits for a kernel that would be held
 up."""
+_LOOK: Final = 0.05
+"""Seconds from one look at that to the next."""
 
 _at_once = False
 
@@ -76,6 +78,7 @@ class _Compiler:
 
     def __init__(self) -> None:
         self._waiting: deque[_Waiting] = deque()
+        self._added = 0.0
         self.after_fork()
 
     def after_fork(self) -> None:
@@ -89,6 +92,7 @@ class _Compiler:
     def add(self, later: Later, prepare: Callable[[], object]) -> None:
         with self._lock:
             self._waiting.append(_Waiting(later, prepare))
+            self._added = time.perf_counter()
             if self._thread is None:
                 # No daemon: a process that ends while LLVM is at work would crash.
                 self._thread = threading.Thread(target=self._run, name="gradiva-compiler")
@@ -100,8 +104,8 @@ class _Compiler:
     def _run(self) -> None:
         main = threading.main_thread()
         while True:
-            while idle_seconds() < _QUIET and main.is_alive():
-                time.sleep(_QUIET)
+            while main.is_alive() and not self._is_quiet():
+                time.sleep(_LOOK)
             with self._lock:
                 if not self._waiting or not main.is_alive():
                     self._waiting.clear()
@@ -116,6 +120,9 @@ class _Compiler:
                 threading.excepthook(threading.ExceptHookArgs(trace))
             else:
                 later.done()
+
+    def _is_quiet(self) -> bool:
+        return min(idle_seconds(), time.perf_counter() - self._added) >= _QUIET
 
     def settle(self) -> None:
         thread = self._thread
