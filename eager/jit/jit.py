@@ -12,7 +12,8 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
@@ -24,6 +25,7 @@ from .numba_adapter import Outlined, c_callback, keep_compiled, on_compile, outl
 
 __all__ = [
     "Kernel",
+    "NotThereError",
     "compile_entry",
     "compiled_kernels",
     "idle_seconds",
@@ -31,6 +33,7 @@ __all__ = [
     "jit",
     "load_intrinsic",
     "load_numba",
+    "loaded_only",
     "outlined",
     "register_extension",
     "register_intrinsic",
@@ -54,6 +57,29 @@ _since: dict[int, float] = {}
 _ended = float("-inf")
 compiled_kernels: list[tuple[str, float]] = []
 """Name and seconds of each kernel compiled (not loaded from the cache) in this process."""
+
+
+class NotThereError(Exception):
+    """A kernel that would have to be compiled."""
+
+
+class _Mode(threading.local):
+    """Of one thread."""
+
+    loads_only = False
+
+
+_mode = _Mode()
+
+
+@contextmanager
+def loaded_only() -> Iterator[None]:
+    """A block that raises NotThereError where a kernel was not compiled before."""
+    before, _mode.loads_only = _mode.loads_only, True
+    try:
+        yield
+    finally:
+        _mode.loads_only = before
 
 
 class Kernel:
@@ -257,6 +283,8 @@ def _loaded_numba() -> Any:
 def _compile_started(dispatcher: Any) -> None:
     global _collects
     if _is_ours(dispatcher):
+        if _mode.loads_only:
+            raise NotThereError(dispatcher.py_func.__name__)
         if not _since:
             # What Numba makes of a kernel lives until it is compiled: looking for garbage in it was
             # a fourteenth of the time. One thread compiles at a time.
@@ -269,8 +297,10 @@ def _compile_started(dispatcher: Any) -> None:
 def _compile_ended(dispatcher: Any) -> None:
     global _ended
     if _is_ours(dispatcher):
+        since = _since.pop(id(dispatcher), None)
+        if since is None:
+            return  # it was not begun
         _ended = time.perf_counter()
-        since = _since.pop(id(dispatcher), _ended)
         compiled_kernels.append((dispatcher.py_func.__name__, _ended - since))
         if _collects and not _since:
             gc.enable()

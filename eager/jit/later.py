@@ -1,8 +1,9 @@
 """Kernels that only save microseconds per sample: worth it once there are many samples, and not
 worth waiting for.
 
-Such a kernel is compiled, or loaded, by a thread beside the work, which goes on in Python until
-then. So no first batch waits for it, and no pipeline stands still in the middle of a training.
+One that was not compiled before is compiled by a thread beside the work, which goes on in Python
+until then. So no first batch waits for it, and no pipeline stands still in the middle of a
+training.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from .jit import idle_seconds
+from .jit import NotThereError, idle_seconds, loaded_only
 
 __all__ = ["MANY", "Later", "at_once", "settle"]
 
@@ -40,8 +41,8 @@ class Later:
         self._begun = self._ready = False
 
     def pays(self, samples: int, prepare: Callable[[], object] | None = None) -> bool:
-        """Whether they are, for so many more samples. prepare: calls them with nothing to do, in
-        another thread, and only once; None for kernels that are worth waiting for."""
+        """Whether they are, for so many more samples. prepare: calls them with nothing to do, also
+        in another thread; None for kernels that are worth waiting for."""
         if not self.pays_alone(samples) and "numba" not in sys.modules:
             return False
         return prepare is None or self.is_ready(prepare)
@@ -53,15 +54,28 @@ class Later:
 
     def is_ready(self, prepare: Callable[[], object]) -> bool:
         """Whether they are there; if not, that is begun."""
-        if self._ready:
-            return True
+        if self._ready or self._begun:
+            return self._ready
         if _at_once:
             prepare()
             self._ready = True
-        elif not self._begun:
+        elif self._are_loaded(prepare):
+            self._ready = True
+        else:
             self._begun = True
             _compiler.add(self, prepare)
         return self._ready
+
+    def _are_loaded(self, prepare: Callable[[], object]) -> bool:
+        """Load them, if they were compiled before, and say so."""
+        if "numba" not in sys.modules or not idle_seconds():
+            return False  # it would have to be waited for
+        try:
+            with loaded_only():
+                prepare()
+        except NotThereError:
+            return False
+        return True
 
     def done(self) -> None:
         """They are there."""

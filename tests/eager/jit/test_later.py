@@ -7,12 +7,22 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+from gradiva.eager.jit import kernel_cache
 from gradiva.eager.jit import later as module
+from gradiva.eager.jit.jit import (
+    Kernel,
+    NotThereError,
+    compiled_kernels,
+    idle_seconds,
+    jit,
+    loaded_only,
+)
 from gradiva.eager.jit.later import MANY, Later, at_once, settle
 
 WITHIN = 60
@@ -33,9 +43,24 @@ def unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "numba", raising=False)
 
 
+def compiled(work: Callable[[], object]) -> Callable[[], object]:
+    """Does this where a kernel would be compiled."""
+
+    def prepare() -> None:
+        if vars(sys.modules["gradiva.eager.jit.jit"])["_mode"].loads_only:
+            raise NotThereError
+        work()
+
+    return prepare
+
+
+NOTHING = compiled(lambda: None)
+
+
 def test_the_work_goes_on_meanwhile() -> None:
     later, may_end, calls = Later(), threading.Event(), list[threading.Thread]()
 
+    @compiled
     def prepare() -> None:
         calls.append(threading.current_thread())
         assert may_end.wait(WITHIN)
@@ -77,6 +102,32 @@ def test_at_once() -> None:
     assert later.is_ready(lambda: None)
 
 
+@jit
+def _once(number: int) -> int:
+    return number + 1
+
+
+def test_what_was_compiled_before_is_loaded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """At once, by the thread that asks. What was not is not compiled, nor counted as if it were."""
+    monkeypatch.setattr(kernel_cache, "_folder", tmp_path)
+    monkeypatch.setattr(kernel_cache, "_folder_known", True)
+    monkeypatch.setattr(cast(Kernel, _once).function, "__module__", "gradiva.of_a_test")
+    _once(1)
+    count, idle = len(compiled_kernels), idle_seconds()
+    later, other = Later(), Later()
+    assert later.is_ready(lambda: _once(1))
+    with loaded_only(), pytest.raises(NotThereError, match="_once"):
+        _once(1.5)  # type: ignore[arg-type]
+    assert len(compiled_kernels) == count
+    assert idle_seconds() >= idle
+    assert not other.is_ready(lambda: _once(2j))  # type: ignore[arg-type]
+    settle()
+    assert len(compiled_kernels) == count + 1
+    assert other.is_ready(NOTHING)
+
+
 def test_no_kernel_that_somebody_waits_for_is_held_up(monkeypatch: pytest.MonkeyPatch) -> None:
     idle, later, looked = [0.0], Later(), threading.Event()
 
@@ -85,13 +136,13 @@ def test_no_kernel_that_somebody_waits_for_is_held_up(monkeypatch: pytest.Monkey
         return idle[0]
 
     monkeypatch.setattr(module, "idle_seconds", idle_seconds)
-    assert not later.is_ready(lambda: None)
+    assert not later.is_ready(NOTHING)
     assert looked.wait(WITHIN)
     time.sleep(0.02)
-    assert not later.is_ready(lambda: None)
+    assert not later.is_ready(NOTHING)
     idle[0] = 1.0
     settle()
-    assert later.is_ready(lambda: None)
+    assert later.is_ready(NOTHING)
 
 
 def test_one_that_fails_is_told_of_and_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,15 +150,16 @@ def test_one_that_fails_is_told_of_and_holds_up_no_other(monkeypatch: pytest.Mon
     monkeypatch.setattr(threading, "excepthook", told.append)
     bad, good = Later(), Later()
 
+    @compiled
     def fail() -> None:
         raise ValueError("it does not compile")
 
     assert not bad.is_ready(fail)
-    assert not good.is_ready(lambda: None)
+    assert not good.is_ready(NOTHING)
     settle()
     assert [str(one.exc_value) for one in told] == ["it does not compile"]
     assert not bad.is_ready(fail)
-    assert good.is_ready(lambda: None)
+    assert good.is_ready(NOTHING)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
@@ -116,6 +168,7 @@ def test_nobody_forks_while_a_kernel_is_compiled() -> None:
     """The child would have locks that nobody opens. There, kernels are prepared again."""
     later, lock, begun = Later(), threading.Lock(), threading.Event()
 
+    @compiled
     def prepare() -> None:
         with lock:
             begun.set()
@@ -127,9 +180,9 @@ def test_nobody_forks_while_a_kernel_is_compiled() -> None:
     if not child:
         free = lock.acquire(timeout=1)
         other = Later()
-        other.is_ready(lambda: None)
+        other.is_ready(NOTHING)
         settle()
-        os._exit(0 if free and other.is_ready(lambda: None) else 1)
+        os._exit(0 if free and other.is_ready(NOTHING) else 1)
     assert os.waitpid(child, 0)[1] == 0
     settle()
     assert later.is_ready(prepare)
@@ -186,7 +239,6 @@ ENDS = """
 import sys, threading, time
 import gradiva
 from gradiva.eager.jit.later import Later
-sys.modules.setdefault("numba", None)
 begun = threading.Event()
 Later().is_ready(lambda: (begun.set(), time.sleep(0.2)))
 Later().is_ready(lambda: print("the second one"))
