@@ -160,8 +160,8 @@ class Executor:
             raise OperatorRuntimeError(_ITSELF)
         while not self._ready:
             self.plan.demand(self._finished)
-            self._filled.wait(1.0)
-            threads = (scheduler, *self._runners.threads)
+            told = self._filled.wait(1.0)
+            threads = () if told else (scheduler, *self._runners.threads)
             alive = all(thread.is_alive() for thread in threads)
             if not self._ready and (self.closed or not alive):
                 raise OperatorRuntimeError(_CLOSED)

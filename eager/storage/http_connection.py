@@ -19,6 +19,8 @@ __all__ = ["Connection", "Headers", "Request", "Result", "StatusError"]
 
 _HEAD: Final = 1 << 16
 """Bytes that the head of an answer may have; small bodies come with it."""
+_FIRST: Final = 1 << 11
+"""Bytes that are read with the head of a larger one: they are copied to their place."""
 _STATUS: Final = re.compile(rb"HTTP/1\.1 (\d{3}) ?([^\r\n]*)\r\n")
 
 
@@ -69,7 +71,7 @@ class Connection(asyncio.BufferedProtocol):
         self._loop = loop
         self._head = bytearray(_HEAD)
         self._room = memoryview(self._head)
-        self._used = 0
+        self._used, self._most = 0, _HEAD
         self._body: memoryview | None = None
         self._place = 0
         self._request: Request | None = None
@@ -84,6 +86,7 @@ class Connection(asyncio.BufferedProtocol):
     def ask(self, request: Request, done: Callable[[Result], None]) -> None:
         """Send a request. `done` is called in the loop when it is over, and may send the next."""
         self.began, self._place = False, 0
+        self._most = _HEAD if request.end - request.begin < _HEAD else _FIRST
         self._request, self._done = request, done
         self.since = self.heard = self._loop.time()
         self._transport.write(request.text)
@@ -137,7 +140,9 @@ class Connection(asyncio.BufferedProtocol):
         return False
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._room[self._used :] if self._body is None else self._body[self._place :]
+        if self._body is None:
+            return self._room[self._used : self._most]
+        return self._body[self._place :]
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._done is None:  # nobody asked
@@ -153,6 +158,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._begin(end)
             elif self._used == _HEAD:
                 self.end(CutError("the answer has no end of its head"))
+            self._most = _HEAD  # the head is longer than most
             return
         self._place += nbytes
         self._finish()
