@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from .jit import NotThereError, idle_seconds, loaded_only
 
-__all__ = ["MANY", "Later", "at_once", "settle"]
+__all__ = ["MANY", "Later", "at_once", "wait_until_prepared"]
 
 MANY = 4096
 """So many samples pay for the loading of Numba."""
@@ -77,9 +77,9 @@ class Later:
             return False
         return True
 
-    def done(self) -> None:
-        """They are there."""
-        self._ready = True
+    def ended(self, ready: bool | None) -> None:
+        """They are there, or cannot be; None: they are to be begun with again."""
+        self._ready, self._begun = bool(ready), ready is not None
 
 
 class _Waiting(NamedTuple):
@@ -92,12 +92,15 @@ class _Compiler:
 
     def __init__(self) -> None:
         self._waiting: deque[_Waiting] = deque()
+        """The first one may be at work."""
         self._added = 0.0
         self.after_fork()
 
     def after_fork(self) -> None:
-        """In the child there is no such thread. What is waiting is not compiled there but when more
-        is asked for."""
+        """In the child there is no such thread."""
+        for later, _ in self._waiting:
+            later.ended(None)
+        self._waiting.clear()
         self._lock = threading.Lock()
         self._at_work = threading.Lock()
         """Who has it, has a kernel compiled: nobody may fork then, for Numba has locks."""
@@ -125,20 +128,23 @@ class _Compiler:
                     self._waiting.clear()
                     self._thread = None
                     return
-                later, prepare = self._waiting.popleft()
+                later, prepare = self._waiting[0]
+            ready = False
             try:
                 with self._at_work:
                     prepare()
+                ready = True
             except Exception as error:  # noqa: BLE001  Python goes on to do it all
                 trace = type(error), error, error.__traceback__, threading.current_thread()
                 threading.excepthook(threading.ExceptHookArgs(trace))
-            else:
-                later.done()
+            with self._lock:
+                self._waiting.popleft()
+                later.ended(ready)
 
     def _is_quiet(self) -> bool:
         return min(idle_seconds(), time.perf_counter() - self._added) >= _QUIET
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         thread = self._thread
         if thread is not None:
             thread.join()
@@ -160,9 +166,9 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def settle() -> None:
+def wait_until_prepared() -> None:
     """Wait until all kernels that have begun to be prepared are there."""
-    _compiler.settle()
+    _compiler.wait()
 
 
 @contextmanager

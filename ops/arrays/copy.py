@@ -3,39 +3,24 @@
 from __future__ import annotations
 
 import ctypes
-import functools
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import sample_launches
-from gradiva.eager.jit.c_calls import addresses, call_c
 from gradiva.eager.jit.streaming import copy_past, finish_lines, goes_past
-
-_WORTH: Final = 1 << 10
-"""Bytes that the C library copies faster than a loop, with what the call costs."""
-
-
-@functools.cache
-def _moves() -> op.Int64Array:
-    """The C library's function, or nothing."""
-    found = addresses("memmove")
-    return np.zeros(0, np.int64) if found is None else found
 
 
 @op.jit
 def _copy(
-    moves: Any, source: Any, target: Any, pieces: Any, firsts: Any, past: bool, begin: int, end: int
+    source: Any, target: Any, pieces: Any, firsts: Any, past: bool, begin: int, end: int
 ) -> None:
     for piece in range(firsts[begin], firsts[end]):
         here, there, size = pieces[piece]
         if past:
             copy_past(source, here, target, there, size)
-            continue
-        if size >= _WORTH and len(moves) > 0:
-            call_c(moves[0], target.ctypes.data + there, source.ctypes.data + here, size, 0)
             continue
         part, room = source[here : here + size], target[there : there + size]
         for k in range(size):
@@ -89,7 +74,7 @@ def copy_pieces(
         call.for_samples(move, work=target)
         return
     pieces = np.stack([starts, begins, sizes], axis=1).astype(np.int64)
-    call.for_samples(_copy, _moves(), *bytes_of, pieces, firsts, past, work=target)
+    call.for_samples(_copy, *bytes_of, pieces, firsts, past, work=target)
 
 
 @op.operator("copy", schema="Copy", bfloat16=True, same_shapes=True)

@@ -23,7 +23,7 @@ from gradiva.eager.jit.jit import (
     jit,
     loaded_only,
 )
-from gradiva.eager.jit.later import MANY, Later, at_once, settle
+from gradiva.eager.jit.later import MANY, Later, at_once, wait_until_prepared
 
 WITHIN = 60
 
@@ -31,11 +31,11 @@ WITHIN = 60
 @pytest.fixture(autouse=True)
 def beside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As it is outside of tests."""
-    settle()
+    wait_until_prepared()
     monkeypatch.setattr(module, "_at_once", False)
     monkeypatch.setattr(module, "_QUIET", 0.001)
     yield
-    settle()
+    wait_until_prepared()
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_the_work_goes_on_meanwhile() -> None:
 
     assert not any(later.is_ready(prepare) for _ in range(3))
     may_end.set()
-    settle()
+    wait_until_prepared()
     assert later.is_ready(prepare)
     assert len(calls) == 1
     assert calls[0] is not threading.current_thread()
@@ -80,10 +80,10 @@ def test_nothing_is_prepared_before_it_pays(unloaded: None) -> None:
         calls.append(1)
 
     assert not later.pays(MANY, prepare)
-    settle()
+    wait_until_prepared()
     assert not calls
     assert not later.pays(1, prepare)
-    settle()
+    wait_until_prepared()
     assert calls
     assert later.pays(1, prepare)
 
@@ -123,7 +123,7 @@ def test_what_was_compiled_before_is_loaded(
     assert len(compiled_kernels) == count
     assert idle_seconds() >= idle
     assert not other.is_ready(lambda: _once(2j))  # type: ignore[arg-type]
-    settle()
+    wait_until_prepared()
     assert len(compiled_kernels) == count + 1
     assert other.is_ready(NOTHING)
 
@@ -141,7 +141,7 @@ def test_no_kernel_that_somebody_waits_for_is_held_up(monkeypatch: pytest.Monkey
     time.sleep(0.02)
     assert not later.is_ready(NOTHING)
     idle[0] = 1.0
-    settle()
+    wait_until_prepared()
     assert later.is_ready(NOTHING)
 
 
@@ -156,7 +156,7 @@ def test_one_that_fails_is_told_of_and_holds_up_no_other(monkeypatch: pytest.Mon
 
     assert not bad.is_ready(fail)
     assert not good.is_ready(NOTHING)
-    settle()
+    wait_until_prepared()
     assert [str(one.exc_value) for one in told] == ["it does not compile"]
     assert not bad.is_ready(fail)
     assert good.is_ready(NOTHING)
@@ -166,7 +166,7 @@ def test_one_that_fails_is_told_of_and_holds_up_no_other(monkeypatch: pytest.Mon
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_nobody_forks_while_a_kernel_is_compiled() -> None:
     """The child would have locks that nobody opens. There, kernels are prepared again."""
-    later, lock, begun = Later(), threading.Lock(), threading.Event()
+    first, later, lock, begun = Later(), Later(), threading.Lock(), threading.Event()
 
     @compiled
     def prepare() -> None:
@@ -174,17 +174,20 @@ def test_nobody_forks_while_a_kernel_is_compiled() -> None:
             begun.set()
             time.sleep(0.05)
 
-    later.is_ready(prepare)
+    first.is_ready(prepare)
+    later.is_ready(compiled(lambda: time.sleep(0.05)))
     assert begun.wait(WITHIN)
     child = os.fork()
     if not child:
         free = lock.acquire(timeout=1)
         other = Later()
-        other.is_ready(NOTHING)
-        settle()
-        os._exit(0 if free and other.is_ready(NOTHING) else 1)
+        for one in (later, other):
+            one.is_ready(NOTHING)
+        wait_until_prepared()
+        os._exit(0 if free and later.is_ready(NOTHING) and other.is_ready(NOTHING) else 1)
     assert os.waitpid(child, 0)[1] == 0
-    settle()
+    wait_until_prepared()
+    assert first.is_ready(prepare)
     assert later.is_ready(prepare)
 
 
@@ -194,7 +197,7 @@ from gradiva import fn, pipeline_def
 from gradiva.capture.runtime import decode_loop
 from gradiva.eager.jit import work_sharing
 from gradiva.eager.jit.jit import Kernel
-from gradiva.eager.jit.later import Later, settle
+from gradiva.eager.jit.later import Later, wait_until_prepared
 from gradiva.eager.readers import files
 from gradiva.ops.decoders.formats import headers_jpeg
 from gradiva.ops.decoders.image import small_jpegs
@@ -218,7 +221,7 @@ for alone in (False, True):
     with usual(alone) as pipe:
         for _ in range(4):
             pipe.run()
-            settle()
+            wait_until_prepared()
 print([kernel.__name__ for kernel in KERNELS if kernel._compiled is None])
 print({kernel.__name__: len(kernel.dispatcher().overloads) for kernel in KERNELS})
 """
