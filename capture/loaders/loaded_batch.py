@@ -42,7 +42,7 @@ class LoadedBatch(NamedTuple):
     """The outputs of a batch, or the error of one of its samples.
 
     positions, indices, names: of its samples, as of a `Batch`. noted: samples that were left out or
-    replaced. seconds: that it took to make. machine: on which it was made, by a name of its own.
+    replaced. seconds: that it took to make.
     """
 
     columns: tuple[Column, ...] = ()
@@ -52,7 +52,6 @@ class LoadedBatch(NamedTuple):
     noted: Sequence[Quarantined] = ()
     error: GradivaError | None = None
     seconds: float = 0.0
-    machine: str = ""
 
     @property
     def nbytes(self) -> int:

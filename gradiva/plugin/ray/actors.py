@@ -18,7 +18,7 @@ from gradiva.eager.execution.quarantine import Quarantined
 from gradiva.eager.readers.source import Part
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, describe
 
-from .cluster import machine, ray
+from .cluster import ray
 
 __all__ = ["Ledger", "Loader", "Recipe"]
 
@@ -66,7 +66,6 @@ class Loader:
         self._recipe = recipe
         self._maker: BatchMaker | None = None
         self._lock = threading.Lock()
-        self._machine = machine()
         # Its name: Ray warns of handles in what a loader is started again with.
         with suppress(ValueError):  # there is none any more, which costs its figures only
             known = ray.get_actor(ledger)  # Ray 2.40 forgets an actor that no name holds
@@ -89,17 +88,13 @@ class Loader:
         """Samples in an epoch."""
         return self._made().length(epoch)
 
-    def make(
-        self, epoch: int, start: int, stop: int, shard: int, shards: int, digest: str
-    ) -> LoadedBatch:
-        """The batch of a `Part`, or its error. Numbers and text travel faster than what has to be
-        pickled."""
+    def make(self, part: Part, digest: str) -> LoadedBatch:
+        """A batch, or its error."""
         try:
             maker = self._made()
         except GradivaError as error:
-            return LoadedBatch(error=error, machine=self._machine)
-        part = Part(epoch, start, stop, shard, shards)
-        return maker.make(part, digest)._replace(machine=self._machine)
+            return LoadedBatch(error=error)
+        return maker.make(part, digest)
 
     def process(self) -> int:
         """The number of its process: it is there."""

@@ -9,7 +9,7 @@ from typing import Any
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError
 from gradiva.eager.support.lazy_import import lazy_module
 
-__all__ = ["cluster_errors", "errors", "machine", "ray", "require_cluster", "summary"]
+__all__ = ["cluster_errors", "errors", "ray", "require_cluster", "summary"]
 
 ray: Any = lazy_module("ray", "'gradiva[ray]'")
 errors: Any = lazy_module("ray.exceptions", "'gradiva[ray]'")
@@ -22,12 +22,6 @@ def require_cluster() -> None:
             "there is no Ray cluster: call ray.init() for one on this machine, or "
             'ray.init(address="auto") on a machine of a cluster'
         )
-
-
-def machine() -> str:
-    """The name that the cluster has for this machine."""
-    found: str = ray.get_runtime_context().get_node_id()
-    return found
 
 
 @contextmanager

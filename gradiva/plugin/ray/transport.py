@@ -10,7 +10,7 @@ from gradiva.capture.loaders.delivery import LoaderLostError
 from gradiva.capture.loaders.loaded_batch import LoadedBatch
 from gradiva.eager.readers.source import Part
 
-from .cluster import cluster_errors, errors, machine, ray, summary
+from .cluster import cluster_errors, errors, ray, summary
 
 __all__ = ["RayTransport"]
 
@@ -33,8 +33,6 @@ class RayTransport:
         """When to call them again."""
         self._dead: dict[int, str] = {}
         self._asked: dict[Any, int] = {}
-        self._near: dict[int, bool] = {}
-        """Whether the last batch of a loader was made on this machine."""
 
     def change(self, loaders: dict[int, Any]) -> None:
         """These are the loaders from now on."""
@@ -53,7 +51,7 @@ class RayTransport:
 
     def ask(self, loader: int, part: Part) -> Hashable:
         with cluster_errors("asking a loader for a batch"):
-            ticket = self._all[loader].make.remote(*part, self._digest)
+            ticket = self._all[loader].make.remote(part, self._digest)
         self._asked[ticket] = loader
         return ticket  # type: ignore[no-any-return]
 
@@ -67,9 +65,7 @@ class RayTransport:
             time.sleep(left)
             return ()
         with cluster_errors("waiting for loaders"):
-            # What is made here need not be fetched; to be asked to costs Ray milliseconds.
-            near = all(self._near.get(self._asked.get(one, -1), False) for one in tickets)
-            done, _ = ray.wait(waited, num_returns=1, timeout=left, fetch_local=not near)
+            done, _ = ray.wait(waited, num_returns=1, timeout=left)
         if any(one in self._calls for one in done):  # else it would be waited for in vain again
             self._call_again()
         return [one for one in done if one in self._asked]
@@ -82,7 +78,6 @@ class RayTransport:
             except _lost() as error:
                 self._lose(loader)
                 raise LoaderLostError from error
-        self._near[loader] = bool(made.machine) and made.machine == machine()
         return made
 
     def hopeless(self) -> str | None:

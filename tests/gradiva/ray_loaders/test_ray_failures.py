@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import subprocess
 import sys
@@ -53,53 +52,27 @@ class Store:
 
     def __init__(self, errors: Any) -> None:
         self.errors = errors
-        self.fetched: list[bool] = []
-        self.machine = ""
 
-    def wait(
-        self, refs: list[Any], num_returns: int, timeout: float, fetch_local: bool
-    ) -> tuple[Any, Any]:
-        self.fetched.append(fetch_local)
+    def wait(self, refs: list[Any], num_returns: int, timeout: float) -> tuple[Any, Any]:
         return refs[:num_returns], refs[num_returns:]
 
     def get(self, ref: tuple[int, Part]) -> LoadedBatch:
         part = ref[1]
         if part.start == 2:
             raise self.errors.ObjectStoreFullError("there is no room for 9 GB")
-        column = Column(np.arange(part.start, part.stop), None, "")
-        return LoadedBatch((column,), machine=self.machine)
-
-
-def test_only_what_is_made_elsewhere_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is known of a loader before its first batch."""
-    pytest.importorskip("ray.exceptions")
-    store = Store(cluster.errors)
-    monkeypatch.setattr(transport, "ray", store)
-    monkeypatch.setattr(transport, "machine", lambda: "here")
-    loaders = {0: _loader(), 1: _loader()}
-    carrier = transport.RayTransport(loaders, "")
-    for machine in ("here", "here", "there", "there"):
-        store.machine = machine
-        carrier.take(*carrier.wait([carrier.ask(0, Part(0, 4, 6))], 1.0))
-    both = [carrier.ask(number, Part(0, 4, 6)) for number in loaders]
-    store.machine = "here"
-    carrier.take(both[0])
-    carrier.wait(both[1:], 1.0)
-    assert store.fetched == [True, False, False, True, True]
-
-
-def _loader() -> Any:
-    numbers = itertools.count()
-    remote = lambda *asked: (next(numbers), Part(*asked[:-1]))  # noqa: E731  the last is the digest
-    return SimpleNamespace(make=SimpleNamespace(remote=remote))
+        return LoadedBatch((Column(np.arange(part.start, part.stop), None, ""),))
 
 
 def test_the_object_store_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """It costs one batch, whose error says so."""
     errors = pytest.importorskip("ray.exceptions")
     monkeypatch.setattr(transport, "ray", Store(errors))
+    numbers = iter(range(99))
+    loader = SimpleNamespace(
+        make=SimpleNamespace(remote=lambda part, digest: (next(numbers), part))
+    )
     parts = iter([Part(0, first, first + 2) for first in (0, 2, 4)])
-    delivery = Delivery(transport.RayTransport({0: _loader()}, ""), parts, 3)
+    delivery = Delivery(transport.RayTransport({0: loader}, ""), parts, 3)
     assert next(delivery).samples == 2
     with pytest.raises(gradiva.OperatorRuntimeError, match=r"ObjectStoreFullError: .*no room"):
         next(delivery).batches()
