@@ -117,9 +117,9 @@ def _convert_usual(frame: Any, out: Array, colorspace: str | None, past: bool) -
     looked up: what decoding leaves of the interpreter in the caches is little."""
     held, height, width = frame.planes, frame.height, frame.width
     fits = out.shape == (height, width, 3) and out.dtype == np.uint8 and out.flags.c_contiguous
-    if len(held) != 3 or not fits:
+    if len(held) < 3 or not fits:
         return False
-    luma, blue, _ = held
+    luma, blue, red = held[:3]  # behind them, how opaque pixels are
     tag = int(frame.colorspace) if colorspace is None else colorspace
     range_tag, pitches = int(frame.color_range), (luma.line_size, blue.line_size)
     usual = _usual(frame.format.name, height, width, pitches, range_tag, tag)
@@ -127,7 +127,7 @@ def _convert_usual(frame: Any, out: Array, colorspace: str | None, past: bool) -
         return False
     rows = out.reshape(height, 3 * width)
     way = True if past and goes_past_caches(rows) else None
-    one, two, three = [np.frombuffer(plane, np.uint8) for plane in held]
+    one, two, three = [np.frombuffer(plane, np.uint8) for plane in (luma, blue, red)]
     convert_bytes(one, two, three, *usual, rows, way)
     return True
 
