@@ -14,13 +14,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from .errors import CutError
+from .ranges import LARGEST
 
 __all__ = ["Connection", "Headers", "Request", "Result", "StatusError"]
 
 _HEAD: Final = 1 << 16
 """Bytes that the head of an answer may have; small bodies come with it."""
 _FIRST: Final = 1 << 11
-"""Bytes that are read with the head of a larger one: they are copied to their place."""
+"""Bytes that are read with the head where the body is known to be larger: they are copied to their
+place. Of a body whose size is guessed, `LARGEST`, all may come with the head."""
 _STATUS: Final = re.compile(rb"HTTP/1\.1 (\d{3}) ?([^\r\n]*)\r\n")
 
 
@@ -86,7 +88,7 @@ class Connection(asyncio.BufferedProtocol):
     def ask(self, request: Request, done: Callable[[Result], None]) -> None:
         """Send a request. `done` is called in the loop when it is over, and may send the next."""
         self.began, self._place = False, 0
-        self._most = _HEAD if request.end - request.begin < _HEAD else _FIRST
+        self._most = _FIRST if _HEAD <= request.end - request.begin < LARGEST else _HEAD
         self._request, self._done = request, done
         self.since = self.heard = self._loop.time()
         self._transport.write(request.text)

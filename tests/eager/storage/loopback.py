@@ -20,7 +20,8 @@ class Loopback:
     "503", "404", "cut", "stall", "ok", and "held", which waits until `let_go` is set. always: the
     fault of all requests for the bytes of a path. requests: method, path and range of what was
     asked. ranges: whether ranges are served. tags: whether objects have an ETag. latency: seconds
-    before each answer. longest: requests for more bytes are held as well."""
+    before each answer. padding: bytes of a header that says nothing. longest: requests for more
+    bytes are held as well."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}"
@@ -30,6 +31,7 @@ class Loopback:
         self.requests: list[tuple[str, str, str]] = []
         self.ranges = self.tags = True
         self.latency = 0.0
+        self.padding = 0
         self.longest = 1 << 62
         self.let_go = threading.Event()
         self._tags: dict[int, tuple[bytes, str]] = {}
@@ -112,6 +114,8 @@ def loopback() -> Iterator[Loopback]:
                     return
             self.send_response(status)
             self.send_header("Content-Length", str(end - begin))
+            if here.padding:
+                self.send_header("X-Padding", "x" * here.padding)
             if status == 206:
                 self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(content)}")
             if here.tags and not page:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import threading
+from typing import Any
 
 import pytest
 
 from gradiva.eager.storage.errors import ObjectChangedError, StorageError
 from gradiva.eager.storage.handles import RemoteFile
+from gradiva.eager.storage.plain_http import PlainHttp
 from gradiva.eager.storage.ranges import LARGEST, Content, Want
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.transport import TRIES
@@ -50,6 +52,31 @@ def test_near_ranges_are_one_request_and_large_ones_several(server: Loopback) ->
     assert [one[2] for one in server.asked()] == ["bytes=0-119999"]
     assert joined(storage.take([Want(url, 0, len(data))])[0]) == data
     assert len(server.asked()) == 1 + 3
+
+
+@pytest.mark.parametrize("padding", [0, 2_000, 2_048, 7_000])
+def test_heads_of_any_length(
+    server: Loopback, padding: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of large bodies little is read with the head; a head that is longer is read on. No other
+    client steps in."""
+    server.objects |= {"/large": DATA, "/small": DATA[:5_000]}
+    server.padding = padding
+    storage = Storage()
+    large, small = server.url + "/large", server.url + "/small"
+    storage.facts([large])
+    monkeypatch.setattr(PlainHttp, "_let_go", _usual_only(PlainHttp._let_go))
+    wants = [Want(large, 1_000, 299_000), Want(large, 7, 9), Want(small)]
+    for want, expected in zip(wants, (DATA[1_000:299_000], DATA[7:9], DATA[:5_000]), strict=True):
+        assert joined(storage.take([want])[0]) == expected
+
+
+def _usual_only(let_go: Any) -> Any:
+    def watched(self: Any, server: Any, connection: Any, found: Any) -> None:
+        assert found is not None  # else aiohttp is asked
+        let_go(self, server, connection, found)
+
+    return watched
 
 
 @pytest.mark.parametrize("fault", ["503", "429", "cut"])
