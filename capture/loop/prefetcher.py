@@ -9,6 +9,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 from gradiva.eager.execution.quarantine import Quarantined, collecting
@@ -35,6 +36,10 @@ class LoopSource(Protocol):
     """What is read ahead, by whichever loop."""
     names: Sequence[str] | None
     """Of the outputs, if users get them by name."""
+
+    @property
+    def any_thread(self) -> bool:
+        """Whether `read` may be called by another thread each time."""
 
     def read(self) -> tuple[Batch, ...]:
         """The next batches. Raises StopIteration at the end."""
@@ -76,7 +81,8 @@ class Item:
 
 
 class Prefetcher:
-    """A thread that reads items, at most `depth` of them in advance, and runners that compute.
+    """Two threads that read items, one at a time, at most `depth` of them in advance, and compute
+    what they have read. A source that wants one thread is read by one, and others compute.
 
     compute: called with an item and a pool of `num_threads` threads; finish: when it has stopped.
     """
@@ -95,13 +101,17 @@ class Prefetcher:
         self._depth = depth
         self._items: deque[Item] = deque()
         self._changed = threading.Condition()
-        self._stopping = False
+        self._stopping = self._ended = False
         self._working: Item | None = None
         self._process = os.getpid()
         self._pool = WorkerPool(num_threads, apart=num_threads > 1)
-        self._runners = Runners("ahead")
+        self._turn = threading.Lock()
+        self._runners = Runners("ahead") if num_threads > 1 and not source.any_thread else None
         closer.ready()  # for the finalizer of the loop
-        self._thread = started(self._run, "gradiva-ahead")
+        self._threads = [started(self._run, "gradiva-ahead")]
+        if num_threads > 1 and self._runners is None:
+            with suppress(OperatorRuntimeError):  # one does
+                self._threads.append(started(self._run, "gradiva-ahead-1"))
         _running.add(self)
 
     def get(self) -> Item:
@@ -153,35 +163,45 @@ class Prefetcher:
             self._changed.notify_all()
         self._pool.cancelled = True
         until = None if timeout is None else time.monotonic() + timeout
-        if self._thread is not threading.current_thread():
-            self._thread.join(timeout)
-        self._runners.stop(None if until is None else max(until - time.monotonic(), 0.0))
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(_left(until))
+        if self._runners is not None:
+            self._runners.stop(_left(until))
         self._pool.close()
         self._finish()
 
     def _run(self) -> None:
         while True:
-            with self._changed:
-                while len(self._items) >= self._depth and not self._stopping:
-                    self._changed.wait()
-                if self._stopping:
-                    return
-                item = self._working = Item(self._source.mark())
-            read_item(self._source, item)
-            if item.error is not None or self._stopping:
-                item.computed.set()
-            with self._changed:
-                self._working = None
-                self._items.append(item)
-                self._changed.notify_all()
-                if item.error is not None and not isinstance(item.error, GradivaError):
-                    return
+            with self._turn:
+                item = self._read_next()
+            if item is None:
+                return
             if item.computed.is_set():
                 continue
-            if self._pool.num_threads > 1:
+            if self._runners is not None:
                 self._runners.put(self._make, item)
             else:
                 self._make(item)
+            del item
+
+    def _read_next(self) -> Item | None:
+        """The next item, once there is room for it; None where nothing comes any more."""
+        with self._changed:
+            while len(self._items) >= self._depth and not self._stopping:
+                self._changed.wait()
+            if self._stopping or self._ended:
+                return None
+            item = self._working = Item(self._source.mark())
+        read_item(self._source, item)
+        if item.error is not None or self._stopping:
+            item.computed.set()
+        with self._changed:
+            self._working = None
+            self._items.append(item)
+            self._changed.notify_all()
+            self._ended = item.error is not None and not isinstance(item.error, GradivaError)
+        return item
 
     def _make(self, item: Item) -> None:
         try:
@@ -189,6 +209,11 @@ class Prefetcher:
         except BaseException as error:  # noqa: BLE001  the step then runs at once
             item.failure = f"computing this step ahead failed: {error!r}"
         item.computed.set()
+
+
+def _left(until: float | None) -> float | None:
+    """The seconds until then; None for any number."""
+    return None if until is None else max(until - time.monotonic(), 0.0)
 
 
 _running: weakref.WeakSet[Prefetcher] = weakref.WeakSet()

@@ -1,8 +1,11 @@
 """`Executor`: runs a compiled graph again and again, and prefetches.
 
-One scheduler thread per pipeline reads its sources, batch after batch. Two runners take turns to
-run the graph on what was read: while one prepares a batch, or waits for its last samples, the
-worker pool goes on with that of the other. The work inside a batch is split by sample.
+Two runners make batches, in turns: each reads the sources for a batch, one runner at a time, and
+runs the graph on what it has read. While one prepares a batch, or waits for its last samples, the
+worker pool goes on with that of the other. Nothing is handed from thread to thread, which would
+cost more than what small samples do. Sources that want one thread for all they do, such as the
+user's functions, are read by a scheduler thread, and runners do the rest. The work inside a batch
+is split by sample.
 Batches enter a bounded queue in their order. A batch is an object with its own buffers and its own
 error: a bad sample fails that batch, and the next one is made as if nothing had happened.
 """
@@ -63,14 +66,18 @@ class Executor:
         self._ended = False
         self._end_was_met = False
         self.closed = False
-        self._scheduler: threading.Thread | None = None
+        self._makers: list[threading.Thread] = []
+        """Threads that read: the scheduler, or the runners."""
         self._process = os.getpid()
         threads = plan.pool.num_threads
         self._overlaps = (
             threaded and depth > 1 and threads > 1 and not plan.program.has_side_effects
         )
         self._reading = plan.pool
-        self._runners = Runners("runner", max(2, min(depth, threads // _THREADS_OF_A_RUNNER)))
+        count = max(2, min(depth, threads // _THREADS_OF_A_RUNNER))
+        self._reading_runners = count if self._overlaps and plan.any_thread else 0
+        self._runners = Runners("runner", count)
+        """Where there is a scheduler, which reads for them."""
         if self._overlaps:
             plan.pool.apart = True
             # What is read must not wait behind what is computed.
@@ -82,7 +89,7 @@ class Executor:
     @property
     def started(self) -> bool:
         """Whether a batch was asked for."""
-        return self._begun > 0 or self._scheduler is not None
+        return self._begun > 0 or bool(self._makers)
 
     def get(self) -> Outputs:
         """The next batch. Raises what making it raised; StopIteration at the end of the data."""
@@ -142,29 +149,39 @@ class Executor:
         """Begin to make batches ahead, where a thread does that."""
         if self.threaded and not self.closed:
             with self._changed:
-                self._start_scheduler()
+                self._start_makers()
 
-    def _start_scheduler(self) -> threading.Thread:
-        """The thread that has batches made, with the lock held."""
-        if self._scheduler is None:
-            self._scheduler = started(
-                _schedule, "gradiva-scheduler", weakref.ref(self), self._changed
-            )
-        return self._scheduler
+    def _start_makers(self) -> None:
+        """Start the threads that read, with the lock held."""
+        if self._makers:
+            return
+        what = weakref.ref(self), self._changed, threading.Lock()
+        if not self._reading_runners:
+            self._makers.append(started(_make_batches, "gradiva-scheduler", *what))
+        for index in range(self._reading_runners):
+            try:
+                self._makers.append(started(_make_batches, f"gradiva-runner-{index}", *what))
+            except OperatorRuntimeError:
+                if not self._makers:
+                    raise
+                return  # fewer do
 
     def _wait_until_ready(self) -> None:
         """Wait until a batch is ready, with the lock held."""
-        scheduler = self._start_scheduler()
+        self._start_makers()
         caller = threading.current_thread()
-        if caller in (scheduler, *self._runners.threads) or self.plan.pool.has(caller):
+        if caller in self._threads() or self.plan.pool.has(caller):
             raise OperatorRuntimeError(_ITSELF)
         while not self._ready:
             self.plan.demand(self._finished)
             told = self._filled.wait(1.0)
-            threads = () if told else (scheduler, *self._runners.threads)
-            alive = all(thread.is_alive() for thread in threads)
+            alive = told or all(thread.is_alive() for thread in self._threads())
             if not self._ready and (self.closed or not alive):
                 raise OperatorRuntimeError(_CLOSED)
+
+    def _threads(self) -> list[threading.Thread]:
+        """Those that make batches, but for the workers."""
+        return self._makers + self._runners.threads
 
     def _run_here(self) -> Outputs:
         if self._end_was_met:
@@ -210,17 +227,20 @@ class Executor:
         number, self._begun = self._begun, self._begun + 1
         return number
 
-    def _make(self, number: int) -> None:
-        """Read for a batch; run the graph too, where there are no runners."""
+    def _read(self, number: int) -> Read | None:
+        """Read for a batch; None where that failed, and it is the batch's error."""
         tracing.place.batch = number
         if tracing.active is not None:
             tracing.active.begun(self.plan.pool)
         try:
-            read = self.plan.read(self._reading)
+            return self.plan.read(self._reading)
         except BaseException as error:  # noqa: BLE001  it is raised where the batch is taken
             self._put(number, without_frames(error))
-            return
-        if self._overlaps:
+            return None
+
+    def _go_on(self, number: int, read: Read) -> None:
+        """Run the graph on what was read, or have a runner do it."""
+        if self._overlaps and not self._reading_runners:
             self._runners.put(self._compute, number, read)
         else:
             self._compute(number, read)
@@ -297,7 +317,7 @@ class Executor:
             return True
 
     def close(self, timeout: float = 5.0) -> None:
-        """Stop the scheduler and the workers. A callback that never returns is left behind."""
+        """Stop all threads. A callback that never returns is left behind."""
         if self._process != os.getpid():
             return  # its threads are not here, and its locks may be held by them for ever
         with self._changed:
@@ -306,9 +326,10 @@ class Executor:
             self._filled.notify_all()
         self.plan.pool.cancelled = self._reading.cancelled = True
         self.plan.close()
-        if self._scheduler not in (None, threading.current_thread()):
-            assert self._scheduler is not None
-            self._scheduler.join(timeout)
+        until = time.monotonic() + timeout
+        for thread in self._makers:
+            if thread is not threading.current_thread():
+                thread.join(max(until - time.monotonic(), 0.0))
         self._runners.stop(timeout)
         self._ready.clear()
         self._early.clear()
@@ -317,26 +338,42 @@ class Executor:
             pool.close()
 
 
-def _schedule(reference: weakref.ref[Executor], changed: threading.Condition) -> None:
-    """The scheduler thread: makes one batch after the other. While it waits it does not keep the
-    executor: a source may hold the pipeline, which then goes when nobody else holds it."""
+def _make_batches(
+    reference: weakref.ref[Executor], changed: threading.Condition, turn: threading.Lock
+) -> None:
+    """A thread that reads for one batch after the other, when it is its turn, and has the graph
+    run."""
     while True:
-        waited, queued = 0, False
-        with changed:
-            while True:
-                executor = reference()
-                if executor is None or executor.closed:
-                    return
-                if executor._may_begin():
-                    break
-                if not waited and executor._is_full():
-                    waited = time.perf_counter_ns()
-                    queued = len(executor._ready) >= executor.depth
-                del executor
-                changed.wait()
-            number = executor._begin(waited, queued)
-        executor._make(number)
-        del executor
+        with turn:
+            found = _next_batch(reference, changed)
+            if found is None:
+                return
+            executor, number = found
+            read = executor._read(number)
+        if read is not None:
+            executor._go_on(number, read)
+        del executor, found, read  # a waiting thread must not keep the last batch's buffers alive
+
+
+def _next_batch(
+    reference: weakref.ref[Executor], changed: threading.Condition
+) -> tuple[Executor, int] | None:
+    """Wait until there is room for a batch; its number, or None where none is made any more. Who
+    waits does not keep the executor: a source may hold the pipeline, which then goes when nobody
+    else holds it."""
+    waited, queued = 0, False
+    with changed:
+        while True:
+            executor = reference()
+            if executor is None or executor.closed:
+                return None
+            if executor._may_begin():
+                return executor, executor._begin(waited, queued)
+            if not waited and executor._is_full():
+                waited = time.perf_counter_ns()
+                queued = len(executor._ready) >= executor.depth
+            del executor
+            changed.wait()
 
 
 _executors: weakref.WeakSet[Executor] = weakref.WeakSet()

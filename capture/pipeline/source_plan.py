@@ -49,7 +49,8 @@ class Read(NamedTuple):
 class SourcePlan:
     """A program with its sources opened: `run` makes the next batch of each output.
 
-    `read` is for one thread; `compute` may be called by several, each with what was read for it.
+    `read` is for one thread at a time, and where not all sources are for `any_thread` always for
+    the same; `compute` may be called by several, each with what was read for it.
     stage: for graphs with nodes on a GPU; else None.
     """
 
@@ -106,6 +107,11 @@ class SourcePlan:
         if self.stage is not None and node.device == "gpu":
             source.device = self.stage.device
         return source
+
+    @property
+    def any_thread(self) -> bool:
+        """Whether `read` may be called by another thread each time."""
+        return all(source.any_thread for source in self.sources.values())
 
     def run(self) -> Outputs:
         """The outputs of the next iteration. Raises GradivaError, or StopIteration at the end."""

@@ -39,6 +39,10 @@ class LoopData:
         self._source = source
         self._batch_size = batch_size
 
+    @property
+    def any_thread(self) -> bool:
+        return self._source.any_thread
+
     def read(self) -> tuple[Any, ...]:
         return read_batches(self._source, self._batch_size, self.pool)
 

@@ -66,7 +66,8 @@ class Source(ABC):
     `whole_length` knows. unit: shards are cut between groups of so many samples. whole: it is asked
     for full batches only, also where less is needed, because what the user hands over for a batch
     is one thing; the rest is cut off. device: where its batches are wanted: it may make them there,
-    else they are copied.
+    else they are copied. any_thread: its reads, one after another, may be made by different
+    threads; the user's functions may count on one.
     """
 
     lost: Sequence[int] = ()
@@ -76,6 +77,7 @@ class Source(ABC):
     turn = 0
     whole = False
     device: Device = CPU
+    any_thread = False
 
     def begin(self, count: int) -> None:
         """It will be read soon: what takes its time for the first samples, about so many, may be

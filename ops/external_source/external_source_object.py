@@ -191,6 +191,7 @@ class _Ahead:
 
     name = "external_source"
     names = None
+    any_thread = False
 
     def __init__(self, source: ExternalSource, batch_size: int, ctx: object) -> None:
         self.pool = pool_of(ctx)

@@ -65,6 +65,8 @@ def made_order(given: dict[str, Any], table: Table, seed: int) -> Order:
 class TableSource(Source):
     """The samples of a table, and the place in their stream."""
 
+    any_thread = True
+
     def __init__(
         self,
         name: str,
