@@ -75,7 +75,10 @@ class Executor:
         )
         self._reading = plan.pool
         count = max(2, min(depth, threads // _THREADS_OF_A_RUNNER))
-        self._reading_runners = count if self._overlaps and plan.any_thread else 0
+        reading = count + (threads > _THREADS_OF_A_RUNNER)  # one of them reads
+        self._reading_runners = reading if self._overlaps and plan.any_thread else 0
+        self._under_way = max(self._reading_runners - 1, int(self._overlaps))
+        """Batches that may be under way while the queue is full."""
         self._runners = Runners("runner", count)
         """Where there is a scheduler, which reads for them."""
         if self._overlaps:
@@ -248,9 +251,9 @@ class Executor:
     def _is_full(self) -> bool:
         """Whether all batches are ready or under way that may be.
 
-        One more than the queue holds, where batches overlap: its runner is never without work.
+        More than the queue holds, where batches overlap: no runner is ever without work.
         """
-        return len(self._ready) + self._begun - self._finished >= self.depth + self._overlaps
+        return len(self._ready) + self._begun - self._finished >= self.depth + self._under_way
 
     def _compute(self, number: int, read: Read) -> None:
         tracing.place.batch = number

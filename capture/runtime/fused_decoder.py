@@ -67,7 +67,8 @@ class FusedDecoder:
         threads = call.pool.num_threads
         several = threads > 1 and (self._several is None or self._several.flat is None)
         room = (_ROOM_OF_SEVERAL if several else _ROOM) // dtype.itemsize
-        self._ranges = chunks(needed + made, threads, padded, room, longer=threads > 1)
+        longer, apart = threads > 1, call.pool.apart
+        self._ranges = chunks(needed + made, threads, padded, room, longer, apart)
         ends = padded.cumsum()
         offsets = ends - padded
         self._room = int(ends[-1])

@@ -259,5 +259,5 @@ class Call:
         if costs is None:
             ranges = [(sample, sample + 1) for sample in range(self.size)]
         else:
-            ranges = chunks(costs, self.pool.num_threads)
+            ranges = chunks(costs, self.pool.num_threads, apart=self.pool.apart)
         self.pool.run(run, ranges)

@@ -109,7 +109,8 @@ class Decode(NamedTuple):
         places, made = output.batch_shape.offsets, functools.cache(output.arrays)
         ahead: Any = several and functools.partial(several.make, output.data, places)
         if several and several.flat and tracing.active is None and call.pool.num_threads > 1:
-            ranges, done = chunks(costs, call.pool.num_threads), several.flat.done
+            pool, done = call.pool, several.flat.done
+            ranges = chunks(costs, pool.num_threads, apart=pool.apart)
             if len(ranges) > FEW and can_share():
                 lanes = min(call.pool.num_threads, len(ranges))
                 share_ranges(call.pool, ranges, [several.flat.call(output.data, places, lanes)])

@@ -26,6 +26,8 @@ def test_every_sample_is_in_one_range(costs: list[int], threads: int, room: int)
 def test_small_samples_share_a_range_and_large_ones_do_not() -> None:
     assert chunks([1728] * 64, 2) == [(0, 64)]
     assert 1 < len(chunks([1728] * 64, 16)) < 5
+    assert chunks([1728] * 64, 16, apart=True) == [(0, 64)]  # others are made meanwhile
+    assert 1 < len(chunks([1728] * 128, 16, apart=True)) < 5
     assert chunks([560_000] * 64, 2) == [(i, i + 1) for i in range(64)]
     assert chunks([10, 560_000, 10, 900_000], 2)[0] == (3, 4)
     assert chunks([560_000] * 64, 16) == [(i, i + 2) for i in range(0, 64, 2)]
