@@ -230,11 +230,13 @@ class Call:
         function: Callable[[int], None],
         costs: Sequence[float] | None = None,
         several: Callable[[int, int], Sequence[bool]] | None = None,
+        ranges: Sequence[tuple[int, int]] | None = None,
     ) -> None:
         """Run `function(sample)` for each sample, the costly ones first.
 
         costs: in elements, about; samples of small cost share a thread. several: what does some of
-        a range of samples before, and says of each whether it did. An exception that is not a
+        a range of samples before, and says of each whether it did. ranges: those that the costs
+        make, where they are known. An exception that is not a
         GradivaError becomes one; both are given the sample's index. Samples that have failed before
         are left out.
         """
@@ -256,8 +258,8 @@ class Call:
                 except Exception as error:
                     raise OperatorRuntimeError(str(error), sample=sample) from error
 
-        if costs is None:
-            ranges = [(sample, sample + 1) for sample in range(self.size)]
-        else:
+        if ranges is None and costs is not None:
             ranges = chunks(costs, self.pool.num_threads, apart=self.pool.apart)
+        elif ranges is None:
+            ranges = [(sample, sample + 1) for sample in range(self.size)]
         self.pool.run(run, ranges)

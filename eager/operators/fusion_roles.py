@@ -15,6 +15,7 @@ import numpy as np
 from gradiva.eager.jit.flat_calls import FlatCall
 from gradiva.eager.jit.work_sharing import FEW, can_share, share_ranges
 from gradiva.eager.runtime.chunks import chunks
+from gradiva.eager.runtime.once import Once
 from gradiva.eager.support import tracing
 from gradiva.eager.types.arrays import Int64Array
 
@@ -106,7 +107,7 @@ class Decode(NamedTuple):
         make, costs = self.decode(call)
         find = self.decode_several_alone if self.decode_in_place else self.decode_several
         output, several = call.outputs[0], find and find(call)
-        places, made = output.batch_shape.offsets, functools.cache(output.arrays)
+        places, made, ranges = output.batch_shape.offsets, Once(output.arrays), None
         ahead: Any = several and functools.partial(several.make, output.data, places)
         if several and several.flat and tracing.active is None and call.pool.num_threads > 1:
             pool, done = call.pool, several.flat.done
@@ -117,7 +118,7 @@ class Decode(NamedTuple):
                 if done.all():
                     return
                 ahead = _told(done)
-        call.each_sample(lambda sample: make(sample, made()[sample]), costs, ahead)
+        call.each_sample(lambda sample: make(sample, made()[sample]), costs, ahead, ranges)
 
     def several(self, call: Call) -> DecodeSeveral | None:
         """What `decode_several` makes of a call."""
