@@ -14,6 +14,7 @@ import argparse
 import functools
 import io
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from gradiva import fn, types
 WIDTH, HEIGHT = 4000, 3000
 SMALL = 256
 AHEAD = 1
+PAUSE = 1.5
 SCALES = (1, 2, 4, 8)
 KINDS = {"fine": 1.0, "smooth": 0.0}
 
@@ -58,7 +60,9 @@ def large_photographs(count: int, strength: float = 1.0) -> Iterator[bytes]:
 
 
 def rate(pipe: Any, batches: int, size: int) -> float:
-    """Images per second, after what was ready."""
+    """Images per second, after what was ready, and a pause in which the rival makes the last of its
+    own."""
+    time.sleep(PAUSE)
     for _ in range(AHEAD + 1):
         pipe.run()
     return size / per_call(pipe.run, batches)
@@ -115,6 +119,7 @@ def _decode_all(files: list[bytes], least: dict[str, int], fast: bool) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=32)
+    parser.add_argument("--batches", type=int, default=5, help="per round")
     parser.add_argument("--batch-size", type=int, default=16)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
@@ -137,9 +142,8 @@ def main() -> None:
 
 def sides(kind: str, folder: str, options: Any) -> list[Row]:
     """The sides against each other, in turns."""
-    batches = max(1, options.images // options.batch_size)
     runs: dict[str, Callable[[], float]] = {
-        name: functools.partial(rate, pipe, batches, options.batch_size)
+        name: functools.partial(rate, pipe, options.batches, options.batch_size)
         for name, pipe in pipelines(folder, options).items()
     }
     for run in runs.values():
