@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from gradiva.eager.execution.quarantine import Quarantined, collecting
+from gradiva.eager.jit.later import expect_many
 from gradiva.eager.readers.read_ahead import ReadAhead
 from gradiva.eager.runtime.closer import closer
 from gradiva.eager.runtime.runners import Runners
@@ -108,6 +109,7 @@ class Prefetcher:
         self._turn = threading.Lock()
         self._runners = Runners("ahead") if num_threads > 1 and not source.any_thread else None
         closer.ready()  # for the finalizer of the loop
+        expect_many()
         self._threads = [started(self._run, "gradiva-ahead")]
         if num_threads > 1 and self._runners is None:
             with suppress(OperatorRuntimeError):  # one does

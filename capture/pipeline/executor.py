@@ -23,6 +23,7 @@ from contextlib import ExitStack, contextmanager
 
 from gradiva.capture.runtime.dropped_samples import BatchOutputs, SampleIndices, deliver
 from gradiva.capture.runtime.program import Outputs
+from gradiva.eager.jit.later import expect_many
 from gradiva.eager.runtime.closer import closer
 from gradiva.eager.runtime.runners import Runners
 from gradiva.eager.runtime.threads import started
@@ -158,6 +159,7 @@ class Executor:
         """Start the threads that read, with the lock held."""
         if self._makers:
             return
+        expect_many()
         what = weakref.ref(self), self._changed, threading.Lock()
         if not self._reading_runners:
             self._makers.append(started(_make_batches, "gradiva-scheduler", *what))

@@ -33,6 +33,7 @@ def beside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As it is outside of tests."""
     wait_until_prepared()
     monkeypatch.setattr(module, "_at_once", False)
+    monkeypatch.setattr(module, "_many_come", False)
     monkeypatch.setattr(module, "_QUIET", 0.001)
     yield
     wait_until_prepared()
@@ -92,6 +93,38 @@ def test_kernels_that_are_worth_waiting_for(unloaded: None) -> None:
     later = Later()
     assert not later.pays(MANY)
     assert later.pays(1)
+
+
+def test_many_samples_are_expected(unloaded: None) -> None:
+    """What was compiled before is loaded with the first of them; nothing else is waited for."""
+    loaded, other = Later(), Later()
+    calls = list[threading.Thread]()
+    module.expect_many()
+    assert loaded.pays(1, lambda: calls.append(threading.current_thread()))
+    assert calls == [threading.current_thread()]
+    assert not other.pays(1, NOTHING)
+    wait_until_prepared()
+    assert other.pays(1, NOTHING)
+
+
+def test_what_was_compiled_before_waits_for_no_quiet(
+    unloaded: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where Numba is not there yet, by the thread beside the work, before it compiles others."""
+    monkeypatch.setattr(module, "_QUIET", 3600.0)
+    compiling, loading = Later(), Later()
+    calls = list[threading.Thread]()
+    assert not compiling.pays(MANY + 1, NOTHING)
+    assert not loading.pays(MANY + 1, lambda: calls.append(threading.current_thread()))
+    until = time.monotonic() + WITHIN
+    while not loading.is_ready(NOTHING) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert loading.is_ready(NOTHING)
+    assert [thread.name for thread in calls] == ["gradiva-compiler"]
+    assert not compiling.is_ready(NOTHING)
+    monkeypatch.setattr(module, "_QUIET", 0.0)
+    wait_until_prepared()
+    assert compiling.is_ready(NOTHING)
 
 
 def test_at_once() -> None:
