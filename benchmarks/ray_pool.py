@@ -1,8 +1,11 @@
 """Batches from loaders of a Ray pool on this machine, against the pipeline in this process, on as
-many cores. What is timed is a number of batches, taken as fast as they come, after some that are
-not counted.
+many cores. What is timed is a number of batches, taken as fast as they come, after so many that
+Ray's store of objects was once filled: its memory is touched for the first time until then.
 
-Ours alone: what it costs to have batches made elsewhere.
+Ours alone: what it costs to have batches made elsewhere. By default loaders share their cores with
+the trainer and with Ray's own processes. With `--apart` they keep to the first cores of the
+machine, as the pipeline does when it is its turn, and all else runs on the others: as where the
+trainer has cores of its own.
 """
 
 from __future__ import annotations
@@ -25,10 +28,32 @@ from gradiva import fn, types
 from gradiva.plugin.ray import LoaderPool
 
 NAMES = ("images", "labels")
+STORE = 1 << 30
+"""Bytes of Ray's store of objects."""
 
 
-def maker(folder: str, batch_size: int, threads: int, normalized: bool) -> Any:
-    """What makes the pipeline of the training recipe; its images are uint8, or normalized."""
+def keep_to(cores: set[int]) -> None:
+    """Run this process on these cores."""
+    for thread in os.listdir("/proc/self/task"):
+        os.sched_setaffinity(int(thread), cores)
+
+
+def on(cores: set[int] | None, take: Callable[[], Any]) -> Callable[[], Any]:
+    """The same, and the threads that it starts, on these cores; None for any."""
+
+    def there() -> Any:
+        if cores is not None:
+            os.sched_setaffinity(0, cores)
+        return take()
+
+    return there
+
+
+def maker(
+    folder: str, batch_size: int, threads: int, normalized: bool, own: set[int] | None = None
+) -> Any:
+    """What makes the pipeline of the training recipe; its images are uint8, or normalized. own: the
+    cores to which a loader keeps."""
 
     @gradiva.pipeline_def(batch_size=batch_size, num_threads=threads, seed=1)
     def pipe() -> Any:
@@ -38,7 +63,12 @@ def maker(folder: str, batch_size: int, threads: int, normalized: bool) -> Any:
         images = fn.decoders.image_random_crop(files)
         return fn.resize(images, size=(224, 224)), labels
 
-    return pipe
+    def made() -> Any:
+        if own is not None and ray.get_runtime_context().get_actor_id() is not None:
+            keep_to(own)
+        return pipe()
+
+    return made
 
 
 def rate(take: Callable[[], Any], batches: int, batch_size: int) -> float:
@@ -67,20 +97,24 @@ def endless(part: Any) -> Callable[[], Any]:
 
 def measure(name: str, made: Any, loaders: int, trainer_fn: Any, options: Any) -> Row:
     """The pool and the pipeline in turns, after some batches of each that are not counted."""
-    size, here = options.batch_size, made()
+    size, pipe = options.batch_size, made()
     cores = options.cores // loaders
+    own, others = (options.own, options.others) if options.apart else (None, None)
+    here = on(own, pipe.run)
     with LoaderPool(
         made, num_loaders=loaders, cpus_per_loader=cores, trainer_fn=trainer_fn
     ) as pool:
-        there = endless(pool.iterator(0, 1, NAMES))
-        for take in (here.run, there):
-            rate(take, 3, size)
+        there = on(others, endless(pool.iterator(0, 1, NAMES)))
+        rate(here, 3, size)
+        filled = 0
+        while filled < 1.5 * STORE:
+            filled += sum(value.nbytes for value in there().values())
         ours, theirs = in_turns(
             lambda: rate(there, options.batches, size),
-            lambda: rate(here.run, options.batches, size),
+            lambda: rate(here, options.batches, size),
             options.rounds,
         )
-    here.close()
+    pipe.close()
     return row(name, ours, theirs, "images/s", bigger=True)
 
 
@@ -88,13 +122,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=1000)
     parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--batches", type=int, default=15)
+    parser.add_argument("--batches", type=int, default=30)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--apart", action="store_true", help="see above")
     options = parser.parse_args()
+    cores = sorted(os.sched_getaffinity(0))
+    options.own, options.others = set(cores[: options.cores]), set(cores[options.cores :])
+    if options.apart:
+        keep_to(options.others)  # so do the processes that are started
     rows: list[Row] = []
     os.environ.setdefault("RAY_worker_niceness", "0")  # both sides have the same rights
-    ray.init(num_cpus=options.cores + 2, include_dashboard=False, log_to_driver=False)
+    ray.init(
+        num_cpus=options.cores + 2,
+        include_dashboard=False,
+        log_to_driver=False,
+        object_store_memory=STORE,
+    )
     with tempfile.TemporaryDirectory() as folder:
         make_data(Path(folder), options.images)
         for name, normalized, loaders, trainer_fn in (
@@ -103,10 +147,14 @@ def main() -> None:
             ("normalized by the loader", True, 1, None),
             ('normalized by the trainer, "auto"', True, 1, "auto"),
         ):
-            made = maker(folder, options.batch_size, options.cores, normalized)
+            if loaders == 1 == options.cores and name.endswith("each core"):
+                continue
+            own = options.own if options.apart else None
+            made = maker(folder, options.batch_size, options.cores, normalized, own)
             rows.append(measure(name, made, loaders, trainer_fn, options))
     ray.shutdown()
-    save("ray_pool", rows, ray=versions("ray"), ours="the pool", theirs="the pipeline in process")
+    name = "ray_pool_apart" if options.apart else "ray_pool"
+    save(name, rows, ray=versions("ray"), ours="the pool", theirs="the pipeline in process")
 
 
 if __name__ == "__main__":
