@@ -16,7 +16,7 @@ A loop is a state machine (`LoopState`). `CapturedLoop` is the part that the use
 TRACING: there is no program. Each step is read in the user's thread, its calls run one by one. At
 its end the program is compiled, and the loop is PAUSED. A loop whose source has been looped over
 before takes over the program of the loop before it, and begins as PAUSED.
-PREFETCHING: the prefetcher's thread reads steps and runs the program on them.
+PREFETCHING: the threads of the prefetcher read steps and run the program on them.
 PAUSED: there is a program, and nothing is read ahead: the next step starts a prefetcher. It was
 stopped because another loop or call has read the source, or the first step did something else.
 ENDED: by the end of the data, an error, `close` or the finalizer. What was learned stays with the

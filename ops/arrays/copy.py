@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import sample_launches
+from gradiva.eager.jit.flat_calls import BEGIN, END, FlatCall, flat_call
 from gradiva.eager.jit.streaming import copy_past, finish_lines, goes_past
 
 
@@ -33,6 +35,29 @@ def _copy(
 def _copy_whole(source: Any, target: Any, here: int, there: int, size: int) -> None:
     copy_past(source, here, target, there, size)
     finish_lines()
+
+
+def copy_samples(call: op.Call, source: NDArray[Any], starts: Sequence[op.Int64Array]) -> None:
+    """Fill each output with a piece of `source` for each sample, in C order, from the bytes that
+    `starts` has for it on: all outputs while threads are at it."""
+    jobs = []
+    for output, begins in zip(call.outputs, starts, strict=True):
+        size = output.data.dtype.itemsize
+        sizes = output.batch_shape.volumes * size
+        assert not len(begins) or (begins.min() >= 0 and (begins + sizes).max() <= source.nbytes)
+        pieces = np.stack([begins, output.batch_shape.offsets * size, sizes], axis=1)
+        past = goes_past(output.data, sizes // size)
+        bytes_of = source.view(np.uint8), output.data.view(np.uint8)
+        jobs.append((*bytes_of, pieces.astype(np.int64), np.arange(call.size + 1), past))
+
+    def copy(begin: int, end: int) -> None:
+        for job in jobs:
+            _copy(*job, begin, end)
+
+    def flat(lanes: int) -> list[FlatCall]:
+        return [flat_call(_copy, (*job, BEGIN, END), lanes) for job in jobs]
+
+    call.for_samples(copy, flat=flat)
 
 
 def copy_pieces(

@@ -14,7 +14,7 @@ from gradiva.eager.execution.views import view_of
 from gradiva.eager.gpu.copies import piece_launches, sample_launches
 from gradiva.eager.operators.argument_types import RaggedIntsArg
 
-from .copy import copy_pieces
+from .copy import copy_pieces, copy_samples
 
 
 def require_frames(input: op.SampleType) -> None:
@@ -147,9 +147,9 @@ def _element_extract_shapes(call: op.Call) -> tuple[op.Int64Array, ...]:
 @element_extract.cpu
 def _element_extract_cpu(call: op.Call) -> None:
     source = call.inputs[0]
-    for output, frame in enumerate(call["element_map"]):
-        begins = source.batch_shape.offsets + frame * call.outputs[output].batch_shape.volumes
-        copy_pieces(call, source.data, begins * source.dtype.itemsize, output)
+    volumes, item = call.outputs[0].batch_shape.volumes, source.dtype.itemsize
+    places = [source.batch_shape.offsets + frame * volumes for frame in call["element_map"]]
+    copy_samples(call, source.data, [begins * item for begins in places])
 
 
 @element_extract.gpu
