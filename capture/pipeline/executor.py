@@ -77,6 +77,8 @@ class Executor:
         self._reading = plan.pool
         count = max(2, min(depth, threads // _THREADS_OF_A_RUNNER))
         reading = count + (threads > _THREADS_OF_A_RUNNER)  # one of them reads
+        if not plan.program.computes:
+            reading = 1  # two would only wait for each other
         self._reading_runners = reading if self._overlaps and plan.any_thread else 0
         self._under_way = max(self._reading_runners - 1, int(self._overlaps))
         """Batches that may be under way while the queue is full."""

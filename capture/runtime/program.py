@@ -65,6 +65,8 @@ class Program:
             if not isinstance(node.operator, SourceOperator)
             and node.operator not in (random_key, parameter)
         ]
+        self.computes = bool(self._steps)
+        """Whether there is anything to be done with what sources deliver."""
         self.has_side_effects = any(node.operator.effects for node in self._steps)
         """Whether its runs must follow each other, because they have effects."""
         self._scopes = scopes_of(graph.nodes)

@@ -65,6 +65,20 @@ def test_each_runner_reads_what_it_makes_one_at_a_time(
     assert {count for _, count in reads} == {1}
 
 
+def test_a_pipeline_that_only_reads_has_one_runner(
+    photographs: Path, reads: list[tuple[str, int]]
+) -> None:
+    @pipeline_def(batch_size=3, num_threads=8)
+    def program() -> Any:
+        return fn.readers.file(file_root=str(photographs))
+
+    pipe = program()
+    assert rows_of(pipe, 8) == rows_of(reader_of(photographs), 8)
+    pipe.close()
+    assert reads[0][0] == "gradiva-runner-0"
+    assert len(pipe._built().executor._makers) == 1
+
+
 def test_one_function_of_the_user_makes_it_one_thread(
     photographs: Path, reads: list[tuple[str, int]]
 ) -> None:
