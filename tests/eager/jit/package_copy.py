@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import json
 import os
 import shutil
@@ -38,6 +39,13 @@ def run_script(script: str, root: Path, cache: Path, *words: str) -> Any:
     return json.loads(run.stdout.splitlines()[-1])
 
 
+def rewrite(path: Path, content: bytes) -> None:
+    """Write a module, and forget its bytecode: Python takes a file of the same size that is written
+    within the same second for the same one."""
+    path.write_bytes(content)
+    Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
+
+
 def edit_functions(path: Path) -> None:
     """Give every function of the file one more statement, which Python's compiler keeps."""
     tree = ast.parse(path.read_text("utf-8"))
@@ -45,11 +53,11 @@ def edit_functions(path: Path) -> None:
         if isinstance(node, ast.FunctionDef):
             first = 1 if ast.get_docstring(node) is not None else 0
             node.body[first:first] = ast.parse("_edited = 12345").body
-    path.write_text(ast.unparse(tree), "utf-8")
+    rewrite(path, ast.unparse(tree).encode())
 
 
 def edit_text(path: Path, old: str, new: str) -> None:
     """Replace what stands in the file exactly once."""
     text = path.read_text("utf-8")
     assert text.count(old) == 1, (path, old)
-    path.write_text(text.replace(old, new), "utf-8")
+    rewrite(path, text.replace(old, new).encode())

@@ -36,6 +36,7 @@ from tests.eager.jit.package_copy import (
     copy_package,
     edit_functions,
     edit_text,
+    rewrite,
     run_script,
 )
 from tests.everything import EVERYTHING
@@ -118,7 +119,7 @@ def require_changed(copy: Path, before: dict[str, Any], *edited: str) -> None:
         after = run_script(DIGESTS, copy, copy / "cache")
     finally:
         for file, content in whole.items():
-            (copy / file).write_bytes(content)
+            rewrite(copy / file, content)
     changed = {name for name in before if before[name][0] != after[name][0]}
     for file in edited:
         assert any(file in files for _, files in before.values()), file
