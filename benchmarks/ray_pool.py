@@ -130,8 +130,11 @@ def main() -> None:
     cores = sorted(os.sched_getaffinity(0))
     options.own, options.others = set(cores[: options.cores]), set(cores[options.cores :])
     if options.apart:
+        if not options.others:
+            parser.error(f"--apart: --cores of at most {len(cores) - 1}, to leave one for the rest")
         keep_to(options.others)  # so do the processes that are started
     rows: list[Row] = []
+    seen: set[tuple[Any, ...]] = set()
     os.environ.setdefault("RAY_worker_niceness", "0")  # both sides have the same rights
     ray.init(
         num_cpus=options.cores + 2,
@@ -147,8 +150,9 @@ def main() -> None:
             ("normalized by the loader", True, 1, None),
             ('normalized by the trainer, "auto"', True, 1, "auto"),
         ):
-            if loaders == 1 == options.cores and name.endswith("each core"):
-                continue
+            if (normalized, loaders, trainer_fn) in seen:
+                continue  # one core: a loader for each is one loader
+            seen.add((normalized, loaders, trainer_fn))
             own = options.own if options.apart else None
             made = maker(folder, options.batch_size, options.cores, normalized, own)
             rows.append(measure(name, made, loaders, trainer_fn, options))

@@ -15,7 +15,6 @@ import numpy as np
 from gradiva.eager.jit.flat_calls import FlatCall
 from gradiva.eager.jit.work_sharing import FEW, can_share, share_ranges
 from gradiva.eager.runtime.chunks import chunks
-from gradiva.eager.runtime.once import Once
 from gradiva.eager.support import tracing
 from gradiva.eager.types.arrays import Int64Array
 
@@ -107,7 +106,7 @@ class Decode(NamedTuple):
         make, costs = self.decode(call)
         find = self.decode_several_alone if self.decode_in_place else self.decode_several
         output, several = call.outputs[0], find and find(call)
-        places, made, ranges = output.batch_shape.offsets, Once(output.arrays), None
+        places, made, ranges = output.batch_shape.offsets, functools.cache(output.arrays), None
         ahead: Any = several and functools.partial(several.make, output.data, places)
         if several and several.flat and tracing.active is None and call.pool.num_threads > 1:
             pool, done = call.pool, several.flat.done

@@ -37,18 +37,35 @@ def _copy_whole(source: Any, target: Any, here: int, there: int, size: int) -> N
     finish_lines()
 
 
+def _job(
+    output: op.Batch,
+    source: NDArray[Any],
+    starts: op.Int64Array,
+    begins: op.Int64Array,
+    sizes: op.Int64Array,
+    firsts: op.Int64Array,
+) -> tuple[Any, Any, op.Int64Array, op.Int64Array, bool]:
+    """What `_copy` takes but for the samples, to copy pieces of so many bytes into an output."""
+    assert not len(starts) or (starts.min() >= 0 and (starts + sizes).max() <= source.nbytes)
+    past = goes_past(output.data, sizes // output.data.itemsize)
+    pieces = np.stack([starts, begins, sizes], axis=1).astype(np.int64)
+    return source.view(np.uint8), output.data.view(np.uint8), pieces, firsts, past
+
+
+def _places(output: op.Batch) -> tuple[op.Int64Array, op.Int64Array]:
+    """Where each sample begins, and how many bytes it has."""
+    size = output.data.dtype.itemsize
+    return output.batch_shape.offsets * size, output.batch_shape.volumes * size
+
+
 def copy_samples(call: op.Call, source: NDArray[Any], starts: Sequence[op.Int64Array]) -> None:
     """Fill each output with a piece of `source` for each sample, in C order, from the bytes that
     `starts` has for it on: all outputs while threads are at it."""
-    jobs = []
-    for output, begins in zip(call.outputs, starts, strict=True):
-        size = output.data.dtype.itemsize
-        sizes = output.batch_shape.volumes * size
-        assert not len(begins) or (begins.min() >= 0 and (begins + sizes).max() <= source.nbytes)
-        pieces = np.stack([begins, output.batch_shape.offsets * size, sizes], axis=1)
-        past = goes_past(output.data, sizes // size)
-        bytes_of = source.view(np.uint8), output.data.view(np.uint8)
-        jobs.append((*bytes_of, pieces.astype(np.int64), np.arange(call.size + 1), past))
+    firsts = np.arange(call.size + 1)
+    jobs = [
+        _job(output, source, begins, *_places(output), firsts)
+        for output, begins in zip(call.outputs, starts, strict=True)
+    ]
 
     def copy(begin: int, end: int) -> None:
         for job in jobs:
@@ -73,17 +90,15 @@ def copy_pieces(
     equal size, one after the other.
     """
     target = call.outputs[number]
-    size = target.data.dtype.itemsize
-    begins, sizes = target.batch_shape.offsets * size, target.batch_shape.volumes * size
+    begins, sizes = _places(target)
     firsts = np.arange(call.size + 1)
     if counts is not None:
         firsts[1:] = counts.cumsum()
         owners = np.repeat(np.arange(call.size), counts)
         sizes = (sizes // np.maximum(counts, 1))[owners]
         begins = begins[owners] + (np.arange(len(owners)) - firsts[owners]) * sizes
-    assert not len(starts) or (starts.min() >= 0 and (starts + sizes).max() <= source.nbytes)
-    past = goes_past(target.data, sizes // size)
-    bytes_of = source.view(np.uint8), target.data.view(np.uint8)
+    job = _job(target, source, starts, begins, sizes, firsts)
+    here_bytes, there_bytes, past = job[0], job[1], job[-1]
     if (np.diff(starts) == sizes[:-1]).all() and (np.diff(begins) == sizes[:-1]).all():
         here, there = source.ctypes.data, target.data.ctypes.data
 
@@ -92,14 +107,14 @@ def copy_pieces(
             if first < last:
                 whole = int(sizes[first:last].sum())
                 if past:
-                    _copy_whole(*bytes_of, int(starts[first]), int(begins[first]), whole)
+                    at = int(starts[first]), int(begins[first])
+                    _copy_whole(here_bytes, there_bytes, *at, whole)
                 else:
                     ctypes.memmove(there + int(begins[first]), here + int(starts[first]), whole)
 
         call.for_samples(move, work=target)
         return
-    pieces = np.stack([starts, begins, sizes], axis=1).astype(np.int64)
-    call.for_samples(_copy, *bytes_of, pieces, firsts, past, work=target)
+    call.for_samples(_copy, *job, work=target)
 
 
 @op.operator("copy", schema="Copy", bfloat16=True, same_shapes=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
@@ -10,7 +11,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Decode, DecodeSeveral
-from gradiva.eager.runtime.once import Once
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.decoders.formats.decode import codec_color, decode_into, is_direct, output_shape
 from gradiva.ops.decoders.formats.decode_jpeg import straight_decoder
@@ -206,7 +206,7 @@ def small_files(plan: DecodePlan, colors: list[str | None]) -> op.Int64Array:
 
 
 def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
-    encoded = Once(call.inputs[0].arrays)  # none are needed where all are small
+    encoded = functools.cache(call.inputs[0].arrays)  # none are needed where all are small
     infos = DecodePlan.of(call).infos
     options = decode_options(call)
     direct = direct_colors(call)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Decode, DecodeSeveral
-from gradiva.eager.runtime.once import Once
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.decoders.formats.decode_jpeg import straight_decoder
 from gradiva.ops.decoders.formats.decode_region import decode_region_into, decode_region_somewhere
@@ -61,7 +61,7 @@ def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
 def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int]], list[int]]:
     """The window stays where it is in what was decoded: nothing is copied."""
     channels: int = int(call.batch_shapes[0].shapes[:, 2].max())
-    plan, encoded = DecodePlan.of(call), Once(call.inputs[0].arrays)
+    plan, encoded = DecodePlan.of(call), functools.cache(call.inputs[0].arrays)
     infos, windows, direct = plan.infos, plan.windows, direct_colors(call)
     fast: bool = call["use_fast_idct"]
     straight: Any = straight_decoder() if any(direct) else None

@@ -72,8 +72,9 @@ def test_a_pipeline_that_only_reads_has_one_runner(
     def program() -> Any:
         return fn.readers.file(file_root=str(photographs))
 
-    pipe = program()
-    assert rows_of(pipe, 8) == rows_of(reader_of(photographs), 8)
+    pipe, other = program(), reader_of(photographs)
+    assert rows_of(pipe, 8) == rows_of(other, 8)
+    other.close()
     pipe.close()
     assert reads[0][0] == "gradiva-runner-0"
     assert len(pipe._built().executor._makers) == 1
@@ -92,6 +93,35 @@ def test_one_function_of_the_user_makes_it_one_thread(
         pipe.run()
     pipe.close()
     assert {name for name, _ in reads} == {"gradiva-scheduler"}
+
+
+def test_captured_loops_read_in_turns(photographs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As pipelines do: two threads, one at a time; those of the user's functions are one."""
+    found, reading = list[tuple[str, int]](), list[int]()
+    read = TableSource.read_epoch
+
+    def seen(source: TableSource, *given: Any) -> Any:
+        reading.append(1)
+        found.append((threading.current_thread().name, len(reading)))
+        try:
+            time.sleep(0.002)  # others would come in
+            return read(source, *given)
+        finally:
+            reading.pop()
+
+    monkeypatch.setattr(TableSource, "read_epoch", seen)
+    context = gradiva.EvalContext(num_threads=2)
+    loops = dict[bool, list[Any]]()
+    for capture in (False, True):
+        loops[capture] = []
+        reader = gradiva.readers.File(file_root=str(photographs))
+        for _ in range(4):
+            for files, labels in reader.next_epoch(batch_size=2, capture=capture, ctx=context):
+                sizes = np.asarray(gradiva.decoders.image(files).shape[0])
+                loops[capture].append((sizes.tolist(), np.asarray(labels.as_array()).tolist()))
+    assert loops[True] == loops[False]
+    assert {name for name, _ in found} == {"MainThread", "gradiva-ahead", "gradiva-ahead-1"}
+    assert {count for _, count in found} == {1}
 
 
 def test_what_fails_to_be_read_is_the_error_of_its_batch(
