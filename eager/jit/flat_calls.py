@@ -20,7 +20,7 @@ import numpy as np
 
 from gradiva.eager.types.arrays import Int64Array
 
-from . import numba_adapter
+from . import numba_adapter, numba_compiler
 from .jit import load_numba, register_intrinsic
 
 __all__ = [
@@ -119,7 +119,7 @@ def _entry(kernel: Any, arguments: tuple[Any, ...]) -> tuple[int, int]:
         if argument is BEGIN or argument is END:
             places[argument is END] = len(words)
         plain.append(_laid(argument, words, []))
-    found = numba_adapter.flat_entry(
+    found = numba_compiler.flat_entry(
         load_numba(), kernel.dispatcher(), tuple(plain), (places[0], places[1])
     )
     if found is None:

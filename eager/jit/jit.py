@@ -21,7 +21,14 @@ import numpy as np
 
 from .kernel_cache import kernel_folder
 from .kernel_digest import extensions, global_names, kernel_digest
-from .numba_adapter import Outlined, c_callback, keep_compiled, on_compile, outlined_call
+from .numba_compiler import (
+    Outlined,
+    c_callback,
+    keep_compiled,
+    on_compile,
+    outlined_call,
+    part_compiler,
+)
 
 __all__ = [
     "Kernel",
@@ -101,14 +108,14 @@ class Kernel:
         """The Numba dispatcher; imports Numba on first use."""
         with _lock:
             if self._compiled is None:
-                self._compiled = _compile(self, {})
+                self._compiled = _compile(self)
             return self._compiled
 
     def inside(self) -> Any:
         """What stands for the kernel in those that call it."""
         with _lock:
             if self._inside is None:
-                self._inside = _compile(self, _INSIDE)
+                self._inside = _compile(self, inside=True)
                 if self.outline:
                     function = self.function
                     name = f"{function.__name__}-{kernel_digest(function)}"
@@ -140,7 +147,7 @@ def outlined(function: Callable[P, R]) -> Callable[P, R]:
     return cast("Callable[P, R]", Kernel(cast(FunctionType, function), outline=True))
 
 
-def _compile(kernel: Kernel, more: dict[str, bool]) -> Any:
+def _compile(kernel: Kernel, inside: bool = False) -> Any:
     numba = _numba()
     # Numba resolves global names when it compiles: hand it a copy of the function whose globals
     # hold dispatchers in place of our lazy kernels.
@@ -154,8 +161,13 @@ def _compile(kernel: Kernel, more: dict[str, bool]) -> Any:
             scope[name] = load_intrinsic(value)
     copy = _copied(function, scope, function.__qualname__)
     inline = "always" if kernel.inline else "never"
-    options = {**_OPTIONS, "nogil": True, "inline": inline, "no_cfunc_wrapper": True, **more}
-    dispatcher = numba.njit(**options)(copy)
+    options = {**_OPTIONS, "nogil": True, "inline": inline, "no_cfunc_wrapper": True}
+    compiler = {}
+    if inside:
+        options |= _INSIDE
+        if not kernel.outline:
+            compiler["pipeline_class"] = part_compiler()
+    dispatcher = numba.njit(**options, **compiler)(copy)
     _keep(numba, dispatcher, function, options)
     return dispatcher
 

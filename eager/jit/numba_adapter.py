@@ -1,215 +1,29 @@
-"""The parts of Numba that it calls its own, all that gradiva uses of them in one place.
+"""What intrinsics and checks use of the parts of Numba that it calls its own.
 
 Numba may change them with any version: each has a test, which runs with the oldest and the newest
-version that `pyproject.toml` allows.
+version that `pyproject.toml` allows. Compiling, and keeping what was compiled, is in
+`numba_compiler.py`.
 """
 
 from __future__ import annotations
 
-import copy
-import hashlib
 import importlib
-import inspect
-import pickle
-from collections.abc import Callable
-from typing import Any, ClassVar, Final, Protocol
-
-import numpy as np
+from typing import Any, ClassVar
 
 __all__ = [
-    "CompiledStore",
-    "Outlined",
     "array_part",
-    "c_callback",
     "can_compile",
     "fingerprint",
     "first_element",
     "fixed_tuple",
-    "flat_entry",
     "has_feature",
-    "keep_compiled",
+    "leave_out_features",
     "llvm",
     "no_value",
-    "on_compile",
-    "outlined_call",
     "ownerless_array",
     "vector_root",
     "vector_type",
 ]
-
-_SETTINGS: Final = (
-    "OPT",
-    "LOOP_VECTORIZE",
-    "SLP_VECTORIZE",
-    "BOUNDSCHECK",
-    "DEBUGINFO_DEFAULT",
-    "USING_SVML",
-)
-"""What of Numba's configuration changes the machine code, beside the processor."""
-
-
-class CompiledStore(Protocol):
-    """Where the compiled forms of one function are kept."""
-
-    def read(self, name: str, meaning: str) -> bytes | None:
-        """What was written under this name and with this meaning, bit by bit, or None."""
-
-    def write(self, name: str, meaning: str, content: bytes) -> None:
-        """Keep it, if that can be done."""
-
-    def refuse(self, reason: str) -> None:
-        """Something cannot be kept at all."""
-
-
-def keep_compiled(numba: Any, compiled: Any, store: CompiledStore, options: object) -> None:
-    """Let a dispatcher or a C callback look into `store` before it compiles."""
-    compiled._cache = _Overloads(numba, store, repr(options))
-
-
-class _Overloads:
-    """A cache, as Numba sees it: the compiled forms of one function by their signatures.
-
-    Numba's own unpickles whatever it finds in its files, and fails where it cannot write them.
-    """
-
-    def __init__(self, numba: Any, store: CompiledStore, options: str) -> None:
-        self._numba = numba
-        self._store = store
-        self._options = options
-        self.cache_path = None
-
-    def load_overload(self, signature: Any, target: Any) -> Any:
-        """What was compiled for the signature, ready to be called, or None."""
-        target.refresh()
-        meaning = self._meaning(signature, target.codegen())
-        content = self._store.read(_name(meaning), meaning)
-        if content is None:
-            return None
-        result = self._numba.core.compiler.CompileResult
-        try:
-            called, reduced = pickle.loads(content)
-            for name in called:
-                _outlined[name[0]].require(*name)
-            return result._rebuild(target, *reduced)
-        except Exception:  # noqa: BLE001  whatever it is: it is compiled again
-            return None
-
-    def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep what was compiled for the signature."""
-        meaning = self._meaning(signature, result.codegen)
-        reason = _why_not_kept(meaning, result)
-        if reason is None:
-            try:
-                content = self._numba.core.serialize.dumps((_called(result), result._reduce()))
-            except Exception as error:  # noqa: BLE001  it is compiled, and can be used
-                reason = f"{type(error).__name__}: {error}"
-            else:
-                self._store.write(_name(meaning), meaning, content)
-        if reason is not None:
-            self._store.refuse(reason)
-
-    def _meaning(self, signature: Any, codegen: Any) -> str:
-        """All that the machine code depends on beside the function."""
-        numba = self._numba
-        settings = [getattr(numba.config, name, None) for name in _SETTINGS]
-        llvmlite = importlib.import_module("llvmlite")
-        versions = numba.__version__, llvmlite.__version__, np.__version__
-        return repr((versions, settings, codegen.magic_tuple(), self._options, signature))
-
-    def enable(self) -> None:
-        """Of Numba's protocol."""
-
-    def disable(self) -> None:
-        """Of Numba's protocol."""
-
-    def flush(self) -> None:
-        """Of Numba's protocol."""
-
-
-def _why_not_kept(meaning: str, result: Any) -> str | None:
-    if " at 0x" in meaning:
-        return "its signature names an object of this process"
-    if result.library.has_dynamic_globals:
-        return "it uses pointers, or large arrays, that are global"
-    if any(not part.can_cache for part in result.lifted):
-        return "it uses loops that were compiled on their own"
-    return None
-
-
-def _name(meaning: str) -> str:
-    return hashlib.blake2b(meaning.encode(), digest_size=12).hexdigest()
-
-
-def c_callback(numba: Any, function: Any, signature: Any, options: dict[str, Any]) -> Any:
-    """What `numba.cfunc` makes, not yet compiled: `compile()` does it, `address` is the code."""
-    module = importlib.import_module("numba.core.ccallback")
-    argument_types = signature.args, signature.return_type
-    return module.CFunc(function, argument_types, locals={}, options=options)
-
-
-class Outlined:
-    """The machine code of a kernel as others call it: by a name, with nothing of it in theirs.
-
-    name: says what it is compiled from; dispatcher: compiles it.
-    """
-
-    def __init__(self, name: str, dispatcher: Any) -> None:
-        self._name = name
-        self._dispatcher = dispatcher
-        self._symbols: dict[tuple[Any, ...], str] = {}
-        _outlined[name] = self
-
-    def code(self, kinds: tuple[Any, ...]) -> tuple[str, Any]:
-        """The symbol for arguments of these types, and what Numba knows of it. It is there from now
-        on, for all that is compiled or loaded."""
-        self._dispatcher.compile(kinds)
-        result = self._dispatcher.overloads[kinds]
-        symbol = self._symbols.get(kinds)
-        if symbol is None:
-            address = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
-            symbol = f"{_OUTLINED}{self._name}.{_name(repr(kinds))}"
-            _called_by[symbol] = self._name, symbol, kinds
-            importlib.import_module("llvmlite.binding").add_symbol(symbol, address)
-            self._symbols[kinds] = symbol
-        return symbol, result
-
-    def require(self, name: str, symbol: str, kinds: tuple[Any, ...]) -> None:
-        """Have it where code that was kept calls it. Raises KeyError if it is another."""
-        if self.code(kinds)[0] != symbol:
-            raise KeyError(symbol)
-
-
-_OUTLINED: Final = "gradiva."
-_outlined: dict[str, Outlined] = {}
-_called_by: dict[str, tuple[str, str, tuple[Any, ...]]] = {}
-
-
-def _called(result: Any) -> list[tuple[str, str, tuple[Any, ...]]]:
-    """What code calls by name: which kernel, the symbol, and the types."""
-    functions = result.library._final_module.functions
-    return [_called_by[one.name] for one in functions if one.name.startswith(_OUTLINED)]
-
-
-def outlined_call(numba: Any, function: Any, outlined: Outlined) -> Any:
-    """What stands for `function` in kernels that call it: a call by name."""
-    plain = numba.types.unliteral
-
-    def call(typing_context: Any, *arguments: Any) -> Any:
-        kinds = tuple(plain(argument) for argument in arguments)
-        symbol, result = outlined.code(kinds)
-
-        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            facts = copy.copy(result.fndesc)
-            facts.mangled_name = symbol
-            return context.call_internal(builder, facts, signature, values)
-
-        return result.signature.return_type(*kinds), generate
-
-    own = inspect.Parameter("typing_context", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = [own, *inspect.signature(function).parameters.values()]
-    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    call.__name__ = function.__name__
-    return numba.extending.intrinsic(call)
 
 
 def fingerprint(arguments: tuple[Any, ...]) -> bytes:
@@ -217,89 +31,6 @@ def fingerprint(arguments: tuple[Any, ...]) -> bytes:
     microseconds."""
     found: bytes = importlib.import_module("numba._dispatcher").compute_fingerprint(arguments)
     return found
-
-
-_unpackers: dict[tuple[str, tuple[int, int]], tuple[int, Any]] = {}
-
-
-def flat_entry(
-    numba: Any, dispatcher: Any, arguments: tuple[Any, ...], places: tuple[int, int]
-) -> tuple[int, int] | None:
-    """For a kernel that returns nothing, else None: the address of a C function `(row, begin,
-    end)`, which calls it with the words of a row from the third on, and the kernel's own address.
-    places: of `begin` and `end` among these words, which hold all other arguments as Numba takes
-    them apart. The function returns 0, or another number where the kernel has raised."""
-    kinds = tuple(dispatcher.typeof_pyval(one) for one in arguments)
-    dispatcher.compile(kinds)
-    result, context = dispatcher.overloads[kinds], dispatcher.targetctx
-    facts = result.fndesc
-    if facts.restype != numba.types.none:
-        return None  # what it returns would need room
-    kind = context.call_conv.get_function_type(facts.restype, facts.argtypes)
-    address = result.library.get_pointer_to_function(facts.llvm_func_name)
-    known = str(kind), places
-    with importlib.import_module("numba.core.compiler_lock").global_compiler_lock:
-        if known not in _unpackers:
-            _unpackers[known] = _unpacker(context, kind, places)
-    return _unpackers[known][0], address
-
-
-def _unpacker(context: Any, kind: Any, places: tuple[int, int]) -> tuple[int, Any]:
-    """The function of `flat_entry` for one kind of kernel, and what keeps it."""
-    ir, _ = llvm()
-    word, name = ir.IntType(64), f"gradiva_unpack_{len(_unpackers)}"
-    library = context.codegen().create_library(name)
-    module = library.create_ir_module(name)
-    function = ir.Function(module, ir.FunctionType(word, [word] * 3), name)
-    builder = ir.IRBuilder(function.append_basic_block())
-    row = builder.inttoptr(function.args[0], word.as_pointer())
-
-    def at(number: int) -> Any:
-        return builder.load(builder.gep(row, [ir.Constant(word, number)]))
-
-    def given(number: int, wanted: Any) -> Any:
-        value = function.args[1 + places.index(number)] if number in places else at(number + 2)
-        if isinstance(wanted, ir.DoubleType):
-            return builder.bitcast(value, wanted)
-        if isinstance(wanted, ir.FloatType):
-            return builder.bitcast(builder.trunc(value, ir.IntType(32)), wanted)
-        if isinstance(wanted, ir.IntType):
-            return builder.trunc(value, wanted) if wanted.width < 64 else value
-        return builder.inttoptr(value, wanted)
-
-    # Where it would put what it returns, and its exception.
-    room = [builder.bitcast(builder.alloca(word, 4), wanted) for wanted in kind.args[:2]]
-    values = [given(number, wanted) for number, wanted in enumerate(kind.args[2:])]
-    called = builder.inttoptr(at(1), kind.as_pointer())
-    status = builder.call(called, [*room, *values])
-    nothing = ir.Constant(status.type, _NOTHING)
-    fine = builder.or_(
-        builder.icmp_signed("==", status, ir.Constant(status.type, 0)),
-        builder.icmp_signed("==", status, nothing),
-    )
-    builder.ret(builder.select(fine, ir.Constant(word, 0), ir.Constant(word, 1)))
-    library.add_ir_module(module)
-    library.finalize()
-    return library.get_pointer_to_function(name), library
-
-
-_NOTHING: Final = -2
-"""The status of a function that returns None."""
-
-
-def on_compile(numba: Any, started: Callable[[Any], None], ended: Callable[[Any], None]) -> None:
-    """Have both called with each dispatcher that compiles, and not with those that load."""
-    events = importlib.import_module("numba.core.event")
-    base: Any = events.Listener
-
-    class Listener(base):  # type: ignore[misc]  # Numba has no types
-        def on_start(self, happening: Any) -> None:
-            started(happening.data["dispatcher"])
-
-        def on_end(self, happening: Any) -> None:
-            ended(happening.data["dispatcher"])
-
-    events.register("numba:compile", Listener())
 
 
 def llvm() -> tuple[Any, Any]:

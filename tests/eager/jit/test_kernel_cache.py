@@ -309,7 +309,7 @@ def test_damaged_files_are_compiled_again(tmp_path: Path) -> None:
 HARMED = """
 import json, pathlib, random, sys
 import numpy as np, gradiva
-from gradiva.eager.jit import kernel_cache, numba_adapter
+from gradiva.eager.jit import kernel_cache, numba_compiler
 from gradiva.eager.jit.jit import jit
 def total(values):
     result = 0.0
@@ -335,8 +335,8 @@ context = dispatcher.targetctx
 signature = (gradiva.eager.jit.jit.load_numba().typeof(np.arange(4.0)),)
 harmed = [data for data in harmed if data != whole]
 unpickled = []
-loads = numba_adapter.pickle.loads
-numba_adapter.pickle.loads = lambda data: unpickled.append(1) or loads(data)
+loads = numba_compiler.pickle.loads
+numba_compiler.pickle.loads = lambda data: unpickled.append(1) or loads(data)
 for data in harmed:
     file.write_bytes(data)
     assert dispatcher._cache.load_overload(signature, context) is None

@@ -29,7 +29,8 @@ from gradiva.eager.jit.kernel_digest import (
     kernel_digest,
     reached_functions,
 )
-from gradiva.eager.jit.numba_adapter import outlined_call, vector_type
+from gradiva.eager.jit.numba_adapter import vector_type
+from gradiva.eager.jit.numba_compiler import outlined_call
 from tests.eager.jit.package_copy import (
     ROOMS,
     ROOT,

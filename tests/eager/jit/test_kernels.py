@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 # in a process of its own, with an empty cache.
 SCRIPT = """
 import gc, json, numpy as np, gradiva
-from gradiva.eager.jit import numba_adapter
+from gradiva.eager.jit import numba_compiler
 from gradiva.eager.jit.jit import Kernel
 images = gradiva.as_batch(np.zeros((2, 9, 9, 3), np.uint8), layout="HWC")
 gradiva.crop_mirror_normalize(images, mean=[1.0, 2.0, 3.0])
@@ -31,7 +31,7 @@ gradiva.random.uniform(batch_size=2)
 found = {}
 kernels = [one for one in gc.get_objects() if isinstance(one, Kernel)]
 compiled = [(repr(one), one._compiled) for one in kernels if one._compiled is not None]
-compiled += [(name, one._dispatcher) for name, one in numba_adapter._outlined.items()]
+compiled += [(name, one._dispatcher) for name, one in numba_compiler._outlined.items()]
 compiled += [(repr(one), one._inside) for one in kernels if hasattr(one._inside, "inspect_asm")]
 for name, dispatcher in compiled:
     options = dispatcher.targetoptions
