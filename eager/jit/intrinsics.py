@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from gradiva.eager.types.arrays import Array, Float32Array, Int64Array
+from gradiva.eager.types.arrays import Array, Float32Array, Float64Array, Int64Array
 
 from . import numba_adapter
 from .jit import register_intrinsic
@@ -28,8 +28,12 @@ __all__ = ["call_row", "filter_four", "span", "without_refcount"]
 
 A = TypeVar("A")
 
+LOCAL: Final = 16
 _LINES: Final = 4
 _LANES: Final = 4
+_USUAL_TAPS: Final = (2, 3, 4)
+"""Input pixels of an output pixel, for which there is code of their own: a loop around so few
+instructions takes longer than they do. Linear filters down to half the size have no more."""
 
 
 def without_refcount(array: A) -> A:
@@ -66,6 +70,38 @@ def _span_in_kernels(numba: Any) -> Callable[..., Any]:
 
     def call(typing_context, array, first, size):  # type: ignore[no-untyped-def]
         return array(array, word, word), generate
+
+    return call
+
+
+def local_floats() -> Float64Array:
+    """Room for `LOCAL` numbers that lives as long as the call; for kernels only."""
+    raise NotImplementedError
+
+
+def local_words() -> Int64Array:
+    """The same for integers."""
+    raise NotImplementedError
+
+
+@register_intrinsic(local_floats)
+def _local_floats_in_kernels(numba: Any) -> Callable[..., Any]:
+    return _local(numba.types.float64[::1])
+
+
+@register_intrinsic(local_words)
+def _local_words_in_kernels(numba: Any) -> Callable[..., Any]:
+    return _local(numba.types.int64[::1])
+
+
+def _local(kind: Any) -> Callable[..., Any]:
+    """What Numba compiles for these."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return numba_adapter.local_array(context, builder, kind, LOCAL)
+
+    def call(typing_context):  # type: ignore[no-untyped-def]
+        return kind(), generate
 
     return call
 
@@ -163,6 +199,7 @@ def _filter_four_in_kernels(numba: Any) -> Callable[..., Any]:
 
         lines = [(line(source, at, i), line(target, to, i)) for i in range(_LINES)]
         sums = [cgutils.alloca_once(builder, lanes) for _ in range(_LINES)]
+        count = taps.type
 
         def pixel(line: Any, place: Any) -> Any:
             """Four elements as float32."""
@@ -183,22 +220,41 @@ def _filter_four_in_kernels(numba: Any) -> Callable[..., Any]:
             alone = builder.insert_element(start, found, ir.Constant(ir.IntType(32), 0))
             return builder.shuffle_vector(alone, start, ir.Constant(indices, None))
 
-        with cgutils.for_range_slice(builder, first, last, one, inc=True) as (x, _):
-            head = builder.load(builder.gep(heads, [x]))
-            base = builder.mul(x, taps)
-            w = weight(base)
+        def tap(base: Any, head: Any, number: Any, begins: bool = False) -> None:
+            """Add what one input pixel counts in each line."""
+            w = weight(builder.add(base, number))
+            place = builder.add(head, builder.mul(number, step))
             for (line, _), total in zip(lines, sums, strict=True):
-                builder.store(builder.fmul(w, pixel(line, head)), total)
-            with cgutils.for_range_slice(builder, one, taps, one, inc=True) as (tap, _):
-                w = weight(builder.add(base, tap))
-                place = builder.add(head, builder.mul(tap, step))
-                for (line, _), total in zip(lines, sums, strict=True):
-                    product = builder.fmul(w, pixel(line, place))
-                    builder.store(builder.fadd(builder.load(total), product), total)
-            place = builder.mul(x, step)
-            for (_, line), total in zip(lines, sums, strict=True):
-                out = builder.bitcast(builder.gep(line, [place]), lanes.as_pointer())
-                builder.store(builder.load(total), out, align=4)
+                product = builder.fmul(w, pixel(line, place))
+                if not begins:
+                    product = builder.fadd(builder.load(total), product)
+                builder.store(product, total)
+
+        def pixels(known: int | None) -> None:
+            """All pixels; known: how many taps there are, where the code is for these alone."""
+            with cgutils.for_range_slice(builder, first, last, one, inc=True) as (x, _):
+                head = builder.load(builder.gep(heads, [x]))
+                base = builder.mul(x, taps if known is None else ir.Constant(count, known))
+                tap(base, head, ir.Constant(count, 0), begins=True)
+                for number in range(1, known or 1):
+                    tap(base, head, ir.Constant(count, number))
+                if known is None:
+                    with cgutils.for_range_slice(builder, one, taps, one, inc=True) as (number, _):
+                        tap(base, head, number)
+                place = builder.mul(x, step)
+                for (_, line), total in zip(lines, sums, strict=True):
+                    out = builder.bitcast(builder.gep(line, [place]), lanes.as_pointer())
+                    builder.store(builder.load(total), out, align=4)
+
+        done = builder.append_basic_block("filtered")
+        for known in _USUAL_TAPS:
+            same = builder.icmp_signed("==", taps, ir.Constant(count, known))
+            with builder.if_then(same):
+                pixels(known)
+                builder.branch(done)
+        pixels(None)
+        builder.branch(done)
+        builder.position_at_end(done)
         return numba_adapter.no_value(context)
 
     def call(  # type: ignore[no-untyped-def]

@@ -19,6 +19,7 @@ __all__ = [
     "has_feature",
     "leave_out_features",
     "llvm",
+    "local_array",
     "no_value",
     "ownerless_array",
     "vector_root",
@@ -81,6 +82,23 @@ def array_part(context: Any, builder: Any, kind: Any, array: Any, first: Any, si
     for name in ("meminfo", "parent"):
         setattr(part, name, getattr(part, name).type(None))
     return part._getvalue()
+
+
+def local_array(context: Any, builder: Any, kind: Any, size: int) -> Any:
+    """In an intrinsic: a contiguous 1-D array of so many elements on the stack of the function,
+    whose content is undefined. kind: its type."""
+    cgutils = importlib.import_module("numba.core.cgutils")
+    element = context.get_data_type(kind.dtype)
+    made = context.make_array(kind)(context, builder)
+    word = made.nitems.type
+    items, bytes_each = word(size), word(context.get_abi_sizeof(element))
+    made.data = builder.bitcast(cgutils.alloca_once(builder, element, items), made.data.type)
+    made.shape = cgutils.pack_array(builder, [items])
+    made.strides = cgutils.pack_array(builder, [bytes_each])
+    made.nitems, made.itemsize = items, bytes_each
+    for name in ("meminfo", "parent"):
+        setattr(made, name, getattr(made, name).type(None))
+    return made._getvalue()
 
 
 class _Vectors:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from .row_kernel import RowKernel, copy, join, reverse, split, split_reversed, s
 from .streaming import finish_lines, goes_past
 
 __all__ = [
+    "CHANNELS",
     "PIECE",
     "Chain",
     "Step",
@@ -40,11 +41,12 @@ _ALIGNED: Final = 64
 _LINE: Final = 64
 """Bytes of a line of the caches."""
 
-# Columns of `Chain.group`.
-_CHANNELS, _FLAT, _PLANES_IN, _PLANES_OUT, _PITCH, _ITEM = range(6)
-_COPY, _SPLIT, _BACK, _JOIN, _TURN, _STREAM = range(6, 12)
-# Columns of `Chain.steps`.
+# The words of `Chain.form`: of the whole, then those of each step.
+CHANNELS, _FLAT, _PLANES_IN, _PLANES_OUT, _PITCH, _ITEM, _ROOM, _STEPS, _EARLY = range(9)
+_COPY, _SPLIT, _BACK, _JOIN, _TURN, _STREAM = range(9, 15)
+_WHOLE: Final = 15
 _AT_ADDRESS, _MIXES, _SIZE, _FIRST, _COUNT, _STRIDE, _MADE = range(7)
+_WORDS: Final = 7
 # Columns of the table with one row per sample, in bytes where they are distances.
 FRAMES, ROWS, PIXELS, LAST, SOURCE, SOURCE_FRAME, SOURCE_ROW, TARGET = range(8)
 TARGET_FRAME, TARGET_ROW, TARGET_PLANE, SOURCE_PLANE, MIRROR, UPSIDE_DOWN = range(8, 14)
@@ -76,9 +78,19 @@ class Step(NamedTuple):
     made: int
 
 
+_Part: TypeAlias = tuple[RowKernel, np.dtype[Any], np.dtype[Any], tuple[int, ...], int]
+"""Row kernel, dtypes, shape of a sample's parameters and channels made, of a step."""
+
+
+def _is_alike(part: _Part) -> bool:
+    """Whether it does the same to all channels."""
+    row, _, _, shape, _ = part
+    return row.kind == "channelwise" and shape[0] == 1
+
+
 @lru_cache(maxsize=512)
 def _form(
-    parts: tuple[tuple[RowKernel, np.dtype[Any], np.dtype[Any], tuple[int, ...], int], ...],
+    parts: tuple[_Part, ...],
     dtype: np.dtype[Any],
     channels: int,
     pixels: int,
@@ -86,42 +98,49 @@ def _form(
     planes_out: bool,
     mirrored: bool,
     past: bool,
-) -> tuple[int, Int64Array, Int64Array]:
-    """What a chain is but for its parameters: bytes of scratch, `Chain.group`, `Chain.steps`.
+) -> Int64Array:
+    """What a chain is but for its parameters, as words.
 
-    past: whether what the last step makes goes past the caches;
-    mirrored: whether it takes strips with the last pixel first: else nothing is compiled for that;
-    parts: row kernel, dtypes, shape of a sample's parameters and channels made, of each step.
+    past: whether what the last step makes goes past the caches; mirrored: whether it takes strips
+    with the last pixel first: else nothing is compiled for that.
     """
-    alike = all(row.kind == "channelwise" and shape[0] == 1 for row, _, _, shape, _ in parts)
-    flat = alike and planes_in == planes_out
+    flat = all(map(_is_alike, parts)) and planes_in == planes_out
     pitch = -(-max(pixels, 1) // _ALIGNED) * _ALIGNED
     most = max([channels, *(made for *_, made in parts)])
-    group = np.zeros(12, np.int64)
-    group[[_CHANNELS, _FLAT, _PLANES_IN, _PLANES_OUT, _PITCH, _ITEM]] = (
+    # What treats all channels alike at first does so before they are apart: in one call, of bytes
+    # where it makes bytes.
+    early = 0
+    while not (flat or planes_in) and early < len(parts) and _is_alike(parts[early]):
+        dtype = parts[early][2]
+        early += 1
+    form = np.zeros(_WHOLE + _WORDS * len(parts), np.int64)
+    form[:_COPY] = (
         channels,
         flat,
         planes_in,
         planes_out,
         pitch,
         dtype.itemsize,
+        pitch * most * 8,
+        len(parts),
+        early,
     )
     last = parts[-1][2] if parts else dtype
     # Pixels move as unsigned integers of their size, whatever they mean.
     here, there = (np.dtype(f"u{kind.itemsize}") for kind in (dtype, last))
     if past:
-        group[_STREAM] = stream.address(there, there)
+        form[_STREAM] = stream.address(there, there)
     if not parts:
-        group[_COPY] = group[_STREAM] or copy.address(here, here)
+        form[_COPY] = form[_STREAM] or copy.address(here, here)
     if mirrored and (flat or planes_in):
-        group[_TURN] = reverse.address(here, here)
+        form[_TURN] = reverse.address(here, here)
     if not flat and not planes_in:
-        group[_SPLIT] = split.address(here, here)
+        form[_SPLIT] = split.address(here, here)
         if mirrored:
-            group[_BACK] = split_reversed.address(here, here)
+            form[_BACK] = split_reversed.address(here, here)
     if not flat and not planes_out:
-        group[_JOIN] = join.address(there, there)
-    steps = np.zeros((len(parts), 7), np.int64)
+        form[_JOIN] = join.address(there, there)
+    steps = form[_WHOLE:].reshape(-1, _WORDS)
     first = 0
     for index, (row, source, target, (rows, count), made) in enumerate(parts):
         steps[index] = (
@@ -134,7 +153,7 @@ def _form(
             made,
         )
         first += rows * count
-    return pitch * most * 8, group, steps
+    return form
 
 
 class Chain:
@@ -160,9 +179,7 @@ class Chain:
             (step.row, step.source, step.target, step.parameters.shape[1:], step.made)
             for step in steps
         )
-        self.bytes, self.group, self.steps = _form(
-            parts, dtype, channels, pixels, planes_in, planes_out, mirrored, past
-        )
+        self.form = _form(parts, dtype, channels, pixels, planes_in, planes_out, mirrored, past)
         if len(steps) == 1:
             joined = steps[0].parameters.reshape(len(steps[0].parameters), -1)
         elif steps:
@@ -174,7 +191,7 @@ class Chain:
 
     def scratch(self, lanes: int = 1) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """Room for two strips, for each of so many threads."""
-        return np.empty((lanes, 2, self.bytes + _ALIGNED), np.uint8)
+        return np.empty((lanes, 2 * (int(self.form[_ROOM]) + _ALIGNED)), np.uint8)
 
 
 @outlined
@@ -183,85 +200,82 @@ def finish_row(
     source_pitch: int,
     pixels: int,
     mirror: int,
-    group: Any,
-    steps: Any,
+    form: Int64Array,
     parameters: int,
-    scratch: Any,
+    scratch: int,
     target: int,
     target_pitch: int,
 ) -> None:
-    """Take one strip from `source` through all steps to `target`; both are addresses.
+    """Take one strip from `source` through all steps to `target`; they are addresses, as are
+    `parameters` and `scratch`.
 
     source_pitch, target_pitch: elements from one plane to the next, where channels are planes.
     """
-    channels, count, past = group[_CHANNELS], len(steps), group[_STREAM]
-    one, other = scratch[0].ctypes.data, scratch[1].ctypes.data
-    one = (one + 63) // 64 * 64
-    other = (other + 63) // 64 * 64
-    if group[_FLAT]:
+    channels, count, past = form[CHANNELS], form[_STEPS], form[_STREAM]
+    one = (scratch + 63) // 64 * 64
+    other = one + form[_ROOM]
+    if form[_FLAT]:
         values = pixels * channels
         if mirror:
             to = one if count or past else target
-            call_row(group[_TURN], source, to, pixels, 0, 0, channels, channels, 0, 0)
+            call_row(form[_TURN], source, to, pixels, 0, 0, channels, channels, 0, 0)
             source, one, other = to, other, one
         elif not count:
-            call_row(group[_COPY], source, target, values, 0, 0, 1, 1, 0, 0)
+            call_row(form[_COPY], source, target, values, 0, 0, 1, 1, 0, 0)
             return
         for k in range(count):
             to = target if k == count - 1 and not past else one
-            at = parameters + 4 * steps[k, _FIRST]
-            call_row(steps[k, _AT_ADDRESS], source, to, values, 0, 0, 1, 1, at, steps[k, _COUNT])
+            step = _WHOLE + _WORDS * k
+            at, size = parameters + 4 * form[step + _FIRST], form[step + _COUNT]
+            call_row(form[step + _AT_ADDRESS], source, to, values, 0, 0, 1, 1, at, size)
             source, one, other = to, other, one
         if past:
             call_row(past, source, target, values, 0, 0, 1, 1, 0, 0)
         return
-    size = group[_ITEM]
+    size = form[_ITEM]
     # What becomes planes is written where it belongs, unless it goes there past the caches.
-    last = count - 1 if group[_PLANES_OUT] and not past else count
-    if group[_PLANES_IN]:
+    last = count - 1 if form[_PLANES_OUT] and not past else count
+    if form[_PLANES_IN]:
         if mirror:
             for c in range(channels):
                 here = source + c * source_pitch * size
-                there = one + c * group[_PITCH] * size
-                call_row(group[_TURN], here, there, pixels, 0, 0, 1, 1, 0, 0)
-            source, source_pitch, one, other = one, group[_PITCH], other, one
+                there = one + c * form[_PITCH] * size
+                call_row(form[_TURN], here, there, pixels, 0, 0, 1, 1, 0, 0)
+            source, source_pitch, one, other = one, form[_PITCH], other, one
     else:
-        direct = last < 0
+        early = form[_EARLY]
+        for k in range(early):
+            step = _WHOLE + _WORDS * k
+            address, at = form[step + _AT_ADDRESS], parameters + 4 * form[step + _FIRST]
+            values = pixels * channels
+            call_row(address, source, one, values, 0, 0, 1, 1, at, form[step + _COUNT])
+            source, one, other = one, other, one
+        direct = last < early
         to = target if direct else one
-        pitch = target_pitch if direct else group[_PITCH]
-        address = group[_BACK] if mirror else group[_SPLIT]
+        pitch = target_pitch if direct else form[_PITCH]
+        address = form[_BACK] if mirror else form[_SPLIT]
         call_row(address, source, to, pixels, 0, pitch, channels, channels, 0, 0)
         source, source_pitch, one, other = to, pitch, other, one
-    for k in range(count):
+    for k in range(form[_EARLY], count):
         direct = k == last
         to = target if direct else one
-        pitch = target_pitch if direct else group[_PITCH]
-        address, at = steps[k, _AT_ADDRESS], parameters + 4 * steps[k, _FIRST]
-        made = steps[k, _MADE]
-        if steps[k, _MIXES]:
-            call_row(
-                address,
-                source,
-                to,
-                pixels,
-                source_pitch,
-                pitch,
-                channels,
-                made,
-                at,
-                steps[k, _COUNT],
-            )
+        pitch = target_pitch if direct else form[_PITCH]
+        step = _WHOLE + _WORDS * k
+        address, at = form[step + _AT_ADDRESS], parameters + 4 * form[step + _FIRST]
+        made, counted = form[step + _MADE], form[step + _COUNT]
+        if form[step + _MIXES]:
+            call_row(address, source, to, pixels, source_pitch, pitch, channels, made, at, counted)
         else:
             for c in range(channels):
                 here = source + c * source_pitch * size
-                there = to + c * pitch * steps[k, _SIZE]
-                own = at + 4 * c * steps[k, _STRIDE]
-                call_row(address, here, there, pixels, 0, 0, 1, 1, own, steps[k, _COUNT])
-        channels, size = made, steps[k, _SIZE]
+                there = to + c * pitch * form[step + _SIZE]
+                own = at + 4 * c * form[step + _STRIDE]
+                call_row(address, here, there, pixels, 0, 0, 1, 1, own, counted)
+        channels, size = made, form[step + _SIZE]
         source, source_pitch, one, other = to, pitch, other, one
-    if not group[_PLANES_OUT]:
+    if not form[_PLANES_OUT]:
         to = one if past else target
-        call_row(group[_JOIN], source, to, pixels, source_pitch, 0, channels, channels, 0, 0)
+        call_row(form[_JOIN], source, to, pixels, source_pitch, 0, channels, channels, 0, 0)
         if past:
             call_row(past, to, target, pixels * channels, 0, 0, 1, 1, 0, 0)
     elif past:
@@ -275,15 +289,14 @@ def _run(
     source: int,
     target: int,
     samples: Any,
-    group: Any,
-    steps: Any,
+    form: Any,
     parameters: Any,
     sizes: Any,
     scratch: Any,
     begin: int,
     end: int,
 ) -> None:
-    width = parameters.shape[1]
+    width, room = parameters.shape[1], scratch.ctypes.data
     address = parameters.ctypes.data
     for i in range(begin, end):
         row = samples[i]
@@ -301,14 +314,13 @@ def _run(
                     row[SOURCE_PLANE] // sizes[0],
                     pixels,
                     row[MIRROR],
-                    group,
-                    steps,
+                    form,
                     address + 4 * i * width,
-                    scratch,
+                    room,
                     there,
                     row[TARGET_PLANE] // sizes[1],
                 )
-    if group[_STREAM]:
+    if form[_STREAM]:
         finish_lines()
 
 
@@ -318,7 +330,7 @@ def bind_strips(
     """A function `(source, begin, end)` that takes samples from one slab to another, with scratch
     for one thread; see `table` for `samples`."""
     sizes = np.array((0, target.itemsize), np.int64)
-    arguments = samples, chain.group, chain.steps, chain.parameters, sizes, chain.scratch()[0]
+    arguments = samples, chain.form, chain.parameters, sizes, chain.scratch()[0]
     address = target.ctypes.data
 
     def run(source: np.ndarray[Any, Any], begin: int, end: int) -> None:
@@ -337,7 +349,7 @@ def flat_strips(
 ) -> list[FlatCall]:
     """The same for several threads, which read one slab, or each a row of `data`."""
     sizes = np.array((data.itemsize, target.itemsize), np.int64)
-    parts = chain.group, chain.steps, chain.parameters, sizes
+    parts = chain.form, chain.parameters, sizes
     scratch, address = Lanes(chain.scratch(lanes)), target.ctypes.data
     source = data.ctypes.data if data.ndim == 1 else Lanes(data, address=True)
     arguments = source, address, samples, *parts, scratch, BEGIN, END

@@ -20,14 +20,15 @@ it. Of every sample the kernel reads one row of
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.intrinsics import span, without_refcount
+from gradiva.eager.jit.intrinsics import local_floats, local_words, span, without_refcount
 from gradiva.eager.jit.jit import outlined
 from gradiva.eager.jit.row_chain import (
+    CHANNELS,
     MIRROR,
     TARGET,
     TARGET_FRAME,
@@ -40,6 +41,10 @@ from gradiva.eager.types.arrays import Array, Float32Array, Float64Array, Int64A
 
 from .rows import blend_rows, find_heads, forget, pick_row, resample_rows
 from .taps import axis_of, axis_origin, axis_taps, fill_axis, first_axis, is_new
+
+
+_BLOCK: Final = 8
+"""Rows that are made at once: of an image the ones that stay in the first-level cache."""
 
 
 @op.jit
@@ -82,7 +87,7 @@ def scratch_sizes(
     """Lengths that serve any sample: `starts` (4, a), `weights` (3, b), `lines` c, `marks` d. Last,
     the ways that there are."""
     a, b, c, d, ways = 1, 1, 1, 1, 0
-    taps = np.empty(3, np.int64)
+    taps = local_words()
     for i in range(len(sizes)):
         size = sizes[i]
         for axis in range(3):
@@ -91,8 +96,8 @@ def scratch_sizes(
             a = max(a, extent)
             b = max(b, extent * taps[axis])
         row = padded((window[i, 5] - window[i, 4]) * size[1])
-        # Four rows, and four blended lines or a ring of filtered rows, and a ring of slices.
-        need = 4 * row + max(4 * padded(size[4] * size[1]), (taps[1] + 3) * row)
+        # The rows of a block, and four blended lines or a ring of filtered rows, and a ring of slices.
+        need = _BLOCK * row + max(4 * padded(size[4] * size[1]), (taps[1] + 3) * row)
         deep = is_deep(size)
         if deep:
             need += taps[0] * (window[i, 3] - window[i, 2]) * row
@@ -103,7 +108,7 @@ def scratch_sizes(
         else:
             way = ROWS_FIRST if blend_rows_first(size, roi[i], taps) else COLUMNS_FIRST
             ways |= way * DEEP if deep else way
-    return a, b, c, 2 * d + 17, ways
+    return a, b, c, 2 * d + 13 + _BLOCK, ways
 
 
 @op.jit
@@ -111,13 +116,13 @@ def _store(
     row: Float32Array, channels: int, plane: int, y: int, sample: Int64Array, chain: Any
 ) -> None:
     """Hand one row to the chain; `y` counts the rows of all slices."""
-    group, steps, parameters, scratch, dst, item = chain
+    form, parameters, scratch, dst, item = chain
     to = dst + sample[TARGET] + plane * sample[TARGET_FRAME] + y * sample[TARGET_ROW]
     # A chain of one channel takes interleaved ones alike, whatever their number.
-    pixels = len(row) if group[0] == 1 else len(row) // channels
+    pixels = len(row) if form[CHANNELS] == 1 else len(row) // channels
     pace = sample[TARGET_PLANE] // item
     head = row.ctypes.data
-    finish_row(head, 0, pixels, sample[MIRROR], group, steps, parameters, scratch, to, pace)
+    finish_row(head, 0, pixels, sample[MIRROR], form, parameters, scratch, to, pace)
 
 
 @outlined
@@ -167,11 +172,13 @@ def _filtered_sample(
     zs, ys, xs, heads = starts[0], starts[1], starts[2], starts[3]
     wz, wy, wx = weights[0], weights[1], weights[2]
     length = padded(n)
-    rows, lines = span(lines, 0, 4 * length), span(lines, 4 * length, len(lines) - 4 * length)
+    block: Any = np.int64(_BLOCK)
+    used = block * length
+    rows, lines = span(lines, 0, used), span(lines, used, len(lines) - used)
     # `to`, then the elements that are safe, then what `resample_rows` marks.
-    to, safe, at = span(marks, 0, 4), span(marks, 4, 2), span(marks, 6, 8 + ky)
-    tags, slice_at = span(marks, 14 + ky, 3 + ky), span(marks, 17 + 2 * ky, kz)
-    slice_tags = span(marks, 17 + 2 * ky + kz, kz)
+    to, marks = span(marks, 0, block), span(marks, block, len(marks) - block)
+    safe, at, tags = span(marks, 0, 2), span(marks, 2, 8 + ky), span(marks, 10 + ky, 3 + ky)
+    slice_at, slice_tags = span(marks, 13 + 2 * ky, kz), span(marks, 13 + 2 * ky + kz, kz)
     skip, width, between = 0, size[4] * channels, length
     room = width
     if columns_first is None:
@@ -183,8 +190,8 @@ def _filtered_sample(
     work = (span(lines, 0, used), between, skip, width)
     slices = span(lines, used, len(lines) - used)
     down, across = (ys, wy, ky, ny), (heads, wx, kx, nx, safe, channels)
-    # Of a volume, a slice is made whole before slices are blended; an image goes four rows at once.
-    made, block, deepest = rows, 4, 1
+    # Of a volume, a slice is made whole before slices are blended.
+    made, deepest = rows, 1
     if deep is not None:
         made, block, deepest = slices, ny, kz
     for plane in range(size[0]):
@@ -203,11 +210,11 @@ def _filtered_sample(
                             continue
                         slice_tags[slot] = depth
                         forget(tags)
-                    for y in range(top, bottom, 4):
-                        for i in range(4):
+                    for y in range(top, bottom, _BLOCK):
+                        for i in range(_BLOCK):
                             to[i] = (slot * block + y - top + i) * length
                         rows_of = (src, head + depth * size[9], pitch)
-                        count = min(4, bottom - y)
+                        count = min(_BLOCK, bottom - y)
                         resample_rows(
                             rows_of,
                             y,
@@ -250,22 +257,20 @@ def resample_range(
 
     tables: offsets of the samples, then as at the top of this file; room: arrays for starts,
     weights, lines and marks, and (3, 9), what starts and weights were made for, nan where for
-    nothing; chain: its group, steps, parameters and scratch, the address of the
-    slab with the results, and the bytes of an element there.
+    nothing; chain: its form, parameters and scratch, the address of the slab with the results, and
+    the bytes of an element there.
     """
-    group, steps, parameters, scratch, dst, item = chain
+    form, parameters, scratch, dst, item = chain
     src, offsets = without_refcount(src), without_refcount(tables[0])
     sizes, window = without_refcount(tables[1]), without_refcount(tables[2])
     roi, filters = without_refcount(tables[3]), without_refcount(tables[4])
     starts, weights = without_refcount(room[0]), without_refcount(room[1])
     lines, marks = without_refcount(room[2]), without_refcount(room[3])
     last = without_refcount(room[4])
-    samples, group = without_refcount(samples), without_refcount(group)
-    steps, scratch = without_refcount(steps), without_refcount(scratch)
+    samples, form = without_refcount(samples), without_refcount(form)
     own_room = (starts, weights, lines, marks)
-    taps = np.zeros(3, np.int64)
-    held = np.empty(9, np.float64)
-    first, pace = parameters.ctypes.data, 4 * parameters.shape[1]
+    taps, held = local_words(), local_floats()
+    first, pace, strips = parameters.ctypes.data, 4 * parameters.shape[1], scratch.ctypes.data
     for i in range(begin, end):
         size, win, region, filt = sizes[i], window[i], roi[i], filters[i]
         nearest = filt[0] == 0 and filt[1] == 0 and filt[2] == 0
@@ -293,7 +298,7 @@ def resample_range(
             if is_new(last[axis], held):
                 place = (starts[axis], weights[axis])
                 fill_axis(facts, axis < 2, origin, a, b, *place)
-        own = (group, steps, first + i * pace, scratch, dst, item)
+        own = (form, first + i * pace, strips, dst, item)
         if pick is not None:
             _nearest_sample(src, offsets[i], size, win, own_room, samples[i], own)
         else:

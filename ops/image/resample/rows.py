@@ -211,14 +211,15 @@ def resample_rows(
     (lines, length, skip, width), (_, _, _, nx, _, channels) = work, across
     at, lead, place = span(marks, 0, ky), span(marks, ky, 4), span(marks, ky + 4, 4)
     if columns_first is None:
-        for i in range(count):
-            for k in range(ky):
-                at[k] = base + (ys[y + i] + k) * pitch + skip * channels
-            lead[i] = i * length
-            blend_rows(src, at, wy, (y + i) * ky, ky, width, span(lines, i * length, width))
-        for i in range(4):
-            place[i] = to[i]
-        filter_lines(lines, lead, across, count, out, place)
+        for first in range(0, count, 4):
+            four = min(4, count - first)
+            for i in range(four):
+                row = y + first + i
+                for k in range(ky):
+                    at[k] = base + (ys[row] + k) * pitch + skip * channels
+                lead[i], place[i] = i * length, to[first + i]
+                blend_rows(src, at, wy, row * ky, ky, width, span(lines, i * length, width))
+            filter_lines(lines, lead, across, four, out, place)
         return
     size, n = ky + 3, nx * channels
     ring = (size, length, lines, lead, place, tags)
@@ -269,5 +270,16 @@ def store_row(source: Any, target: Any, limits: Any) -> None:
         v = v + (_HALF if v > _ZERO else -_HALF)
         v = v if v == v else _ZERO
         v = v if v > lo else lo
+        v = v if v < hi else hi
+        target[j] = np.int32(v)
+
+
+@op.row_kernel()
+def store_unsigned_row(source: Any, target: Any, limits: Any) -> None:
+    """The same for a target without a sign: what is below 0, and NaN, becomes 0 in one step."""
+    hi = limits[1]
+    for j in range(source.size):
+        v = source[j] + _HALF
+        v = v if v > _ZERO else _ZERO
         v = v if v < hi else hi
         target[j] = np.int32(v)

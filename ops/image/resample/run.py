@@ -24,7 +24,7 @@ from gradiva.eager.types.arrays import Array, Float32Array, Float64Array, Int64A
 
 from .cpu import COLUMNS_FIRST, DEEP, PICKED, ROWS_FIRST, resample_range, scratch_sizes
 from .nearest import pick_range
-from .rows import store_row
+from .rows import store_row, store_unsigned_row
 
 
 class Tables(NamedTuple):
@@ -67,12 +67,13 @@ def rounding(dtype: np.dtype[Any], count: int) -> list[Step]:
     """The first steps of the chain of a resize to `dtype`: none for float32."""
     if dtype == np.float32:
         return []
-    return [Step(store_row, np.dtype(np.float32), dtype, _limits(dtype, count), 1)]
+    row = store_unsigned_row if dtype.kind == "u" else store_row
+    return [Step(row, np.dtype(np.float32), dtype, _limits(dtype, count), 1)]
 
 
 @lru_cache(maxsize=16)
 def _limits(dtype: np.dtype[Any], count: int) -> Float32Array:
-    """The parameters of `store_row` for so many samples: the least and the greatest value."""
+    """The parameters of these for so many samples: the least and the greatest value."""
     limits = np.empty((count, 1, 2), np.float32)
     limits[:] = np.iinfo(dtype).min, np.iinfo(dtype).max
     return limits
@@ -95,7 +96,7 @@ def bind_resample(
     another slab. It has scratch of its own, for one thread."""
     rooms, ways = _rooms(tables, part, 1)
     room, address, item = tuple(one[0] for one in rooms), target.ctypes.data, target.itemsize
-    steps = (chain.group, chain.steps, chain.parameters, chain.scratch()[0], address, item)
+    steps = (chain.form, chain.parameters, chain.scratch()[0], address, item)
     arguments = tuple(tables), room, samples, steps
 
     def run(data: Array, begin: int, end: int) -> None:
@@ -112,7 +113,7 @@ def flat_resample(
     kernel that takes part."""
     rooms, ways = _rooms(tables, slice(None), lanes)
     room, scratch = tuple(map(Lanes, rooms)), Lanes(chain.scratch(lanes))
-    steps = chain.group, chain.steps, chain.parameters, scratch, target.ctypes.data, target.itemsize
+    steps = chain.form, chain.parameters, scratch, target.ctypes.data, target.itemsize
     source = data if data.ndim == 1 else Lanes(data)
     arguments = source, tuple(tables), room, samples, steps, BEGIN, END
     return [flat_call(resample_range, (*arguments, *way), lanes) for way in ways]

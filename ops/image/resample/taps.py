@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.jit.intrinsics import LOCAL, local_floats
 from gradiva.eager.jit.jit import outlined
 from gradiva.eager.types.arrays import Float32Array, Float64Array, Int64Array
 
@@ -91,8 +92,7 @@ def first_axis(size: Int64Array, region: Float64Array, filt: Int64Array) -> int:
     output elements times `3 + 1.2 taps` (D), `3 + taps` (H) or `3 + 1.4 taps` (W); here times 5,
     for whole numbers. An axis that is yet to come has the extent that its taps can reach.
     """
-    kept = np.empty(3, np.float64)
-    cost = np.empty(3, np.float64)
+    kept, cost = local_floats(), local_floats()
     for axis in range(3):
         facts = axis_of(axis, size, region, filt)
         n, m, lo, hi = facts[:4]
@@ -193,7 +193,7 @@ def fill_axis(
     inv = _STEPS / spread
     table = _CURVE_AT[filt]
     size = 2.0 * _RADII[filt] * _STEPS + 1.0
-    values = np.empty(wide, np.float64)
+    values = local_floats()
     for i in range(first, last):
         left = np.float64(np.float32(np.float32(i) * scale) + offset)
         begin = int(math.ceil(left))
@@ -204,12 +204,15 @@ def fill_axis(
             weights[base + k] = np.float32(0.0)
         total = 0.0
         for k in range(wide):
-            values[k] = _curve_at(table, size, (begin + k - left) * inv)
-            total += values[k]
+            value = _curve_at(table, size, (begin + k - left) * inv)
+            if k < LOCAL:
+                values[k] = value
+            total += value
         norm = 1.0 / total
         for k in range(wide):
+            value = values[k] if k < LOCAL else _curve_at(table, size, (begin + k - left) * inv)
             slot = min(max(begin + origin + k, 0), n - 1) - start
-            weights[base + slot] += np.float32(values[k] * norm)
+            weights[base + slot] += np.float32(value * norm)
     return taps
 
 

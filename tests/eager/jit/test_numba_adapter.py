@@ -20,6 +20,7 @@ from gradiva.eager.jit.numba_adapter import (
     fixed_tuple,
     has_feature,
     llvm,
+    local_array,
     no_value,
     ownerless_array,
     vector_root,
@@ -110,6 +111,27 @@ def test_arrays_without_an_owner_are_not_counted() -> None:
     loose = numba.njit(lambda array: ownerless_kernel(array)[2:])(array)
     assert loose.base is None
     assert loose.tolist() == [2, 3, 4, 5]
+
+
+def test_arrays_of_a_call() -> None:
+    """Each has room of its own, also where two are alike."""
+    kind = numba.types.float64[::1]
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return local_array(context, builder, kind, 5)
+
+    def call(typing_context):  # type: ignore[no-untyped-def]
+        return kind(), generate
+
+    local = numba.extending.intrinsic(call)
+
+    def sums(count: Any) -> Any:
+        one, other = local(), local()
+        for k in range(len(one)):
+            one[k], other[k] = k * count, -k
+        return one.sum(), other[1:].sum(), one.size, one.strides[0]
+
+    assert numba.njit(sums)(2) == (20.0, -10.0, 5, 8)
 
 
 def test_parts_of_arrays() -> None:
