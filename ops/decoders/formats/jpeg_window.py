@@ -62,7 +62,6 @@ __all__ = [
     "COLORS",
     "HEIGHT",
     "OK",
-    "ROW",
     "STATE_BYTES",
     "TABLES",
     "WARNINGS",
@@ -73,6 +72,7 @@ __all__ = [
     "fill_jpeg_window",
     "leaves_enough_out",
     "read_rows",
+    "read_whole_rows",
     "start_file",
     "window_at",
     "window_decoder_works",
@@ -93,7 +93,9 @@ _MANAGER: Final = CODEC + _CODEC_BYTES
 _COMPONENT_BYTES: Final = ctypes.sizeof(Component)
 _COMPONENTS: Final = _MANAGER + ctypes.sizeof(ErrorManager)
 _SLOTS: Final = _COMPONENTS + 3 * _COMPONENT_BYTES
-STATE_BYTES: Final = _SLOTS + 64
+_AT_ONCE: Final = 8
+"""Rows that are asked for in one call."""
+STATE_BYTES: Final = _SLOTS + 8 * (3 + _AT_ONCE)
 # The same as places in arrays of 64-bit words, and of 32-bit ones.
 _MANAGER_POINTER: Final = CODEC // 8
 _SOURCE: Final = (CODEC + Decompress.src.offset) // 8
@@ -103,7 +105,7 @@ _OUTPUT_MESSAGE: Final = (_MANAGER + ErrorManager.output_message.offset) // 8
 WARNINGS: Final = (_MANAGER + ErrorManager.num_warnings.offset) // 8
 TABLES: Final = (CODEC + Decompress.quant_tbl_ptrs.offset) // 8
 """Twelve addresses, of what is kept from one file to the next, so that others may leave it out."""
-ROW, _NEXT, _LEFT_BYTES, _CROP_PAIR = range(_SLOTS // 8, _SLOTS // 8 + 4)
+_NEXT, _LEFT_BYTES, _CROP_PAIR, _ROWS = range(_SLOTS // 8, _SLOTS // 8 + 4)
 _FILE_CHANNELS: Final = (CODEC + Decompress.num_components.offset) // 4
 _COLOR: Final = (CODEC + Decompress.out_color_space.offset) // 4
 _SCALE_ABOVE: Final = (CODEC + Decompress.scale_num.offset) // 4
@@ -382,14 +384,33 @@ def read_rows(
         return -1, 0
     if top > 0 and call_guarded(mark, functions[SKIP], codec, top, 0, 0) != top:
         return -1, 0
-    for row in range(rows):
-        state[ROW] = memory + row * step
-        if call_guarded(mark, functions[READ], codec, mark + 8 * ROW, 1, 0) != 1:
+    if not target and not read_whole_rows(functions, state, memory, pitch, rows):
+        return -1, 0
+    part, size = memory + (left - begin) * channels, columns * channels
+    for row in range(rows if target else 0):
+        if not read_whole_rows(functions, state, memory, 0, 1):
             return -1, 0
-        if target:
-            part, size = memory + (left - begin) * channels, columns * channels
-            call_c(functions[COPY], target + row * size, part, size, 0)
+        call_c(functions[COPY], target + row * size, part, size, 0)
     return (left - begin) * channels, pitch
+
+
+@jit
+def read_whole_rows(
+    functions: Int64Array, state: Int64Array, memory: int, pitch: int, rows: int
+) -> Any:
+    """Read so many rows of a started file to `memory`, each `pitch` bytes after the one before.
+    Returns whether all of them came."""
+    mark = state.ctypes.data
+    done: Any = np.int64(0)
+    while done < rows:
+        asked = min(rows - done, _AT_ONCE)
+        for k in range(asked):
+            state[_ROWS + k] = memory + (done + k) * pitch
+        found = call_guarded(mark, functions[READ], mark + CODEC, mark + 8 * _ROWS, asked, 0)
+        if found < 1:
+            return False
+        done += found
+    return True
 
 
 @jit

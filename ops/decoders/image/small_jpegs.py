@@ -19,13 +19,12 @@ from gradiva.eager.jit.later import Later
 from gradiva.eager.operators.fusion_roles import FlatDecode
 from gradiva.eager.runtime.chunks import MANY
 from gradiva.ops.decoders.formats.image_info import ImageInfo
-from gradiva.ops.decoders.formats.jpeg_library import ABORT, DESTROY, FINISH, READ, jpeg_functions
+from gradiva.ops.decoders.formats.jpeg_library import ABORT, DESTROY, FINISH, jpeg_functions
 from gradiva.ops.decoders.formats.jpeg_window import (
     CODEC,
     COLORS,
     HEIGHT,
     OK,
-    ROW,
     STATE_BYTES,
     TABLES,
     WARNINGS,
@@ -33,6 +32,7 @@ from gradiva.ops.decoders.formats.jpeg_window import (
     create_codec,
     ends_well,
     read_rows,
+    read_whole_rows,
     start_file,
     window_decoder_works,
 )
@@ -222,10 +222,8 @@ def _read(
     functions: op.Int64Array, state: op.Int64Array, target: int, height: int, pitch: int
 ) -> Any:
     """Whether all rows were read, to the end of the file, and the library has nothing to say."""
+    if not read_whole_rows(functions, state, target, pitch, height):
+        return False
     mark = state.ctypes.data
-    codec = mark + CODEC
-    for row in range(height):
-        state[ROW] = target + row * pitch
-        if call_guarded(mark, functions[READ], codec, mark + 8 * ROW, 1, 0) != 1:
-            return False
-    return call_guarded(mark, functions[FINISH], codec, 0, 0, 0) == OK and state[WARNINGS] == 0
+    finished = call_guarded(mark, functions[FINISH], mark + CODEC, 0, 0, 0)
+    return finished == OK and state[WARNINGS] == 0

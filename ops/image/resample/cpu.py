@@ -42,7 +42,6 @@ from gradiva.eager.types.arrays import Array, Float32Array, Float64Array, Int64A
 from .rows import blend_rows, find_heads, forget, pick_row, resample_rows
 from .taps import axis_of, axis_origin, axis_taps, fill_axis, first_axis, is_new
 
-
 _BLOCK: Final = 8
 """Rows that are made at once: of an image the ones that stay in the first-level cache."""
 
@@ -96,7 +95,7 @@ def scratch_sizes(
             a = max(a, extent)
             b = max(b, extent * taps[axis])
         row = padded((window[i, 5] - window[i, 4]) * size[1])
-        # The rows of a block, and four blended lines or a ring of filtered rows, and a ring of slices.
+        # Rows of a block, and four blended lines or a ring of filtered rows, and a ring of slices.
         need = _BLOCK * row + max(4 * padded(size[4] * size[1]), (taps[1] + 3) * row)
         deep = is_deep(size)
         if deep:
