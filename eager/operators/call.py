@@ -36,8 +36,10 @@ __all__ = ["Call"]
 
 _INLINE_BYTES = 1 << 17
 """Work on fewer bytes than this is not worth waking another thread for."""
+_SURE_BYTES = 1 << 21
+"""Work on more is. Between these, a few samples tell."""
 _INLINE_SECONDS = 250e-6
-"""Nor is work of less time."""
+"""Work of less time is not worth it, either."""
 
 
 class Call:
@@ -149,17 +151,25 @@ class Call:
         threads.
         """
         threads, size = self.pool.num_threads, self.size
-        few = size if threads == 1 else min(max(1, size // (16 * threads)), size)
-        began = time.perf_counter()
-        kernel(*arrays, 0, few)
-        spent = time.perf_counter() - began
-        if spent * (size - few) < _INLINE_SECONDS * few:
-            if few < size:
-                kernel(*arrays, few, size)
+        few = self._begin(kernel, arrays)
+        if few == size:
             return
         step = max(1, size // (4 * threads))
         ranges = [(k, min(k + step, size)) for k in range(few, size, step)]
         self._in_threads(kernel, arrays, ranges)
+
+    def _begin(self, kernel: Callable[..., Any], arrays: tuple[Any, ...]) -> int:
+        """Run it over a few samples, and over all of them if that does not take long; returns over
+        how many."""
+        threads, size = self.pool.num_threads, self.size
+        few = size if threads == 1 else min(max(1, size // (16 * threads)), size)
+        began = time.perf_counter()
+        kernel(*arrays, 0, few)
+        spent = time.perf_counter() - began
+        if few < size and spent * (size - few) < _INLINE_SECONDS * few:
+            kernel(*arrays, few, size)
+            return size
+        return few
 
     def for_samples(
         self,
@@ -177,7 +187,12 @@ class Call:
         if output.data.nbytes < _INLINE_BYTES or self.size < 2 or threads == 1:
             kernel(*arrays, 0, self.size)
             return
-        self._in_threads(kernel, arrays, output.batch_shape.shares(threads), flat)
+        ranges = output.batch_shape.shares(threads)
+        if output.data.nbytes < _SURE_BYTES:
+            few = self._begin(kernel, arrays)
+            ranges = [(max(begin, few), end) for begin, end in ranges if end > few]
+        if ranges:
+            self._in_threads(kernel, arrays, ranges, flat)
 
     def _in_threads(
         self,

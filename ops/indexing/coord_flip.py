@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.jit.intrinsics import span
 
 
 @op.operator("coord_flip", schema="CoordFlip")
@@ -64,6 +65,16 @@ def flip_points(slabs: Any, shapes: Any, flips: Any, twice: Any, begin: int, end
     src, src_offsets, dst, dst_offsets = slabs
     for i in range(begin, end):
         size = shapes[i, 1]
+        if size == 2:
+            # The usual case, in a form that vectorizes.
+            source = span(src, src_offsets[i], 2 * shapes[i, 0])
+            target = span(dst, dst_offsets[i], 2 * shapes[i, 0])
+            one, other, x, y = flips[i, 0], flips[i, 1], twice[i, 0], twice[i, 1]
+            for point in range(shapes[i, 0]):
+                a, b = source[2 * point], source[2 * point + 1]
+                target[2 * point] = x - a if one else a
+                target[2 * point + 1] = y - b if other else b
+            continue
         for point in range(shapes[i, 0]):
             for k in range(size):
                 at = point * size + k

@@ -180,7 +180,9 @@ def _shapes(call: op.Call) -> tuple[op.BatchShape, op.BatchShape]:
 
 @random_crop_generator.cpu
 def _cpu(call: op.Call) -> None:
-    extents = np.array([call.inputs[0].array(i)[:2] for i in range(call.size)], np.int64)
+    shapes = call.inputs[0]
+    first, data = shapes.batch_shape.offsets, shapes.data
+    extents = np.stack([data[first], data[first + 1]], axis=1).astype(np.int64)
     windows = random_windows(call, extents[:, 0], extents[:, 1])
     call.outputs[0].as_array()[:] = windows[:, :2]
     call.outputs[1].as_array()[:] = windows[:, 2:]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,9 +12,11 @@ import pytest
 
 import gradiva
 import gradiva.eager.operators.call
+from gradiva.eager.execution.execute import prepare
 from gradiva.eager.jit.work_sharing import share_ranges
 from gradiva.eager.operators.cases import Case
-from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.operators.operator import OperatorBase, operators
+from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.extension import checks
 from gradiva.extension.modes import CaseCalls
 from tests.eager.operators.test_operators import CASES, GOOD
@@ -29,6 +34,7 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         share_ranges(pool, ranges, calls, again)
 
     monkeypatch.setattr(gradiva.eager.operators.call, "_INLINE_BYTES", 0)
+    monkeypatch.setattr(gradiva.eager.operators.call, "_SURE_BYTES", 0)
     monkeypatch.setattr(gradiva.eager.operators.call, "share_ranges", noted)
     return counts
 
@@ -40,6 +46,33 @@ def test_same_bits(operator: OperatorBase, case: Case, shared: list[int]) -> Non
     good = [one.name for one in CASES[operator.name] if one.raises is None]
     if operator.name in SHARED and case.name == good[0]:
         assert min(shared, default=0) > 1
+
+
+@pytest.mark.parametrize("costly", [False, True])
+def test_a_few_samples_tell_whether_work_is_shared(
+    costly: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an output that could be quick or slow to fill."""
+    size, seen, threads = 64, list[tuple[int, int]](), set[int]()
+    images = gradiva.as_batch(np.zeros((size, 100, 100), np.uint8))
+    pool = WorkerPool(2)
+    call = prepare(operators["copy"], (images,), {}, size, pool)
+    call.outputs, clock = (images,), [0.0]
+    watch = SimpleNamespace(perf_counter=lambda: clock[0])
+    monkeypatch.setattr(gradiva.eager.operators.call, "time", watch)
+
+    def kernel(begin: int, end: int) -> None:
+        seen.append((begin, end))
+        threads.add(threading.get_ident())
+        clock[0] += (1e-3 if costly else 1e-6) * (end - begin)
+        time.sleep(1e-3)  # so that the other thread comes to it
+
+    call.for_samples(kernel)
+    covered = sorted(k for begin, end in seen for k in range(begin, end))
+    assert covered == list(range(size))
+    assert len(threads) == 1 + costly
+    assert len(seen) > 4 if costly else seen == [(0, 2), (2, size)]
+    pool.close()
 
 
 def test_samples_of_a_call(shared: list[int]) -> None:
