@@ -13,6 +13,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.jit.intrinsics import span, without_refcount
 
 SUM: Final = 0
 SQUARES: Final = 1
@@ -88,6 +89,7 @@ def reduce_block(
     an array with the value that lanes start with; lanes, totals, middles: memory, LANES long.
     Where `count` is less than `columns`, it is at most LANES; else columns are.
     """
+    source, lanes = without_refcount(source), without_refcount(lanes)
     side = 1
     if count == columns:
         while side * 2 <= rows and side * 2 * columns <= LANES:
@@ -105,9 +107,9 @@ def reduce_block(
         lanes[:width] = start[0]
         while row < end:
             at = row * step + first
-            take(lanes[:width], source[at : at + width], middles, kind)
+            take(span(lanes, 0, width), span(source, at, width), middles, kind)
             row += 1
-        _join(totals, lanes[:width], kind)
+        _join(totals, span(lanes, 0, width), kind)
     rest = (rows - whole * side) * columns
     if rest > 0:
         lanes[:rest] = start[0]

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.jit.intrinsics import span
 
 _LANES: Final = 256
 _FEW: Final = 16
@@ -89,5 +90,5 @@ def normalize_samples(
                 step = side * columns
                 for at in range(first, volume, step):
                     n = min(width, volume - at)
-                    source, target = src[s + at : s + at + n], dst[d + at : d + at + n]
+                    source, target = span(src, s + at, n), span(dst, d + at, n)
                     _strip(source, lane_means, lane_scales, shift, target)
