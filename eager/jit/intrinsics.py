@@ -74,6 +74,27 @@ def _span_in_kernels(numba: Any) -> Callable[..., Any]:
     return call
 
 
+def holds_integers(array: Array) -> bool:
+    """Whether its elements are integers: known when it is compiled; for kernels only."""
+    raise NotImplementedError
+
+
+@register_intrinsic(holds_integers)
+def _holds_integers_in_kernels(numba: Any) -> Callable[..., Any]:
+    """What Numba compiles for `holds_integers`."""
+    ir, _ = numba_adapter.llvm()
+    boolean = numba.types.boolean
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        found = isinstance(signature.args[0].dtype, numba.types.Integer)
+        return ir.Constant(ir.IntType(1), found)
+
+    def call(typing_context, array):  # type: ignore[no-untyped-def]
+        return boolean(array), generate
+
+    return call
+
+
 def local_floats() -> Float64Array:
     """Room for `LOCAL` numbers that lives as long as the call; for kernels only."""
     raise NotImplementedError

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.intrinsics import filter_four, span, without_refcount
+from gradiva.eager.jit.intrinsics import filter_four, holds_integers, span, without_refcount
 from gradiva.eager.jit.jit import outlined
 from gradiva.eager.types.arrays import Array, Float32Array, Int64Array
 
@@ -172,6 +172,19 @@ def find_heads(
 
 
 @op.jit
+def _weighed(src: Array, weights: Float32Array, first: int, taps: int) -> tuple[int, int]:
+    """The taps from and to which weights are not 0. Of integers the others count nothing, and
+    a sum without them has the same bits; of floats they count where one is infinite or NaN."""
+    begin, end = 0, taps
+    if holds_integers(src):
+        while end > 1 and weights[first + end - 1] == _ZERO:
+            end -= 1
+        while begin + 1 < end and weights[first + begin] == _ZERO:
+            begin += 1
+    return begin, end
+
+
+@op.jit
 def _fill_ring(plane: Any, row: int, step: int, end: int, across: Any, ring: Any) -> None:
     """Filter up to four input rows, from `row` in steps of 1 or -1, not beyond `end`; ring: size,
     length, lines, at, to, tags."""
@@ -215,10 +228,12 @@ def resample_rows(
             four = min(4, count - first)
             for i in range(four):
                 row = y + first + i
-                for k in range(ky):
-                    at[k] = base + (ys[row] + k) * pitch + skip * channels
+                begin, end = _weighed(src, wy, row * ky, ky)
+                for k in range(begin, end):
+                    at[k - begin] = base + (ys[row] + k) * pitch + skip * channels
                 lead[i], place[i] = i * length, to[first + i]
-                blend_rows(src, at, wy, row * ky, ky, width, span(lines, i * length, width))
+                line = span(lines, i * length, width)
+                blend_rows(src, at, wy, row * ky + begin, end - begin, width, line)
             filter_lines(lines, lead, across, four, out, place)
         return
     size, n = ky + 3, nx * channels
@@ -226,12 +241,13 @@ def resample_rows(
     rising = ys[ny - 1] >= ys[0]
     end = ys[ny - 1] + ky - 1 if rising else ys[ny - 1]
     for i in range(count):
-        for k in range(ky):
+        first, last = _weighed(src, wy, (y + i) * ky, ky)
+        for k in range(first, last):
             row = ys[y + i] + k
             if tags[row % size] != row:
                 _fill_ring(plane, row, 1 if rising else -1, end, across, ring)
-            at[k] = (row % size) * length
-        blend_rows(lines, at, wy, (y + i) * ky, ky, n, span(out, to[i], n))
+            at[k - first] = (row % size) * length
+        blend_rows(lines, at, wy, (y + i) * ky + first, last - first, n, span(out, to[i], n))
 
 
 @op.jit

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gradiva
+from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import LOCAL
 from gradiva.eager.jit.row_kernel import RowKernel
-from gradiva.ops.image.resample.rows import filter_lines, store_row, store_unsigned_row
+from gradiva.ops.image.resample.rows import _weighed, filter_lines, store_row, store_unsigned_row
 from gradiva.ops.image.resample.taps import GAUSSIAN, TRIANGULAR, axis_taps, fill_axis
 
 PIXELS, COLUMNS, COUNT = 23, 41, 3
@@ -88,3 +90,31 @@ def test_wide_filters(kind: int) -> None:
         found = weights[x * taps : (x + 1) * taps]
         ends = slice(1, -1)  # the Gaussian is not 0 at its ends: the last bit says which is taken
         assert np.allclose(found[ends], (expected / expected.sum())[ends], atol=3e-5)
+
+
+@op.jit
+def weighed(source: Any, weights: Any) -> tuple[int, int]:
+    return _weighed(source, weights, 1, 4)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int16, np.float32])
+def test_taps_that_count_nothing_are_left_out_of_integers(kind: Any) -> None:
+    """Of floats they are not: infinity times 0 is no number."""
+    whole = (0, 4) if kind is np.float32 else None
+    source = np.zeros(3, kind)
+    for weights, expected in (
+        ([9, 0, 0.5, 0, 0], (1, 2)),
+        ([9, 0.5, 0, 0, 0.5], (0, 4)),
+        ([9, 0, 0, 0, 0], (0, 1)),
+        ([0, 1, 1, 1, 0], (0, 3)),
+    ):
+        assert weighed(source, np.array(weights, np.float32)) == (whole or expected)
+
+
+def test_infinite_pixels_reach_as_far_as_filters_do() -> None:
+    image = np.ones((5, 3, 1), np.float32)
+    image[4] = np.inf
+    (made,) = gradiva.resize(gradiva.as_batch([image], layout="HWC"), size=(5, 3), interp_type=2)
+    rows = np.asarray(made)[:, 0, 0]
+    assert np.isfinite(rows[:3]).all()
+    assert not np.isfinite(rows[3:]).any()
