@@ -6,12 +6,15 @@
   nothing has to be counted.
 - `span`: such a slice, of a start and a size that are known to be right: it compiles in a tenth of
   the time that a slice takes, with its tests for steps, ends and signs.
+- `local_floats`, `local_words`: a few numbers on the stack. What `np.empty` makes is asked for and
+  given back in every call, and takes the compiler a tenth of a second for each dtype.
+- `holds_integers`: which of two ways is compiled.
 - `call_row`: a row kernel, called by its address.
 - `filter_four`: the innermost loop of `resize`, which filters four lines of pixels at once, in
   vectors of four lanes. LLVM makes vectors of it by itself only sometimes, and then takes the
   overlapping loads of neighboring taps apart. So this loop is written in LLVM's vectors, which
   every target has: each lane is one channel, multiplied and added in the order of the taps, as in
-  `filter_row` (`ops/image/resample/rows.py`).
+  `_filter_row` (`ops/image/resample/rows.py`).
 """
 
 from __future__ import annotations
@@ -24,11 +27,21 @@ from gradiva.eager.types.arrays import Array, Float32Array, Float64Array, Int64A
 from . import numba_adapter
 from .jit import register_intrinsic
 
-__all__ = ["call_row", "filter_four", "span", "without_refcount"]
+__all__ = [
+    "LOCAL",
+    "call_row",
+    "filter_four",
+    "holds_integers",
+    "local_floats",
+    "local_words",
+    "span",
+    "without_refcount",
+]
 
 A = TypeVar("A")
 
 LOCAL: Final = 16
+"""Elements of `local_floats` and `local_words`."""
 _LINES: Final = 4
 _LANES: Final = 4
 _USUAL_TAPS: Final = (2, 3, 4)

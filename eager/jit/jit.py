@@ -162,13 +162,14 @@ def _compile(kernel: Kernel, inside: bool = False) -> Any:
     copy = _copied(function, scope, function.__qualname__)
     inline = "always" if kernel.inline else "never"
     options = {**_OPTIONS, "nogil": True, "inline": inline, "no_cfunc_wrapper": True}
-    compiler = {}
+    compiler: dict[str, Any] = {}
     if inside:
         options |= _INSIDE
         if not kernel.outline:
             compiler["pipeline_class"] = part_compiler()
     dispatcher = numba.njit(**options, **compiler)(copy)
-    _keep(numba, dispatcher, function, options)
+    # What is kept of a part is another thing than what is kept of the same kernel, outlined.
+    _keep(numba, dispatcher, function, {**options, "part": bool(compiler)})
     return dispatcher
 
 
@@ -185,9 +186,7 @@ def _copied(function: FunctionType, names: dict[str, Any], qualified: str) -> Fu
 
 def _keep(numba: Any, compiled: Any, function: FunctionType, options: dict[str, Any]) -> None:
     """Cache what is compiled from `function` in our own folder, if there is one."""
-    folder = kernel_folder(function)
-    if folder is not None:
-        keep_compiled(numba, compiled, folder, options)
+    keep_compiled(numba, compiled, kernel_folder(function), options)
 
 
 def compile_entry(

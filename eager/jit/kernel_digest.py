@@ -3,7 +3,7 @@
 Followed are the global names that the code loads: other kernels, functions, constants, names in
 modules; and for extensions of Numba (`register_extension`, `register_intrinsic`) what makes them.
 Code is compared as Python compiled it, so a comment or another function of the file changes
-nothing. Libraries are known by their versions (`eager/jit/numba_adapter.py`).
+nothing. Libraries are known by their versions (`eager/jit/numba_compiler.py`).
 """
 
 from __future__ import annotations

@@ -54,8 +54,8 @@ class CompiledStore(Protocol):
         """Something cannot be kept at all."""
 
 
-def keep_compiled(numba: Any, compiled: Any, store: CompiledStore, options: object) -> None:
-    """Let a dispatcher or a C callback look into `store` before it compiles."""
+def keep_compiled(numba: Any, compiled: Any, store: CompiledStore | None, options: object) -> None:
+    """Let a dispatcher or a C callback look into `store` before it compiles, if there is one."""
     compiled._cache = _Overloads(numba, store, repr(options))
 
 
@@ -65,7 +65,7 @@ class _Overloads:
     Numba's own unpickles whatever it finds in its files, and fails where it cannot write them.
     """
 
-    def __init__(self, numba: Any, store: CompiledStore, options: str) -> None:
+    def __init__(self, numba: Any, store: CompiledStore | None, options: str) -> None:
         self._numba = numba
         self._store = store
         self._options = options
@@ -74,6 +74,8 @@ class _Overloads:
     def load_overload(self, signature: Any, target: Any) -> Any:
         """What was compiled for the signature, ready to be called, or None."""
         target.refresh()
+        if self._store is None:
+            return None
         meaning = self._meaning(signature, target.codegen())
         content = self._store.read(_name(meaning), meaning)
         if content is None:
@@ -92,6 +94,8 @@ class _Overloads:
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep what was compiled for the signature."""
         _set_environments(result)
+        if self._store is None:
+            return
         meaning = self._meaning(signature, result.codegen)
         reason = _why_not_kept(meaning, result)
         if reason is None:
@@ -173,6 +177,7 @@ def _part_library() -> Any:
             self._finalized = True
 
         def get_pointer_to_function(self, name: str) -> int:
+            self._ensure_finalized()
             return 0
 
         @property

@@ -22,7 +22,7 @@ from .row_kernel import RowKernel, copy, join, reverse, split, split_reversed, s
 from .streaming import finish_lines, goes_past
 
 __all__ = [
-    "CHANNELS",
+    "FORM_CHANNELS",
     "PIECE",
     "Chain",
     "Step",
@@ -42,7 +42,7 @@ _LINE: Final = 64
 """Bytes of a line of the caches."""
 
 # The words of `Chain.form`: of the whole, then those of each step.
-CHANNELS, _FLAT, _PLANES_IN, _PLANES_OUT, _PITCH, _ITEM, _ROOM, _STEPS, _EARLY = range(9)
+FORM_CHANNELS, _FLAT, _PLANES_IN, _PLANES_OUT, _PITCH, _ITEM, _ROOM, _STEPS, _EARLY = range(9)
 _COPY, _SPLIT, _BACK, _JOIN, _TURN, _STREAM = range(9, 15)
 _WHOLE: Final = 15
 _AT_ADDRESS, _MIXES, _SIZE, _FIRST, _COUNT, _STRIDE, _MADE = range(7)
@@ -211,7 +211,7 @@ def finish_row(
 
     source_pitch, target_pitch: elements from one plane to the next, where channels are planes.
     """
-    channels, count, past = form[CHANNELS], form[_STEPS], form[_STREAM]
+    channels, count, past = form[FORM_CHANNELS], form[_STEPS], form[_STREAM]
     one = (scratch + 63) // 64 * 64
     other = one + form[_ROOM]
     if form[_FLAT]:

@@ -151,22 +151,25 @@ class Call:
         threads.
         """
         threads, size = self.pool.num_threads, self.size
-        few = self._begin(kernel, arrays)
+        few = self._begin(kernel, arrays, None)
         if few == size:
             return
         step = max(1, size // (4 * threads))
         ranges = [(k, min(k + step, size)) for k in range(few, size, step)]
         self._in_threads(kernel, arrays, ranges)
 
-    def _begin(self, kernel: Callable[..., Any], arrays: tuple[Any, ...]) -> int:
+    def _begin(
+        self, kernel: Callable[..., Any], arrays: tuple[Any, ...], costs: Int64Array | None
+    ) -> int:
         """Run it over a few samples, and over all of them if that does not take long; returns over
-        how many."""
+        how many. costs: of each, in elements; None for equal ones."""
         threads, size = self.pool.num_threads, self.size
         few = size if threads == 1 else min(max(1, size // (16 * threads)), size)
         began = time.perf_counter()
         kernel(*arrays, 0, few)
         spent = time.perf_counter() - began
-        if few < size and spent * (size - few) < _INLINE_SECONDS * few:
+        done, whole = (few, size) if costs is None else (costs[:few].sum(), costs.sum())
+        if few < size and spent * (whole - done) < _INLINE_SECONDS * done:
             kernel(*arrays, few, size)
             return size
         return few
@@ -189,7 +192,7 @@ class Call:
             return
         ranges = output.batch_shape.shares(threads)
         if output.data.nbytes < _SURE_BYTES:
-            few = self._begin(kernel, arrays)
+            few = self._begin(kernel, arrays, output.batch_shape.volumes)
             ranges = [(max(begin, few), end) for begin, end in ranges if end > few]
         if ranges:
             self._in_threads(kernel, arrays, ranges, flat)

@@ -69,11 +69,11 @@ def flip_points(slabs: Any, shapes: Any, flips: Any, twice: Any, begin: int, end
             # The usual case, in a form that vectorizes.
             source = span(src, src_offsets[i], 2 * shapes[i, 0])
             target = span(dst, dst_offsets[i], 2 * shapes[i, 0])
-            one, other, x, y = flips[i, 0], flips[i, 1], twice[i, 0], twice[i, 1]
+            flip_x, flip_y, twice_x, twice_y = flips[i, 0], flips[i, 1], twice[i, 0], twice[i, 1]
             for point in range(shapes[i, 0]):
                 a, b = source[2 * point], source[2 * point + 1]
-                target[2 * point] = x - a if one else a
-                target[2 * point + 1] = y - b if other else b
+                target[2 * point] = twice_x - a if flip_x else a
+                target[2 * point + 1] = twice_y - b if flip_y else b
             continue
         for point in range(shapes[i, 0]):
             for k in range(size):

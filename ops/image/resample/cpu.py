@@ -28,7 +28,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import local_floats, local_words, span, without_refcount
 from gradiva.eager.jit.jit import outlined
 from gradiva.eager.jit.row_chain import (
-    CHANNELS,
+    FORM_CHANNELS,
     MIRROR,
     TARGET,
     TARGET_FRAME,
@@ -118,7 +118,7 @@ def _store(
     form, parameters, scratch, dst, item = chain
     to = dst + sample[TARGET] + plane * sample[TARGET_FRAME] + y * sample[TARGET_ROW]
     # A chain of one channel takes interleaved ones alike, whatever their number.
-    pixels = len(row) if form[CHANNELS] == 1 else len(row) // channels
+    pixels = len(row) if form[FORM_CHANNELS] == 1 else len(row) // channels
     pace = sample[TARGET_PLANE] // item
     head = row.ctypes.data
     finish_row(head, 0, pixels, sample[MIRROR], form, parameters, scratch, to, pace)

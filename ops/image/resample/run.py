@@ -73,7 +73,7 @@ def rounding(dtype: np.dtype[Any], count: int) -> list[Step]:
 
 @lru_cache(maxsize=16)
 def _limits(dtype: np.dtype[Any], count: int) -> Float32Array:
-    """The parameters of these for so many samples: the least and the greatest value."""
+    """The parameters of both for so many samples: the least and the greatest value."""
     limits = np.empty((count, 1, 2), np.float32)
     limits[:] = np.iinfo(dtype).min, np.iinfo(dtype).max
     return limits

@@ -6,13 +6,14 @@ import ctypes
 import pickle
 import re
 from collections.abc import Callable
-from typing import Any
+from types import FunctionType
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from gradiva.eager.jit import numba_compiler
-from gradiva.eager.jit.jit import load_numba
+from gradiva.eager.jit.jit import Kernel, _compile, load_numba
 from gradiva.eager.jit.numba_compiler import c_callback, keep_compiled, on_compile, part_compiler
 
 numba = load_numba()
@@ -232,7 +233,7 @@ def test_compilations_are_heard_of(store: Store) -> None:
     assert started.count(made) == ended.count(made) == 1
 
 
-def part(store: Store, function: Callable[..., Any] = twice) -> Any:
+def part(store: Store | None, function: Callable[..., Any] = twice) -> Any:
     """A dispatcher of what only others call."""
     made = numba.njit(no_cpython_wrapper=True, pipeline_class=part_compiler())(function)
     keep_compiled(numba, made, store, "part")
@@ -288,6 +289,30 @@ def tell(value: Any) -> Any:
     if value > 9:
         raise ValueError("beyond", value)
     return value
+
+
+def test_parts_are_not_taken_for_what_can_be_called() -> None:
+    """Nor are they kept under the same name."""
+    kernels = [Kernel(cast(FunctionType, twice), outline=outline) for outline in (False, True)]
+    seen = []
+    for kernel in kernels:
+        inside = _compile(kernel, inside=True)
+        seen.append(inside._cache._options)
+    assert "'part': True" in seen[0]
+    assert "'part': False" in seen[1]
+    assert seen[0].replace("True}", "False}") == seen[1]
+
+
+def test_parts_may_need_python_where_nothing_is_kept(capfd: pytest.CaptureFixture[str]) -> None:
+    inner = part(None, tell)
+
+    def outer(value: Any) -> Any:
+        return inner(value) + 1
+
+    made = numba.njit(outer)
+    keep_compiled(numba, made, None, "")
+    assert made(4) == 5
+    assert capfd.readouterr().out == "told 4\n"
 
 
 def test_parts_may_need_python(capfd: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -48,35 +47,50 @@ def test_same_bits(operator: OperatorBase, case: Case, shared: list[int]) -> Non
         assert min(shared, default=0) > 1
 
 
+@pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("costly", [False, True])
 def test_a_few_samples_tell_whether_work_is_shared(
-    costly: bool, monkeypatch: pytest.MonkeyPatch
+    costly: bool, large: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of an output that could be quick or slow to fill."""
+    """Of an output that could be quick or slow to fill; large: the first samples are nothing beside
+    the others, and tell of them what they cost for their size."""
     size, seen, threads = 64, list[tuple[int, int]](), set[int]()
-    images = gradiva.as_batch(np.zeros((size, 100, 100), np.uint8))
-    pool = WorkerPool(2)
-    call = prepare(operators["copy"], (images,), {}, size, pool)
-    call.outputs, clock = (images,), [0.0]
+    rows = [100] * size if not large else [1] * 2 + [100] * (size - 2)
+    images = gradiva.as_batch([np.zeros((count, 100), np.uint8) for count in rows])
+    second, clock = threading.Event(), [0.0]
     watch = SimpleNamespace(perf_counter=lambda: clock[0])
     monkeypatch.setattr(gradiva.eager.operators.call, "time", watch)
 
     def kernel(begin: int, end: int) -> None:
         seen.append((begin, end))
         threads.add(threading.get_ident())
-        clock[0] += (1e-3 if costly else 1e-6) * (end - begin)
-        time.sleep(1e-3)  # so that the other thread comes to it
+        clock[0] += (1e-5 if costly else 1e-8) * sum(rows[begin:end])
+        if len(threads) > 1:
+            second.set()
+        elif len(seen) > 1 and costly:
+            second.wait(20)
 
-    call.for_samples(kernel)
+    pool = WorkerPool(2)
+    try:
+        call = prepare(operators["copy"], (images,), {}, size, pool)
+        call.outputs = (images,)
+        call.for_samples(kernel)
+    finally:
+        pool.close()
     covered = sorted(k for begin, end in seen for k in range(begin, end))
     assert covered == list(range(size))
     assert len(threads) == 1 + costly
     assert len(seen) > 4 if costly else seen == [(0, 2), (2, size)]
-    pool.close()
 
 
-def test_samples_of_a_call(shared: list[int]) -> None:
+@pytest.mark.parametrize("few_first", [False, True])
+def test_samples_of_a_call(
+    few_first: bool, shared: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All of them are made once, in ranges that threads take."""
+    if few_first:  # of work that is always worth it
+        monkeypatch.setattr(gradiva.eager.operators.call, "_SURE_BYTES", 1 << 20)
+        monkeypatch.setattr(gradiva.eager.operators.call, "_INLINE_SECONDS", 0)
     images = np.random.default_rng(1).integers(0, 256, (40, 9, 7, 3), np.uint8)
     gradiva.set_num_threads(3)
     try:
