@@ -55,7 +55,8 @@ def _wide(filt: int, spread: float) -> int:
     """How many inputs a filter covers, those beyond the border included."""
     if filt == 0:
         return 1
-    return int(math.ceil(2.0 * _RADII[filt] * spread - 1e-9))
+    wide: int = math.ceil(2.0 * _RADII[filt] * spread - 1e-9)
+    return wide
 
 
 @op.jit
@@ -80,7 +81,7 @@ def axis_origin(facts: Any) -> int:
     """The first input position that the reference keeps for this axis."""
     n, m, lo, hi, filt, antialias = facts
     reach = _RADII[filt] * _spread(m, lo, hi, antialias)
-    first: int = min(max(int(math.floor(min(lo, hi) - reach)), 0), n)
+    first: int = min(max(math.floor(min(lo, hi) - reach), 0), n)
     return first
 
 
@@ -98,7 +99,7 @@ def first_axis(size: Int64Array, region: Float64Array, filt: Int64Array) -> int:
         n, m, lo, hi = facts[:4]
         spread = _spread(m, lo, hi, filt[3])
         wide = _wide(filt[axis], spread)
-        end = int(math.ceil(max(lo, hi) - _RADII[filt[axis]] * spread + wide))
+        end = math.ceil(max(lo, hi) - _RADII[filt[axis]] * spread + wide)
         kept[axis] = max(min(end, n) - axis_origin(facts), 0)
         cost[axis] = 15.0 + wide * (6.0, 5.0, 7.0)[axis]
     if filt[4] == 2:
@@ -137,12 +138,12 @@ def _nearest(
     if not stepped:
         for i in range(first, last):
             at = (np.float32(i) + half) * scale + np.float32(lo - origin)
-            starts[i - first] = min(max(int(math.floor(at)) + origin, 0), n - 1)
+            starts[i - first] = min(max(math.floor(at) + origin, 0), n - 1)
         return
     at = np.float32(lo - origin) + half * scale
     for i in range(last):
         if i >= first:
-            starts[i - first] = min(max(int(math.floor(at)) + origin, 0), n - 1)
+            starts[i - first] = min(max(math.floor(at) + origin, 0), n - 1)
         at = at + scale
 
 
@@ -196,7 +197,7 @@ def fill_axis(
     values = local_floats()
     for i in range(first, last):
         left = np.float64(np.float32(np.float32(i) * scale) + offset)
-        begin = int(math.ceil(left))
+        begin = math.ceil(left)
         base = (i - first) * taps
         start = min(max(begin + origin, 0), n - taps)
         starts[i - first] = start
@@ -220,7 +221,7 @@ def fill_axis(
 def _curve_at(table: int, size: float, at: float) -> float:
     if at < 0.0 or at >= size:
         return 0.0
-    i = int(at)
+    i = np.int64(at)
     a = np.float64(_CURVES[table + i])
     return a + (at - i) * (np.float64(_CURVES[table + i + 1]) - a)
 
