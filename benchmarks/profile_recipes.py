@@ -22,8 +22,8 @@ from recipes import pipelines
 from side_by_side import Row, save
 
 KINDS = {
-    "_jpeg": "codec", "perf-": "kernels", "libpython": "Python", "python3": "Python",
-    "_multiarray": "Python", "kernel.": "system",
+    "_jpeg": "codec", "libjpeg": "codec", "perf-": "kernels", "JIT": "kernels",
+    "libpython": "Python", "python3": "Python", "_multiarray": "Python", "kernel.": "system",
 }  # fmt: skip
 
 
