@@ -12,7 +12,7 @@ import zipfile
 from importlib.metadata import distributions
 from pathlib import Path
 
-NEEDED = ("numba", "llvmlite", "numpy", "simplejpeg")
+NEEDED = ("numba", "llvmlite", "numpy", "simplejpeg", "pillow")
 """What runs the pipelines. The machine code serves no other versions of the first three."""
 LIMIT_S = 15 * 60
 SCRIPT = "from gradiva.commands.warmup import run_recipes; run_recipes()"

@@ -7,7 +7,7 @@
 - `span`: such a slice, of a start and a size that are known to be right: it compiles in a tenth of
   the time that a slice takes, with its tests for steps, ends and signs.
 - `local_floats`, `local_words`: a few numbers on the stack. What `np.empty` makes is asked for and
-  given back in every call, and takes the compiler a tenth of a second for each dtype.
+  given back in every call, and takes the compiler 0.05 to 0.1 s for each dtype.
 - `holds_integers`: which of two ways is compiled.
 - `call_row`: a row kernel, called by its address.
 - `filter_four`: the innermost loop of `resize`, which filters four lines of pixels at once, in

@@ -5,13 +5,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import importlib.util
+import os
 import subprocess
+import sys
 import zipfile
-from importlib.metadata import version
+from importlib.metadata import requires, version
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.eager.jit.package_copy import ROOMS, ROOT, run_script
 
@@ -114,3 +117,18 @@ def test_it_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made.is_wanted()
     monkeypatch.setenv("GRADIVA_PREBUILD", "0")
     assert not made.is_wanted()
+
+
+@pytest.mark.full
+def test_a_build_has_all_that_its_pipelines_import(tmp_path: Path) -> None:
+    """Where of the dependencies only those that it asks for are there."""
+    made = building()
+    modules = {"opencv-python-headless": "cv2", "pillow": "PIL", "protobuf": "google.protobuf"}
+    stated = [Requirement(text) for text in requires("gradiva") or ()]
+    names = [one.name for one in stated if one.marker is None]
+    absent = [modules.get(one, one) for one in names if one not in made.NEEDED]
+    assert "cv2" in absent
+    script = f"import sys\nsys.modules.update(dict.fromkeys({absent!r}))\n{made.SCRIPT}"
+    environment = {**os.environ, "GRADIVA_CACHE": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment, timeout=300)
+    assert len(list(tmp_path.glob("gradiva/resample_range-*/*"))) > 0
