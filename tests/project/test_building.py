@@ -104,11 +104,12 @@ def test_what_the_build_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     here = [f"{name}=={version(name)}" for name in made.NEEDED]
     assert made.needed() == here
     monkeypatch.setattr(made, "distributions", lambda path: [])
-    numba, llvmlite, numpy, simplejpeg = made.needed()
+    numba, llvmlite, numpy, simplejpeg, pillow = made.needed()
     assert numba.startswith("numba>=")
     assert llvmlite == "llvmlite"
     assert numpy.startswith("numpy>=")
     assert simplejpeg.startswith("simplejpeg>=")
+    assert pillow.startswith("pillow>=")
 
 
 def test_it_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
