@@ -9,6 +9,8 @@
 - `local_floats`, `local_words`: a few numbers on the stack. What `np.empty` makes is asked for and
   given back in every call, and takes the compiler 0.05 to 0.1 s for each dtype.
 - `holds_integers`: which of two ways is compiled.
+- `word_at`, `put_word`: eight bytes in one instruction. LLVM finds that in eight loads and shifts
+  only if it has not made something else of them before.
 - `call_row`: a row kernel, called by its address.
 - `filter_four`: the innermost loop of `resize`, which filters four lines of pixels at once, in
   vectors of four lanes. LLVM makes vectors of it by itself only sometimes, and then takes the
@@ -19,6 +21,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -34,8 +37,10 @@ __all__ = [
     "holds_integers",
     "local_floats",
     "local_words",
+    "put_word",
     "span",
     "without_refcount",
+    "word_at",
 ]
 
 A = TypeVar("A")
@@ -138,6 +143,60 @@ def _local(kind: Any) -> Callable[..., Any]:
         return kind(), generate
 
     return call
+
+
+def word_at(array: Array, place: Any) -> Any:
+    """Eight bytes of a contiguous 1-D array of uint8 as uint64, the first of them on top; for
+    kernels only. All of them must be inside of the array."""
+    raise NotImplementedError
+
+
+@register_intrinsic(word_at)
+def _word_at_in_kernels(numba: Any) -> Callable[..., Any]:
+    """What Numba compiles for `word_at`."""
+    kind = numba.types.uint64
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        pointer = _word_pointer(context, builder, signature, values)
+        return _on_top(builder, builder.load(pointer, align=1))
+
+    def call(typing_context, array, place):  # type: ignore[no-untyped-def]
+        return kind(array, kind), generate
+
+    return call
+
+
+def put_word(array: Array, place: Any, word: Any) -> None:
+    """Write what `word_at` reads; for kernels only."""
+    raise NotImplementedError
+
+
+@register_intrinsic(put_word)
+def _put_word_in_kernels(numba: Any) -> Callable[..., Any]:
+    """What Numba compiles for `put_word`."""
+    kind = numba.types.uint64
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        pointer = _word_pointer(context, builder, signature, values)
+        builder.store(_on_top(builder, values[2]), pointer, align=1)
+        return numba_adapter.no_value(context)
+
+    def call(typing_context, array, place, word):  # type: ignore[no-untyped-def]
+        return numba.types.none(array, kind, kind), generate
+
+    return call
+
+
+def _word_pointer(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    """Where a word of an array of bytes begins: the first two arguments of a call."""
+    ir, _ = numba_adapter.llvm()
+    first = numba_adapter.first_element(context, builder, signature.args[0], values[0])
+    return builder.bitcast(builder.gep(first, [values[1]]), ir.IntType(64).as_pointer())
+
+
+def _on_top(builder: Any, word: Any) -> Any:
+    """Between the machine's order of bytes and the first on top."""
+    return builder.bswap(word) if sys.byteorder == "little" else word
 
 
 def call_row(

@@ -13,6 +13,7 @@ from gradiva.eager.types.arrays import Array
 
 from .convert import cmyk_to_rgb, weighted_gray
 from .image_info import ImageInfo
+from .jpeg_eighth import decode_eighth
 
 if TYPE_CHECKING:
     import cv2
@@ -74,6 +75,8 @@ def _decode(data: Array, info: ImageInfo, color: str, out: Array | None, fast_id
     if out is None:
         channels = {"GRAY": 1, "CMYK": 4}.get(color, 3)
         out = np.empty((info.height, info.width, channels), np.uint8)
+    if info.scale == 8 and decode_eighth(data, info, color, out):
+        return out
     least = (info.height, info.width) if info.scale > 1 else (0, 0)
     try:
         simplejpeg.decode_jpeg(data, color, fast_idct, False, *least, buffer=out)
