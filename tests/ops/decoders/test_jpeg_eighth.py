@@ -64,7 +64,9 @@ def eighth(data: Array) -> ImageInfo:
 def by_library(data: Array, color: str = "RGB") -> Array:
     """Raises ValueError for what the library has anything to say about."""
     info = eighth(data)
-    return simplejpeg.decode_jpeg(data, color, min_height=info.height, min_width=info.width)
+    least = {"min_height": info.height, "min_width": info.width}
+    found: Array = simplejpeg.decode_jpeg(data, color, **least)
+    return found
 
 
 def by_ours(data: Array, color: str = "RGB") -> Array | None:
@@ -191,7 +193,8 @@ def test_large_coefficients_are_left_to_the_library() -> None:
 def test_damaged_files(seed: int, subsampling: str, count: int, inside: bool, color: str) -> None:
     """What is read at all is what the library reads, without a word of complaint."""
     random = np.random.default_rng(seed)
-    pixels = picture(*random.integers(8, 80, 2).tolist(), noise=random.choice([2, 30]), seed=seed)
+    height, width = random.integers(8, 80, 2).tolist()
+    pixels = picture(height, width, float(random.choice([2, 30])), seed)
     data = encoded(pixels, subsampling, int(random.choice([30, 75, 98])))
     first = read_scan(data.data).begin if inside else 2  # type: ignore[union-attr]
     for place in random.integers(first, data.size, count):
