@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from gradiva.eager.random.philox import normal_from_word
 
 SUMMED: Final = 64.0
 """Up to this mean the probabilities are summed, above it the quantile is expanded."""
+LARGEST: Final = 1000.0
+"""The quantile where all sums round to less than what is wanted."""
+LONGEST: Final = 256
+"""Sums of a mean, at most: then they do not grow any more."""
 
 
 @op.jit
@@ -43,7 +47,7 @@ def poisson_from_word(mean: float, none: float, word: np.uint32) -> float:
         wanted = (np.float64(word) + 0.5) * 2.3283064365386963e-10
         chance, total, k = none, none, 0.0
         # The last few sums may round to less than the largest `wanted`: then the tail is cut.
-        while wanted > total and k < 1000.0:
+        while wanted > total and k < LARGEST:
             k += 1.0
             chance *= mean / k
             total += chance
@@ -55,3 +59,43 @@ def poisson_from_word(mean: float, none: float, word: np.uint32) -> float:
     fine = (3.0 * square + 7.0) * square / 810.0 - 8.0 / 405.0
     result: float = np.floor(value + fine / mean)
     return result
+
+
+@op.jit
+def fill_sums(factor: float, sums: Any, starts: Any) -> int:
+    """Tables of the quantiles of all bytes x, of mean x / factor, for a factor that is positive.
+
+    sums: (256, `LONGEST`) float64, the chance of at most k, as `poisson_from_word` adds it up;
+    starts: (256, 256) uint8, the quantile of the least word with such a highest byte. Returns for
+    how many bytes there are tables: the others have means that are not summed.
+    """
+    known = 0
+    for byte in range(256):
+        mean = np.float64(byte) / factor
+        if mean > SUMMED:
+            break
+        chance = total = falling(mean)
+        before, k = -1.0, 0
+        while total != before and k < LONGEST - 1:
+            sums[byte, k] = before = total
+            k += 1
+            chance *= mean / np.float64(k)
+            total += chance
+        sums[byte, k] = np.inf
+        k = 0
+        for high in range(256):
+            while sums[byte, k] < (np.float64(high << 24) + 0.5) * 2.3283064365386963e-10:
+                k += 1
+            starts[byte, high] = k
+        known += 1
+    return known
+
+
+@op.jit
+def poisson_from_sums(byte: Any, word: np.uint32, sums: Any, starts: Any) -> float:
+    """What `poisson_from_word` gives, by the tables of `fill_sums`."""
+    wanted = (np.float64(word) + 0.5) * 2.3283064365386963e-10
+    k = np.int64(starts[byte, word >> np.uint32(24)])
+    while wanted > sums[byte, k]:
+        k += 1
+    return LARGEST if sums[byte, k] == np.inf else np.float64(k)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 
-from .poisson import SUMMED, falling, poisson_from_word
+from .poisson import LONGEST, SUMMED, falling, fill_sums, poisson_from_sums, poisson_from_word
 from .words import NOISY, STRIP, disturb, launch_noise, random_words
+
+_MANY: Final = 1 << 13
+"""So many bytes of a sample pay for the tables."""
 
 
 @op.operator("noise.shot", schema="noise__Shot", random=True, same_shapes=True)
@@ -66,6 +69,41 @@ def _count_events(slabs: Any, counts: Any, draws: Any, factors: Any, begin: int,
                 target[k] = convert_sat(poisson_from_word(mean, none, words[k]) * factor, out)
 
 
+@op.jit
+def _count_of_bytes(
+    slabs: Any, counts: Any, draws: Any, factors: Any, begin: int, end: int
+) -> None:
+    """The same for bytes, of which there are so few that all quantiles are put down beforehand."""
+    src, src_offsets, out, offsets = slabs
+    positions, seed, number = draws
+    words = np.empty(STRIP, np.uint32)
+    sums, starts = np.empty((256, LONGEST), np.float64), np.empty((256, 256), np.uint8)
+    before, known = 0.0, 0
+    for i in range(begin, end):
+        position, factor = np.uint64(positions[i]), np.float64(factors[i])
+        if counts[i] < _MANY or not factor > 0.0:
+            _count_events(slabs, counts, draws, factors, i, i + 1)
+            continue
+        if factor != before:
+            before, known = factor, fill_sums(factor, sums, starts)
+        for first in range(0, counts[i], STRIP):
+            count = min(STRIP, counts[i] - first)
+            s, d = src_offsets[i] + first, offsets[i] + first
+            source, target = src[s : s + count], out[d : d + count]
+            random_words(first, number, position, seed, words[: (count + 3) // 4 * 4])
+            for k in range(count):
+                if source[k] < known:
+                    events = poisson_from_sums(source[k], words[k], sums, starts)
+                else:
+                    events = poisson_from_word(np.float64(source[k]) / factor, 1.0, words[k])
+                target[k] = convert_sat(events * factor, out)
+
+
+def _cpu(call: op.Call) -> None:
+    of_bytes = call.inputs[0].dtype is op.uint8
+    disturb(call, _count_of_bytes if of_bytes else _count_events, _factor(call))
+
+
 def _factor(call: op.Call) -> Any:
     """(N,) float32. Raises OperatorValueError."""
     factor, most = call["factor"], float(np.finfo(np.float32).max)
@@ -73,7 +111,7 @@ def _factor(call: op.Call) -> Any:
     return factor
 
 
-shot.cpu(lambda call: disturb(call, _count_events, _factor(call)))
+shot.cpu(_cpu)
 
 
 @shot.gpu

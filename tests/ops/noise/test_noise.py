@@ -11,7 +11,14 @@ import gradiva
 import gradiva.eager.random.step
 from gradiva import batch
 from gradiva.eager.random.philox import normal_from_word
-from gradiva.ops.noise.poisson import falling, poisson_from_word
+from gradiva.ops.noise.poisson import (
+    LONGEST,
+    SUMMED,
+    falling,
+    fill_sums,
+    poisson_from_sums,
+    poisson_from_word,
+)
 from gradiva.ops.noise.words import normal_values
 from tests.tiers import few
 
@@ -82,6 +89,33 @@ def test_poisson_quantiles(mean: float) -> None:
     apart = np.abs(made - expected)
     assert apart.max() <= 1
     assert (apart > 0).mean() <= (0 if mean < 64 else 2e-4)
+
+
+@pytest.mark.parametrize("factor", few([1e-300, 0.01, 1.7, 3.98, 4.0, 12.0, 1e9], 3.98, 12.0))
+def test_tables_of_quantiles(factor: float) -> None:
+    words = np.random.default_rng(1).integers(0, 2**32, 300, np.uint32)
+    words[:6] = [0, 2**32 - 1, 2**24 - 1, 2**24, 2**32 - 2**24, 2**32 - 2]
+    sums, starts = np.empty((256, LONGEST)), np.empty((256, 256), np.uint8)
+    known = fill_sums(factor, sums, starts)
+    assert known == sum(byte / factor <= SUMMED for byte in range(256))
+    for byte in range(known):
+        mean = byte / factor
+        none = falling(mean)
+        made = [poisson_from_sums(byte, word, sums, starts) for word in words]
+        assert made == [poisson_from_word(mean, none, word) for word in words]
+
+
+@pytest.mark.parametrize("factor", [0.5, 3.0, 12.0])
+def test_shot_of_many_bytes(factor: float) -> None:
+    """By tables the same as of numbers that have none."""
+    image = np.random.default_rng(0).integers(0, 256, (100, 200, 3), np.uint8)
+    few_bytes = image[:3]
+    for one in (image, few_bytes):
+        made = gradiva.noise.shot(batch([one, one], layout="HWC"), factor=factor, seed=3)
+        wide = batch([one.astype(np.uint16)] * 2, layout="HWC")
+        same = gradiva.noise.shot(wide, factor=factor, seed=3)
+        for k in range(2):
+            np.testing.assert_array_equal(made.at(k), np.minimum(same.at(k), 255))
 
 
 @pytest.mark.full
