@@ -18,7 +18,15 @@ from gradiva.eager.types.arrays import Array, Int64Array
 from . import numba_adapter
 from .jit import jit, register_intrinsic
 
-__all__ = ["AHEAD", "copy_past", "fetch_line", "fill_past", "finish_lines", "goes_past"]
+__all__ = [
+    "AHEAD",
+    "copy_past",
+    "fetch_line",
+    "fill_past",
+    "finish_lines",
+    "goes_past",
+    "move_past",
+]
 
 _LARGE: Final = 1 << 24
 _LONG: Final = 1 << 14
@@ -135,6 +143,13 @@ def copy_past(source: Array, at: int, target: Array, to: int, count: int) -> Non
         put_line(source, at + k, target, to + k)
     for k in range(last, count):
         target[to + k] = source[at + k]
+
+
+@jit
+def move_past(source: Array, at: int, target: Array, to: int, count: int) -> None:
+    """`copy_past` alone: what comes later sees it."""
+    copy_past(source, at, target, to, count)
+    finish_lines()
 
 
 @jit

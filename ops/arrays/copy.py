@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import sample_launches
 from gradiva.eager.jit.flat_calls import BEGIN, END, FlatCall, flat_call
-from gradiva.eager.jit.streaming import copy_past, finish_lines, goes_past
+from gradiva.eager.jit.streaming import copy_past, finish_lines, goes_past, move_past
 
 
 @op.jit
@@ -29,12 +29,6 @@ def _copy(
             room[k] = part[k]
     if past:
         finish_lines()
-
-
-@op.jit
-def _copy_whole(source: Any, target: Any, here: int, there: int, size: int) -> None:
-    copy_past(source, here, target, there, size)
-    finish_lines()
 
 
 def _job(
@@ -108,7 +102,7 @@ def copy_pieces(
                 whole = int(sizes[first:last].sum())
                 if past:
                     at = int(starts[first]), int(begins[first])
-                    _copy_whole(here_bytes, there_bytes, *at, whole)
+                    move_past(here_bytes, at[0], there_bytes, at[1], whole)
                 else:
                     ctypes.memmove(there + int(begins[first]), here + int(starts[first]), whole)
 
