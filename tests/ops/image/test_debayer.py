@@ -10,6 +10,7 @@ import pytest
 
 import gradiva
 from gradiva.eager.jit.later import at_once
+from gradiva.eager.jit.streaming import move_past
 from gradiva.ops.image.debayer import debayer as module
 
 
@@ -24,11 +25,10 @@ def test_large_batches(
     random = np.random.default_rng(0)
     mosaics = [random.integers(0, np.iinfo(dtype).max, shape).astype(dtype) for _ in range(6)]
     moved: list[int] = []
-    move = module.move_past
 
     def noted(source: Any, at: int, target: Any, to: int, count: int) -> None:
         moved.append(count)
-        move(source, at, target, to, count)
+        move_past(source, at, target, to, count)
 
     monkeypatch.setattr(module, "move_past", noted)
     monkeypatch.setattr(module._later, "pays", lambda *_: True)
