@@ -8,7 +8,7 @@ division (no floor), floating `%` is C's fmod, and an integer to a negative powe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from .promotion import COMPARISON, promote, result_dtype
 
 _STRIP: Final = 1 << 16
 """Elements."""
+_BYTES: Final = 1 << 20
+"""Of a strip for which little is done: between two of them a thread waits for the interpreter."""
 
 _PLAIN: Final[dict[str, np.ufunc]] = {
     "+": np.add,
@@ -104,6 +106,9 @@ def clamp(value: Array, low: Array, high: Array, out: Array | None = None) -> Ar
     if out is None:
         shape = np.broadcast_shapes(value.shape, low.shape, high.shape)
         return clamp(value, low, high, np.empty(shape, dtype))
+    if dtype.kind != "f" and low.ndim == high.ndim == 0 and _narrower(value, low, high, dtype):
+        _clamp_narrow(value, low, high, out)
+        return out
     for x, lo, hi, result in _strips(value, low, high, out):
         if dtype.kind != "f":
             if lo.ndim == hi.ndim == 0:
@@ -121,15 +126,31 @@ def clamp(value: Array, low: Array, high: Array, out: Array | None = None) -> Ar
     return out
 
 
-def _strips(*arrays: Array) -> Iterator[tuple[Array, ...]]:
+def _narrower(value: Array, low: Array, high: Array, dtype: np.dtype[Any]) -> bool:
+    """Whether the results are all numbers of the value's own dtype, which takes fewer bytes."""
+    if value.dtype.kind not in "iu" or value.dtype.itemsize >= dtype.itemsize:
+        return False
+    limits = np.iinfo(value.dtype)
+    return bool(low <= limits.max and high >= limits.min)
+
+
+def _clamp_narrow(value: Array, low: Array, high: Array, out: Array) -> None:
+    limits, dtype = np.iinfo(value.dtype), value.dtype
+    least = dtype.type(max(int(low), limits.min))
+    most = dtype.type(min(int(high), limits.max))
+    for x, result in _strips(value, out, size=_BYTES // dtype.itemsize):
+        np.copyto(result, np.clip(x, least, most))
+
+
+def _strips(*arrays: Array, size: int = _STRIP) -> Iterator[tuple[Array, ...]]:
     """Flat arrays (the last one, and others of its size or of no axes) in short pieces, whose
-    intermediate results stay in cache; arrays of more axes at once."""
+    intermediate results stay in cache; arrays of more axes at once. size: elements of a piece."""
     count = arrays[-1].size
     if arrays[-1].ndim != 1 or not all(one.ndim == 0 or one.size == count for one in arrays):
         yield arrays
         return
-    for first in range(0, count, _STRIP):
-        yield tuple(one[first : first + _STRIP] if one.ndim else one for one in arrays)
+    for first in range(0, count, size):
+        yield tuple(one[first : first + size] if one.ndim else one for one in arrays)
 
 
 def _compare(op: str, a: Array, b: Array, out: Array) -> None:

@@ -30,9 +30,15 @@ def test_a_number_and_bytes(number: float) -> None:
         assert np.array_equal(made, expected)
 
 
-@pytest.mark.parametrize(("low", "high"), [(20, 200), (-5, 300), (200, 20)])
-def test_clamped_bytes(low: int, high: int) -> None:
-    made = run(lambda x: gradiva.math.clamp(x, low, high))
-    expected = np.minimum(np.maximum(BYTES.astype(np.int32), low), high)
+LIMITS = [(20, 200), (-5, 300), (200, 20), (256, 300), (300, 256), (-9, -1), (255, 255), (-1, 0)]
+
+
+@pytest.mark.parametrize(("low", "high"), LIMITS)
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16])
+def test_clamped(low: int, high: int, dtype: Any) -> None:
+    """Also by limits that the values' own dtype does not have."""
+    values = BYTES.astype(dtype)
+    made = gradiva.math.clamp(gradiva.as_batch(values), low, high).as_array()
+    expected = np.minimum(np.maximum(values.astype(np.int32), low), high)
     assert made.dtype == np.int32
     assert np.array_equal(made, expected)
