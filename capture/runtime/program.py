@@ -13,6 +13,7 @@ from gradiva.capture.graph.graph import Graph, Node
 from gradiva.capture.graph.scopes import Selection, scopes_of
 from gradiva.eager.execution.execute import execute
 from gradiva.eager.operators.call import Call
+from gradiva.eager.operators.fusion_roles import Resample
 from gradiva.eager.random.keys import RandomKey
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.runtime.worker_pool import WorkerPool
@@ -76,6 +77,11 @@ class Program:
         self._plans: dict[Node, Call] = {}
         self.fusion = FusionReport(graph)
         """What became of its fused groups."""
+        for node in self._steps:
+            for member in node.members or (node,):
+                role = member.operator.fusion_role
+                if isinstance(role, Resample) and role.expect is not None and node.device == "cpu":
+                    role.expect()
 
     def _find_last_uses(self) -> dict[Node, list[tuple[Node, int]]]:
         """What can be freed after a node has run, so that its memory serves the next one."""

@@ -98,6 +98,9 @@ class Kernel:
         self.outline = outlined_call if outline else None  # what its callers are made of, too
         self._compiled: Any = None
         self._inside: Any = None
+        self._outlined: Outlined | None = None
+        self.made_elsewhere: Callable[[], None] | None = None
+        """Waits for another process that compiles it, outlined."""
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
 
@@ -119,8 +122,21 @@ class Kernel:
                 if self.outline:
                     function = self.function
                     name = f"{function.__name__}-{kernel_digest(function)}"
-                    self._inside = outlined_call(_numba(), function, Outlined(name, self._inside))
+                    self._outlined = Outlined(name, self._inside, self._wait)
+                    self._inside = outlined_call(_numba(), function, self._outlined)
             return self._inside
+
+    def outlined_code(self, kinds: tuple[Any, ...]) -> None:
+        """Compile what others call of an outlined kernel, for arguments of these types."""
+        self.inside()
+        assert self._outlined is not None
+        self._outlined.code(kinds)
+
+    def _wait(self) -> None:
+        """Before it is compiled or loaded, outlined."""
+        wait, self.made_elsewhere = self.made_elsewhere, None
+        if wait is not None:
+            wait()
 
     def __repr__(self) -> str:
         return f"<kernel {self.function.__module__}.{self.function.__qualname__}>"

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from .jit import NotThereError, idle_seconds, loaded_only
 
-__all__ = ["MANY", "Later", "at_once", "expect_many", "wait_until_prepared"]
+__all__ = ["MANY", "Later", "at_once", "expect_many", "prepares_at_once", "wait_until_prepared"]
 
 MANY = 4096
 """So many samples pay for the loading of Numba."""
@@ -202,6 +202,11 @@ if hasattr(os, "register_at_fork"):
 def wait_until_prepared() -> None:
     """Wait until all kernels that have begun to be prepared are there."""
     _compiler.wait()
+
+
+def prepares_at_once() -> bool:
+    """Whether this is in a block of `at_once`."""
+    return _at_once
 
 
 @contextmanager

@@ -248,18 +248,20 @@ class _NoEnvironments:
 class Outlined:
     """The machine code of a kernel as others call it: by a name, with nothing of it in theirs.
 
-    name: says what it is compiled from; dispatcher: compiles it.
+    name: says what it is compiled from; dispatcher: compiles it; before: is called before that.
     """
 
-    def __init__(self, name: str, dispatcher: Any) -> None:
+    def __init__(self, name: str, dispatcher: Any, before: Callable[[], None]) -> None:
         self._name = name
         self._dispatcher = dispatcher
+        self._before = before
         self._symbols: dict[tuple[Any, ...], str] = {}
         _outlined[name] = self
 
     def code(self, kinds: tuple[Any, ...]) -> tuple[str, Any]:
         """The symbol for arguments of these types, and what Numba knows of it. It is there from now
         on, for all that is compiled or loaded."""
+        self._before()
         self._dispatcher.compile(kinds)
         result = self._dispatcher.overloads[kinds]
         symbol = self._symbols.get(kinds)

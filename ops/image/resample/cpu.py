@@ -25,6 +25,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.jit.beside import Beside, compile_outlined
 from gradiva.eager.jit.intrinsics import local_floats, local_words, span, without_refcount
 from gradiva.eager.jit.jit import outlined
 from gradiva.eager.jit.row_chain import (
@@ -303,3 +304,17 @@ def resample_range(
         else:
             way = (taps, columns_first, deep)
             _filtered_sample(src, offsets[i], size, win, *way, own_room, samples[i], own)
+
+
+def compile_filtered(dtype: str) -> None:
+    """Compile `_filtered_sample` for images of this dtype, as most calls need it."""
+    words, numbers = np.zeros((1, 1), np.int64), np.zeros((1, 1), np.float32)
+    row, room = words[0], (words, numbers, numbers[0], words[0])
+    chain = (row, 0, np.uint64(0), 0, 1)
+    compile_outlined(
+        _filtered_sample, np.zeros(1, dtype), 0, row, row, row, None, None, room, row, chain
+    )
+
+
+filtered_beside: Final = Beside(_filtered_sample, compile_filtered)
+"""Half of what `resample_range` takes to compile."""

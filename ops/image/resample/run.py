@@ -22,7 +22,15 @@ from gradiva.eager.jit.row_chain import (
 )
 from gradiva.eager.types.arrays import Array, Float32Array, Float64Array, Int64Array
 
-from .cpu import COLUMNS_FIRST, DEEP, PICKED, ROWS_FIRST, resample_range, scratch_sizes
+from .cpu import (
+    COLUMNS_FIRST,
+    DEEP,
+    PICKED,
+    ROWS_FIRST,
+    filtered_beside,
+    resample_range,
+    scratch_sizes,
+)
 from .nearest import pick_range
 from .rows import store_row, store_unsigned_row
 
@@ -89,6 +97,11 @@ _WAYS: Final = (
 """The last arguments of `resample_range` for each way."""
 
 
+def expect_images() -> None:
+    """Begin to compile what images from decoders need, in another process."""
+    filtered_beside.begin("uint8")
+
+
 def bind_resample(
     tables: Tables, samples: Int64Array, chain: Chain, target: Array, part: slice = slice(None)
 ) -> Callable[[Array, int, int], None]:
@@ -111,6 +124,7 @@ def flat_resample(
 ) -> list[FlatCall]:
     """The same for several threads, which read one slab, or each a row of `data`: a call for each
     kernel that takes part."""
+    filtered_beside.begin(data.dtype.name)
     rooms, ways = _rooms(tables, slice(None), lanes)
     room, scratch = tuple(map(Lanes, rooms)), Lanes(chain.scratch(lanes))
     steps = chain.form, chain.parameters, scratch, target.ctypes.data, target.itemsize
@@ -150,6 +164,7 @@ def run_resample(
     end: int,
 ) -> None:
     """Resample the samples `begin .. end - 1` of a slab through a chain into another slab."""
+    filtered_beside.begin(data.dtype.name)
     bind_resample(tables, samples, chain, target, slice(begin, end))(data, begin, end)
 
 

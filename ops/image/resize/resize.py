@@ -15,6 +15,7 @@ from gradiva.ops.image.resample.gpu import resample_call, resample_launches
 from gradiva.ops.image.resample.run import (
     Tables,
     bind_resample,
+    expect_images,
     flat_resample,
     resample_samples,
     rounding,
@@ -134,6 +135,7 @@ resize.fusion_role = Resample(
     rounding,
     ("compat",),
     resample_launches,
+    expect=expect_images,
 )
 
 

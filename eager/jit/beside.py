@@ -1,0 +1,135 @@
+"""A kernel that another process compiles, while this one compiles those that are needed with it.
+
+What was never compiled on a machine makes a user wait, and most of that time is Numba's, whose
+Python can use one processor only. So where a long kernel is needed, is called by others
+(`outlined`) and was not kept before, a process is started that compiles it and puts it where
+compiled kernels are kept; who comes to it first waits for that process, and takes it from there.
+
+Nothing depends on it: where no process can be started or nothing can be kept, or if it fails or
+takes too long, the kernel is compiled here.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, cast
+
+from gradiva.eager.runtime.worker_pool import default_num_threads
+from gradiva.eager.support.errors import OperatorValueError
+
+from .jit import Kernel, load_numba
+from .kernel_cache import kernel_folder
+from .later import prepares_at_once
+
+__all__ = ["Beside", "compile_outlined"]
+
+_PATIENCE: Final = 60.0
+"""Seconds; it takes three."""
+_CODE: Final = """\
+import importlib, json, sys
+sys.path[:] = json.loads(sys.argv[1])
+getattr(importlib.import_module(sys.argv[2]), sys.argv[3])(*sys.argv[4:])
+"""
+_HELPS: Final = "GRADIVA_COMPILES_BESIDE"
+"""Is set in such a process, which starts no other."""
+
+
+class Beside:
+    """Has an outlined kernel compiled by another process.
+
+    compiles: a function of a module, found there by its name, that calls `compile_outlined` with
+    this kernel and arguments as those that it is usually called with; it is called with words.
+    """
+
+    def __init__(self, kernel: Callable[..., Any], compiles: Callable[..., None]) -> None:
+        self._kernel = cast(Kernel, kernel)
+        self._compiles = compiles
+        self._lock = threading.Lock()
+        self._asked = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._of = 0
+        """The process that has started it; others are its children, and have not."""
+
+    def begin(self, *words: str) -> None:
+        """Start the process, the first time, unless the kernel was compiled before or nothing would
+        be gained: with one processor, or where the user wants one thread."""
+        if self._asked:
+            return
+        with self._lock:
+            if self._asked:
+                return
+            self._asked = True
+            if _can_help() and self._is_worth_it():
+                self._start(*words)
+
+    def _is_worth_it(self) -> bool:
+        folder = kernel_folder(self._kernel.function)
+        if folder is None or folder.is_prebuilt or folder.path is None:
+            return False
+        try:
+            return not any(folder.path.iterdir())
+        except OSError:
+            return True  # it is not there yet
+
+    def _start(self, *words: str) -> None:
+        name = self._compiles.__module__, self._compiles.__qualname__
+        command = [sys.executable, "-c", _CODE, json.dumps(sys.path), *name, *words]
+        nothing = subprocess.DEVNULL
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=nothing,
+                stdout=nothing,
+                stderr=nothing,
+                env={**os.environ, _HELPS: "1"},
+            )
+        except (OSError, ValueError):
+            return
+        self._of = os.getpid()
+        atexit.register(self.stop)
+        self._kernel.made_elsewhere = self._wait
+
+    def _wait(self) -> None:
+        process = self._process
+        if process is None or self._of != os.getpid():
+            return
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_PATIENCE)
+        self.stop()
+
+    def stop(self) -> None:
+        """End the process, if it has not ended."""
+        process = self._process
+        if process is None or self._of != os.getpid():
+            return
+        self._process = None
+        atexit.unregister(self.stop)
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def _can_help() -> bool:
+    """Whether there is a processor for another process, and a Python that it can be."""
+    if _HELPS in os.environ or prepares_at_once():
+        return False
+    # Where Python is a part of another program, that would be started.
+    if not os.path.basename(sys.executable or "").lower().startswith("python"):
+        return False
+    try:
+        return default_num_threads() > 1
+    except OperatorValueError:
+        return False  # who uses the variable says what is wrong with it
+
+
+def compile_outlined(kernel: Callable[..., Any], *arguments: Any) -> None:
+    """Compile an outlined kernel for arguments of these types, as for those that call it."""
+    numba = load_numba()
+    cast(Kernel, kernel).outlined_code(tuple(map(numba.typeof, arguments)))

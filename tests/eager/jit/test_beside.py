@@ -1,0 +1,196 @@
+"""A kernel that another process compiles: it is taken from there, or compiled here."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradiva
+from gradiva.eager.jit import beside
+from gradiva.eager.jit.beside import Beside
+from gradiva.eager.jit.later import at_once, prepares_at_once
+from gradiva.ops.image.resample import cpu
+
+from . import beside_kernel
+
+SCRIPT = """
+import json, sys
+import numpy as np
+from gradiva.eager.jit import beside, jit
+from gradiva.eager.jit.jit import compiled_kernels
+from tests.eager.jit import beside_kernel
+jit._is_ours = lambda dispatcher: dispatcher.py_func.__module__ == beside_kernel.__name__
+beside._PATIENCE = float(sys.argv[2])
+helper = beside.Beside(beside_kernel.added, getattr(beside_kernel, sys.argv[1]))
+helper.begin(sys.argv[3])
+began = helper._process is not None
+helper.begin(sys.argv[3])
+result = int(beside_kernel.twice_added(np.arange(4, dtype=sys.argv[3]), 5))
+print(json.dumps([began, helper._process is None, result, [name for name, _ in compiled_kernels]]))
+"""
+
+
+def run(
+    cache: Path,
+    name: str,
+    patience: float = 60.0,
+    dtype: str = "uint8",
+    variables: dict[str, str] | None = None,
+) -> tuple[bool, bool, int, list[str]]:
+    """Whether a process was begun, and has ended; the result; what was compiled here."""
+    own = {"GRADIVA_CACHE": str(cache), "GRADIVA_NUM_THREADS": "2", **(variables or {})}
+    made = subprocess.run(
+        [sys.executable, "-c", SCRIPT, name, str(patience), dtype],
+        env={**os.environ, **own},
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=100,
+    )
+    assert not made.stderr
+    began, ended, result, compiled = json.loads(made.stdout)
+    return began, ended, result, compiled
+
+
+@pytest.mark.full
+def test_it_is_taken_from_there(tmp_path: Path) -> None:
+    assert run(tmp_path, "compiles") == (True, True, 22, ["twice_added"])
+    # It is there now, and so is what calls it.
+    assert run(tmp_path, "compiles") == (False, True, 22, [])
+    # Of another dtype there is nothing, but nobody knows that before.
+    assert run(tmp_path, "compiles", dtype="int16")[::3] == (False, ["added", "twice_added"])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("name", "patience"), [("fails", 60.0), ("hangs", 0.5)])
+def test_it_is_compiled_here(tmp_path: Path, name: str, patience: float) -> None:
+    assert run(tmp_path, name, patience) == (True, True, 22, ["added", "twice_added"])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "variables", [{"GRADIVA_NUM_THREADS": "1"}, {"GRADIVA_COMPILES_BESIDE": "1"}]
+)
+def test_where_nothing_is_gained(tmp_path: Path, variables: dict[str, str]) -> None:
+    compiled = ["added", "twice_added"]
+    assert run(tmp_path, "compiles", variables=variables) == (False, True, 22, compiled)
+
+
+class Begun(SimpleNamespace):
+    """Notes what would be started."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        super().__init__(commands=[])
+        self.folder: Any = SimpleNamespace(is_prebuilt=False, path=tmp_path / "kernel")
+        monkeypatch.delenv("GRADIVA_COMPILES_BESIDE", raising=False)
+        monkeypatch.setenv("GRADIVA_NUM_THREADS", "2")
+        monkeypatch.setattr(beside, "kernel_folder", lambda _: self.folder)
+        monkeypatch.setattr(beside, "prepares_at_once", lambda: False)
+        monkeypatch.setattr(subprocess, "Popen", self.start)
+
+    def start(self, command: list[str], **_options: Any) -> Any:
+        self.commands.append(command)
+        return SimpleNamespace(poll=lambda: 0, wait=lambda *_: 0, kill=None)
+
+    def helper(self) -> Beside:
+        kernel = SimpleNamespace(function=None, made_elsewhere=None)
+        return Beside(kernel, beside_kernel.compiles)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Begun:
+    return Begun(monkeypatch, tmp_path)
+
+
+def test_it_is_started_once(begun: Begun) -> None:
+    helper = begun.helper()
+    helper.begin("uint8")
+    helper.begin("int16")
+    assert [command[-3:] for command in begun.commands] == [
+        [beside_kernel.__name__, "compiles", "uint8"]
+    ]
+    helper.stop()
+    helper.stop()
+
+
+def test_it_is_not_started_for_what_is_there(begun: Begun, tmp_path: Path) -> None:
+    (tmp_path / "kernel").mkdir()
+    begun.helper().begin("uint8")
+    assert len(begun.commands) == 1, "an empty folder holds nothing"
+    (tmp_path / "kernel" / "code").touch()
+    begun.helper().begin("uint8")
+    begun.folder = SimpleNamespace(is_prebuilt=True, path=tmp_path / "none")
+    begun.helper().begin("uint8")
+    begun.folder = SimpleNamespace(is_prebuilt=False, path=None)
+    begun.helper().begin("uint8")
+    begun.folder = None
+    begun.helper().begin("uint8")
+    assert len(begun.commands) == 1
+
+
+@pytest.mark.parametrize("executable", ["", None, "/usr/bin/uwsgi", "/opt/photos"])
+def test_other_programs_are_not_started(
+    begun: Begun, monkeypatch: pytest.MonkeyPatch, executable: str | None
+) -> None:
+    monkeypatch.setattr(sys, "executable", executable)
+    begun.helper().begin("uint8")
+    assert not begun.commands
+
+
+def test_a_variable_that_makes_no_sense(begun: Begun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADIVA_NUM_THREADS", "many")
+    begun.helper().begin("uint8")
+    assert not begun.commands
+
+
+def test_a_process_that_cannot_be_started(begun: Begun, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_arguments: Any, **_options: Any) -> Any:
+        raise OSError("no memory")
+
+    monkeypatch.setattr(subprocess, "Popen", fail)
+    helper = begun.helper()
+    helper.begin("uint8")
+    assert helper._kernel.made_elsewhere is None
+
+
+def test_a_child_does_not_wait_for_the_process_of_its_parent(
+    begun: Begun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    helper = begun.helper()
+    helper.begin("uint8")
+    process = helper._process
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    helper._wait()
+    helper.stop()
+    assert helper._process is process
+    monkeypatch.undo()
+    helper.stop()
+    assert helper._process is None
+
+
+def test_where_all_is_compiled_at_once(begun: Begun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beside, "prepares_at_once", lambda: True)
+    begun.helper().begin("uint8")
+    assert not begun.commands
+    with at_once():
+        assert prepares_at_once()
+
+
+def test_the_types_are_those_of_real_calls() -> None:
+    """Else what is compiled beside is of no use."""
+    images = gradiva.as_batch([np.zeros((40, 50, 3), np.uint8)], layout="HWC")
+    gradiva.resize(images, size=(20, 25))
+    kernel: Any = cpu._filtered_sample
+    before = set(kernel._outlined._symbols)
+    assert before
+    cpu.compile_filtered("uint8")
+    assert set(kernel._outlined._symbols) == before
