@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager.execution.quarantine import Quarantined
+from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import DType
@@ -42,7 +43,8 @@ class LoadedBatch(NamedTuple):
     """The outputs of a batch, or the error of one of its samples.
 
     positions, indices, names: of its samples, as of a `Batch`. noted: samples that were left out or
-    replaced. seconds: that it took to make.
+    replaced. seconds: that it took to make. exporter: who has the arrays that
+    stay where they are (`shared_memory`).
     """
 
     columns: tuple[Column, ...] = ()
@@ -52,6 +54,7 @@ class LoadedBatch(NamedTuple):
     noted: Sequence[Quarantined] = ()
     error: GradivaError | None = None
     seconds: float = 0.0
+    exporter: str = ""
 
     @property
     def nbytes(self) -> int:
@@ -79,4 +82,6 @@ def column_of(batch: Batch) -> Column:
     if batch.batch_shape.uniform:
         return Column(batch.as_array(), None, layout)
     parts = [array.reshape(-1) for array in batch.arrays()]
-    return Column(np.concatenate(parts), np.ascontiguousarray(batch.batch_shape.shapes), layout)
+    data = allocate(sum(part.size for part in parts), batch.data.dtype)
+    np.concatenate(parts, out=data)
+    return Column(data, np.ascontiguousarray(batch.batch_shape.shapes), layout)

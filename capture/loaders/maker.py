@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -79,6 +80,9 @@ class BatchMaker:
         self._lock = threading.Lock()
         pool = self.plan.pool
         pool.apart = True  # one batch is read while another is computed
+        # A pool of one thread computes in those of the callers: one after the other.
+        alone = pool.num_threads == 1
+        self._turn: AbstractContextManager[Any] = threading.Lock() if alone else nullcontext()
         self._reading = WorkerPool(pool.num_threads, cpus=pool.cpus)
         self.cut: Cut | None = None
         if cut:
@@ -150,7 +154,8 @@ class BatchMaker:
                 )
             with self._lock:
                 read = self.plan.read_part(part, self._reading)
-            outputs = self.plan.compute(read)
+            with self._turn:
+                outputs = self.plan.compute(read)
         except GradivaError as error:
             return LoadedBatch(error=without_frames(error), seconds=time.perf_counter() - started)
         known = next((one for one in outputs if one.provenance is not None), None)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.jit.c_calls import addresses, call_c
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.jit.later import Later
+from gradiva.eager.jit.native.c_calls import addresses, call_c
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.storage.positional import read_next
 from gradiva.eager.support.errors import (

@@ -25,6 +25,7 @@ import numpy as np
 
 from . import memory_settings
 from .memory_settings import MemorySettings
+from .shared_blocks import SharedBlocks
 
 __all__ = ["ALIGNMENT", "MemoryPool", "MemoryStats", "allocate", "capacity", "is_leased", "pool"]
 
@@ -32,6 +33,8 @@ ALIGNMENT = 64
 POISON = 0xFF
 """What a byte of dead memory is in the debugging mode: floating-point values become NaN."""
 _PAGE = 4096
+_SHARED = 1 << 18
+"""Blocks of so many bytes can be shared, where that is wanted: each is a file."""
 
 
 class MemoryStats(NamedTuple):
@@ -103,6 +106,7 @@ class MemoryPool:
         self._free: OrderedDict[int, list[np.ndarray[Any, Any]]] = OrderedDict()
         self._ended: deque[_End] = deque()
         self._kept = self._leased = self._peak = 0
+        self._shared: SharedBlocks | None = None
         self._lock = threading.RLock()
         self._busy = False
         """Whether the thread that has the lock is at work on the tables: a finalizer of the user's
@@ -158,7 +162,7 @@ class MemoryPool:
 
     def _fresh(self, size: int) -> np.ndarray[Any, Any]:
         try:
-            block = _aligned(size)
+            block = self._made(size)
         except MemoryError:
             with self._lock:
                 self._leased -= size
@@ -166,6 +170,19 @@ class MemoryPool:
         if self._settings.poison:
             block.fill(POISON)
         return block
+
+    def _made(self, size: int) -> np.ndarray[Any, Any]:
+        shared = self._shared
+        if shared is not None and size >= _SHARED:
+            try:
+                return shared.allocate(size)
+            except MemoryError:
+                pass  # there may be memory that is not shared
+        return _aligned(size)
+
+    def share(self, blocks: SharedBlocks) -> None:
+        """Have new blocks that are large among these, so that other processes can map them."""
+        self._shared = blocks
 
     def _poison(self, end: _End, poison: int = POISON) -> None:
         """The end of a lease in the debugging mode. Must not wait for the lock."""
@@ -229,9 +246,15 @@ class MemoryPool:
             self._kept = 0
 
     def after_fork(self) -> None:
-        """In the child: another thread of the parent may have held the lock."""
+        """In the child: another thread of the parent may have held the lock. What can be shared is
+        the parent's."""
         self._lock = threading.RLock()
         self._busy = False
+        if self._shared is not None:
+            self._shared = None
+            self._ended.clear()
+            self._free.clear()
+            self._kept = self._leased = 0
 
 
 pool = MemoryPool()

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.c_calls import addresses, call_c
 from gradiva.eager.jit.later import Later
+from gradiva.eager.jit.native.c_calls import addresses, call_c
 
 __all__ = ["read_records"]
 

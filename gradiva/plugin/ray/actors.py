@@ -12,6 +12,7 @@ from typing import Any
 from gradiva.capture.loaders.delivery import Waits
 from gradiva.capture.loaders.loaded_batch import LoadedBatch
 from gradiva.capture.loaders.maker import BatchMaker, LoaderFacts
+from gradiva.capture.loaders.shared_memory import Exporter, Reader
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.serialization import files
 from gradiva.eager.execution.quarantine import Quarantined
@@ -65,6 +66,7 @@ class Loader:
     def __init__(self, number: int, recipe: Recipe, ledger: str) -> None:
         self._recipe = recipe
         self._maker: BatchMaker | None = None
+        self._exporter = Exporter()
         self._lock = threading.Lock()
         # Its name: Ray warns of handles in what a loader is started again with.
         with suppress(ValueError):  # there is none any more, which costs its figures only
@@ -88,13 +90,13 @@ class Loader:
         """Samples in an epoch."""
         return self._made().length(epoch)
 
-    def make(self, part: Part, digest: str) -> LoadedBatch:
-        """A batch, or its error."""
+    def make(self, part: Part, digest: str, reader: Reader | None = None) -> LoadedBatch:
+        """A batch, or its error. reader: who can read it where it lies, on the same machine."""
         try:
-            maker = self._made()
+            made = self._made().make(part, digest)
         except GradivaError as error:
-            return LoadedBatch(error=error)
-        return maker.make(part, digest)
+            made = LoadedBatch(error=error)
+        return made if reader is None else self._exporter.export(made, reader)
 
     def process(self) -> int:
         """The number of its process: it is there."""

@@ -154,7 +154,9 @@ class LoaderIterator:
 
     def _delivering(self) -> Delivery:
         if self._transport is None:
-            self._transport = RayTransport(self._loaders, self._facts.digest)
+            self._transport = RayTransport(
+                self._loaders, self._facts.digest, self._settings.share_memory
+            )
         if self._delivery is None:
             settings = self._settings
             self._transport.forget()

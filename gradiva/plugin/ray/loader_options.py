@@ -35,6 +35,7 @@ class Settings:
     patience: float | None
     trainer_fn: Callable[..., Any] | str | None
     recipe: Recipe
+    share_memory: bool = True
 
     def batches_ahead(self, loaders: int, world_size: int) -> int:
         """How many are asked for at a time: by default no loader waits for a trainer that waits for

@@ -54,6 +54,8 @@ class LoaderPool:
     trainer_fn: a function of the outputs as batches, called at the trainer, compiled. It may draw
         no random values. "auto" cuts the pipeline itself, where the fewest bytes go over
         the network.
+    share_memory: a trainer on the machine of a loader reads batches in its memory, and nothing is
+        copied; False: they go through Ray's object store, as between machines.
 
     Raises ImportError without Ray; OperatorRuntimeError without a cluster, or where loaders do not
     start in time; GradivaError for a pipeline that cannot be made, or not by loaders.
@@ -77,6 +79,7 @@ class LoaderPool:
         start_timeout: float = 300.0,
         patience: float | None = 3.0,
         trainer_fn: Callable[..., Any] | str | None = None,
+        share_memory: bool = True,
     ) -> None:
         with annotate_error("LoaderPool"):
             check_pool(
@@ -97,6 +100,7 @@ class LoaderPool:
             self._ahead, self._max_bytes = ahead, max_bytes
             self._timeout, self._start_timeout = timeout, start_timeout
             self._patience, self._trainer_fn = patience, trainer_fn
+            self._share_memory = share_memory
             self._recipe = recipe
             self._options = {
                 "num_cpus": cpus_per_loader,
@@ -213,6 +217,7 @@ class LoaderPool:
                 self._patience,
                 self._trainer_fn,
                 self._recipe,
+                self._share_memory,
             )
             return LoaderIterator(
                 dict(self._loaders), self._ledger, self.facts, deal, rank, settings, self._state

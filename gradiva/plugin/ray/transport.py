@@ -8,6 +8,7 @@ from typing import Any
 
 from gradiva.capture.loaders.delivery import LoaderLostError
 from gradiva.capture.loaders.loaded_batch import LoadedBatch
+from gradiva.capture.loaders.shared_memory import importer
 from gradiva.eager.readers.source import Part
 
 from .cluster import cluster_errors, errors, ray, summary
@@ -21,9 +22,10 @@ _LEAST = 0.01
 
 class RayTransport:
     """The loaders of a pool, by their numbers; a `Transport`. A loader that was lost is called
-    until it answers, and gets no requests meanwhile."""
+    until it answers, and gets no requests meanwhile. share_memory: whether loaders of this
+    machine may leave batches where they are."""
 
-    def __init__(self, loaders: dict[int, Any], digest: str) -> None:
+    def __init__(self, loaders: dict[int, Any], digest: str, share_memory: bool = True) -> None:
         self._all = dict(loaders)
         self._digest = digest
         self._there = sorted(loaders)
@@ -32,7 +34,12 @@ class RayTransport:
         self._later: dict[int, float] = {}
         """When to call them again."""
         self._dead: dict[int, str] = {}
-        self._asked: dict[Any, int] = {}
+        self._asked: dict[Any, tuple[int, int]] = {}
+        """Which loader, and the number of the request; -1 for one that has none."""
+        self._imports = share_memory
+        self._exporters: dict[int, str] = {}
+        """By which names loaders export."""
+        self._forgotten: dict[int, list[int]] = {}
 
     def change(self, loaders: dict[int, Any]) -> None:
         """These are the loaders from now on."""
@@ -42,6 +49,8 @@ class RayTransport:
 
     def forget(self) -> None:
         """Nobody waits for what was asked for so far."""
+        for loader, number in self._asked.values():
+            self._forgotten.setdefault(loader, []).append(number)
         self._asked.clear()
 
     def loaders(self) -> Sequence[int]:
@@ -50,9 +59,13 @@ class RayTransport:
         return self._there
 
     def ask(self, loader: int, part: Part) -> Hashable:
+        reader = None
+        if self._imports:
+            forgotten = self._forgotten.pop(loader, ())
+            reader = importer().request(self._exporters.get(loader, ""), forgotten)
         with cluster_errors("asking a loader for a batch"):
-            ticket = self._all[loader].make.remote(part, self._digest)
-        self._asked[ticket] = loader
+            ticket = self._all[loader].make.remote(part, self._digest, reader)
+        self._asked[ticket] = loader, -1 if reader is None else reader.number
         return ticket  # type: ignore[no-any-return]
 
     def wait(self, tickets: Sequence[Hashable], seconds: float) -> Sequence[Hashable]:
@@ -71,14 +84,22 @@ class RayTransport:
         return [one for one in done if one in self._asked]
 
     def take(self, ticket: Hashable) -> LoadedBatch:
-        loader = self._asked.pop(ticket)
+        loader, number = self._asked.pop(ticket)
         with cluster_errors("taking a batch from a loader"):
             try:
                 made: LoadedBatch = ray.get(ticket)
             except _lost() as error:
                 self._lose(loader)
                 raise LoaderLostError from error
-        return made
+        if not made.exporter:
+            return made
+        self._exporters[loader] = made.exporter
+        try:
+            return importer().take(made, number)
+        except OSError as error:  # it has died meanwhile, or its memory is closed to us
+            self._imports = isinstance(error, FileNotFoundError)
+            self._forgotten.setdefault(loader, []).append(number)
+            raise LoaderLostError from error
 
     def hopeless(self) -> str | None:
         if self._there or self._calls or self._later:

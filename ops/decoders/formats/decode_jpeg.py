@@ -10,10 +10,10 @@ import numpy as np
 
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array
+from gradiva.ops.decoders.jpeg_eighth.eighth import decode_eighth
 
 from .convert import cmyk_to_rgb, weighted_gray
 from .image_info import ImageInfo
-from .jpeg_eighth import decode_eighth
 
 if TYPE_CHECKING:
     import cv2
@@ -24,6 +24,7 @@ else:
     simplejpeg = lazy_module("simplejpeg", "simplejpeg")
     JpegImagePlugin = lazy_module("PIL.JpegImagePlugin", "pillow")
 
+_SEQUENTIAL = frozenset({"baseline", "extended"})
 _CUT = "Premature end of JPEG file"
 _NO_HEADER = "Could not determine subsampling"
 
@@ -75,7 +76,8 @@ def _decode(data: Array, info: ImageInfo, color: str, out: Array | None, fast_id
     if out is None:
         channels = {"GRAY": 1, "CMYK": 4}.get(color, 3)
         out = np.empty((info.height, info.width, channels), np.uint8)
-    if info.scale == 8 and decode_eighth(data, info, color, out):
+    at_eighth = info.scale == 8 and info.coding in _SEQUENTIAL and info.channels != 4
+    if at_eighth and decode_eighth(data, color, out):
         return out
     least = (info.height, info.width) if info.scale > 1 else (0, 0)
     try:

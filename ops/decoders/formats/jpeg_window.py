@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from gradiva.eager.jit.c_calls import call_c
-from gradiva.eager.jit.guarded_calls import (
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.jit.later import Later
+from gradiva.eager.jit.native.c_calls import call_c
+from gradiva.eager.jit.native.guarded_calls import (
     MARK_BYTES,
     call_guarded,
     leaving_handler,
     silent_handler,
 )
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.later import Later
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array, Int64Array
 

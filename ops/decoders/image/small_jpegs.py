@@ -14,8 +14,8 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.flat_calls import BEGIN, END, FlatCall, Lanes, flat_call
-from gradiva.eager.jit.guarded_calls import call_guarded
 from gradiva.eager.jit.later import Later
+from gradiva.eager.jit.native.guarded_calls import call_guarded
 from gradiva.eager.operators.fusion_roles import FlatDecode
 from gradiva.eager.runtime.chunks import MANY
 from gradiva.ops.decoders.formats.image_info import ImageInfo

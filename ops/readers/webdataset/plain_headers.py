@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.c_calls import addresses, call_c
 from gradiva.eager.jit.later import Later
+from gradiva.eager.jit.native.c_calls import addresses, call_c
 from gradiva.ops.readers.scan_cache import Scan
 
 __all__ = ["plain_scan"]

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradiva.eager.jit.c_calls import addresses
-from gradiva.eager.jit.guarded_calls import (
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.jit.native.c_calls import addresses
+from gradiva.eager.jit.native.guarded_calls import (
     MARK_BYTES,
     call_guarded,
     can_guard,
     leaving_handler,
     silent_handler,
 )
-from gradiva.eager.jit.jit import jit
 from gradiva.eager.types.arrays import Int64Array
 from gradiva.ops.decoders.formats.jpeg_library import CREATE, DESTROY, VERSION, jpeg_functions
 

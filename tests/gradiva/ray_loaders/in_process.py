@@ -71,7 +71,7 @@ class Loaders:
 class InProcess:
     """What a trainer has in place of `RayTransport`."""
 
-    def __init__(self, loaders: dict[int, Loaders], digest: str) -> None:
+    def __init__(self, loaders: dict[int, Loaders], digest: str, share_memory: bool) -> None:
         self._loaders = next(iter(loaders.values()))
         self._digest = digest
         self._numbers = itertools.count()

@@ -21,9 +21,9 @@ STORE = 80 << 20
 
 
 def write(folder: Path) -> str:
-    """A small data set."""
+    """A small data set, of batches that are worth sharing."""
     for number in range(SIZE):
-        np.save(folder / f"{number:03}.npy", np.full((6, 5, 3), number, np.uint8))
+        np.save(folder / f"{number:03}.npy", np.full((90, 85, 3), number, np.uint8))
     return str(folder)
 
 
@@ -36,7 +36,7 @@ def maker(folder: str, batch_size: int = GLOBAL, **reader: Any) -> Callable[...,
             file_root=folder, random_shuffle=True, with_index=True, name="arrays", **reader
         )
         noise = fn.random.uniform(range=(0, 1))
-        images = fn.cast(fn.crop(arrays, crop=(4, 4)), dtype=types.FLOAT) * noise
+        images = fn.cast(fn.crop(arrays, crop=(80, 80)), dtype=types.FLOAT) * noise
         return images, numbers, noise
 
     return pipe

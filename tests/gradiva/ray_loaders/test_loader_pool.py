@@ -14,6 +14,7 @@ import pytest
 
 import gradiva
 from gradiva.capture.iterators.iterator import LastBatchPolicy
+from gradiva.capture.loaders.shared_memory import machine
 from gradiva.plugin.ray import LoaderPool
 
 from .pipelines import GLOBAL, NAMES, SIZE, STORE, digest_of, large, local_digests, maker, write
@@ -198,7 +199,8 @@ def test_the_object_store_is_full(pool: LoaderPool, tmp_path: Path) -> None:
     pool.resize(1)
     for number in range(2):
         np.save(tmp_path / f"{number}.npy", np.full(STORE // 10, number, np.uint8))
-    with LoaderPool(large(str(tmp_path)), num_loaders=1, timeout=120) as loaders:
+    made = large(str(tmp_path))
+    with LoaderPool(made, num_loaders=1, timeout=120, share_memory=False) as loaders:
         part = loaders.iterator(0, 1, ("arrays", "noise"))
         kept = [batch for _ in range(7) for batch in part]
     assert sum(batch["arrays"].nbytes for batch in kept) > STORE
@@ -217,7 +219,37 @@ def test_what_is_known(pool: LoaderPool) -> None:
     ]
     assert batch["@index"].tolist() == batch["numbers"].ravel().tolist()
     assert batch["@position"].tolist() == list(range(GLOBAL))
-    assert not batch["images"].flags.writeable  # it lies in the object store
+    assert not batch["images"].flags.writeable  # it lies in the memory of the loader
+
+
+def mapping_at(address: int) -> str:
+    """What is mapped there, as Linux says."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        first, last = (int(one, 16) for one in line.split()[0].split("-"))
+        if first <= address < last:
+            return line
+    return ""
+
+
+@pytest.mark.skipif(not machine(), reason="no memory can be shared here")
+def test_batches_stay_where_they_are(folder: str, pool: LoaderPool, cluster: Any) -> None:
+    """Nothing is copied, also not into the object store; what is kept outlives its loader."""
+    part = pool.iterator(0, 1, NAMES)
+    kept = [batch for _ in range(2) for batch in part]
+    assert all("memfd:gradiva" in mapping_at(one["images"].ctypes.data) for one in kept)
+    digests = [digest_of([batch]) for batch in kept]
+    assert len({batch["images"].ctypes.data for batch in kept}) == len(kept)
+    for number in processes(pool, cluster):
+        os.kill(number, signal.SIGKILL)
+    assert [digest_of([batch]) for batch in kept] == digests
+    part = pool.iterator(0, 1, NAMES)
+    again = [batch for _ in range(2) for batch in part]
+    assert [digest_of([batch]) for batch in again] == digests
+    with LoaderPool(maker(folder), global_batch_size=GLOBAL, share_memory=False) as other:
+        part = other.iterator(0, 1, NAMES)
+        sent = [batch for _ in range(2) for batch in part]
+        assert not any("memfd" in mapping_at(one["images"].ctypes.data) for one in sent)
+        assert [digest_of([batch]) for batch in sent] == digests
 
 
 def test_statistics(pool: LoaderPool) -> None:

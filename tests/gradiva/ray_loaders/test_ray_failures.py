@@ -69,7 +69,7 @@ def test_the_object_store_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "ray", Store(errors))
     numbers = iter(range(99))
     loader = SimpleNamespace(
-        make=SimpleNamespace(remote=lambda part, digest: (next(numbers), part))
+        make=SimpleNamespace(remote=lambda part, digest, reader: (next(numbers), part))
     )
     parts = iter([Part(0, first, first + 2) for first in (0, 2, 4)])
     delivery = Delivery(transport.RayTransport({0: loader}, ""), parts, 3)

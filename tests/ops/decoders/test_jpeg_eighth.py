@@ -18,13 +18,13 @@ from gradiva.eager.jit.intrinsics import put_word, word_at
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.jit.later import at_once
 from gradiva.ops.decoders.formats import decode_jpeg as decoding
-from gradiva.ops.decoders.formats import jpeg_eighth
 from gradiva.ops.decoders.formats.image_info import ImageInfo, at_scale
-from gradiva.ops.decoders.formats.jpeg_blocks import BEYOND, PLACES, clean_data
-from gradiva.ops.decoders.formats.jpeg_codes import SEVERAL, SHORT, TABLE, code_tables
-from gradiva.ops.decoders.formats.jpeg_eighth import decode_eighth, eighth_works, fill_eighth
-from gradiva.ops.decoders.formats.jpeg_scan import read_scan
 from gradiva.ops.decoders.formats.probe import probe
+from gradiva.ops.decoders.jpeg_eighth import eighth as module
+from gradiva.ops.decoders.jpeg_eighth.blocks import BEYOND, PLACES, clean_data
+from gradiva.ops.decoders.jpeg_eighth.codes import SEVERAL, SHORT, TABLE, code_tables
+from gradiva.ops.decoders.jpeg_eighth.eighth import decode_eighth, eighth_works, fill_eighth
+from gradiva.ops.decoders.jpeg_eighth.scan import read_scan
 from tests.tiers import examples
 
 Array = np.ndarray[Any, Any]
@@ -306,10 +306,10 @@ def test_which_files_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(fill_eighth(data, color, out))
         return asked[-1]
 
-    monkeypatch.setattr(jpeg_eighth, "fill_eighth", noted)
+    monkeypatch.setattr(module, "fill_eighth", noted)
     files = [encoded(picture(170, 200, 9, seed), "420") for seed in range(4)]
     with at_once():
-        monkeypatch.setattr(jpeg_eighth._later, "pays", lambda *_: True)
+        monkeypatch.setattr(module._later, "pays", lambda *_: True)
         for least, count in ((10, 4), (30, 0), (1, 4), (300, 0)):
             asked.clear()
             found = decoders.image(gradiva.as_batch(files), min_size=least)
@@ -325,14 +325,14 @@ def test_which_files_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
         read_only = files[0].copy()
         read_only.flags.writeable = False
         out = np.empty((22, 25, 3), np.uint8)
-        assert decode_eighth(read_only, eighth(read_only), "RGB", out)
+        assert decode_eighth(read_only, "RGB", out)
     np.testing.assert_array_equal(out, by_library(files[0]))
 
 
 def test_what_it_declines_is_decoded_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jpeg_eighth._later, "pays", lambda *_: True)
+    monkeypatch.setattr(module._later, "pays", lambda *_: True)
     data = by_pillow(picture(80, 90, 9), progressive=True)
     out = np.empty((10, 12, 3), np.uint8)
-    assert not decode_eighth(data, eighth(data), "RGB", out)
+    assert not decode_eighth(data, "RGB", out)
     found = decoding.decode_jpeg(data, eighth(data), "RGB", out, False)
     np.testing.assert_array_equal(found, by_library(data))

@@ -11,8 +11,8 @@ import numpy as np
 
 from gradiva.eager.types.arrays import Int64Array
 
-from . import numba_adapter
-from .jit import register_extension
+from .. import numba_adapter
+from ..jit import register_extension
 
 __all__ = ["addresses", "call_c"]
 

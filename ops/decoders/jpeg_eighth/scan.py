@@ -11,7 +11,7 @@ import numpy as np
 
 from gradiva.eager.types.arrays import Int64Array
 
-from .jpeg_codes import Symbols
+from .codes import Symbols
 
 __all__ = ["Component", "Scan", "read_scan"]
 

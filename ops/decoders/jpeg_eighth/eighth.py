@@ -24,10 +24,9 @@ from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array
 
-from .image_info import ImageInfo
-from .jpeg_blocks import BEYOND, MEANS, NONE, PAIRS, PLACES, SKIPPED, clean_data, read_blocks
-from .jpeg_codes import code_tables
-from .jpeg_scan import Scan, read_scan
+from .blocks import BEYOND, MEANS, NONE, PAIRS, PLACES, SKIPPED, clean_data, read_blocks
+from .codes import code_tables
+from .scan import Scan, read_scan
 
 if TYPE_CHECKING:
     import simplejpeg
@@ -36,22 +35,17 @@ else:
 
 __all__ = ["decode_eighth", "eighth_works", "fill_eighth"]
 
-_COLORS: Final = frozenset({"GRAY", "RGB", "BGR"})
-_CODINGS: Final = frozenset({"baseline", "extended"})
 _PIXELS: Final = 1 << 10
 """So many pixels of an eighth pay for the kernel as a sample does whose kernel saves microseconds:
 of 256 x 256 in the file."""
 _later = Later()
 
 
-def decode_eighth(data: Array, info: ImageInfo, color: str, out: Array) -> bool:
+def decode_eighth(data: Array, color: str, out: Array) -> bool:
     """Fill `out`, uint8 of an eighth of the image, in the file's orientation; color: RGB, BGR or
     GRAY. Returns whether that could be done; else `out` holds nothing of value."""
     assert out.flags.c_contiguous
-    plain = info.coding in _CODINGS and info.bits == 8 and info.scale == 8
-    if not plain or info.channels == 4 or color not in _COLORS:
-        return False
-    count = 1 + info.height * info.width // _PIXELS
+    count = 1 + out.shape[0] * out.shape[1] // _PIXELS
     if not _later.pays(count, eighth_works) or not eighth_works():
         return False
     return fill_eighth(data if data.flags.writeable else data.copy(), color, out)

@@ -1,5 +1,5 @@
 """The blocks of a JPEG, of which only means are wanted, and what else chroma needs of them. Codes
-are skipped: as many at a time as the next 13 bits hold. `jpeg_eighth` says what for.
+are skipped: as many at a time as the next 13 bits hold. `eighth` says what for.
 
 All of it is checked as it is read, and whatever is odd ends it.
 """
@@ -15,7 +15,7 @@ from gradiva.eager.jit.intrinsics import local_words, put_word, without_refcount
 from gradiva.eager.jit.jit import inlined, jit
 from gradiva.eager.types.arrays import Array
 
-from .jpeg_codes import (
+from .codes import (
     ADVANCE,
     ALL_BITS,
     CODE,

@@ -1,0 +1,1 @@
+"""Functions of C libraries, called from kernels."""

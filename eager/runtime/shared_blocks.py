@@ -1,0 +1,96 @@
+"""Blocks of memory that other processes of this machine can map, without a name that could stay
+behind: files in memory, which are gone when the last process that has them ends."""
+
+from __future__ import annotations
+
+import itertools
+import mmap
+import os
+import sys
+import weakref
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradiva.eager.types.arrays import Array
+
+__all__ = ["Place", "SharedBlocks", "can_share", "map_block"]
+
+
+class Place(NamedTuple):
+    """Where an array lies. process, descriptor: by which its file can be opened; file: its device
+    and number, by which it is known; serial: of the block, of this process; offset: in bytes."""
+
+    process: int
+    descriptor: int
+    file: tuple[int, int]
+    serial: int
+    size: int
+    offset: int
+
+
+class _File(NamedTuple):
+    serial: int
+    descriptor: int
+    size: int
+
+
+def can_share() -> bool:
+    """Whether there are such files, and other processes can open them."""
+    return (
+        sys.platform == "linux" and hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd")
+    )
+
+
+class SharedBlocks:
+    """Makes blocks, and knows where arrays lie in them. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._files: dict[int, _File] = {}
+        self._serials = itertools.count()
+
+    def allocate(self, nbytes: int) -> Array:
+        """A block of zeros, at the beginning of a page. Raises MemoryError."""
+        descriptor = -1
+        try:
+            descriptor = os.memfd_create("gradiva", os.MFD_CLOEXEC)
+            os.ftruncate(descriptor, nbytes)
+            memory = mmap.mmap(descriptor, nbytes)
+        except OSError as error:
+            if descriptor >= 0:
+                os.close(descriptor)
+            raise MemoryError(f"{nbytes} bytes that can be shared: {error}") from None
+        block: Array = np.frombuffer(memory, np.uint8)
+        address = block.ctypes.data
+        self._files[address] = _File(next(self._serials), descriptor, nbytes)
+        weakref.finalize(block, self._drop, address).atexit = False
+        return block
+
+    def _drop(self, address: int) -> None:
+        os.close(self._files.pop(address).descriptor)
+
+    def place_of(self, array: Array) -> Place | None:
+        """Where a contiguous array lies; None for one that lies elsewhere."""
+        first = array.ctypes.data
+        for address, one in list(self._files.items()):
+            offset = first - address
+            if offset >= 0 and offset + array.nbytes <= one.size:
+                known = os.fstat(one.descriptor)
+                file = known.st_dev, known.st_ino
+                return Place(os.getpid(), one.descriptor, file, one.serial, one.size, offset)
+        return None
+
+
+def map_block(place: Place) -> Array:
+    """The whole block, of another process or this one, to be read. Raises OSError where it is not
+    there any more, or may not be opened."""
+    descriptor = os.open(f"/proc/{place.process}/fd/{place.descriptor}", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        known = os.fstat(descriptor)
+        if (known.st_dev, known.st_ino) != place.file or known.st_size < place.size:
+            raise FileNotFoundError(f"process {place.process} has another file there")
+        flags: Any = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
+        memory = mmap.mmap(descriptor, place.size, flags, mmap.PROT_READ)
+    finally:
+        os.close(descriptor)
+    return np.frombuffer(memory, np.uint8)
