@@ -1,6 +1,7 @@
 """Batches from loaders of a Ray pool on this machine, against the pipeline in this process, on as
-many cores. What is timed is a number of batches, taken as fast as they come, after so many that
-Ray's store of objects was once filled: its memory is touched for the first time until then.
+many cores. What is timed is a number of batches, taken as fast as they come, after so many that all
+memory they lie in was once touched. It is that of the loaders; with `--store` Ray's store of
+objects, as between machines.
 
 Ours alone: what it costs to have batches made elsewhere. By default loaders share their cores with
 the trainer and with Ray's own processes. With `--apart` they keep to the first cores of the
@@ -102,7 +103,11 @@ def measure(name: str, made: Any, loaders: int, trainer_fn: Any, options: Any) -
     own, others = (options.own, options.others) if options.apart else (None, None)
     here = on(own, pipe.run)
     with LoaderPool(
-        made, num_loaders=loaders, cpus_per_loader=cores, trainer_fn=trainer_fn
+        made,
+        num_loaders=loaders,
+        cpus_per_loader=cores,
+        trainer_fn=trainer_fn,
+        share_memory=not options.store,
     ) as pool:
         there = on(others, endless(pool.iterator(0, 1, NAMES)))
         rate(here, 3, size)
@@ -126,6 +131,7 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--apart", action="store_true", help="see above")
+    parser.add_argument("--store", action="store_true", help="see above")
     options = parser.parse_args()
     cores = sorted(os.sched_getaffinity(0))
     options.own, options.others = set(cores[: options.cores]), set(cores[options.cores :])
@@ -157,7 +163,7 @@ def main() -> None:
             made = maker(folder, options.batch_size, options.cores, normalized, own)
             rows.append(measure(name, made, loaders, trainer_fn, options))
     ray.shutdown()
-    name = "ray_pool_apart" if options.apart else "ray_pool"
+    name = "ray_pool" + "_apart" * options.apart + "_store" * options.store
     save(name, rows, ray=versions("ray"), ours="the pool", theirs="the pipeline in process")
 
 
