@@ -19,7 +19,7 @@ import threading
 import uuid
 import weakref
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -33,20 +33,20 @@ from .loaded_batch import LoadedBatch
 __all__ = ["MOST", "Exporter", "Importer", "Reader", "SharedArray", "importer"]
 
 MOST: Final = 1 << 30
-"""Bytes that a loader exports at a time."""
+"""Bytes that a loader exports at a time; and that a trainer keeps mapped, for loaders use the same
+blocks again."""
 _LEAST: Final = 1 << 16
 """Smaller arrays are sent with the answer."""
-_MAPPED: Final = 64
-"""Blocks that a trainer keeps mapped: loaders use them again."""
 _FORGOTTEN: Final = 1024
 
 
 class Reader(NamedTuple):
-    """Who asks. machine: which can map the same memory; process: its number; name: of it; number:
-    of the request; done: requests of it, to this loader, whose arrays are gone."""
+    """Who asks. machine: which can map the same memory, empty where it is to be sent; process: its
+    number, and when it began; name: of it; number: of the request; done: requests of it, to this
+    loader, of which nothing is needed any more."""
 
     machine: str
-    process: int
+    process: tuple[int, str]
     name: str
     number: int
     done: tuple[int, ...] = ()
@@ -69,9 +69,22 @@ def machine() -> str:
         with open("/proc/sys/kernel/random/boot_id") as file:
             boot = file.read().strip()
         spaces = [os.readlink(f"/proc/self/ns/{name}") for name in ("pid", "user")]
+        same = os.readlink("/proc/self") == str(os.getpid())
     except OSError:
         return ""
-    return " ".join((boot, *spaces, str(os.geteuid())))
+    # Else the numbers of processes are not those that are in /proc.
+    return " ".join((boot, *spaces, str(os.geteuid()))) if same else ""
+
+
+def began(process: int) -> str:
+    """When a process began, as Linux says, by which it differs from others of its number; empty for
+    one that has ended."""
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            facts = file.read().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if facts[0] in "ZX" else facts[19]
 
 
 class Exporter:
@@ -84,10 +97,9 @@ class Exporter:
         self._exported: dict[tuple[str, int], list[Array]] = {}
         self._forgotten: OrderedDict[tuple[str, int], None] = OrderedDict()
         """Requests that nobody waits for, before they were answered."""
-        self._processes: dict[str, int] = {}
-        self._blocks = SharedBlocks()
-        if machine():
-            pool.share(self._blocks)
+        self._processes: dict[str, tuple[int, str]] = {}
+        self._blocks: SharedBlocks | None = None
+        """From when on somebody can map them."""
 
     @property
     def nbytes(self) -> int:
@@ -95,9 +107,9 @@ class Exporter:
         return sum(array.nbytes for arrays in list(self._exported.values()) for array in arrays)
 
     def export(self, made: LoadedBatch, reader: Reader) -> LoadedBatch:
-        """The answer to a request: without the arrays that are exported."""
+        """The answer to a request, which has this name: without the arrays that are exported."""
+        made = made._replace(exporter=self.name)
         with self._lock:
-            self._take_back(reader)
             request = reader.name, reader.number
             forgotten = self._forgotten.pop(request, request) is None
             if forgotten or not machine() or reader.machine != machine():
@@ -116,25 +128,32 @@ class Exporter:
             column if place is None else column._replace(data=_shared_array(column.data, place))
             for column, place in zip(made.columns, places, strict=True)
         )
-        return made._replace(columns=columns, exporter=self.name)
+        return made._replace(columns=columns)
 
     def _place(self, array: Array) -> Place | None:
         plain = np.dtype(array.dtype.str) == array.dtype and array.flags.c_contiguous
-        return self._blocks.place_of(array) if plain and array.nbytes >= _LEAST else None
+        if self._blocks is None or not plain or array.nbytes < _LEAST:
+            return None
+        return self._blocks.place_of(array)
 
-    def _take_back(self, reader: Reader) -> None:
-        """What the reader does not need any more, and what those had who are gone."""
-        for number in reader.done:
-            request = reader.name, number
-            if self._exported.pop(request, None) is None:
-                self._forgotten[request] = None
-        while len(self._forgotten) > _FORGOTTEN:
-            self._forgotten.popitem(last=False)
-        for name, process in list(self._processes.items()):
-            if not os.path.exists(f"/proc/{process}"):
-                del self._processes[name]
-                for request in [one for one in self._exported if one[0] == name]:
-                    del self._exported[request]
+    def take_back(self, reader: Reader) -> None:
+        """Before a request is answered: what the reader does not need any more, and what those had
+        who are gone."""
+        with self._lock:
+            if self._blocks is None and machine() and reader.machine == machine():
+                self._blocks = SharedBlocks()
+                pool.share(self._blocks)
+            for number in reader.done:
+                request = reader.name, number
+                if self._exported.pop(request, None) is None:
+                    self._forgotten[request] = None
+            while len(self._forgotten) > _FORGOTTEN:
+                self._forgotten.popitem(last=False)
+            for name, (process, since) in list(self._processes.items()):
+                if began(process) != since:
+                    del self._processes[name]
+                    for request in [one for one in self._exported if one[0] == name]:
+                        del self._exported[request]
 
 
 def _shared_array(array: Array, place: Place) -> Any:
@@ -170,7 +189,7 @@ class _Piece:
 
 
 class Importer:
-    """What a trainer's process has of loaders. Safe from any thread.
+    """What a trainer's process has of loaders, which have keys. Safe from any thread.
 
     Arrays may go in any thread and at any moment: a method of C notes it, as in `host_memory`.
     """
@@ -178,6 +197,10 @@ class Importer:
     def __init__(self) -> None:
         self._name = uuid.uuid4().hex
         self._process = os.getpid()
+        self._began = began(self._process)
+        self._exporters: dict[str, str] = {}
+        """The names that loaders gave with their last answers: others once they start again."""
+        self._forgotten: defaultdict[str, deque[int]] = defaultdict(deque)
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._mapped: OrderedDict[tuple[str, int], Array] = OrderedDict()
@@ -185,40 +208,48 @@ class Importer:
         self._ends: dict[int, _End] = {}
         """Weak references that wait have to be held."""
 
-    def request(self, exporter: str, forgotten: Iterable[int] = ()) -> Reader | None:
-        """For the next request, to the loader of this `exporter` (empty: not known), with what it
-        can have back. forgotten: requests of whose answers nothing was taken. None where nothing
-        can be exported."""
+    def request(self, loader: str, share: bool = True) -> Reader | None:
+        """For the next request to this loader, with what it can have back; with `share`, what it
+        answers may stay where it is. None where nothing can."""
         if not machine() or self._process != os.getpid():
             return None
-        done = list(forgotten)
-        ended = self._ended[exporter] if exporter else deque[_End]()
-        while ended:
-            end = ended.popleft()
+        done = [*_taken(self._forgotten[loader])]
+        for end in _taken(self._ended[self._exporters.get(loader, "")]):
             done.append(end.number)
             self._ends.pop(end.number, None)
-        return Reader(machine(), self._process, self._name, next(self._numbers), tuple(done))
+        where = machine() if share else ""
+        process = self._process, self._began
+        return Reader(where, process, self._name, next(self._numbers), tuple(done))
 
-    def take(self, made: LoadedBatch, number: int) -> LoadedBatch:
+    def waits_for(self, loader: str) -> bool:
+        """Whether a loader can have anything back."""
+        return bool(self._forgotten[loader] or self._ended[self._exporters.get(loader, "")])
+
+    def forget(self, loader: str, *numbers: int) -> None:
+        """Nothing is needed of the answers to these requests."""
+        self._forgotten[loader].extend(numbers)
+
+    def take(self, made: LoadedBatch, loader: str, number: int) -> LoadedBatch:
         """The answer to the request of this number, with arrays. Raises OSError if they are not
         there, or may not be opened."""
-        if not made.exporter:
+        before = self._exporters.get(loader)
+        self._exporters[loader] = made.exporter
+        if before not in (None, made.exporter):
+            self.unmap(before)
+        arrays: list[Any] = [column.data for column in made.columns]
+        shared = [array for array in arrays if isinstance(array, SharedArray)]
+        if not shared:
             return made
         held = _Held()
-        blocks = [
-            self._block(made.exporter, column.data.place)
-            if isinstance(column.data, SharedArray)
-            else None
-            for column in made.columns
-        ]
+        blocks = {array.place: self._block(made.exporter, array.place) for array in shared}
         end = _End(held, self._ended[made.exporter].append)
         end.number = number
         self._ends[number] = end
         columns = tuple(
-            column
-            if block is None
-            else column._replace(data=np.asarray(_Piece(column.data, block, held)))
-            for column, block in zip(made.columns, blocks, strict=True)
+            column._replace(data=np.asarray(_Piece(array, blocks[array.place], held)))
+            if isinstance(array, SharedArray)
+            else column
+            for column, array in zip(made.columns, arrays, strict=True)
         )
         return made._replace(columns=columns)
 
@@ -228,10 +259,26 @@ class Importer:
             block = self._mapped.get(known)
             if block is None:
                 block = self._mapped[known] = map_block(place)
-                while len(self._mapped) > _MAPPED:
+                while sum(one.nbytes for one in self._mapped.values()) > MOST:
                     self._mapped.popitem(last=False)
+                self._mapped[known] = block
             self._mapped.move_to_end(known)
         return block
+
+    def unmap(self, exporter: str | None) -> None:
+        """Keep no block of a loader that has ended."""
+        with self._lock:
+            for known in [one for one in self._mapped if one[0] == exporter]:
+                del self._mapped[known]
+
+
+def _taken(queue: deque[Any]) -> Iterator[Any]:
+    """All that is in a queue, from which others may take, too."""
+    while True:
+        try:
+            yield queue.popleft()
+        except IndexError:
+            return
 
 
 _importer: Importer | None = None

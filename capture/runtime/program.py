@@ -54,6 +54,16 @@ class _Turn(NamedTuple):
         return CPU if node.device == "cpu" else self.gpu
 
 
+def _expect(node: Node, device: str) -> None:
+    """Say what is to come, where that is known."""
+    role = node.operator.fusion_role
+    if isinstance(role, Resample) and role.expect is not None and device == "cpu":
+        edge = node.inputs[0]
+        dtype = edge.node.type[edge.output].dtype
+        if dtype is not None:
+            role.expect(dtype.name)
+
+
 class Program:
     """A graph, in the order in which it runs, and when each value can be freed."""
 
@@ -79,9 +89,7 @@ class Program:
         """What became of its fused groups."""
         for node in self._steps:
             for member in node.members or (node,):
-                role = member.operator.fusion_role
-                if isinstance(role, Resample) and role.expect is not None and node.device == "cpu":
-                    role.expect()
+                _expect(member, node.device)
 
     def _find_last_uses(self) -> dict[Node, list[tuple[Node, int]]]:
         """What can be freed after a node has run, so that its memory serves the next one."""

@@ -17,6 +17,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final, cast
@@ -30,10 +31,17 @@ from .later import prepares_at_once
 
 __all__ = ["Beside", "compile_outlined"]
 
-_PATIENCE: Final = 60.0
-"""Seconds; it takes three."""
-_CODE: Final = """\
-import importlib, json, sys
+_PATIENCE: Final = 0.5
+"""It is waited for this part of the time that it has run until then. Where that is not enough, the
+machine is busy, and the kernel is sooner compiled here."""
+_BUSY: Final = 1.5
+"""So many programs for each processor, and none is started."""
+_MOST: Final = 120
+"""Seconds after which such a process ends by itself."""
+_CODE: Final = f"""\
+import importlib, json, signal, sys
+if hasattr(signal, "alarm"):
+    signal.alarm({_MOST})
 sys.path[:] = json.loads(sys.argv[1])
 getattr(importlib.import_module(sys.argv[2]), sys.argv[3])(*sys.argv[4:])
 """
@@ -46,11 +54,16 @@ class Beside:
 
     compiles: a function of a module, found there by its name, that calls `compile_outlined` with
     this kernel and arguments as those that it is usually called with; it is called with words.
+    fits: whether Numba's types are those for these words, `fits(types, *words)`.
     """
 
-    def __init__(self, kernel: Callable[..., Any], compiles: Callable[..., None]) -> None:
+    def __init__(
+        self, kernel: Callable[..., Any], compiles: Callable[..., None], fits: Callable[..., bool]
+    ) -> None:
         self._kernel = cast(Kernel, kernel)
-        self._compiles = compiles
+        self._compiles, self._fits = compiles, fits
+        self._words: tuple[str, ...] = ()
+        self._began = 0.0
         self._lock = threading.Lock()
         self._asked = False
         self._process: subprocess.Popen[bytes] | None = None
@@ -80,7 +93,9 @@ class Beside:
 
     def _start(self, *words: str) -> None:
         name = self._compiles.__module__, self._compiles.__qualname__
-        command = [sys.executable, "-c", _CODE, json.dumps(sys.path), *name, *words]
+        # Of the folders only those that count; none is looked into before (-I).
+        path = json.dumps([folder for folder in sys.path if isinstance(folder, str)])
+        command = [sys.executable, "-I", "-c", _CODE, path, *name, *words]
         nothing = subprocess.DEVNULL
         try:
             self._process = subprocess.Popen(
@@ -92,17 +107,19 @@ class Beside:
             )
         except (OSError, ValueError):
             return
-        self._of = os.getpid()
+        self._of, self._words, self._began = os.getpid(), words, time.perf_counter()
         atexit.register(self.stop)
         self._kernel.made_elsewhere = self._wait
 
-    def _wait(self) -> None:
+    def _wait(self, types: tuple[Any, ...]) -> bool:
+        """Wait, if it compiles for these types. Returns whether it did."""
         process = self._process
-        if process is None or self._of != os.getpid():
-            return
+        if process is None or self._of != os.getpid() or not self._fits(types, *self._words):
+            return False
         with suppress(subprocess.TimeoutExpired):
-            process.wait(_PATIENCE)
+            process.wait(_PATIENCE * (time.perf_counter() - self._began))
         self.stop()
+        return True
 
     def stop(self) -> None:
         """End the process, if it has not ended."""
@@ -124,9 +141,13 @@ def _can_help() -> bool:
     if not os.path.basename(sys.executable or "").lower().startswith("python"):
         return False
     try:
-        return default_num_threads() > 1
+        threads = default_num_threads()
     except OperatorValueError:
         return False  # who uses the variable says what is wrong with it
+    try:
+        return threads > 1 and os.getloadavg()[0] < _BUSY * threads
+    except (AttributeError, OSError):
+        return threads > 1
 
 
 def compile_outlined(kernel: Callable[..., Any], *arguments: Any) -> None:

@@ -99,8 +99,8 @@ class Kernel:
         self._compiled: Any = None
         self._inside: Any = None
         self._outlined: Outlined | None = None
-        self.made_elsewhere: Callable[[], None] | None = None
-        """Waits for another process that compiles it, outlined."""
+        self.made_elsewhere: Callable[[tuple[Any, ...]], bool] | None = None
+        """Waits for another process that compiles it, outlined, for these types, if that does."""
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
 
@@ -132,11 +132,10 @@ class Kernel:
         assert self._outlined is not None
         self._outlined.code(kinds)
 
-    def _wait(self) -> None:
+    def _wait(self, kinds: tuple[Any, ...]) -> None:
         """Before it is compiled or loaded, outlined."""
-        wait, self.made_elsewhere = self.made_elsewhere, None
-        if wait is not None:
-            wait()
+        if self.made_elsewhere is not None and self.made_elsewhere(kinds):
+            self.made_elsewhere = None
 
     def __repr__(self) -> str:
         return f"<kernel {self.function.__module__}.{self.function.__qualname__}>"

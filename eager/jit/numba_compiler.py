@@ -248,10 +248,13 @@ class _NoEnvironments:
 class Outlined:
     """The machine code of a kernel as others call it: by a name, with nothing of it in theirs.
 
-    name: says what it is compiled from; dispatcher: compiles it; before: is called before that.
+    name: says what it is compiled from; dispatcher: compiles it; before: is called before
+    that, with the types.
     """
 
-    def __init__(self, name: str, dispatcher: Any, before: Callable[[], None]) -> None:
+    def __init__(
+        self, name: str, dispatcher: Any, before: Callable[[tuple[Any, ...]], None]
+    ) -> None:
         self._name = name
         self._dispatcher = dispatcher
         self._before = before
@@ -261,7 +264,7 @@ class Outlined:
     def code(self, kinds: tuple[Any, ...]) -> tuple[str, Any]:
         """The symbol for arguments of these types, and what Numba knows of it. It is there from now
         on, for all that is compiled or loaded."""
-        self._before()
+        self._before(kinds)
         self._dispatcher.compile(kinds)
         result = self._dispatcher.overloads[kinds]
         symbol = self._symbols.get(kinds)

@@ -161,8 +161,9 @@ class Resample(NamedTuple):
     steps. unfusable_arguments: where one of them is given, a call joins no group. window: what is
     kept of the resampled image, by operators that cut and mirror it; None for all. launches: for a
     GPU, from `(data, tables, epilogue, flips)` to launches (`Epilogue` in eager/cuda/launch.py;
-    flips: (N, 3), whether the window is mirrored along D, H, W). expect: is called when it is known
-    that images from decoders are to come, on the CPU: what takes long to compile may be begun.
+    flips: (N, 3), whether the window is mirrored along D, H, W). expect: is called with the name of
+    a dtype when it is known that such images are to come, on the CPU: what takes long to compile
+    may be begun.
     """
 
     tables: Callable[..., Any]
@@ -173,7 +174,7 @@ class Resample(NamedTuple):
     unfusable_arguments: tuple[str, ...] = ()
     launches: Callable[..., Any] | None = None
     window: Callable[[Call], SourceWindow] | None = None
-    expect: Callable[[], None] | None = None
+    expect: Callable[[str], None] | None = None
 
 
 class ToPlanar(NamedTuple):

@@ -71,10 +71,11 @@ class _Lease:
 
 class _End(weakref.ref[_Lease]):
     """What is left of a lease. block: to be used again; None for one that is not worth keeping,
-    whose memory is free at once."""
+    whose memory is free at once. queue: where it goes in the debugging mode."""
 
-    __slots__ = ("block", "size")
+    __slots__ = ("block", "queue", "size")
     block: np.ndarray[Any, Any] | None
+    queue: deque[_End]
     size: int
 
 
@@ -151,7 +152,9 @@ class MemoryPool:
         if block is None:
             block = self._fresh(size)
         ended = self._poison if settings.poison else self._ended.append
-        return np.asarray(_Lease(block, nbytes, ended, size <= self.limit))
+        lease = _Lease(block, nbytes, ended, size <= self.limit)
+        lease._end.queue = self._ended
+        return np.asarray(lease)
 
     def _fitting(self, nbytes: int, size: int) -> list[np.ndarray[Any, Any]] | None:
         """The smallest waiting blocks that serve `nbytes`, where none has the usual `size`."""
@@ -180,12 +183,19 @@ class MemoryPool:
                 pass  # there may be memory that is not shared
         return _aligned(size)
 
+    def _is_usable(self, block: np.ndarray[Any, Any]) -> bool:
+        return self._shared is None or block.size < _SHARED or self._shared.has(block)
+
     def share(self, blocks: SharedBlocks) -> None:
-        """Have new blocks that are large among these, so that other processes can map them."""
+        """Have blocks that are large among these, so that other processes can map them; others are
+        not used again."""
+        self.clear()
         self._shared = blocks
 
     def _poison(self, end: _End, poison: int = POISON) -> None:
         """The end of a lease in the debugging mode. Must not wait for the lock."""
+        if end.queue is not self._ended:
+            return  # of the parent of this process
         if end.block is not None:
             end.block.fill(poison)
         self._ended.append(end)
@@ -205,7 +215,7 @@ class MemoryPool:
             end = self._ended.popleft()
             size, block = end.size, end.block
             self._leased -= size
-            if block is None or size > limit:
+            if block is None or size > limit or not self._is_usable(block):
                 continue
             while self._kept + size > limit:
                 oldest = next(iter(self._free))
@@ -252,7 +262,7 @@ class MemoryPool:
         self._busy = False
         if self._shared is not None:
             self._shared = None
-            self._ended.clear()
+            self._ended = deque()  # not the one that leases of the parent end in
             self._free.clear()
             self._kept = self._leased = 0
 

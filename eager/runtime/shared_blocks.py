@@ -69,6 +69,10 @@ class SharedBlocks:
     def _drop(self, address: int) -> None:
         os.close(self._files.pop(address).descriptor)
 
+    def has(self, block: Array) -> bool:
+        """Whether it is one of them."""
+        return block.ctypes.data in self._files
+
     def place_of(self, array: Array) -> Place | None:
         """Where a contiguous array lies; None for one that lies elsewhere."""
         first = array.ctypes.data
@@ -84,12 +88,13 @@ class SharedBlocks:
 def map_block(place: Place) -> Array:
     """The whole block, of another process or this one, to be read. Raises OSError where it is not
     there any more, or may not be opened."""
-    descriptor = os.open(f"/proc/{place.process}/fd/{place.descriptor}", os.O_RDONLY | os.O_CLOEXEC)
+    flags: Any = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # by now it may be anything
+    descriptor = os.open(f"/proc/{place.process}/fd/{place.descriptor}", flags)
     try:
         known = os.fstat(descriptor)
         if (known.st_dev, known.st_ino) != place.file or known.st_size < place.size:
             raise FileNotFoundError(f"process {place.process} has another file there")
-        flags: Any = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
+        flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
         memory = mmap.mmap(descriptor, place.size, flags, mmap.PROT_READ)
     finally:
         os.close(descriptor)

@@ -106,9 +106,11 @@ def clamp(value: Array, low: Array, high: Array, out: Array | None = None) -> Ar
     if out is None:
         shape = np.broadcast_shapes(value.shape, low.shape, high.shape)
         return clamp(value, low, high, np.empty(shape, dtype))
-    if dtype.kind != "f" and low.ndim == high.ndim == 0 and _narrower(value, low, high, dtype):
-        _clamp_narrow(value, low, high, out)
-        return out
+    if dtype.kind != "f" and low.ndim == high.ndim == 0:
+        bottom, top = int(low.astype(dtype)), int(high.astype(dtype))
+        if _narrower(value, bottom, top, dtype):
+            _clamp_narrow(value, bottom, top, out)
+            return out
     for x, lo, hi, result in _strips(value, low, high, out):
         if dtype.kind != "f":
             if lo.ndim == hi.ndim == 0:
@@ -126,18 +128,17 @@ def clamp(value: Array, low: Array, high: Array, out: Array | None = None) -> Ar
     return out
 
 
-def _narrower(value: Array, low: Array, high: Array, dtype: np.dtype[Any]) -> bool:
+def _narrower(value: Array, low: int, high: int, dtype: np.dtype[Any]) -> bool:
     """Whether the results are all numbers of the value's own dtype, which takes fewer bytes."""
     if value.dtype.kind not in "iu" or value.dtype.itemsize >= dtype.itemsize:
         return False
     limits = np.iinfo(value.dtype)
-    return bool(low <= limits.max and high >= limits.min)
+    return low <= limits.max and high >= limits.min
 
 
-def _clamp_narrow(value: Array, low: Array, high: Array, out: Array) -> None:
+def _clamp_narrow(value: Array, low: int, high: int, out: Array) -> None:
     limits, dtype = np.iinfo(value.dtype), value.dtype
-    least = dtype.type(max(int(low), limits.min))
-    most = dtype.type(min(int(high), limits.max))
+    least, most = dtype.type(max(low, limits.min)), dtype.type(min(high, limits.max))
     for x, result in _strips(value, out, size=_BYTES // dtype.itemsize):
         np.copyto(result, np.clip(x, least, most))
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import simplejpeg
 
 import gradiva
 from gradiva import GradivaError
@@ -30,9 +31,11 @@ from gradiva.eager.storage.errors import StorageError
 from gradiva.eager.storage.http_checks import Expected
 from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
 from gradiva.ops.decoders.formats.headers_jpeg import read_plain
+from gradiva.ops.decoders.formats.image_info import at_scale
 from gradiva.ops.decoders.formats.jpeg_window import _decode, window_at, window_decoder_works
 from gradiva.ops.decoders.formats.probe import check_data, probe
 from gradiva.ops.decoders.image.small_jpegs import Parts, decode_small_jpegs, small_jpeg
+from gradiva.ops.decoders.jpeg_eighth.eighth import fill_eighth
 from gradiva.ops.decoders.npy_header import read_header
 from gradiva.ops.decoders.nvjpeg.frame import read_frame
 from gradiva.ops.decoders.nvjpeg.plain_frames import _crc_table, read_frames
@@ -129,6 +132,21 @@ def jpeg_window(data: bytes) -> None:
         whole = decode_jpeg(array, info, "RGB", np.empty(shape, np.uint8), False)
         expected = whole[top : top + window[2], left : left + window[3]]
         assert np.array_equal(part, expected)
+
+
+def jpeg_eighth(data: bytes) -> None:
+    """What is read at an eighth has the pixels of the library, which says nothing about it."""
+    array = np.frombuffer(data, np.uint8).copy()
+    info = probe(array, max_pixels=MOST_PIXELS)
+    check_data(array, info)
+    size = -(-info.height // 8), -(-info.width // 8)
+    known = at_scale(info, size)
+    if known.scale != 8 or info.channels == 4:
+        return
+    out = np.empty((*size, 3), np.uint8)
+    if fill_eighth(array, "RGB", out):
+        whole = simplejpeg.decode_jpeg(array, "RGB", min_height=size[0], min_width=size[1])
+        assert np.array_equal(out, whole)
 
 
 def plain_frame(data: bytes) -> None:
@@ -439,6 +457,7 @@ PARSERS: dict[str, Parser] = {
     "image_header": Parser(image_header, seeds.images, (ValueError,)),
     "image": Parser(image, seeds.images, compiled=True),
     "jpeg_window": Parser(jpeg_window, seeds.images, (ValueError,), compiled=True),
+    "jpeg_eighth": Parser(jpeg_eighth, seeds.images, (ValueError,), compiled=True),
     "plain_frame": Parser(plain_frame, seeds.images, (ValueError,)),
     "small_jpegs": Parser(small_jpegs, seeds.images, (ValueError,), compiled=True),
     "npy": Parser(npy, seeds.npy),

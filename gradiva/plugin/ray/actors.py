@@ -92,11 +92,17 @@ class Loader:
 
     def make(self, part: Part, digest: str, reader: Reader | None = None) -> LoadedBatch:
         """A batch, or its error. reader: who can read it where it lies, on the same machine."""
+        if reader is not None:
+            self._exporter.take_back(reader)
         try:
             made = self._made().make(part, digest)
         except GradivaError as error:
             made = LoadedBatch(error=error)
         return made if reader is None else self._exporter.export(made, reader)
+
+    def take_back(self, reader: Reader) -> None:
+        """A trainer needs no more."""
+        self._exporter.take_back(reader)
 
     def process(self) -> int:
         """The number of its process: it is there."""

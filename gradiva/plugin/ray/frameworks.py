@@ -1,4 +1,5 @@
-"""Batches from loaders as arrays of the trainer's framework: on the memory of the object store."""
+"""Batches from loaders as arrays of the trainer's framework: on the memory of the loader or of the
+object store."""
 
 from __future__ import annotations
 

@@ -283,6 +283,8 @@ class LoaderIterator:
         self._report()
         self._closed = True
         self._move(self._place)
+        if self._transport is not None:
+            self._transport.close()
 
     def __repr__(self) -> str:
         deal = self._deal

@@ -198,8 +198,9 @@ class LoaderPool:
 
         output_map: a name for each output (of `trainer_fn`, if there is one), and "@path",
         "@index", "@position". to: "numpy", "torch" or "jax" for arrays of these, on memory of the
-        object store: do not write to them; or "gradiva" for batches. last_batch_policy: see
-        `LastBatchPolicy`; PARTIAL deals what is left evenly. Raises OperatorValueError.
+        loader or of the object store: do not write to them; or "gradiva" for batches.
+        last_batch_policy: see `LastBatchPolicy`; PARTIAL deals what is left evenly. Raises
+        OperatorValueError.
         """
         with annotate_error("LoaderPool.iterator"):
             self._require_open()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Hashable, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from gradiva.capture.loaders.delivery import LoaderLostError
 from gradiva.capture.loaders.loaded_batch import LoadedBatch
@@ -18,6 +20,30 @@ __all__ = ["RayTransport"]
 _AGAIN = 0.5
 """Seconds until a loader that does not answer is called once more."""
 _LEAST = 0.01
+
+
+_MISSING = 3
+"""How often memory may be gone, until no more is imported."""
+
+
+class _Asked(NamedTuple):
+    """A request: to which loader, its key, and the number by which it is known there; None for one
+    that has none."""
+
+    loader: int
+    key: str
+    number: int | None
+
+    def forget(self) -> None:
+        """Nothing is needed of the answer."""
+        if self.number is not None:
+            importer().forget(self.key, self.number)
+
+
+def _forget(asked: dict[Any, _Asked]) -> None:
+    for one in asked.values():
+        one.forget()
+    asked.clear()
 
 
 class RayTransport:
@@ -34,12 +60,11 @@ class RayTransport:
         self._later: dict[int, float] = {}
         """When to call them again."""
         self._dead: dict[int, str] = {}
-        self._asked: dict[Any, tuple[int, int]] = {}
-        """Which loader, and the number of the request; -1 for one that has none."""
-        self._imports = share_memory
-        self._exporters: dict[int, str] = {}
-        """By which names loaders export."""
-        self._forgotten: dict[int, list[int]] = {}
+        self._asked: dict[Any, _Asked] = {}
+        self._shares = self._imports = share_memory
+        """Whether batches may be imported, and still are."""
+        self._missing = 0
+        weakref.finalize(self, _forget, self._asked).atexit = False
 
     def change(self, loaders: dict[int, Any]) -> None:
         """These are the loaders from now on."""
@@ -49,9 +74,21 @@ class RayTransport:
 
     def forget(self) -> None:
         """Nobody waits for what was asked for so far."""
-        for loader, number in self._asked.values():
-            self._forgotten.setdefault(loader, []).append(number)
-        self._asked.clear()
+        _forget(self._asked)
+
+    def close(self) -> None:
+        """Nothing more is asked for: loaders can have back what is not in use."""
+        self.forget()
+        for loader, handle in self._all.items():
+            key = self._key(loader)
+            if self._shares and importer().waits_for(key):
+                with suppress(errors.RayError):
+                    handle.take_back.remote(importer().request(key, share=False))
+
+    def _key(self, loader: int) -> str:
+        """What a loader has in common for all that ask it."""
+        handle = self._all[loader]
+        return str(getattr(handle, "_actor_id", None) or id(handle))
 
     def loaders(self) -> Sequence[int]:
         if self._calls or self._later:
@@ -59,13 +96,17 @@ class RayTransport:
         return self._there
 
     def ask(self, loader: int, part: Part) -> Hashable:
-        reader = None
-        if self._imports:
-            forgotten = self._forgotten.pop(loader, ())
-            reader = importer().request(self._exporters.get(loader, ""), forgotten)
-        with cluster_errors("asking a loader for a batch"):
-            ticket = self._all[loader].make.remote(part, self._digest, reader)
-        self._asked[ticket] = loader, -1 if reader is None else reader.number
+        key = self._key(loader)
+        reader = importer().request(key, self._imports) if self._shares else None
+        asked = _Asked(loader, key, None if reader is None else reader.number)
+        try:
+            with cluster_errors("asking a loader for a batch"):
+                ticket = self._all[loader].make.remote(part, self._digest, reader)
+        except BaseException:
+            if reader is not None:
+                importer().forget(key, *reader.done)
+            raise
+        self._asked[ticket] = asked
         return ticket  # type: ignore[no-any-return]
 
     def wait(self, tickets: Sequence[Hashable], seconds: float) -> Sequence[Hashable]:
@@ -84,21 +125,27 @@ class RayTransport:
         return [one for one in done if one in self._asked]
 
     def take(self, ticket: Hashable) -> LoadedBatch:
-        loader, number = self._asked.pop(ticket)
+        asked = self._asked.pop(ticket)
+        try:
+            return self._taken(ticket, asked)
+        except BaseException:
+            asked.forget()
+            raise
+
+    def _taken(self, ticket: Hashable, asked: _Asked) -> LoadedBatch:
         with cluster_errors("taking a batch from a loader"):
             try:
                 made: LoadedBatch = ray.get(ticket)
             except _lost() as error:
-                self._lose(loader)
+                self._lose(asked.loader)
                 raise LoaderLostError from error
-        if not made.exporter:
+        if asked.number is None:
             return made
-        self._exporters[loader] = made.exporter
         try:
-            return importer().take(made, number)
+            return importer().take(made, asked.key, asked.number)
         except OSError as error:  # it has died meanwhile, or its memory is closed to us
-            self._imports = isinstance(error, FileNotFoundError)
-            self._forgotten.setdefault(loader, []).append(number)
+            self._missing += 1
+            self._imports = isinstance(error, FileNotFoundError) and self._missing < _MISSING
             raise LoaderLostError from error
 
     def hopeless(self) -> str | None:

@@ -220,11 +220,13 @@ def read_blocks(
     codes: Any,
     steps: Any,
     places: Any,
+    block: Any,
     luma: Any,
     blue: Any,
     red: Any,
 ) -> Any:
-    """Fill the planes. steps: of luma and of chroma. Returns whether all was as it should be."""
+    """Fill the planes. steps: of luma and of chroma; block: room for 64 coefficients, all 0.
+    Returns whether all was as it should be."""
     stream, codes, places = (
         without_refcount(stream),
         without_refcount(codes),
@@ -232,8 +234,7 @@ def read_blocks(
     )
     steps, luma = without_refcount(steps), without_refcount(luma)
     blue, red = without_refcount(blue), without_refcount(red)
-    room = np.zeros(64, np.int64)
-    block = without_refcount(room)
+    block = without_refcount(block)
     means = local_words()
     means[0] = means[1] = means[2] = 0
     rows, columns = luma.shape[0] // down, luma.shape[1] // across

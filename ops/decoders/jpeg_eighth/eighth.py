@@ -38,6 +38,9 @@ __all__ = ["decode_eighth", "eighth_works", "fill_eighth"]
 _PIXELS: Final = 1 << 10
 """So many pixels of an eighth pay for the kernel as a sample does whose kernel saves microseconds:
 of 256 x 256 in the file."""
+_LEAST: Final = 1 << 18
+"""Bytes of a file. A smaller one takes little time anyhow, and less than the tables of its codes,
+where these are its own."""
 _later = Later()
 
 
@@ -45,6 +48,8 @@ def decode_eighth(data: Array, color: str, out: Array) -> bool:
     """Fill `out`, uint8 of an eighth of the image, in the file's orientation; color: RGB, BGR or
     GRAY. Returns whether that could be done; else `out` holds nothing of value."""
     assert out.flags.c_contiguous
+    if data.size < _LEAST:
+        return False
     count = 1 + out.shape[0] * out.shape[1] // _PIXELS
     if not _later.pays(count, eighth_works) or not eighth_works():
         return False
@@ -97,6 +102,7 @@ def fill_eighth(data: Array, color: str, out: Array) -> bool:
         codes,
         np.concatenate([luma.steps, chroma.steps]),
         PLACES,
+        np.zeros(64, np.int64),
         *planes,
     ):
         return False

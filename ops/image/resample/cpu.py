@@ -316,5 +316,11 @@ def compile_filtered(dtype: str) -> None:
     )
 
 
-filtered_beside: Final = Beside(_filtered_sample, compile_filtered)
+def _is_for(types: tuple[Any, ...], dtype: str) -> bool:
+    """Whether `compile_filtered` compiles for these types."""
+    columns_first, deep = (str(one) for one in types[5:7])
+    return str(types[0].dtype) == dtype and columns_first == deep == "none"
+
+
+filtered_beside: Final = Beside(_filtered_sample, compile_filtered, _is_for)
 """Half of what `resample_range` takes to compile."""

@@ -97,9 +97,9 @@ _WAYS: Final = (
 """The last arguments of `resample_range` for each way."""
 
 
-def expect_images() -> None:
-    """Begin to compile what images from decoders need, in another process."""
-    filtered_beside.begin("uint8")
+def expect_images(dtype: str) -> None:
+    """Begin to compile what images of this dtype need, in another process."""
+    filtered_beside.begin(dtype)
 
 
 def bind_resample(

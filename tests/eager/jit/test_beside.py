@@ -22,14 +22,17 @@ from gradiva.ops.image.resample import cpu
 from . import beside_kernel
 
 SCRIPT = """
-import json, sys
+import json, os, sys
 import numpy as np
 from gradiva.eager.jit import beside, jit
 from gradiva.eager.jit.jit import compiled_kernels
 from tests.eager.jit import beside_kernel
 jit._is_ours = lambda dispatcher: dispatcher.py_func.__module__ == beside_kernel.__name__
 beside._PATIENCE = float(sys.argv[2])
-helper = beside.Beside(beside_kernel.added, getattr(beside_kernel, sys.argv[1]))
+os.getloadavg = lambda: (0.0, 0.0, 0.0)
+def fits(types, dtype):
+    return str(types[0].dtype) == dtype
+helper = beside.Beside(beside_kernel.added, getattr(beside_kernel, sys.argv[1]), fits)
 helper.begin(sys.argv[3])
 began = helper._process is not None
 helper.begin(sys.argv[3])
@@ -71,7 +74,7 @@ def test_it_is_taken_from_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("name", "patience"), [("fails", 60.0), ("hangs", 0.5)])
+@pytest.mark.parametrize(("name", "patience"), [("fails", 60.0), ("hangs", 0.1)])
 def test_it_is_compiled_here(tmp_path: Path, name: str, patience: float) -> None:
     assert run(tmp_path, name, patience) == (True, True, 22, ["added", "twice_added"])
 
@@ -95,6 +98,7 @@ class Begun(SimpleNamespace):
         monkeypatch.setenv("GRADIVA_NUM_THREADS", "2")
         monkeypatch.setattr(beside, "kernel_folder", lambda _: self.folder)
         monkeypatch.setattr(beside, "prepares_at_once", lambda: False)
+        monkeypatch.setattr(os, "getloadavg", lambda: (0.5, 0, 0), raising=False)
         monkeypatch.setattr(subprocess, "Popen", self.start)
 
     def start(self, command: list[str], **_options: Any) -> Any:
@@ -103,7 +107,7 @@ class Begun(SimpleNamespace):
 
     def helper(self) -> Beside:
         kernel = SimpleNamespace(function=None, made_elsewhere=None)
-        return Beside(kernel, beside_kernel.compiles)  # type: ignore[arg-type]
+        return Beside(kernel, beside_kernel.compiles, lambda types, dtype: True)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -146,6 +150,31 @@ def test_other_programs_are_not_started(
     assert not begun.commands
 
 
+def test_a_busy_machine(begun: Begun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (3.0, 0, 0))
+    begun.helper().begin("uint8")
+    assert not begun.commands
+
+
+def test_what_else_is_in_the_path(begun: Begun, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python passes over it; and nothing is imported from there before the path is set."""
+    monkeypatch.setattr(sys, "path", [*sys.path, Path("/tmp")])
+    begun.helper().begin("uint8")
+    (command,) = begun.commands
+    assert json.loads(command[4]) == sys.path[:-1]
+    assert command[1] == "-I"
+
+
+def test_it_waits_for_its_own_types(begun: Begun) -> None:
+    helper = begun.helper()
+    helper._fits = lambda types, dtype: types == (dtype,)
+    helper.begin("uint8")
+    assert not helper._wait(("float32",))
+    assert helper._process is not None
+    assert helper._wait(("uint8",))
+    assert helper._process is None
+
+
 def test_a_variable_that_makes_no_sense(begun: Begun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADIVA_NUM_THREADS", "many")
     begun.helper().begin("uint8")
@@ -169,7 +198,7 @@ def test_a_child_does_not_wait_for_the_process_of_its_parent(
     helper.begin("uint8")
     process = helper._process
     monkeypatch.setattr(os, "getpid", lambda: -1)
-    helper._wait()
+    assert not helper._wait(())
     helper.stop()
     assert helper._process is process
     monkeypatch.undo()
@@ -194,3 +223,8 @@ def test_the_types_are_those_of_real_calls() -> None:
     assert before
     cpu.compile_filtered("uint8")
     assert set(kernel._outlined._symbols) == before
+    for types in before:
+        dtype = str(types[0].dtype)
+        plain = str(types[5]) == str(types[6]) == "none"
+        assert cpu._is_for(types, dtype) == plain
+        assert not cpu._is_for(types, "float64")

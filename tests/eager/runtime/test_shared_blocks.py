@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from gradiva.eager.runtime.host_memory import MemoryPool
+from gradiva.eager.runtime.memory_settings import MemorySettings
 from gradiva.eager.runtime.shared_blocks import Place, SharedBlocks, can_share, map_block
 
 pytestmark = pytest.mark.skipif(not can_share(), reason="no memory can be shared here")
@@ -94,7 +95,8 @@ def test_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_pool_has_large_blocks_there() -> None:
     blocks, pool = SharedBlocks(), MemoryPool()
-    before = pool.allocate(1 << 20)
+    before, waited = pool.allocate(1 << 20), pool.allocate(1 << 20)
+    del waited
     pool.share(blocks)
     large, small = pool.allocate(1 << 20), pool.allocate(1 << 14)
     assert blocks.place_of(large) is not None
@@ -104,22 +106,34 @@ def test_a_pool_has_large_blocks_there() -> None:
     del large
     again = pool.allocate(1 << 20)
     assert again.ctypes.data == address, "its pages are used again"
+    del before
+    more = [pool.allocate(1 << 20) for _ in range(3)]
+    assert all(blocks.place_of(one) is not None for one in more), "others are not used again"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody forks here")
-def test_a_child_writes_into_memory_of_its_own() -> None:
-    blocks, pool = SharedBlocks(), MemoryPool()
+@pytest.mark.parametrize("poison", [False, True])
+def test_a_child_writes_into_memory_of_its_own(poison: bool) -> None:
+    """Neither into what waited to be used again, nor into what was in use at the fork."""
+    settings = MemorySettings()
+    settings.read()
+    settings.poison = poison
+    blocks, pool = SharedBlocks(), MemoryPool(settings=settings)
     pool.share(blocks)
-    block = pool.allocate(1 << 20)
-    block[:] = 1
-    place = blocks.place_of(block)
-    del block
+    waited, used = pool.allocate(1 << 20), pool.allocate(1 << 20)
+    waited[:] = used[:] = 1
+    places = [blocks.place_of(one) for one in (waited, used)]
+    if not poison:
+        del waited
     child = os.fork()
     if not child:
         pool.after_fork()
-        own = pool.allocate(1 << 20)
-        own[:] = 2
-        os._exit(int(blocks.place_of(own) is not None))
+        del used
+        own = [pool.allocate(1 << 20) for _ in range(3)]
+        for one in own:
+            one[:] = 2
+        os._exit(sum(blocks.place_of(one) is not None for one in own))
     assert os.waitpid(child, 0)[1] == 0
-    assert place is not None
-    assert (map_block(place)[: 1 << 20] == 1).all()
+    for place in places:
+        assert place is not None
+        assert (map_block(place)[: 1 << 20] == 1).all()

@@ -80,6 +80,8 @@ class InProcess:
     def forget(self) -> None:
         self._open.clear()
 
+    close = forget
+
     def loaders(self) -> Sequence[int]:
         return sorted(self._loaders.makers)
 
