@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +37,9 @@ class Limits:
     crops: Array
 
 
+@functools.lru_cache(maxsize=16)
 def _ranges(argument: str, values: Any, lengths: tuple[int, ...]) -> Array:
+    """(1, 2) or (3, 2): not to be written to, for it is kept."""
     found = np.array((1.0, 1.0) if values is None else values, np.float64).reshape(-1)
     if found.size not in lengths or not np.isfinite(found).all():
         raise op.wrong_value(argument, "(min, max)", values)
@@ -49,8 +52,9 @@ def _ranges(argument: str, values: Any, lengths: tuple[int, ...]) -> Array:
 
 def check_options(given: Mapping[str, Any]) -> None:
     """Refuse arguments that no boxes make right. Raises OperatorValueError, for the type rule."""
-    thresholds = np.atleast_1d(given["thresholds"])
-    if not thresholds.size or not ((thresholds >= 0) & (thresholds <= 1)).all():
+    given_ones = given["thresholds"]
+    thresholds = given_ones if isinstance(given_ones, tuple) else (given_ones,)
+    if not thresholds or not all(0 <= one <= 1 for one in thresholds):
         raise op.wrong_value("thresholds", "one or more numbers from 0 to 1", given["thresholds"])
     if given["threshold_type"] not in ("iou", "overlap"):
         raise op.wrong_value("threshold_type", "'iou' or 'overlap'", repr(given["threshold_type"]))

@@ -114,7 +114,8 @@ def _corners(rows: BoxRows, options: Options) -> np.ndarray[Any, Any]:
             got=str(rows.values[row].tolist()),
             sample=rows.sample(row),
         )
-    return np.clip(ordered, 0.0, 1.0)
+    np.maximum(ordered, 0.0, out=ordered)
+    return np.minimum(ordered, 1.0, out=ordered)
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,8 @@ def _shapes(call: op.Call) -> BoxCropPlan:
     upto = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
     counts = (upto[rows.starts + rows.counts] - upto[rows.starts]).reshape(-1, 1)
     corner = op.BatchShape.equal(call.size, (options.ndim,))
-    made: list[Any] = [corner, corner, np.insert(counts, 1, 2 * options.ndim, axis=1)]
+    widths = np.full_like(counts, 2 * options.ndim)
+    made: list[Any] = [corner, corner, np.concatenate([counts, widths], axis=1)]
     if len(call.inputs) > 1:
         shapes = call.inputs[1].batch_shape.shapes.copy()
         shapes[:, :1] = counts

@@ -1,8 +1,9 @@
 """The values of arithmetic operators on NumPy arrays: C semantics with wrap-around.
 
-NumPy's ufuncs release the GIL and work in strips, so no kernel of our own is needed. Where the
-semantics differ from Python's: integer `//` and `%` truncate toward zero, floating `//` is plain
-division (no floor), floating `%` is C's fmod, and an integer to a negative power is 0.
+NumPy's ufuncs release the GIL and work in strips, so no kernel of our own is needed, but for what
+is large and becomes floats (`numbers.py`). Where the semantics differ from Python's: integer `//`
+and `%` truncate toward zero, floating `//` is plain division (no floor), floating `%` is C's fmod,
+and an integer to a negative power is 0.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from gradiva.eager.types.arrays import Array
 
+from .numbers import fill_with_number
 from .promotion import COMPARISON, promote, result_dtype
 
 _STRIP: Final = 1 << 16
@@ -75,7 +77,7 @@ def evaluate(op: str, a: Array, b: Array, out: Array | None = None) -> Array:
             _shift(op, a, b, out)
         elif op in ("min", "max"):
             _extremum(op, a, b, out)
-        else:
+        elif not fill_with_number(op, a, b, out):
             _PLAIN[op](a, b, out=out, dtype=dtype, casting="unsafe")
     return out
 

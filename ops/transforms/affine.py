@@ -189,9 +189,13 @@ def apply(call: op.Call, own: Float32Array) -> None:
         return
     source, before = call.inputs[0], call["reverse_order"]
     if source.batch_shape.uniform:
-        given = source.as_array()
+        given, total = source.as_array(), target.as_array()
+        if given.shape == own.shape:
+            outer, inner = (given, own) if before else (own, given)
+            _multiply(outer, inner, total)
+            return
         own = own if given.ndim == 3 else own[:, None]
-        target.as_array()[...] = product(given, own) if before else product(own, given)
+        total[...] = product(given, own) if before else product(own, given)
         return
     for index in range(call.size):
         given = source.array(index)

@@ -189,19 +189,20 @@ def shear(
 
 @dataclass(frozen=True)
 class ShearPlan(op.Plan):
-    """factors: (N, 2), or (N, 6) in space."""
+    """factors: (N, 2), or (N, 6) in space; N is 1 for those of all samples."""
 
     factors: Float32Array
 
 
 def _factors(call: op.Call) -> tuple[str, Float32Array]:
-    """Which argument was given, and the factors, (N, 2) or (N, 6)."""
+    """Which argument was given, and the factors, (N, 2) or (N, 6); (1, 2) or (1, 6) for those of
+    all samples."""
     factors, angles = call["shear"], call["angles"]
     if (factors is None) == (angles is None):
         raise op.OperatorValueError("give either `shear` or `angles`")
     name = "shear" if angles is None else "angles"
     given = factors if angles is None else angles
-    if given and len(set(map(id, given))) == 1:
+    if name not in call.edges:
         given = given[:1]  # one for all samples
     lengths = {len(row) for row in given}
     if len(lengths) > 1 or not lengths <= {2, 6}:
@@ -212,7 +213,7 @@ def _factors(call: op.Call) -> tuple[str, Float32Array]:
         op.refuse_samples(bad, "angles", "degrees from -90 to 90", rows)
         # The radians are float32, so that the tangent of a right angle is finite.
         rows = np.tan(radians(rows)).astype(np.float32)
-    return name, np.broadcast_to(rows, (call.size, rows.shape[1]))
+    return name, rows
 
 
 @shear.shapes

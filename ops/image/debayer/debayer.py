@@ -9,10 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.later import Later
-from gradiva.eager.jit.streaming import goes_past, move_past
 from gradiva.eager.operators.cases import samples
-from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.opencv import cv2
 
 _TILES: Final = {(0, 0): "BG", (0, 1): "GB", (1, 0): "GR", (1, 1): "RG"}
@@ -23,8 +20,6 @@ _CODES: Final = {
     "vng_ocv": "RGB_VNG",
     "gray_ocv": "GRAY",
 }
-
-_later = Later()
 
 
 @op.operator("debayer", schema="Debayer", formerly=("experimental.debayer",))
@@ -108,33 +103,19 @@ def _cpu(call: op.Call) -> None:
     codes = [getattr(cv2, f"COLOR_Bayer{tile}2{kind}") for tile in tiles]
     mosaics, outs = source.arrays(), target.arrays()
     single = source.layout == "HW"
-    batch_shape = target.batch_shape
-    past = goes_past(target.data, batch_shape.volumes) and _later.pays(call.size, _prepare)
-    values = target.data.view(f"u{target.data.itemsize}")
-    places = batch_shape.offsets.tolist()
 
     def interpolate(sample: int) -> None:
         mosaic, out = mosaics[sample], outs[sample]
         if not out.size:
             return
-        if past:  # what OpenCV stores has to be in a cache
-            out = allocate(out.size, out.dtype).reshape(out.shape)
         if single:
             _interpolate(mosaic, codes[sample], out)
-        else:
-            frames = mosaic.reshape(-1, *out.shape[-3:-1])
-            for frame, image in zip(frames, out.reshape(-1, *out.shape[-3:]), strict=True):
-                _interpolate(frame, codes[sample], image)
-        if past:
-            moved = out.view(values.dtype).reshape(-1)
-            move_past(moved, 0, values, places[sample], moved.size)
+            return
+        frames = mosaic.reshape(-1, *out.shape[-3:-1])
+        for frame, image in zip(frames, out.reshape(-1, *out.shape[-3:]), strict=True):
+            _interpolate(frame, codes[sample], image)
 
     call.each_sample(interpolate, source.batch_shape.volumes.tolist())
-
-
-def _prepare() -> None:
-    for kind in (np.uint8, np.uint16):
-        move_past(np.empty(0, kind), 0, np.empty(0, kind), 0, 0)
 
 
 def _interpolate(mosaic: Any, code: int, out: Any) -> None:
