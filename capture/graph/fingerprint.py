@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.readers.source import Described, SourceOperator
+from gradiva.eager.support.versions import library_version
 from gradiva.eager.types.dtypes import DType
 
 from .builtin_ops import constant, random_key
 from .graph import Edge, Graph, Node, Opaque
 
-__all__ = ["difference", "fingerprint", "user_nodes"]
+__all__ = ["difference", "fingerprint", "library_versions", "user_nodes"]
 
 _PLACES = frozenset(
     (
@@ -58,6 +59,18 @@ def fingerprint(graph: Graph) -> dict[str, Any]:
         "operators": [_operator(graph, node, numbers) for node in nodes],
         "outputs": [_value(edge, numbers) for edge in graph.outputs],
     }
+
+
+def library_versions(graph: Graph) -> dict[str, str]:
+    """The packages whose code computes values of this graph, and their versions: with others, a
+    value may have other bits. A checkpoint does not compare them, since what it goes on with is
+    right with any of them; what mixes results of several processes or days does."""
+    names = {
+        library
+        for node in graph.nodes
+        for library in node.operator.libraries_of(dict(node.attributes), node.type)
+    }
+    return {name: library_version(name) for name in sorted(names)}
 
 
 def _operator(graph: Graph, node: Node, numbers: dict[Node, int]) -> dict[str, Any]:

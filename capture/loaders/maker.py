@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from gradiva.capture.compiler.optimize import optimize
-from gradiva.capture.graph.fingerprint import fingerprint
+from gradiva.capture.graph.fingerprint import fingerprint, library_versions
 from gradiva.capture.graph.graph import Node
 from gradiva.capture.pipeline.debug import DebugPipeline
 from gradiva.capture.pipeline.pipeline import Pipeline
@@ -130,7 +130,8 @@ class BatchMaker:
     def _digest(self) -> str:
         contents = [source.contents() for source in self.plan.sources.values()]
         sent = None if self.cut is None else self.cut.sent
-        said = fingerprint(self.pipe._recorded()), self.plan.seed, contents, sent
+        graph = self.pipe._recorded()
+        said = fingerprint(graph), library_versions(graph), self.plan.seed, contents, sent
         text = json.dumps(said, sort_keys=True, default=str)
         return blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -148,7 +149,8 @@ class BatchMaker:
         try:
             if digest is not None and self.facts().digest != digest:
                 raise OperatorRuntimeError(
-                    "a loader has another graph or other data than those that the pool began with",
+                    "a loader has another graph or other data than those that the pool began with, "
+                    "or other versions of the libraries that compute its values",
                     expected=f"the digest {digest}",
                     got=self.facts().digest,
                 )

@@ -9,6 +9,8 @@
 - `local_floats`, `local_words`: a few numbers on the stack. What `np.empty` makes is asked for and
   given back in every call, and takes the compiler 0.05 to 0.1 s for each dtype.
 - `holds_integers`: which of two ways is compiled.
+- `chosen`: one of two numbers without a branch. Of `a if condition else b` LLVM makes branches
+  that it cannot always take away again, and a loop with branches does not vectorize.
 - `word_at`, `put_word`: eight bytes in one instruction. LLVM finds that in eight loads and shifts
   only if it has not made something else of them before.
 - `call_row`: a row kernel, called by its address.
@@ -33,6 +35,7 @@ from .jit import register_intrinsic
 __all__ = [
     "LOCAL",
     "call_row",
+    "chosen",
     "filter_four",
     "holds_integers",
     "local_floats",
@@ -109,6 +112,26 @@ def _holds_integers_in_kernels(numba: Any) -> Callable[..., Any]:
 
     def call(typing_context, array):  # type: ignore[no-untyped-def]
         return boolean(array), generate
+
+    return call
+
+
+def chosen(condition: Any, first: Any, second: Any) -> Any:
+    """`first` if the condition holds, else `second`: both are float64, and both are computed; for
+    kernels only."""
+    raise NotImplementedError
+
+
+@register_intrinsic(chosen)
+def _chosen_in_kernels(numba: Any) -> Callable[..., Any]:
+    """What Numba compiles for `chosen`."""
+    boolean, number = numba.types.boolean, numba.types.float64
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.select(*values)
+
+    def call(typing_context, condition, first, second):  # type: ignore[no-untyped-def]
+        return number(boolean, number, number), generate
 
     return call
 

@@ -46,6 +46,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
 Self = TypeVar("Self", bound="OperatorBase")
 Plain: TypeAlias = "np.ndarray[Any, Any] | bytes"
+LibraryRule: TypeAlias = Callable[[Mapping[str, Any], Sequence[SampleType]], tuple[str, ...]]
 
 operator_places: Hook[Provider] = Hook("operators by name", "gradiva.ops.places")
 operators: Registry[OperatorBase] = Registry(operator_places)
@@ -66,6 +67,8 @@ class OperatorBase:
     may be told to deliver there;
     fusion_role: what it is inside a fused group (see `fusion_roles`), None if it never is in one;
     bfloat16: whether it takes this dtype, as those do that move or convert values;
+    libraries: the packages whose code computes its values, so that another version of them may
+    give other bits (see `libraries_of`);
     identity_on_same_type: its output is its input where both have the same type;
     decomposition: the chain of simpler operators that a call is (see `decomposition`), if any;
     schema: what the format of stored pipelines calls it, None if that has no name for it;
@@ -103,6 +106,7 @@ class OperatorBase:
         self.view_rule: Callable[[Call], Any] | None = None
         self.case_maker: Callable[[], list[Any]] | None = None
         self.fusion_role: Any = None
+        self.libraries: tuple[str, ...] | LibraryRule = ()
         self.identity_on_same_type = False
         self.decomposition: Decomposition | None = None
         self.gpu_tolerance = 0.0
@@ -231,6 +235,13 @@ class OperatorBase:
             callable(value) and getattr(value, "prefetchable", False) is True
             for value in keywords.values()
         )
+
+    def libraries_of(
+        self, keywords: Mapping[str, Any], types: Sequence[SampleType]
+    ) -> tuple[str, ...]:
+        """The packages whose code computes the values of a call with these arguments and types of
+        outputs: another version of them, or NumPy on another processor, may give other bits."""
+        return self.libraries(keywords, types) if callable(self.libraries) else self.libraries
 
     def check(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         """Refuse a wrong number of inputs and wrong argument names."""

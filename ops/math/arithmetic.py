@@ -6,7 +6,7 @@ rules of types, values and broadcasting are in `promotion` and `evaluate`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from gradiva.eager.support.errors import OperatorOverflowError, user_location
 from gradiva.eager.values.drawn import drawn_among
 from gradiva.eager.values.value import arithmetic
 
+from .elementary_kernels import KERNELS
 from .evaluate import evaluate, evaluate_unary
 from .expression import LIBRARY, operation_launch
 from .promotion import result_dtype, result_layout, scalar_dtype
@@ -199,6 +200,13 @@ class Arithmetic(OperatorBase):
         except op.GradivaError as error:
             raise error.complete(operator=self.name, location=user_location()) from None
         return self.bind(values, {})
+
+    def libraries_of(
+        self, keywords: Mapping[str, Any], types: Sequence[op.SampleType]
+    ) -> tuple[str, ...]:
+        """NumPy, for elementary functions of float64, which it computes by the processor."""
+        elementary = self.fusion_role.symbol in KERNELS
+        return ("numpy",) if elementary and types[0].dtype in (None, op.float64) else ()
 
 
 def _declare() -> None:

@@ -1,9 +1,10 @@
 """The values of arithmetic operators on NumPy arrays: C semantics with wrap-around.
 
-NumPy's ufuncs release the GIL and work in strips, so no kernel of our own is needed, but for what
-is large and becomes floats (`numbers.py`). Where the semantics differ from Python's: integer `//`
-and `%` truncate toward zero, floating `//` is plain division (no floor), floating `%` is C's fmod,
-and an integer to a negative power is 0.
+NumPy's ufuncs release the GIL and work in strips, so no kernel of our own is needed, with two
+exceptions: what is large and becomes floats (`numbers.py`), and the elementary functions of float32
+and float16, whose last bits depend on the processor in NumPy (`elementary.py`). The semantics that
+differ from Python's: integer `//` and `%` truncate toward zero, floating `//` is plain division (no
+floor), floating `%` is C's fmod, and an integer to a negative power is 0.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from gradiva.eager.types.arrays import Array
 
+from .elementary_kernels import KERNELS, fill_float32
 from .numbers import fill_with_number
 from .promotion import COMPARISON, promote, result_dtype
 
@@ -64,6 +66,8 @@ def evaluate(op: str, a: Array, b: Array, out: Array | None = None) -> Array:
     with np.errstate(all="ignore"):
         if op in COMPARISON:
             _compare(op, a, b, out)
+        elif op in KERNELS and dtype.kind == "f" and dtype.itemsize <= 4:
+            _elementary(op, out, a, b)
         elif op in ("//", "%") and dtype.kind != "f":
             _integer_division(op, a, b, out)
         elif op == "%" and a.dtype.kind != b.dtype.kind:
@@ -90,6 +94,8 @@ def evaluate_unary(op: str, a: Array, out: Array | None = None) -> Array:
     with np.errstate(all="ignore"):
         if op == "pos" or (op == "abs" and dtype.kind == "u"):
             np.copyto(out, a)
+        elif op in KERNELS and dtype.itemsize <= 4:
+            _elementary(op, out, a)
         elif dtype == np.float16 and op not in ("neg", "abs"):
             # Some of NumPy's float16 loops round differently in vectors and in what is left over;
             # its float32 loops do not, so that a value does not depend on its place.
@@ -100,6 +106,16 @@ def evaluate_unary(op: str, a: Array, out: Array | None = None) -> Array:
         else:
             _UNARY[op](a, out=out, dtype=dtype, casting="unsafe")
     return out
+
+
+def _elementary(op: str, out: Array, *operands: Array) -> None:
+    """Fill float32 or float16 with an elementary function of operands of any dtypes."""
+    if out.dtype == np.float32:
+        fill_float32(op, out, *operands)
+        return
+    wide = np.empty(out.shape, np.float32)
+    fill_float32(op, wide, *operands)
+    np.copyto(out, wide, casting="unsafe")
 
 
 def clamp(value: Array, low: Array, high: Array, out: Array | None = None) -> Array:

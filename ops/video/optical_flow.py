@@ -86,6 +86,9 @@ def optical_flow(
     return op.SampleType(op.float32, 4, layout, input.device)
 
 
+optical_flow.libraries = ("opencv-python-headless",)
+
+
 @optical_flow.shapes
 def _shapes(call: op.Call) -> op.Int64Array:
     shapes = call.inputs[0].batch_shape.shapes

@@ -57,6 +57,9 @@ def clahe(
     return op.with_layout(input, op.require_layout(input, ("HWC", "HW"), {2: "HW", 3: "HWC"}))
 
 
+clahe.libraries = ("opencv-python-headless",)
+
+
 @clahe.shapes
 def _shapes(call: op.Call) -> op.BatchShape:
     batch_shape = call.inputs[0].batch_shape

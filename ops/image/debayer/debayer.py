@@ -75,6 +75,9 @@ def _tile(position: Sequence[int], sample: int | None = None) -> str:
     return found
 
 
+debayer.libraries = ("opencv-python-headless",)
+
+
 @debayer.shapes
 def _shapes(call: op.Call) -> op.Int64Array:
     source = call.inputs[0]

@@ -64,6 +64,7 @@ def erode(input: op.SampleType, /, **options: op.Unpack[Arguments]) -> op.Sample
     return dilate_erode_type(input, options["border_mode"], options["iterations"])
 
 
+dilate.libraries = erode.libraries = ("opencv-python-headless",)
 dilate.cpu(lambda call: dilate_erode(call, "dilate"))
 erode.cpu(lambda call: dilate_erode(call, "erode"))
 dilate.gpu(lambda call: dilate_erode_launches(call, highest=True))

@@ -91,6 +91,9 @@ def _first(layout: str) -> int:
     return filtered_axes(layout, (2, 3))[0] if layout else 0
 
 
+filter.libraries = ("opencv-python-headless",)
+
+
 @filter.shapes
 def _shapes(call: op.Call) -> op.Int64Array:
     source, windows = call.inputs[0], call.inputs[1].batch_shape.shapes

@@ -54,6 +54,9 @@ def _sizes(call: op.Call) -> Int64Array:
     return sizes
 
 
+median_blur.libraries = ("opencv-python-headless",)
+
+
 @median_blur.cpu
 def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]

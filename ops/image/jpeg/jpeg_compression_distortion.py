@@ -47,6 +47,9 @@ def jpeg_compression_distortion(
     return op.with_layout(input, op.require_layout(input, tuple(_ASSUMED.values()), _ASSUMED))
 
 
+jpeg_compression_distortion.libraries = ("opencv-python-headless",)
+
+
 @jpeg_compression_distortion.shapes
 def _shapes(call: op.Call) -> op.BatchShape:
     batch_shape = call.inputs[0].batch_shape

@@ -6,6 +6,7 @@ library has no meaning for is refused. docs/resize.md says what is taken, and ho
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ DTYPES = {
     "opencv": (op.uint8, op.uint16, op.int16, op.float32),
     "torchvision": (op.uint8, op.float32),
 }
+_LIBRARIES: dict[str, tuple[str, ...]] = {"pil": ("pillow",), "opencv": ("opencv-python-headless",)}
 _CUBIC, _NEAREST = op.InterpType.INTERP_CUBIC, op.InterpType.INTERP_NN
 
 
@@ -56,6 +58,13 @@ def check_compat(
 
 def _listed(values: Any) -> str:
     return ", ".join(str(value) for value in values)
+
+
+def compat_libraries(
+    arguments: Mapping[str, Any], types: Sequence[op.SampleType]
+) -> tuple[str, ...]:
+    """The library whose code resizes, with `compat`. torchvision's rule is computed here."""
+    return _LIBRARIES.get(arguments.get("compat") or "", ())
 
 
 def compat_filters(call: op.Call) -> op.Int64Array:

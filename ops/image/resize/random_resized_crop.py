@@ -11,7 +11,7 @@ from gradiva.eager.operators.type_rules import own_or_float32
 from gradiva.ops.random.crop_window import check_window_arguments, random_windows
 
 from .arguments import ResizeBuffers, ResizeFilters, SampledResize, filters_of
-from .compat import check_compat, compat_filters
+from .compat import check_compat, compat_filters, compat_libraries
 from .plan import ResizePlan
 from .resize import DTYPES, launch_plan, resize, run_plan
 
@@ -90,6 +90,7 @@ def _shapes(call: op.Call) -> ResizePlan:
 
 
 random_resized_crop.not_stored("compat")
+random_resized_crop.libraries = compat_libraries
 random_resized_crop.cpu(run_plan)
 random_resized_crop.gpu(launch_plan)
 random_resized_crop.fusion_role = resize.fusion_role

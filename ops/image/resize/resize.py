@@ -32,7 +32,7 @@ from .arguments import (
     filters_of,
     sizes_of,
 )
-from .compat import check_compat, compat_filters, compat_sizes, run_compat
+from .compat import check_compat, compat_filters, compat_libraries, compat_sizes, run_compat
 from .plan import ResizePlan
 
 DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.float32)
@@ -127,6 +127,7 @@ def resample_tables(call: op.Call, source: op.BatchShape, layout: str) -> Tables
 
 
 resize.not_stored("compat")
+resize.libraries = compat_libraries
 resize.fusion_role = Resample(
     resample_tables,
     run_resample,

@@ -113,6 +113,9 @@ class _Plan(MatrixPlan):
     centered: Float32Array | None
 
 
+warp_perspective.libraries = ("opencv-python-headless",)
+
+
 @warp_perspective.shapes
 def _shapes(call: op.Call) -> _Plan:
     layout = call.types[0].layout or ""

@@ -15,6 +15,7 @@ from gradiva.capture.iterators.iterator import LastBatchPolicy
 from gradiva.capture.loaders.deal import Deal, Place
 from gradiva.capture.loaders.maker import BatchMaker
 from gradiva.eager.readers.source import Part
+from gradiva.eager.support import versions
 from gradiva.plugin.numpy import DALIRaggedIterator
 
 SIZE = 7
@@ -98,6 +99,31 @@ def test_other_data_are_refused(folder: str) -> None:
     with pytest.raises(gradiva.OperatorRuntimeError, match="another graph or other data"):
         made.batches()
     maker.close()
+
+
+def test_other_versions_of_libraries_are_other_data(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elementary functions of float64 depend on NumPy's version and on the processor."""
+
+    def facts(double: bool, version: str) -> str:
+        @pipeline_def(batch_size=SIZE, num_threads=1)
+        def counted() -> Any:
+            data = fn.readers.numpy(file_root=folder)
+            return gradiva.math.exp(fn.cast(data, dtype=types.FLOAT64 if double else types.FLOAT))
+
+        monkeypatch.setattr(versions, "_numpy_target", lambda: version)
+        versions.library_version.cache_clear()
+        maker = BatchMaker(counted())
+        try:
+            return maker.facts().digest
+        finally:
+            maker.close()
+            versions.library_version.cache_clear()
+
+    assert facts(False, "one") == facts(False, "two")
+    assert facts(True, "one") == facts(True, "one")
+    assert facts(True, "one") != facts(True, "two")
 
 
 def test_what_cannot_be_made(folder: str) -> None:
