@@ -43,6 +43,7 @@ from gradiva.eager.operators.call import Call as Call
 from gradiva.eager.operators.cases import Case as Case
 from gradiva.eager.operators.cases import case as case
 from gradiva.eager.operators.cases import samples as samples
+from gradiva.eager.operators.layout_hints import warn_of_mixed_channels as warn_of_mixed_channels
 from gradiva.eager.operators.operator import Operator as Operator
 from gradiva.eager.operators.operator import maker as maker
 from gradiva.eager.operators.operator import operator as operator

@@ -13,6 +13,7 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import Argument
 from gradiva.eager.operators.call import Call
+from gradiva.eager.operators.layout_hints import warn_of_channels_first
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.plan import Plan
 from gradiva.eager.operators.ragged import ragged_rows
@@ -94,6 +95,8 @@ def prepare(
             type = type.with_(ndim=batch_shape.ndim, layout=type.layout or "")
         known.append(type)
     call.types, call.batch_shapes = tuple(known), tuple(batch_shapes)
+    if inputs and not inputs[0].layout and known:
+        warn_of_channels_first(operator.name, inputs[0], known[0])
     return call
 
 

@@ -22,7 +22,7 @@ from gradiva.eager.values.tensor import as_tensor
 from .augmentations import identity
 from .core import Augmentation, Policy, select
 from .core.bins import SignedBin
-from .core.checks import refuse_unused
+from .core.checks import as_images, refuse_unused
 from .core.draws import Draws
 from .policies import get_image_net_policy as get_image_net_policy
 from .policies import get_reduced_cifar10_policy as get_reduced_cifar10_policy
@@ -63,8 +63,8 @@ def auto_augment(
 ) -> Any:
     """Apply AutoAugment with one of its policies.
 
-    data: uint8 images HWC or sequences FHWC with three channels; all frames of a sequence get the
-        same augmentations.
+    data: uint8 images HWC or sequences FHWC with three channels, also without a layout; all frames
+        of a sequence get the same augmentations.
     policy_name: "image_net", "reduced_image_net", "reduced_cifar10" or "svhn".
     shape: (height, width, ...), for each sample or for all; if given, translations go by a part of
         it. Not for "reduced_image_net", which has no translations.
@@ -103,9 +103,8 @@ def auto_augment(
             got=repr(policy_name),
             location=user_location(),
         )
-    return _apply(
-        policy, data, seed, shape_arguments(shape) | warp_arguments(fill_value, interp_type)
-    )
+    keywords = shape_arguments(shape) | warp_arguments(fill_value, interp_type)
+    return _apply(policy, as_images(data, _TITLE), seed, keywords)
 
 
 def auto_augment_image_net(

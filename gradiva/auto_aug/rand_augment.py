@@ -13,7 +13,7 @@ from gradiva.auto_aug import augmentations as a
 
 from .core import Augmentation, select
 from .core.bins import SignedBin
-from .core.checks import at_least, in_range, offered
+from .core.checks import as_images, at_least, in_range, offered
 from .core.draws import Draws
 from .policies import enhancements
 from .translations import leave_out, shape_arguments, translations, warp_arguments
@@ -42,8 +42,8 @@ def rand_augment(
 ) -> Any:
     """Apply RandAugment: n augmentations drawn for each sample, of magnitude m.
 
-    data: uint8 images HWC or sequences FHWC with three channels; all frames of a sequence get the
-        same augmentations.
+    data: uint8 images HWC or sequences FHWC with three channels, also without a layout; all frames
+        of a sequence get the same augmentations.
     n: how many. m: the magnitude bin, from 0 to num_magnitude_bins - 1.
     shape: (height, width, ...), for each sample or for all; if given, translations go by a part of
         it.
@@ -62,7 +62,7 @@ def rand_augment(
     chosen = suite(shape is not None, max_translate_abs, max_translate_rel)
     return apply_rand_augment(
         leave_out(chosen, excluded, "auto_aug.rand_augment"),
-        data,
+        as_images(data, "auto_aug.rand_augment"),
         n,
         m,
         num_magnitude_bins,

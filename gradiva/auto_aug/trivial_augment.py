@@ -13,7 +13,7 @@ from gradiva.auto_aug import augmentations as a
 
 from .core import Augmentation, select
 from .core.bins import SignedBin
-from .core.checks import at_least, offered
+from .core.checks import as_images, at_least, offered
 from .core.draws import Draws
 from .translations import leave_out, shape_arguments, translations, warp_arguments
 
@@ -39,7 +39,7 @@ def trivial_augment_wide(
     suite = get_trivial_augment_wide_suite(shape is not None, max_translate_abs, max_translate_rel)
     return apply_trivial_augment(
         leave_out(suite, excluded, "auto_aug.trivial_augment_wide"),
-        data,
+        as_images(data, "auto_aug.trivial_augment_wide"),
         num_magnitude_bins,
         seed,
         **shape_arguments(shape),

@@ -243,3 +243,31 @@ def test_seeds_fix_the_choice() -> None:
     assert_same(once, list(ra.rand_augment(images, 2, 9, seed=5)))
     other = list(ra.rand_augment(images, 2, 9, seed=6))
     assert any(not np.array_equal(*pair) for pair in zip(once, other, strict=True))
+
+
+@pytest.mark.parametrize("shape", [(12, 14, 3), (2, 12, 14, 3)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda data: ra.rand_augment(data, n=2, m=9, shape=[12, 14], seed=4),
+        lambda data: ta.trivial_augment_wide(data, shape=[12, 14], seed=4),
+        lambda data: aa.auto_augment(data, shape=[12, 14], seed=4),
+    ],
+)
+def test_samples_without_a_layout(call: Any, shape: tuple[int, ...]) -> None:
+    """They are HWC, or sequences FHWC: the samples of a batch that says so."""
+    data = np.random.default_rng(1).integers(0, 256, (24, *shape), np.uint8)
+    layout = "HWC" if len(shape) == 3 else "FHWC"
+    given = call(gradiva.as_batch(data, layout=layout))
+    found = call(gradiva.as_batch(data))
+    assert found.layout == layout
+    assert np.array_equal(found.as_array(), given.as_array())
+    one = call(data[0])
+    assert np.asarray(one).shape == shape
+
+
+def test_other_layouts_are_refused_at_once() -> None:
+    for layout in ("CHW", "HW"):
+        data = gradiva.as_batch(np.zeros((2, 8, 9, 3)[: len(layout) + 1], np.uint8), layout=layout)
+        with pytest.raises(gradiva.OperatorTypeError, match=r"rand_augment: argument `data`.*HWC"):
+            ra.rand_augment(data, n=2, m=9)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from gradiva.eager.execution.eager_interpreter import as_seed
 from gradiva.eager.support.errors import (
     OperatorTypeError,
@@ -13,11 +15,40 @@ from gradiva.eager.support.errors import (
     user_location,
 )
 from gradiva.eager.support.validation import integer
+from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager.values.tensor import as_tensor
+from gradiva.ops.arrays.shape.reshape import reshape
 
-__all__ = ["another_seed", "at_least", "in_range", "offered", "refuse_unused"]
+__all__ = ["another_seed", "as_images", "at_least", "in_range", "offered", "refuse_unused"]
 
 _MIX = 0x9E3779B97F4A7C15
 _LAST = (1 << 63) - 1
+
+
+_LAYOUTS = {3: "HWC", 4: "FHWC"}
+"""By rank."""
+
+
+def as_images(data: Any, caller: str) -> Any:
+    """The samples with the layout that the augmentations need. A layout that is not given is HWC,
+    or FHWC for samples of four axes. Symbols whose type is not known yet stay as they are.
+
+    Raises OperatorTypeError for samples that are no color images.
+    """
+    value = as_tensor(data) if isinstance(data, np.ndarray) else data
+    known: SampleType | None = getattr(value, "type", None)
+    if not isinstance(known, SampleType):
+        return data
+    layout = _LAYOUTS.get(known.ndim or 0)
+    if known.ndim is not None and (layout is None or known.layout not in ("", None, layout)):
+        raise OperatorTypeError(
+            operator=caller,
+            argument="data",
+            expected="images of layout HWC or sequences of layout FHWC",
+            got=f"{known.ndim}-D samples" + (f" of layout {known.layout}" if known.layout else ""),
+            location=user_location(),
+        )
+    return reshape(value, layout=layout) if layout and known.layout == "" else data
 
 
 def at_least(lowest: int, value: Any, caller: str, argument: str) -> int:

@@ -118,6 +118,7 @@ def _blur_samples(
 
 def _windows(call: op.Call) -> tuple[op.Int64Array, Float32Array, op.Int64Array]:
     """Extents, and what `windows` returns."""
+    op.warn_of_mixed_channels(call.operator.name, call.inputs[0])
     extents, axes = extents_of(call.inputs[0].layout, call.inputs[0].batch_shape.shapes)
     return extents, *windows(call["sigma"], call["window_size"], axes, call.size)
 

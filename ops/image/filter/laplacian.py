@@ -136,6 +136,7 @@ def _derive_samples(
 
 def _windows(call: op.Call) -> tuple[op.Int64Array, Float32Array, op.Int64Array, Float32Array]:
     """Extents, and what `laplacian_windows` returns."""
+    op.warn_of_mixed_channels(call.operator.name, call.inputs[0])
     extents, axes = extents_of(call.inputs[0].layout, call.inputs[0].batch_shape.shapes)
     sizes, scale = (call["window_size"], call["smoothing_size"]), call["scale"]
     return extents, *laplacian_windows(*sizes, scale, call["normalized_kernel"], axes, call.size)
