@@ -224,7 +224,10 @@ class DataNode(Value, Symbolic):
         self._refuse("a number")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        self._refuse("its values as an array")
+        self._refuse(
+            "its values as an array. NumPy's functions need data: use gradiva's operators (such as "
+            "reductions.mean for np.mean), or put them into python_function"
+        )
 
     def __dlpack__(self, **options: Any) -> Any:
         self._refuse("its values by DLPack")

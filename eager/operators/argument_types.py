@@ -106,9 +106,18 @@ def _vector(convert: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def _enumeration(kind: type[ImageType] | type[InterpType]) -> Callable[[Any], int]:
+    names = {
+        name.removeprefix("INTERP_").lower(): member for name, member in kind.__members__.items()
+    }
+
     def convert(value: Any) -> int:
         if isinstance(value, bool | float):
             raise TypeError
+        if isinstance(value, str):
+            found = names.get(value.removeprefix("INTERP_").lower())
+            if found is None:
+                raise ValueError
+            return found
         return kind(python.index(value))
 
     return convert
@@ -187,7 +196,7 @@ InterpArg: TypeAlias = Annotated[
     InterpType | int | Value | Sequence[int] | _Array,
     ArgumentType(
         "InterpArg",
-        "an interpolation such as types.INTERP_LINEAR, or one per sample",
+        "an interpolation such as types.INTERP_LINEAR or 'linear', or one per sample",
         _enumeration(InterpType),
         np.int64,
     ),
@@ -223,12 +232,16 @@ _PLAIN: tuple[tuple[Any, ArgumentType], ...] = (
     (str, ArgumentType("str", "a string", _text)),
     (
         ImageType,
-        ArgumentType("ImageType", "an image type such as types.RGB", _enumeration(ImageType)),
+        ArgumentType(
+            "ImageType", "an image type such as types.RGB or 'RGB'", _enumeration(ImageType)
+        ),
     ),
     (
         InterpType,
         ArgumentType(
-            "InterpType", "an interpolation such as types.INTERP_LINEAR", _enumeration(InterpType)
+            "InterpType",
+            "an interpolation such as types.INTERP_LINEAR or 'linear'",
+            _enumeration(InterpType),
         ),
     ),
 )

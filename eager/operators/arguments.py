@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from gradiva.eager.random.generator import RNG
     from gradiva.eager.types.device import DeviceLike
 
-__all__ = ["Argument", "Common", "Sampled", "bytes_hint", "is_edge", "parse_signature"]
+__all__ = [
+    "Argument",
+    "Common",
+    "Sampled",
+    "bytes_hint",
+    "is_edge",
+    "parse_signature",
+    "position_hint",
+]
 
 
 class Common(TypedDict, total=False):
@@ -55,6 +63,8 @@ class Sampled(Common, total=False):
 
     rng: RNG | None
 
+
+_FOR_ALL = "; an array for all samples is given as gradiva.as_tensor(array)"
 
 COMMON = frozenset(Common.__annotations__)
 SAMPLED = frozenset(Sampled.__annotations__)
@@ -113,7 +123,8 @@ class Argument:
         if len(value) != count:
             raise OperatorValueError(
                 argument=self.name,
-                expected=f"one value per sample, {count} in all",
+                expected=f"one value per sample, {count} in all"
+                + (_FOR_ALL if kind.shaped else ""),
                 got=f"{len(value)}",
             )
         if kind.shaped or (kind.matrix and value.ndim == 3):
@@ -204,6 +215,24 @@ def _kind_of(parameter: inspect.Parameter, names: dict[str, Any]) -> ArgumentTyp
         ) from error
 
 
+def position_hint(arguments: Iterable[Argument], inputs: Sequence[Any]) -> str:
+    """What to say of too many inputs: the last ones may be meant as an argument, which is given by
+    its name."""
+    values: list[Any] = []
+    for value in reversed(inputs):
+        if not isinstance(value, bool | int | float | str | list | tuple):
+            break
+        values.insert(0, value)
+    given = values[0] if len(values) == 1 else tuple(values)
+    for argument in arguments if values else ():
+        try:
+            argument.kind.convert(given)
+        except (TypeError, ValueError, OverflowError, GradivaError):
+            continue
+        return f"; arguments are given by name: did you mean {argument.name}={given!r}?"
+    return "; arguments other than the inputs are given by name"
+
+
 def check_names(
     names: Mapping[str, Any], known: Mapping[str, Argument], common: frozenset[str]
 ) -> None:
@@ -211,7 +240,8 @@ def check_names(
     for name in names:
         if name not in known and name not in common:
             close = difflib.get_close_matches(name, [*known, *common], 1)
-            hint = f"; did you mean `{close[0]}`?" if close else ""
+            every = ", ".join(f"`{one}`" for one in known) or "the common ones alone"
+            hint = f"; did you mean `{close[0]}`?" if close else f"; there are {every}"
             raise ArgumentNameError(f"there is no argument `{name}`{hint}")
     for argument in known.values():
         if argument.required and names.get(argument.name) is None:

@@ -24,7 +24,7 @@ from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.tensor import Tensor
 from gradiva.eager.values.value import Value, refuse_bfloat16
 
-from .arguments import check_names, parse_signature
+from .arguments import check_names, parse_signature, position_hint
 from .decomposition import Decomposition
 from .input_sets import SET_TYPES, call_sets, has_sets
 from .interpreter import current_interpreter, eager_interpreter
@@ -250,7 +250,8 @@ class OperatorBase:
         if not fewest <= len(inputs) <= most:
             wanted = str(fewest) if fewest == most else f"{fewest} to {most}"
             plural = "" if wanted == "1" else "s"
-            raise OperatorTypeError(f"expected {wanted} input{plural}, got {len(inputs)}")
+            hint = position_hint(self.arguments.values(), inputs)
+            raise OperatorTypeError(f"expected {wanted} input{plural}, got {len(inputs)}{hint}")
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"

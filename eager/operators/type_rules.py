@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.types.dtypes import DType, DTypeLike, float32
+from gradiva.eager.types.dtypes import DType, DTypeLike, float32, uint8
 from gradiva.eager.types.sample_type import SampleType
 
 __all__ = [
@@ -21,6 +21,12 @@ __all__ = [
     "wrong_type",
     "wrong_value",
 ]
+
+
+_ENCODED = (
+    "; if these are the bytes of an image file, decode them first with decoders.image (a file is "
+    "read by its name with imread)"
+)
 
 
 def require_dtype(
@@ -40,8 +46,9 @@ def require_ndim(input: SampleType, allowed: Collection[int], what: str = "the i
     if input.ndim is not None and input.ndim not in allowed:
         ranks = " or ".join(f"{ndim}-D" for ndim in allowed)
         layout = f" with layout {input.layout!r}" if input.layout else ""
+        encoded = input.ndim == 1 and not input.layout and input.dtype in (None, uint8)
         raise OperatorTypeError(
-            f"{what} has the wrong number of axes",
+            f"{what} has the wrong number of axes" + (_ENCODED if encoded else ""),
             expected=f"{ranks} samples",
             got=f"{input.ndim}-D samples{layout}",
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Literal, ParamSpec, Protocol, cast, overload
+from typing import Any, Final, Literal, NoReturn, ParamSpec, Protocol, cast, overload
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from gradiva.eager.operators.signature import extended
 from gradiva.eager.random.default_generator import default
 from gradiva.eager.random.step import close_step, enter_step, leave_step
 from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.support.errors import OperatorTypeError, annotate_error
+from gradiva.eager.support.errors import OperatorTypeError, annotate_error, user_location
 from gradiva.eager.support.hooks import Hook
 from gradiva.eager.support.validation import integer
 from gradiva.eager.types.device import CPU, Device
@@ -136,6 +136,14 @@ class Reader:
     """
 
     operator: SourceOperator[Any]
+
+    def __iter__(self) -> NoReturn:
+        """Readers have no loop of their own. Raises OperatorTypeError."""
+        raise OperatorTypeError(
+            "a reader is read epoch by epoch: loop over reader.next_epoch(batch_size=...)",
+            operator=self.operator.name,
+            location=user_location(),
+        )
 
     def __init__(
         self, max_batch_size: int | None = None, name: str | None = None, **arguments: Any

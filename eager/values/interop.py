@@ -83,7 +83,10 @@ def to_array(data: ArrayLike, wide: bool = False) -> np.ndarray[Any, Any]:
     if plain and not wide:
         array = _narrow(array)
     if array.dtype.kind not in "biuf" and not is_bfloat16(array.dtype):
-        raise OperatorTypeError(expected="an array of numbers or booleans", got=describe(data))
+        expected = "an array of numbers or booleans"
+        if hasattr(data, "read"):
+            expected += " (of an open file, what its read() returns)"
+        raise OperatorTypeError(expected=expected, got=describe(data))
     return array
 
 
