@@ -228,7 +228,8 @@ def _judged(found: Diagnosis, threads: int, cores: int) -> Diagnosis:
     heavy = f"{heaviest} takes {share:.0%} of the work"
     gain = min(rates) / found.rate
     part = slowest.part
-    if slowest.busy < SATURATED:
+    crowded = (found.crowded or 0.0) > CROWDED
+    if slowest.busy < SATURATED and not crowded:
         gain = slowest.rate / found.rate
         if (found.waiting or 0.0) > BLOCKED:
             part = "the interpreter"
@@ -240,15 +241,15 @@ def _judged(found: Diagnosis, threads: int, cores: int) -> Diagnosis:
         else:
             part = "one thread at a time"
             why = "no part is busy all the time: a larger batch_size or prefetch_queue_depth helps"
+    elif slowest.busy < SATURATED:
+        part, gain, why = "other programs", *_crowded(found, heavy)
     elif part == "your loop":
         why = f"it is busy {slowest.busy:.0%} of the time, and batches wait for it"
     elif part == "reading":
         note = f", {slowest.note}" if slowest.note else ""
         why = f"one thread reads, {slowest.busy:.0%} of the time ({heaviest}{note})"
-    elif part != "processors" and (found.crowded or 0.0) > CROWDED:
-        part = "other programs"
-        gain = 1 / (1 - min(found.crowded or 0.0, 0.9))
-        why = f"the threads wait {found.crowded:.0%} of their time for a processor; {heavy}"
+    elif crowded and part != "processors":
+        part, gain, why = "other programs", *_crowded(found, heavy)
     elif part == "threads" and threads < cores:
         gain = min(gain, cores / threads)
         why = f"{slowest.note}, and there are {cores} processors: num_threads={cores}; {heavy}"
@@ -261,3 +262,10 @@ def _judged(found: Diagnosis, threads: int, cores: int) -> Diagnosis:
     more = f" Without that: up to about {found.rate * gain:,.0f} samples/s." if gain > 1.05 else ""
     verdict = f"{found.title}: {found.rate:,.0f} samples/s, held up by {part}: {why}.{more}"
     return Diagnosis(**{**vars(found), "bottleneck": part, "gain": gain, "verdict": verdict})
+
+
+def _crowded(found: Diagnosis, heavy: str) -> tuple[float, str]:
+    """The gain and the reason where other programs take the processors."""
+    waits = found.crowded or 0.0
+    why = f"the threads wait {waits:.0%} of their time for a processor; {heavy}"
+    return 1 / (1 - min(waits, 0.9)), why

@@ -143,6 +143,11 @@ class PipelineProperties(PipelineBase):
         """The graph as it was recorded, or, once built, as it was compiled."""
         return self._graph()
 
+    @property
+    def recorded_graph(self) -> Graph:
+        """The graph as it was recorded, before and after the pipeline was built."""
+        return self._recorded()
+
     def _graph(self) -> Graph:
         return self._recorded() if self._runtime is None else self._runtime.plan.graph
 

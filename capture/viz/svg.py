@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from gradiva.capture.graph.graph import to_svg
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 
 from .labels import shorten
 from .scene import Frame
@@ -15,6 +16,17 @@ if TYPE_CHECKING:
     from gradiva.capture.graph.graph import Graph
 
 __all__ = ["BeforeAfter", "before_after", "svg"]
+
+
+class Recorded(Protocol):
+    """A pipeline: what was recorded, and what runs."""
+
+    @property
+    def recorded_graph(self) -> Graph: ...
+
+    @property
+    def graph(self) -> Graph: ...
+
 
 _MARGIN = 16.0
 _PAGE = 980.0
@@ -49,9 +61,29 @@ class BeforeAfter:
         return _document(body, at + more, top, _PAGE)
 
 
-def before_after(before: Graph, after: Graph) -> BeforeAfter:
-    """A picture of a graph as it was recorded and as it was compiled."""
-    return BeforeAfter(before, after)
+def before_after(before: Graph | Recorded, after: Graph | None = None) -> BeforeAfter:
+    """A picture of a graph as it was recorded and as it was compiled.
+
+    before: the recorded graph, or a pipeline, which knows both. after: the compiled graph; of a
+    pipeline it is left out. Raises OperatorTypeError for one graph alone, and OperatorValueError
+    if both are the same graph: `pipe.graph` is the compiled one as soon as the pipeline was built.
+    """
+    recorded = getattr(before, "recorded_graph", None)
+    if recorded is not None and after is None:
+        return BeforeAfter(recorded, before.graph)  # type: ignore[union-attr]
+    if after is None:
+        raise OperatorTypeError(
+            argument="after",
+            expected="the compiled graph, or a pipeline in place of both",
+            got="none",
+        )
+    if before is after:
+        raise OperatorValueError(
+            "both are one graph. `pipe.graph` is the compiled one once a pipeline was built: give "
+            "the pipeline itself, before_after(pipe), or pipe.recorded_graph",
+            argument="before",
+        )
+    return BeforeAfter(before, after)  # type: ignore[arg-type]
 
 
 def _document(body: str, width: float, height: float, most: float | None = None) -> str:

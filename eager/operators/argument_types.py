@@ -193,7 +193,7 @@ FloatArrayArg: TypeAlias = Annotated[
     ),
 ]
 InterpArg: TypeAlias = Annotated[
-    InterpType | int | Value | Sequence[int] | _Array,
+    InterpType | int | str | Value | Sequence[int] | _Array,
     ArgumentType(
         "InterpArg",
         "an interpolation such as types.INTERP_LINEAR or 'linear', or one per sample",

@@ -170,8 +170,8 @@ def _sizes(call: op.Call, count: int) -> dict[str, Int64Array]:
             raise op.OperatorValueError("`crop` excludes `crop_h`, `crop_w` and `crop_d`")
         table = np.asarray(crop, np.float32)
         if table.ndim == 0 or table.shape[-1] not in (2, 3):
-            given = "one number" if table.shape[-1:] in ((), (1,)) else f"{table.shape[-1]} numbers"
-            raise op.wrong_value("crop", "two numbers (h, w), or three (d, h, w)", given)
+            shown = "one number" if table.shape[-1:] in ((), (1,)) else f"{table.shape[-1]} numbers"
+            raise op.wrong_value("crop", "two numbers (h, w), or three (d, h, w)", shown)
         table = np.broadcast_to(table, (count, table.shape[-1]))
         letters = "DHW"[-table.shape[1] :]
         return {letter: _whole("crop", table[:, k]) for k, letter in enumerate(letters)}

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva import fn, random, types
+from gradiva import fn, pipeline_def, random, types
 from gradiva.__main__ import main
 from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.graph import Edge, Graph, Node
@@ -454,3 +454,26 @@ def test_branches_have_short_names() -> None:
     shown = texts(parsed(either().graph._repr_svg_()))
     assert {"split", "merge"} < set(shown)
     assert not any("_conditional" in text for text in shown)
+
+
+def test_both_graphs_of_a_pipeline() -> None:
+    """Before a pipeline is built and after it; a graph beside itself is refused."""
+
+    @pipeline_def(batch_size=1, num_threads=1)
+    def pipeline() -> Any:
+        files, _ = fn.readers.file(files=["a.jpg"])
+        return fn.crop(fn.resize(fn.decoders.image(files), size=(8, 8)), crop=(4, 4))
+
+    pipe = pipeline()
+    recorded = pipe.graph
+    assert str(pipe.recorded_graph) == str(recorded)
+    pipe.build()
+    pair = before_after(pipe)
+    assert str(pair.before) == str(recorded)
+    assert pair.after is pipe.graph
+    assert len(pair.after) < len(pair.before)
+    with pytest.raises(gradiva.OperatorValueError, match=r"before_after\(pipe\)"):
+        before_after(pair.after, pair.after)
+    with pytest.raises(gradiva.OperatorTypeError, match="`after`"):
+        before_after(pipe.graph)
+    pipe.close()

@@ -12,21 +12,27 @@ import pytest
 import gradiva
 from gradiva import fn, pipeline_def
 
+crop: Any = gradiva.crop
+color_space_conversion: Any = gradiva.color_space_conversion
+resize: Any = gradiva.resize
+uniform: Any = gradiva.random.uniform
+"""Without their types, which say most of this, too."""
+
 IMAGE = gradiva.as_tensor(np.zeros((6, 7, 3), np.uint8), layout="HWC")
 FILE = np.frombuffer(b"\xff\xd8\xff\xe0 and so on", np.uint8)
 
 SAID: dict[str, tuple[Callable[[], Any], str]] = {
-    "encoded": (lambda: gradiva.resize(FILE, size=4), r"decode them first with decoders\.image"),
-    "a name": (lambda: gradiva.resize("a.jpg", size=4), "imread"),
+    "encoded": (lambda: resize(FILE, size=4), r"decode them first with decoders\.image"),
+    "a name": (lambda: resize("a.jpg", size=4), "imread"),
     "by position": (
-        lambda: gradiva.resize(IMAGE, (224, 224)),
+        lambda: resize(IMAGE, (224, 224)),
         r"expected 1 input, got 2; arguments are given by name: did you mean size=\(224, 224\)\?",
     ),
-    "two by position": (lambda: gradiva.random.uniform(0, 1), r"did you mean range=\(0, 1\)\?"),
-    "an array by position": (lambda: gradiva.resize(IMAGE, np.ones(2)), "are given by name"),
-    "no such argument": (lambda: gradiva.resize(IMAGE, width=100), "there are `size`, `resize_x`"),
-    "nearly": (lambda: gradiva.resize(IMAGE, sizes=4), "did you mean `size`"),
-    "one number": (lambda: gradiva.crop(IMAGE, crop=5), r"\(h, w\).*got one number"),
+    "two by position": (lambda: uniform(0, 1), r"did you mean range=\(0, 1\)\?"),
+    "an array by position": (lambda: resize(IMAGE, np.ones(2)), "are given by name"),
+    "no such argument": (lambda: resize(IMAGE, width=100), "there are `size`, `resize_x`"),
+    "nearly": (lambda: resize(IMAGE, sizes=4), "did you mean `size`"),
+    "one number": (lambda: crop(IMAGE, crop=5), r"\(h, w\).*got one number"),
     "an open file": (
         lambda: gradiva.decoders.image(io.BytesIO(b"x")),
         r"what its read\(\) returns",
@@ -35,9 +41,9 @@ SAID: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: gradiva.normalize(IMAGE, mean=[1.0, 2.0, 3.0], stddev=1.0),
         r"as gradiva\.as_tensor\(array\)",
     ),
-    "a filter": (lambda: gradiva.resize(IMAGE, size=4, interp_type="cubical"), "'linear'"),
+    "a filter": (lambda: resize(IMAGE, size=4, interp_type="cubical"), "'linear'"),
     "a color space": (
-        lambda: gradiva.color_space_conversion(IMAGE, image_type="RGB", output_type="HSV"),
+        lambda: color_space_conversion(IMAGE, image_type="RGB", output_type="HSV"),
         "types.RGB or 'RGB'",
     ),
 }
@@ -70,15 +76,15 @@ def test_functions_of_numpy_on_symbols() -> None:
 @pytest.mark.parametrize("name", ["cubic", "CUBIC", "INTERP_CUBIC"])
 def test_names_of_filters(name: str) -> None:
     image = gradiva.as_tensor(np.random.default_rng(0).integers(0, 256, (9, 8, 3), np.uint8))
-    wanted = gradiva.resize(image, size=(5, 5), interp_type=gradiva.types.INTERP_CUBIC)
-    assert np.array_equal(gradiva.resize(image, size=(5, 5), interp_type=name), wanted)  # type: ignore[call-overload]
+    wanted = resize(image, size=(5, 5), interp_type=gradiva.types.INTERP_CUBIC)
+    assert np.array_equal(resize(image, size=(5, 5), interp_type=name), wanted)
 
 
 def test_names_of_color_spaces() -> None:
     image = gradiva.as_tensor(np.random.default_rng(0).integers(0, 256, (9, 8, 3), np.uint8))
     spaces = {"image_type": gradiva.types.RGB, "output_type": gradiva.types.YCbCr}
-    wanted = gradiva.color_space_conversion(image, **spaces)
-    found = gradiva.color_space_conversion(image, image_type="RGB", output_type="ycbcr")  # type: ignore[call-overload]
+    wanted = color_space_conversion(image, **spaces)
+    found = color_space_conversion(image, image_type="RGB", output_type="ycbcr")
     assert np.array_equal(found, wanted)
 
 
