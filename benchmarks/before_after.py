@@ -1,4 +1,6 @@
-"""The recipes of two versions of gradiva, in turns on the same cores: has a change made any slower?
+"""Two versions of gradiva, in turns on the same cores: has a change made anything slower?
+
+What is measured: the recipes, loops, and what `readings.py` reads.
 
 `python benchmarks/before_after.py FOLDER`: FOLDER holds another checkout. Each version runs in a
 process of its own, which waits while the other one works.
@@ -20,6 +22,7 @@ from typing import Any
 
 from photographs import make_data
 from programs import PIPELINES, val
+from readings import make, programs
 from side_by_side import Row, in_turns, row, save
 
 import gradiva
@@ -71,6 +74,8 @@ def epochs(folder: str, options: Any) -> dict[str, tuple[Callable[[], Iterator[i
         found[name] = pipeline(recipe), AHEAD
     for name, capture in LOOPS.items():
         found[name] = loop(capture), 0
+    for name, program in programs(Path(folder).parent / "readings", options).items():
+        found[name] = program, 0
     return found
 
 
@@ -129,16 +134,21 @@ def main() -> None:
         f"--{name}={getattr(options, name.replace('-', '_'))}" for name in ("images", "threads")
     ]
     words.append(f"--batch-size={options.batch_size}")
-    with tempfile.TemporaryDirectory() as folder:
-        make_data(Path(folder), options.images)
-        here = Version(Path(__file__).parents[1], folder, words)
-        there = Version(options.checkout.resolve(), folder, words)
-        for name in filter(lambda name: options.only in name, (*PIPELINES, *LOOPS)):
+    with tempfile.TemporaryDirectory() as whole:
+        folder, readings = Path(whole) / "images", Path(whole) / "readings"
+        for place in (folder, readings):
+            place.mkdir()
+        make_data(folder, options.images)
+        make(readings)
+        names = [*PIPELINES, *LOOPS, *programs(readings, options)]
+        here = Version(Path(__file__).parents[1], str(folder), words)
+        there = Version(options.checkout.resolve(), str(folder), words)
+        for name in filter(lambda name: options.only in name, names):
             for version in (here, there):
                 version.rate(name)
             rivals = partial(here.rate, name), partial(there.rate, name)
             ours, theirs = in_turns(*rivals, options.rounds)
-            rows.append(row(name, ours, theirs, "images/s", bigger=True))
+            rows.append(row(name, ours, theirs, "a second", bigger=True))
         here.close()
         there.close()
     head = ["git", "-C", str(options.checkout), "rev-parse", "--short", "HEAD"]
