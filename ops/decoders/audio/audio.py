@@ -15,11 +15,11 @@ from gradiva.eager.types.arrays import Array
 from gradiva.ops.audio.resampling import lobes_of, resampled_length, window_table
 
 from .decode_sound import Wanted, decode_sound
-from .sound_file import refuse_long, sound_info
-from .sound_info import SoundInfo
+from .sound_file import sound_info
+from .sound_info import SoundInfo, refuse_long
 
 _DTYPES: Final = (op.float32, op.int16, op.int32)
-_UNREADABLE: Final = SoundInfo("unreadable", 1, 1, 1, False)
+_UNREADABLE: Final = SoundInfo("unreadable", 1, 1, 1, lambda _begin, _count, out: out.fill(0))
 
 
 @op.argument_group(on_error="raise", fill_value=0.0)
@@ -175,7 +175,7 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
         wanted = Wanted(*plan.parts[sample], plan.rates[sample], lobes, call["downmix"])
         out = sounds.array(sample).reshape(-1)
         try:
-            decode_sound(files.array(sample), plan.infos[sample], wanted, out)
+            decode_sound(plan.infos[sample], wanted, out)
         except ValueError as error:
             raise op.SampleDataError(str(error), sample=sample) from None
 
