@@ -6,18 +6,21 @@ parts are cut out of the file with what is needed to decode them.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from gradiva.eager.types.arrays import Array, Int64Array
 
 from .libsndfile import read_stream
-from .mpeg_frames import Header, Walked, header_at, needed_from, silenced, walk
+from .mpeg_frames import Header, Walked, header_at, needed_from, silence, walk
 from .sound_info import SoundInfo, joined_sounds
 
-_DECODER_DELAY = 529
+_DECODER_DELAY: Final = 529
 """Samples that decoders of layer III put before the sound, beside those of the encoder."""
+_FEWEST: Final = 8
+"""Frames of a stream, and 192 bytes with them: libsndfile does not open one of 1 frame, or of less
+than 128 bytes."""
 
 
 class _Tag(NamedTuple):
@@ -126,9 +129,18 @@ def _read(
         data[int(places[low]) : int(places[high - 1] + sizes[high - 1])]
         for low, high in zip(lows, highs, strict=True)
     ]
-    stream = np.concatenate(ranges) if len(ranges) > 1 or whole > start else ranges[0]
-    if whole > start and header.layer == 3:
-        stream = stream if len(ranges) > 1 else stream.copy()
+    if places.size < _FEWEST:
+        ranges += [_silent_frame(data, int(places[-1]), int(sizes[-1]))] * _FEWEST
+    stream = np.concatenate(ranges) if len(ranges) > 1 or start else ranges[0]
+    if start and header.layer == 3:
         at = np.cumsum(sizes) - sizes
-        silenced(stream, at[: whole - start], header)
+        silence(stream, at[: whole - start], header)
     read_stream(stream, begin - start * header.samples, count, header.channels, out)
+
+
+def _silent_frame(data: Array, at: int, size: int) -> Array:
+    """One like another."""
+    made = np.zeros(size, np.uint8)
+    made[:4] = data[at : at + 4]
+    made[1] |= 1  # without a sum
+    return made

@@ -12,7 +12,7 @@ import numpy as np
 from gradiva.eager.jit.jit import inlined, jit
 from gradiva.eager.types.arrays import Array, Int64Array
 
-__all__ = ["SHORTEST", "Header", "Walked", "header_at", "needed_from", "silenced", "tags_end", "walk"]
+__all__ = ["SHORTEST", "Header", "Walked", "header_at", "needed_from", "silence", "tags_end", "walk"]
 
 SHORTEST: Final = 24
 """Bytes of the shortest frame: 8 kbit/s at 24 kHz."""
@@ -275,7 +275,7 @@ def _silence(data: Any, places: Any, low: bool) -> None:
             data[at + 4], data[at + 5] = check >> 8, check & 255
 
 
-def silenced(stream: Array, places: Int64Array, header: Header) -> None:
+def silence(stream: Array, places: Int64Array, header: Header) -> None:
     """Take the sound out of frames of layer III that are there for the data in them alone, which
     others use: a decoder that begins there has not all of theirs, and would complain."""
     _silence(stream, places, header.low)
