@@ -61,6 +61,10 @@ def _file_class() -> Any:
             """What soundfile asks before it seeks by itself."""
             return False
 
+        def finds_its_way(self) -> bool:
+            """Whether libsndfile gets to a sample without decoding those before it."""
+            return bool(super().seekable())
+
     return File
 
 
@@ -85,12 +89,11 @@ def _opened(data: Array, kind: type[io.BytesIO] = io.BytesIO) -> Iterator[Any]:
         raise (ValueError(text) if opened else NotReadError(text)) from None
 
 
-def libsndfile_sound(data: Array, safe: int = _UNKNOWN) -> SoundInfo:
+def libsndfile_sound(data: Array, safe: int = 0) -> SoundInfo:
     """What the header of a file says. Where it does not say how many samples there are, they are
     decoded. Raises ValueError, and NotReadError for a format that is not known.
 
-    safe: how far behind the end libsndfile finds its way by itself, as a number of samples that is
-    counted from there.
+    safe: how many samples before the end libsndfile still finds its way to.
     """
     with _opened(data) as file:
         frames, channels, rate = int(file.frames), int(file.channels), int(file.samplerate)
@@ -100,6 +103,7 @@ def libsndfile_sound(data: Array, safe: int = _UNKNOWN) -> SoundInfo:
                 f"the header says {frames} samples of {channels} channels at {rate} Hz"
             )
         floats = subtype.startswith(_FLOATS)
+        seeks = bool(file.finds_its_way())
         if frames == _UNKNOWN:
             return decoded_sound(kind, _measured(file, channels, floats), channels, rate)
     if kind == "MP3":  # a guess
@@ -107,7 +111,7 @@ def libsndfile_sound(data: Array, safe: int = _UNKNOWN) -> SoundInfo:
             return decoded_sound(kind, _measured(file, channels, floats), channels, rate)
     if frames * channels > data.size * _MOST_PER_BYTE:
         raise ValueError(f"the header says {frames} samples, which no such file holds")
-    latest = max(frames - safe, 0) if safe != _UNKNOWN else frames
+    latest = max(frames - safe, 0) if seeks else 0
     opus = subtype == "OPUS"
 
     def read(begin: int, count: int, out: Array) -> None:

@@ -4,7 +4,7 @@ A recorder, or a program that writes to a pipe, leaves 0 or all ones where the n
 belongs. libsndfile takes some of these by the word, and so finds no sample, or no file.
 
 Formats: Apple, "Audio Interchange File Format AIFF-C", 1991; "Apple Core Audio Format
-Specification 1.0", 2011; Sun's audio(7).
+Specification 1.0", 2011; Sun's audio(7); Sony's Wave64.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from gradiva.eager.types.arrays import Array
 from .wav import WavChunks, size_to_the_end
 
 _ONES: Final = b"\xff" * 4
+_MOST: Final = 0xFFFFFFFF
 
 
 def with_length(data: Array, chunks: WavChunks | None) -> Array:
@@ -25,6 +26,8 @@ def with_length(data: Array, chunks: WavChunks | None) -> Array:
     that does not say it. chunks: of a WAV file."""
     head = data[:16].tobytes()
     if chunks is not None:
+        if head[:4] in (b"RF64", b"BW64") and chunks.size < _MOST:  # plain WAV then holds it
+            return _changed(data, {0: b"RIFF", 4: _ONES, 12: b"JUNK", chunks.at: _ONES})
         empty = not data[chunks.at : chunks.at + 4].any()
         return _changed(data, {4: _ONES, chunks.at: _ONES}) if empty and chunks.size else data
     if head[:4] == b".snd" and head[8:12] == bytes(4):
@@ -32,6 +35,10 @@ def with_length(data: Array, chunks: WavChunks | None) -> Array:
         return _changed(data, {8: _ONES}) if begin < data.size else data
     if head[:4] == b"caff":
         return _with_last_chunk(data, 8, b"data", 8, (-1, 0))
+    if head[:4] == b"RIFX":
+        return _with_last_chunk(data, 12, b"data", 4, (0,))
+    if head[:4] == b"riff" and data[24:28].tobytes() == b"wave":
+        return _with_wide_size(data)
     if head[:4] == b"FORM" and head[8:12] in (b"AIFF", b"AIFC"):
         return _with_last_chunk(data, 12, b"SSND", 4, (0, 8))
     return data
@@ -63,4 +70,18 @@ def _with_last_chunk(
         if size < 0:
             break
         at = begin + size + (size % 2 if width == 4 else 0)
+    return data
+
+
+def _with_wide_size(data: Array) -> Array:
+    """W64: chunks of 16 bytes that name them, and 8 for their size with these. libsndfile knows all
+    ones; FFmpeg leaves the largest number that has a sign."""
+    at = 40
+    while at + 24 <= data.size:
+        size = int.from_bytes(data[at + 16 : at + 24].tobytes(), "little")
+        if data[at : at + 4].tobytes() == b"data":
+            return _changed(data, {at + 16: _ONES * 2}) if size > data.size - at else data
+        if size < 24:
+            break
+        at += size + -size % 8
     return data
