@@ -62,7 +62,7 @@ def needs_av(data: Array) -> bool:
         return True
     if head[:4] == b"RIFF" and head[8:12] in (b"AVI ", b"AVIX"):
         return True
-    if data.size > 2 * _PACKET and bool((data[: 3 * _PACKET : _PACKET] == ord("G")).all()):
+    if head[:1] == b"G" and bytes(data[_PACKET : 3 * _PACKET : _PACKET]) == b"GG":
         return True
     return any(head[at : at + len(mark)] == mark for at, mark in _MARKS)
 
@@ -152,16 +152,18 @@ def _skipped(container: Any, stream: Any, frame: Any, rate: int) -> tuple[int, i
     """How many samples are to be left out of this frame and those behind it, and from its end.
 
     FFmpeg finds out what an encoder has put before the sound, wherever the container tells of it.
-    What an edit list of MP4 says is in ticks of the track, which FFmpeg takes for samples.
+    What an edit list of MP4 says is in ticks of the track, which FFmpeg takes for samples. What the
+    header of an Opus stream says is in samples, and stands where the list says nothing.
     """
     said = frame.side_data.get("SKIP_SAMPLES")
     if said is None:
         return 0, 0
     both = bytes(said)
     before, behind = (int.from_bytes(both[k : k + 4], "little") for k in (0, 4))
-    if "mp4" in container.format.name:
+    listed = stream.codec_context.name != "opus" or (frame.pts is not None and frame.pts < 0)
+    if "mp4" in container.format.name and listed:
         before = round(float(before * stream.time_base * rate))
-    return before, behind
+    return before, behind if behind <= frame.samples else 0
 
 
 def _frames_said(container: Any, stream: Any, rate: int) -> int | None:

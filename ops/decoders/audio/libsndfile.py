@@ -28,6 +28,9 @@ _MOST_PER_BYTE: Final = 1 << 16
 _UNKNOWN: Final = (1 << 63) - 1
 """libsndfile's number of samples where a header does not know it."""
 _BLOCK: Final = 1 << 16
+_OPUS_AHEAD: Final = 2
+"""Seconds of Opus that are decoded before a part, beside the 0.66 of libsndfile, after which what a
+decoder remembers of the beginning is not always gone: then the last bits are those of the whole."""
 
 
 class NotReadError(ValueError):
@@ -113,11 +116,12 @@ def libsndfile_sound(data: Array, safe: int = 0) -> SoundInfo:
         raise ValueError(f"the header says {frames} samples, which no such file holds")
     latest = max(frames - safe, 0) if seeks else 0
     opus = subtype == "OPUS"
+    ahead = _OPUS_AHEAD * rate if opus else 0
 
     def read(begin: int, count: int, out: Array) -> None:
         if not count:
             return
-        start = min(begin, latest)
+        start = min(max(begin - ahead, 0), latest)
         with _opened(data) as file:
             # Without a seek, an Opus stream whose positions do not begin at 0 keeps its pre-skip.
             if start or opus:
@@ -125,9 +129,7 @@ def libsndfile_sound(data: Array, safe: int = 0) -> SoundInfo:
             there = _passed(file, begin - start, channels, floats)
             there += _filled(file, out, floats) if start + there == begin else 0
         if start + there != begin + count:
-            raise ValueError(
-                f"the file ends early: {start + there} of {frames} samples are there"
-            )
+            raise ValueError(f"the file ends early: {start + there} of {frames} samples are there")
 
     return SoundInfo(kind, frames, channels, rate, read)
 

@@ -12,7 +12,16 @@ import numpy as np
 from gradiva.eager.jit.jit import inlined, jit
 from gradiva.eager.types.arrays import Array, Int64Array
 
-__all__ = ["SHORTEST", "Header", "Walked", "header_at", "needed_from", "silence", "tags_end", "walk"]
+__all__ = [
+    "SHORTEST",
+    "Header",
+    "Walked",
+    "header_at",
+    "needed_from",
+    "silence",
+    "tags_end",
+    "walk",
+]
 
 SHORTEST: Final = 24
 """Bytes of the shortest frame: 8 kbit/s at 24 kHz."""
@@ -29,6 +38,8 @@ _KBITS: Final = np.array(
 )
 """By layer, for MPEG 1 and for lower rates; 0 for what is not read."""
 _RATES: Final = np.array([44100, 48000, 32000], np.int64)
+_TAGS: Final = b"IAT\0"
+"""What tags begin with."""
 _KIND: Final = 0xFFFE0C00
 """Bits of a header that are the same in all frames of a stream: version, layer and rate."""
 _BEFORE: Final = 2
@@ -203,6 +214,8 @@ def _walk(data: Any, at: int, places: Any, sizes: Any, tags: Any, state: Any) ->
 
 def tags_end(data: Array, begin: int = 0) -> int:
     """Where the tags end that begin here."""
+    if data[begin] not in _TAGS:
+        return begin
     while 0 < (passed := int(_tag_size(data, begin))) < data.size - begin:
         begin += passed
     return begin
@@ -211,6 +224,8 @@ def tags_end(data: Array, begin: int = 0) -> int:
 def walk(data: Array, begin: int) -> Walked:
     """All frames of one kind from a byte on, which is the first one's or a tag's."""
     begin = tags_end(data, begin)
+    if data[begin] != 0xFF:
+        return Walked(*(np.empty(0, np.int64),) * 2, np.empty(0, np.bool_), begin, 0, False)
     state = np.zeros(3, np.int64)
     most = (data.size - begin) // SHORTEST + 1 if _found(data, begin, 0) else 0
     places, sizes = np.empty(most, np.int64), np.empty(most, np.int64)

@@ -35,14 +35,13 @@ def sound_info(data: Array) -> SoundInfo:
 
 
 def _found(data: Array) -> SoundInfo:
-    if needs_av(data):
+    chunks = wav_chunks(data) if is_wav(data) else None
+    if chunks is None and needs_av(data):
         if not has_av():
             raise op.OperatorRuntimeError(
                 "AAC and what else FFmpeg decodes need PyAV: pip install 'gradiva[video]'"
             )
         return av_sound(data)
-    chunks = wav_chunks(data) if is_wav(data) else None
-    found = None
     if chunks is None:
         found = mpeg_sound(data)
     elif has_mpeg(chunks):
