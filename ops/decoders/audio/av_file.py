@@ -84,7 +84,7 @@ def _opened(data: Array) -> Any:
 def av_sound(data: Array, refused: str = "") -> SoundInfo:
     """A file, decoded: only its frames tell how many samples there are. Raises ValueError.
 
-    refused: what libsndfile has said of the file, which stands where FFmpeg does not know it either.
+    refused: what libsndfile has said of the file: the error, where FFmpeg does not know it either.
     """
     try:
         container = _opened(data)

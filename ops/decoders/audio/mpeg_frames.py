@@ -64,8 +64,8 @@ class Header(NamedTuple):
 
 
 class Walked(NamedTuple):
-    """places, sizes: of the frames, in bytes; tags: whether a frame is one of Xing's or Fraunhofer's
-    that tells about the others; end: where the walk ended; gaps: how often bytes had to be passed
+    """places, sizes: of the frames, in bytes; tags: whether a frame is a tag of Xing's or
+    Fraunhofer's, that tells about the others; end: where the walk ended; gaps: how often bytes had to be passed
     over that are neither frames nor tags; cut: whether the last frame is not all there."""
 
     places: Int64Array
@@ -77,7 +77,7 @@ class Walked(NamedTuple):
 
 
 @inlined
-def _word(data: Any, at: int) -> int:
+def _word(data: Any, at: Any) -> Any:
     """Four bytes."""
     return (
         (np.int64(data[at]) << 24)
@@ -88,7 +88,7 @@ def _word(data: Any, at: int) -> int:
 
 
 @jit
-def _size(word: int) -> int:
+def _size(word: Any) -> Any:
     """Bytes of the frame with this header; 0 if it is none."""
     version, layer = (word >> 19) & 3, 4 - ((word >> 17) & 3)
     pitch = (word >> 10) & 3
@@ -106,12 +106,12 @@ def _size(word: int) -> int:
 
 
 @inlined
-def _mono(word: int) -> bool:
+def _mono(word: Any) -> Any:
     return (word >> 6) & 3 == 3
 
 
 @jit
-def _side(word: int) -> int:
+def _side(word: Any) -> Any:
     """Bytes of a frame of layer III before its main data."""
     low, mono = (word >> 19) & 3 != 3, _mono(word)
     size = (9 if mono else 17) if low else (17 if mono else 32)
@@ -119,16 +119,16 @@ def _side(word: int) -> int:
 
 
 @jit
-def _alike(word: int, first: int) -> bool:
+def _alike(word: Any, first: Any) -> Any:
     return (word & _KIND) == (first & _KIND) and _mono(word) == _mono(first)
 
 
 @jit
-def _tag_size(data: Any, at: int) -> int:
+def _tag_size(data: Any, at: Any) -> Any:
     """Bytes of a tag that begins here: ID3 of both versions, APE; or of zeros; 0 for none."""
     left = data.size - at
     if left >= 10 and data[at] == 73 and data[at + 1] == 68 and data[at + 2] == 51:  # ID3
-        size = np.int64(0)
+        size: Any = np.int64(0)
         for k in range(6, 10):
             size = size << 7 | (np.int64(data[at + k]) & 127)
         return size + 10 + (10 if data[at + 5] & 16 else 0)
@@ -146,22 +146,17 @@ def _tag_size(data: Any, at: int) -> int:
 
 
 @jit
-def _is_tag(data: Any, at: int, size: int, word: int, first: bool) -> bool:
+def _is_tag(data: Any, at: Any, size: Any, word: Any, first: Any) -> Any:
     """Whether a frame is a tag of Xing's, or LAME's, or Fraunhofer's. In frames that are not the
     first, the side information must be that of silence: else it is sound that looks like it."""
     place = _side(word)
-    if size >= place + 8:
-        name = _word(data, at + place)
-        if name == 0x58696E67 or name == 0x496E666F:  # noqa: PLR1714  compiled, and faster so
-            for k in range(4, place):
-                if not first and data[at + k] != 0:
-                    return False
-            return True
+    if size >= place + 8 and _word(data, at + place) in (0x58696E67, 0x496E666F):
+        return first or not data[at + 4 : at + place].any()
     return size >= 62 and _word(data, at + 36) == 0x56425249
 
 
 @jit
-def _found(data: Any, at: int, first: int) -> bool:
+def _found(data: Any, at: Any, first: Any) -> Any:
     """Whether a frame begins here, and another one or a tag, or nothing, is behind it."""
     if at + 4 > data.size:
         return False
@@ -177,8 +172,9 @@ def _found(data: Any, at: int, first: int) -> bool:
 
 
 @jit
-def _walk(data: Any, at: int, places: Any, sizes: Any, tags: Any, state: Any) -> int:
-    first, count = np.int64(0), 0
+def _walk(data: Any, at: Any, places: Any, sizes: Any, tags: Any, state: Any) -> Any:
+    first: Any = np.int64(0)
+    count = 0
     while at + 4 <= data.size:
         word = _word(data, at)
         size = _size(word)
@@ -247,7 +243,7 @@ def header_at(data: Array, at: int) -> Header:
 
 
 @jit
-def _needed(data: Any, places: Any, sizes: Any, frame: int, most: int) -> int:
+def _needed(data: Any, places: Any, sizes: Any, frame: Any, most: Any) -> Any:
     held = 0
     while frame > 0 and held < most:
         frame -= 1
@@ -269,7 +265,7 @@ def needed_from(
 
 
 @jit
-def _silence(data: Any, places: Any, low: bool) -> None:
+def _silence(data: Any, places: Any, low: Any) -> None:
     for at in places:
         word = _word(data, at)
         end = at + _side(word)

@@ -48,15 +48,16 @@ def _links(data: Array) -> list[tuple[int, int, int]]:
 
 
 @jit
-def _walk(data: Any, starts: Any, lasts: Any) -> int:
-    at, links, within = 0, 0, False
-    position = np.int64(0)
+def _walk(data: Any, starts: Any, lasts: Any) -> Any:
+    at: Any = 0
+    links, within = 0, False
+    position: Any = np.int64(0)
     while at + 27 <= data.size:
         if data[at] != 79 or data[at + 1] != 103 or data[at + 2] != 103 or data[at + 3] != 83:
             at += 1
             continue
         segments = np.int64(data[at + 26])
-        size = 27 + segments
+        size: Any = 27 + segments
         if at + size > data.size:
             break
         for k in range(segments):
@@ -69,7 +70,7 @@ def _walk(data: Any, starts: Any, lasts: Any) -> int:
             within = False
         elif links:
             within = True
-            told = np.int64(0)
+            told: Any = np.int64(0)
             for k in range(7, -1, -1):
                 told = told << 8 | np.int64(data[at + 6 + k])
             if told > 0:

@@ -21,7 +21,7 @@ def tone(frames: int, channels: int = 1, seed: int = 0) -> Array:
     times = np.arange(frames)[:, None]
     sound = 0.3 * np.sin(0.05 * times * (1 + np.arange(channels)))
     sound = sound + np.random.default_rng(seed).uniform(-0.1, 0.1, (frames, channels))
-    return (sound * (times % 7000 > 2000)).astype(np.float32)
+    return np.asarray(sound * (times % 7000 > 2000), np.float32)
 
 
 def written(samples: Array, format: str, subtype: str | None, rate: int = 16000) -> bytes:

@@ -206,43 +206,45 @@ def _changed(file: bytes, at: int, *values: int, form: str = ">I") -> bytes:
     return bytes(made)
 
 
-def _headers() -> list[tuple[str, str, Any]]:
-    """Format, kind of samples, and what is done to a header."""
-    found: list[tuple[str, str, Any]] = []
-    for size in (0, UNKNOWN, 0x7FFFFFFF):
-        for kind in ("PCM_16", "PCM_24", "FLOAT", "ULAW", "IMA_ADPCM"):
-            found.append(
-                (
-                    "WAV",
-                    kind,
-                    lambda file, size=size: _changed(
-                        _changed(file, 4, size, form="<I"), file.index(b"data") + 4, size, form="<I"
-                    ),
-                )
-            )
-    for wide in (0, 2**64 - 1):
-        for kind in ("PCM_16", "ULAW"):
-            found.append(("RF64", kind, lambda f, w=wide: _changed(f, 20, w, w, w, form="<Q")))
-    for size in (0, 24, 2**63 - 1, 2**64 - 1):
-        found.append(
-            ("W64", "PCM_16", lambda f, s=size: _changed(f, f.index(b"data") + 16, s, form="<Q"))
-        )
-    for size in (2**64 - 1, 0):
-        found.append(
-            ("CAF", "PCM_16", lambda f, s=size: _changed(f, f.index(b"data", 60) + 4, s, form=">Q"))
-        )
-    for size in (0, 8):
-        for kind in ("PCM_16", "ULAW"):
-            found.append(("AIFF", kind, lambda f, s=size: _changed(f, f.index(b"SSND") + 4, s)))
-    for size in (0, UNKNOWN):
-        found.append(("AU", "PCM_16", lambda f, s=size: _changed(f, 8, s)))
-    return found
+def _in_chunk(form: str, *places: int | str) -> Any:
+    """A change of a header: another size at places, or behind the name of a chunk."""
+
+    def change(file: bytes, size: int) -> bytes:
+        for place in places:
+            at = place if isinstance(place, int) else file.index(place.encode(), 12) + 4
+            file = _changed(file, at, size, form=form)
+        return file
+
+    return change
 
 
-@pytest.mark.parametrize(("format", "kind", "change"), _headers())
-def test_headers_written_before_the_length_was_known(format: str, kind: str, change: Any) -> None:
+HEADERS = [  # format, kinds of samples, sizes that are written while none is known, where
+    (
+        "WAV",
+        ("PCM_16", "PCM_24", "FLOAT", "ULAW", "IMA_ADPCM"),
+        (0, UNKNOWN, 0x7FFFFFFF),
+        _in_chunk("<I", 4, "data"),
+    ),
+    ("RF64", ("PCM_16", "ULAW"), (0, 2**64 - 1), _in_chunk("<Q", 20, 28, 36)),
+    ("W64", ("PCM_16",), (0, 24, 2**63 - 1, 2**64 - 1), _in_chunk("<Q", 96)),
+    ("CAF", ("PCM_16",), (0, 2**64 - 1), _in_chunk(">Q", 4084)),
+    ("AIFF", ("PCM_16", "ULAW"), (0, 8), _in_chunk(">I", "SSND")),
+    ("AU", ("PCM_16",), (0, UNKNOWN), _in_chunk(">I", 8)),
+]
+CHANGES = [
+    (format, kind, size, change)
+    for format, kinds, sizes, change in HEADERS
+    for kind in kinds
+    for size in sizes
+]
+
+
+@pytest.mark.parametrize(("format", "kind", "size", "change"), CHANGES)
+def test_headers_written_before_the_length_was_known(
+    format: str, kind: str, size: int, change: Any
+) -> None:
     known = written(tone(5000), format, kind)
-    file = change(known)
+    file = change(known, size)
     assert file != known
     np.testing.assert_array_equal(
         check_parts(file, gradiva.int32, 2), decoded(known, dtype=gradiva.int32)
