@@ -58,9 +58,10 @@ def audio(
     """Decode WAV, and with the package soundfile FLAC, Ogg (Vorbis, Opus), AIFF, MP3 and others.
 
     `pip install "gradiva[audio]"` installs soundfile. WAV files of plain integers or floats need
-    nothing. A WAV file that is cut short has the samples that are there. AAC, M4A, WMA and the
-    sound of Matroska files need PyAV, `pip install "gradiva[video]"`; they are decoded whole to
-    count their samples.
+    nothing. A WAV file that is cut short has the samples that are there. AAC, M4A, WMA, the sound
+    of video files, and what else libsndfile does not know, need PyAV: `pip install
+    "gradiva[video]"`. What a header does not say of the length, its file is read for to the end
+    (docs/audio.md).
 
     Args:
         input: the bytes of one file per sample: uint8, 1-D. Formats may be mixed in a batch.

@@ -64,9 +64,10 @@ class Header(NamedTuple):
 
 
 class Walked(NamedTuple):
-    """places, sizes: of the frames, in bytes; tags: whether a frame is a tag of Xing's or
-    Fraunhofer's, that tells about the others; end: where the walk ended; gaps: how often bytes had to be passed
-    over that are neither frames nor tags; cut: whether the last frame is not all there."""
+    """places, sizes: of the frames, in bytes; tags: whether a frame is a tag, of Xing's or
+    Fraunhofer's, that tells about the others; end: where the walk ended; gaps: how often bytes had
+    to be passed over that are neither frames nor tags; cut: whether the last frame is not all
+    there."""
 
     places: Int64Array
     sizes: Int64Array
@@ -168,7 +169,9 @@ def _found(data: Any, at: Any, first: Any) -> Any:
     if behind + 4 > data.size:
         return behind <= data.size
     after = _word(data, behind)
-    return (_size(after) > 0 and _alike(after, word)) or _tag_size(data, behind) > 0
+    if _size(after) > 0 and _alike(after, word):
+        return True
+    return data[behind] == 0 or _tag_size(data, behind) > 0
 
 
 @jit
@@ -210,7 +213,7 @@ def _walk(data: Any, at: Any, places: Any, sizes: Any, tags: Any, state: Any) ->
 
 def tags_end(data: Array, begin: int = 0) -> int:
     """Where the tags end that begin here."""
-    if data[begin] not in _TAGS:
+    if begin >= data.size or data[begin] not in _TAGS:
         return begin
     while 0 < (passed := int(_tag_size(data, begin))) < data.size - begin:
         begin += passed
@@ -220,7 +223,7 @@ def tags_end(data: Array, begin: int = 0) -> int:
 def walk(data: Array, begin: int) -> Walked:
     """All frames of one kind from a byte on, which is the first one's or a tag's."""
     begin = tags_end(data, begin)
-    if data[begin] != 0xFF:
+    if begin >= data.size or data[begin] != 0xFF:
         return Walked(*(np.empty(0, np.int64),) * 2, np.empty(0, np.bool_), begin, 0, False)
     state = np.zeros(3, np.int64)
     most = (data.size - begin) // SHORTEST + 1 if _found(data, begin, 0) else 0

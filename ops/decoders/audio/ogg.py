@@ -28,11 +28,11 @@ def is_ogg(data: Array) -> bool:
 
 def ogg_sound(data: Array) -> SoundInfo:
     """All streams of a file, one after another. Raises ValueError."""
-    links = _links(data)
+    links = links_of(data)
     return joined_sounds([libsndfile_sound(data[at:end], safe) for at, end, safe in links])
 
 
-def _links(data: Array) -> list[tuple[int, int, int]]:
+def links_of(data: Array) -> list[tuple[int, int, int]]:
     """Where each stream begins and ends; and how many samples the last page of it has, and those
     before it that its first packet may overlap. libsndfile counts positions back from the end of a
     page. Of the last one that is not the end of its packets, and parts from there would be late."""
