@@ -83,6 +83,28 @@ def test_joined_mp3() -> None:
         decoded(file + mp3(48000, 1, 64000)[0])
 
 
+def test_frames_that_tell_about_the_others() -> None:
+    """Fraunhofer's is left out; LAME's says how much comes before the sound and behind it, and a
+    number of frames that is not there means nothing."""
+    file, frames = mp3(44100, 1, 64000)
+    whole, bare = decoded(file), decoded(b"".join(frames))
+    tag = bytearray(frames_of(file)[0])
+    at = tag.index(b"Lav") + 21  # the encoder's name; behind it, 12 bits of each
+    assert tag[at] << 4 | tag[at + 1] >> 4 == 576
+    for delay, fill in ((576, 100), (0, 0), (1105, 700)):
+        tag[at : at + 3] = (delay << 12 | fill).to_bytes(3, "big")
+        wanted = bare[delay + 529 : len(bare) - max(fill - 529, 0)]
+        np.testing.assert_array_equal(decoded(bytes(tag) + b"".join(frames)), wanted)
+    assert len(whole) < len(bare)
+    unsaid = bytes(tag[: tag.index(b"I") + 8]) + bytes(4) + bytes(tag[tag.index(b"I") + 12 :])
+    np.testing.assert_array_equal(decoded(unsaid + b"".join(frames)), bare)
+    fraunhofer = frames[0][:4] + bytes(32) + b"VBRI" + bytes(10) + struct.pack(">I", len(frames))
+    fraunhofer = fraunhofer.ljust(len(frames[0]), b"\0")
+    np.testing.assert_array_equal(decoded(fraunhofer + b"".join(frames)), bare)
+    with pytest.raises(OperatorRuntimeError, match="ends early"):
+        decoded(fraunhofer + b"".join(frames[:-3]))
+
+
 def test_tags_around_mp3() -> None:
     file, _ = mp3(44100, 1, 64000)
     whole = decoded(file)
