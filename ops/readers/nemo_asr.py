@@ -20,8 +20,8 @@ from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import is_url, join, local_path, parent
 from gradiva.ops.audio.resampling import lobes_of, resampled_length, window_table
 from gradiva.ops.decoders.audio.decode_sound import Wanted, decode_sound
-from gradiva.ops.decoders.audio.sound_file import refuse_long, sound_info
-from gradiva.ops.decoders.audio.sound_info import SoundInfo
+from gradiva.ops.decoders.audio.sound_file import sound_info
+from gradiva.ops.decoders.audio.sound_info import SoundInfo, refuse_long
 
 from .ahead.remote import storage_of
 from .listing import FilesTable
@@ -214,7 +214,7 @@ class SoundTable(FilesTable):
                 if part is None:
                     continue
                 try:
-                    decode_sound(files[sample], *part, targets[sample].reshape(-1))
+                    decode_sound(*part, targets[sample].reshape(-1))
                 except ValueError as error:
                     failures[sample] = op.SampleDataError(str(error))
 

@@ -44,6 +44,7 @@ from tests.capture.serialization.stored import again
 from tests.ops.readers.formats import FORMATS, values, write_lmdb
 
 from . import seeds
+from .sound_parsers import mpeg_audio, sound, sound_sizes
 
 __all__ = ["PARSERS", "Parser", "clear", "survives"]
 
@@ -210,15 +211,6 @@ def npy(data: bytes) -> None:
     found = np.asarray(gradiva.decoders.numpy(np.frombuffer(data, np.uint8)))
     assert found.shape == header.shape
     assert found.nbytes <= len(data)
-
-
-def sound(data: bytes) -> None:
-    """WAV files; of others, libraries take care."""
-    if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
-        data = b"RIFF" + data[4:8].ljust(4, b"\0") + b"WAVE" + data[12:]
-    array = np.frombuffer(data, np.uint8)
-    found, _ = gradiva.decoders.audio(array, dtype=gradiva.int16)
-    assert np.asarray(found).nbytes <= 4 * len(data)
 
 
 # Files of records and rows: a data set of which one file is replaced.
@@ -462,6 +454,8 @@ PARSERS: dict[str, Parser] = {
     "small_jpegs": Parser(small_jpegs, seeds.images, (ValueError,), compiled=True),
     "npy": Parser(npy, seeds.npy),
     "sound": Parser(sound, seeds.sounds),
+    "mpeg_audio": Parser(mpeg_audio, seeds.mpeg_audio, (ValueError,)),
+    "sound_sizes": Parser(sound_sizes, seeds.sound_headers, (ValueError,)),
     "tfrecord": of_records("tfrecord", "*.tfrecord", "index_path"),
     "tfrecord_index": of_records("tfrecord", "*.idx"),
     "recordio": of_records("mxnet", "*.rec", "index_path"),

@@ -35,8 +35,10 @@ __all__ = [
     "lines",
     "lists",
     "manifest",
+    "mpeg_audio",
     "npy",
     "pipelines",
+    "sound_headers",
     "sounds",
     "state",
     "tensors",
@@ -124,6 +126,39 @@ def sounds() -> list[bytes]:
     plain = wav_file(stereo, 8000).tobytes()
     wide = plain.replace(struct.pack("<HH", 4, 16), struct.pack("<HH", 6, 24))
     return [plain, wide, plain[:36] + b"LIST\4\0\0\0abcd" + plain[36:]]
+
+
+def mpeg_audio() -> list[bytes]:
+    """Frames of silence of layers III and II, with a tag among them, and tags around."""
+    frame = b"\xff\xfb\x12\xc4" + bytes(100)
+    named = bytearray(frame)
+    named[21:37] = b"Info" + struct.pack(">II", 1, 4) + b"LAME"
+    checked = b"\xff\xfa\x12\xc4" + bytes(100)
+    other = b"\xff\xfd\x14\xc4" + bytes(100)
+    tag = b"ID3\4\0\0\0\0\0\x05hello"
+    return [
+        tag + bytes(named) + 4 * frame + b"TAG" + bytes(125),
+        3 * frame + b"junk" + 3 * frame + bytes(named) + frame * 4,
+        4 * checked + b"APETAGEX" + struct.pack("<IIII", 2000, 32, 0, 1 << 31) + bytes(8),
+        3 * frame + 3 * other,
+    ]
+
+
+def sound_headers() -> list[bytes]:
+    """Of unknown length; and two Ogg streams of empty pages."""
+    plain = sounds()[0]
+    pages = [
+        b"OggS\0" + bytes([flag]) + struct.pack("<QIII", at, 1, 0, 0) + b"\1\2ab"
+        for flag, at in ((2, 0), (0, 48), (4, 96), (2, 0), (4, 48))
+    ]
+    return [
+        plain[:40] + bytes(4) + plain[44:],
+        b".snd" + struct.pack(">IIIII", 24, 0, 3, 8000, 1) + bytes(20),
+        b"caff\0\1\0\0desc" + struct.pack(">Q", 4) + b"abcddata" + b"\xff" * 8 + bytes(30),
+        b"FORM\0\0\0\0AIFFCOMM\0\0\0\2ab" + b"SSND" + bytes(4) + b"\1" * 30,
+        b"riff" + bytes(20) + b"wave" + bytes(12) + b"data" + bytes(12) + b"\xff" * 8 + bytes(9),
+        b"".join(pages),
+    ]
 
 
 def archives() -> list[bytes]:

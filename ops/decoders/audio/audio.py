@@ -15,11 +15,11 @@ from gradiva.eager.types.arrays import Array
 from gradiva.ops.audio.resampling import lobes_of, resampled_length, window_table
 
 from .decode_sound import Wanted, decode_sound
-from .sound_file import refuse_long, sound_info
-from .sound_info import SoundInfo
+from .sound_file import sound_info
+from .sound_info import SoundInfo, refuse_long
 
 _DTYPES: Final = (op.float32, op.int16, op.int32)
-_UNREADABLE: Final = SoundInfo("unreadable", 1, 1, 1, False)
+_UNREADABLE: Final = SoundInfo("unreadable", 1, 1, 1, lambda _begin, _count, out: out.fill(0))
 
 
 @op.argument_group(on_error="raise", fill_value=0.0)
@@ -58,9 +58,10 @@ def audio(
     """Decode WAV, and with the package soundfile FLAC, Ogg (Vorbis, Opus), AIFF, MP3 and others.
 
     `pip install "gradiva[audio]"` installs soundfile. WAV files of plain integers or floats need
-    nothing. A WAV file that is cut short has the samples that are there. AAC, M4A, WMA and the
-    sound of Matroska files need PyAV, `pip install "gradiva[video]"`; they are decoded whole to
-    count their samples.
+    nothing. A WAV file that is cut short has the samples that are there. AAC, M4A, WMA, the sound
+    of video files, and what else libsndfile does not know, need PyAV: `pip install
+    "gradiva[video]"`. What a header does not say of the length, its file is read for to the end
+    (docs/audio.md).
 
     Args:
         input: the bytes of one file per sample: uint8, 1-D. Formats may be mixed in a batch.
@@ -175,7 +176,7 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
         wanted = Wanted(*plan.parts[sample], plan.rates[sample], lobes, call["downmix"])
         out = sounds.array(sample).reshape(-1)
         try:
-            decode_sound(files.array(sample), plan.infos[sample], wanted, out)
+            decode_sound(plan.infos[sample], wanted, out)
         except ValueError as error:
             raise op.SampleDataError(str(error), sample=sample) from None
 

@@ -11,7 +11,6 @@ from gradiva.eager.types.arrays import Array
 from gradiva.ops.audio.resampling import resample_sound
 from gradiva.ops.audio.sound_types import convert_sound
 
-from .sound_file import read_samples
 from .sound_info import SoundInfo
 
 
@@ -37,16 +36,16 @@ def _mix(sound: Any, channels: int, mixed: Any) -> None:
         mixed[k] = total
 
 
-def decode_sound(data: Array, info: SoundInfo, wanted: Wanted, out: Array) -> None:
+def decode_sound(info: SoundInfo, wanted: Wanted, out: Array) -> None:
     """Fill `out`, flat, float32, int16 or int32. Raises ValueError for a file that is damaged."""
     begin, count, rate, lobes, downmix = wanted
     channels = info.channels
     mixes, resamples = downmix and channels > 1, rate != info.rate
     if not mixes and not resamples:
-        read_samples(data, info, begin, count, out)
+        info.read(begin, count, out)
         return
     sound: Array = np.empty(count * channels, np.float32)
-    read_samples(data, info, begin, count, sound)
+    info.read(begin, count, sound)
     if mixes:
         mixed = np.empty(count, np.float32)
         _mix(sound, channels, mixed)

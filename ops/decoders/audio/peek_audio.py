@@ -1,4 +1,4 @@
-"""`peek_audio`: how long a sound file is, without decoding it."""
+"""`peek_audio`: how long a sound file is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from .sound_file import sound_info
 def peek_audio(
     input: op.SampleType, /, *, on_error: op.OnError = "raise", **common: op.Unpack[op.Common]
 ) -> tuple[op.SampleType, op.SampleType, op.SampleType]:
-    """Read the headers of sound files: for batches of sounds of like lengths.
+    """Say how long sound files are, as `decoders.audio` gives them: for batches of like lengths.
+
+    Headers are read, and the frames of MP3 counted. A file whose header does not know its length
+    (FLAC from a pipe, and whatever FFmpeg reads) is decoded (docs/audio.md).
 
     Args:
         input: the bytes of one file per sample: uint8, 1-D (see `decoders.audio` for formats).

@@ -16,7 +16,7 @@ from gradiva import OperatorRuntimeError, OperatorValueError, batch
 from gradiva.eager.execution.quarantine import Quarantine
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.audio.audio_resample import audio_resample
-from gradiva.ops.decoders.audio import sound_file
+from gradiva.ops.decoders.audio import libsndfile, sound_file
 from gradiva.ops.decoders.audio.audio import wav_file
 from tests.tiers import few
 
@@ -271,7 +271,7 @@ def test_on_error_in_a_pipeline(folder: list[str]) -> None:
 
 def test_without_soundfile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plain WAV files need nothing; others say what to install, whatever `on_error` says."""
-    monkeypatch.setattr(sound_file, "soundfile", lazy_module("no_such_soundfile"))
+    monkeypatch.setattr(libsndfile, "soundfile", lazy_module("no_such_soundfile"))
     good = wav_file(np.full((5, 1), 7, np.int16))
     gradiva.decoders.audio(batch([good]))
     for policy in ("raise", "skip"):
