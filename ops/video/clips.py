@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.support.errors import without_frames
 from gradiva.eager.types.arrays import Array
 
 from .color import planes_to_rgb
@@ -133,7 +134,7 @@ class _Work:
                             decoder = self._decoders.take(way)
                         self._decode_clip(clip, decoder)
                     except (ValueError, OSError) as error:
-                        self.failures[number] = error
+                        self.failures[number] = without_frames(error)
             finally:
                 self._decoders.end(way, decoder)
 

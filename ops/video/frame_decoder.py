@@ -78,8 +78,9 @@ class FrameDecoder:
         """Nothing will be decoded any more."""
         opened, self._opened = self._opened, None
         self._packets, self._ready, self._waiting = iter(()), [], None
+        self._spoiled = True
+        self._decoder.close()
         if opened is not None:
-            self._decoder.close()
             opened.close()
 
     def frames(self, wanted: Sequence[int]) -> Iterator[tuple[int, Any]]:
@@ -138,11 +139,13 @@ class FrameDecoder:
     def _start(self, key: int) -> bool:
         """Go to a key frame, and say whether it is there."""
         self._ready, self._waiting, self._counted = [], None, 0
-        self._problem, self._spoiled, self._damaged, self._started = "", False, False, True
+        # Spoiled until the video is there: a file that has changed cannot be opened again.
+        self._problem, self._spoiled, self._damaged, self._started = "", True, False, True
         self._discovered = False
         self.at = -1
-        if key <= 0 or self._opened is None:
+        if key <= 0 or self._opened is None or self._opened.problem is not None:
             self._reopen()
+        self._spoiled = False
         if key <= 0:
             self._packets = self._demuxed()
             return True
@@ -167,20 +170,24 @@ class FrameDecoder:
 
     def _reopen(self) -> None:
         """Go to the beginning: not all formats can be told to."""
-        if self._at_the_beginning:
-            return
-        if self._opened is not None:
-            self._opened.close()
-        self._opened = None
-        self._opened = self._source.open()
-        self._decoder = self._decoder_of(self._opened)
-        self._skipping = False
+        before = self._opened
+        if before is not None:
+            if self._at_the_beginning and before.problem is None:
+                return
+            self._opened, self._packets = None, iter(())
+            before.close()
+        opened = self._source.open()
+        try:
+            self._decoder = self._decoder_of(opened)
+        except BaseException:
+            opened.close()
+            raise
+        self._opened, self._skipping = opened, False
 
     def _demuxed(self) -> Iterator[Any]:
         assert self._opened is not None
         self._at_the_beginning = False
-        demuxed: Iterator[Any] = self._opened.container.demux(self._opened.stream)
-        return demuxed
+        return self._opened.packets()
 
     def _skipped(self, shown: int, decoded: int) -> Any:
         """The packet of a key frame, behind those that stand before it."""
@@ -191,14 +198,15 @@ class FrameDecoder:
                 if packet.dts is not None and packet.dts > max(shown, decoded):
                     return None
         except (av.FFmpegError, EOFError):
-            self._raise_unread()
+            pass
+        self._raise_unread()
         return None
 
     def _raise_unread(self) -> None:
         """Raise OSError, if that is what went wrong."""
         if self._opened is not None and self._opened.problem is not None:
             self._spoiled = True
-            raise self._opened.problem
+            self._opened.refuse_unread()
 
     def _forward(self, number: int) -> Any:
         """Decode until there is a frame; None if it does not come."""
@@ -255,6 +263,7 @@ class FrameDecoder:
                     self._decoder.restart()
                 else:
                     packet = next(self._packets, None)
+                    self._raise_unread()
                     if packet is not None and self._ends(packet):
                         self._waiting = packet
                         self._ready = self._decoder.drain()[::-1]

@@ -103,12 +103,13 @@ def _turns(source: VideoSource) -> int:
     opened = source.open()
     try:
         for frame in opened.container.decode(opened.stream):
+            opened.refuse_unread()
             return quarter_turns(frame)
     except (av.FFmpegError, EOFError):
-        if opened.problem is not None:
-            raise opened.problem from None
+        pass
     finally:
         opened.close()
+    opened.refuse_unread()
     return 0
 
 
@@ -119,7 +120,7 @@ def _scan(opened: Opened) -> VideoIndex:
     rows: list[tuple[int, int, bool, bool]] = []
     problem = ""
     try:
-        for packet in opened.container.demux(stream):
+        for packet in opened.packets():
             if not packet.size:
                 continue
             if packet.is_corrupt:
@@ -132,9 +133,8 @@ def _scan(opened: Opened) -> VideoIndex:
             if is_shown(codec, data):
                 rows.append((pts, dts, key, packet.is_discard))
     except (av.FFmpegError, EOFError) as error:
-        if opened.problem is not None:
-            raise opened.problem from None
         problem = f"the file is cut or damaged: {getattr(error, 'strerror', None) or error}"
+    opened.refuse_unread()
     if not rows:
         raise NoVideoError(problem or "there is no frame in the file")
     shape = int(context.height), int(context.width)

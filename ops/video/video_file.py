@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import io
 import os
@@ -73,12 +74,16 @@ class _Stream(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
+        """Nothing where it cannot be read, which is then the `problem`: of what is raised here,
+        PyAV keeps what FFmpeg takes no notice of, and raises it for the next video of a thread."""
         count = self._size - self._at if size < 0 else min(size, self._size - self._at)
+        if count <= 0 or self.problem is not None:
+            return b""
         try:
-            found = pread(self._handle, count, self._at) if count > 0 else b""
+            found = pread(self._handle, count, self._at)
         except OSError as error:
             self.problem = error
-            raise
+            return b""
         self._at += len(found)
         return found
 
@@ -108,6 +113,10 @@ class VideoSource:
     def open(self) -> Opened:
         """Raises OSError, NotMediaError, NoVideoError."""
         return Opened(self)
+
+    def refuse_changed(self) -> None:
+        """Raise OSError if the bytes are not those that were looked at first. A video that is open
+        goes on in what another program writes into its file."""
 
 
 class VideoData(VideoSource):
@@ -152,8 +161,7 @@ class VideoPath(VideoSource):
         handle = open_handle(self.name, self._storage)
         try:
             size, changed = _facts_of(handle)
-            if self._facts not in (None, (size, changed)):
-                raise OSError("it has changed since the reader was made")
+            self._refuse(size, changed)
             if not size:
                 raise NotMediaError("the file is empty")
             local = self._local()
@@ -163,6 +171,15 @@ class VideoPath(VideoSource):
             close_handle(handle)
         if local is not None:
             yield local
+
+    def refuse_changed(self) -> None:
+        if self._facts is not None and not is_url(self.name):
+            facts = os.stat(local_path(self.name))
+            self._refuse(facts.st_size, facts.st_mtime_ns)
+
+    def _refuse(self, size: int, changed: int | str) -> None:
+        if self._facts not in (None, (size, changed)):
+            raise OSError("it has changed since the reader was made")
 
     def _local(self) -> str | None:
         """What FFmpeg opens by itself; names that are no text it cannot."""
@@ -205,14 +222,14 @@ class Opened:
         self._bytes = source.readable()
         self._file: Any = self._bytes.__enter__()
         self.container: Any = None
+        self._packets: Any = None
         try:
             self.container = _container(self._file)
             self.stream = _stream(self.container)
+            self.refuse_unread()
         except BaseException as error:
             self.close()
-            problem = getattr(self._file, "problem", None)
-            if problem is not None:
-                raise problem from None
+            self.refuse_unread()
             if isinstance(error, av.FFmpegError | EOFError):
                 raise _refused(error, source) from None
             raise
@@ -229,7 +246,25 @@ class Opened:
         found: OSError | None = getattr(self._file, "problem", None)
         return found
 
+    def refuse_unread(self) -> None:
+        """Raise OSError if the bytes could not be read: to FFmpeg they end there."""
+        if self.problem is not None:
+            raise self.problem from None
+
+    def packets(self) -> Iterator[Any]:
+        """The packets of the stream from here on. They end when this is called again, and when the
+        video is closed: PyAV asks FFmpeg for one more also of a container that is freed."""
+        self._end_packets()
+        self._packets = self.container.demux(self.stream)
+        found: Iterator[Any] = self._packets
+        return found
+
+    def _end_packets(self) -> None:
+        if self._packets is not None:
+            self._packets.close()
+
     def close(self) -> None:
+        self._end_packets()
         if self.container is not None:
             self.container.close()
         self._bytes.__exit__(None, None, None)
@@ -266,6 +301,8 @@ def _stream(container: Any) -> Any:
 
 def _refused(error: BaseException, source: VideoSource) -> ValueError:
     """Raises OSError."""
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        raise OSError(error.errno, error.strerror) from None
     reason = getattr(error, "strerror", None) or str(error)
     kind = NoVideoError if begins_like_video(source.head()[0]) else NotMediaError
     return kind(f"this is no video that can be read: {reason}")

@@ -51,10 +51,10 @@ def stored_for_nvdec(
         if codec not in _CODECS:
             return None
         frame = next(opened.container.decode(opened.stream), None)
+        opened.refuse_unread()
         return None if frame is None else _stored(codec, frame, colorspace)
     except (av.FFmpegError, EOFError, ValueError):
-        if opened.problem is not None:
-            raise opened.problem from None
+        opened.refuse_unread()
         return None
     finally:
         opened.close()
