@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from .decoded_scan import FLAGGED
 from .frame_index import VideoIndex
 from .packet_decoder import AvPackets, PacketDecoder, PacketError
 from .video_file import Opened, VideoSource, av
@@ -40,11 +41,13 @@ class FrameDecoder:
         source: VideoSource,
         index: VideoIndex,
         decoder_of: Callable[[Opened], PacketDecoder] = AvPackets,
+        tolerant: bool = False,
     ) -> None:
         self._source, self.index = source, index
         self.name = source.name
         self._decoder_of = decoder_of
-        self._opened: Opened | None = source.open()
+        self._tolerant = tolerant or index.tolerant
+        self._opened: Opened | None = source.open(self._tolerant)
         try:
             self._decoder = decoder_of(self._opened)
         except BaseException:
@@ -61,13 +64,22 @@ class FrameDecoder:
         self._waiting: Any = None
         """The packet of a key frame, behind the last frame that was wanted."""
         self._started = self._spoiled = self._damaged = False
-        self._counted = 0
+        self._counted = self._begin = 0
         self._problem = ""
         self._bad: dict[tuple[Any, Any, Any], str] = {}
         """Packets that cannot be decoded, and why."""
         self._discovered = False
+        self._damaged_frames = frozenset(index.damaged.tolist())
+        self._overruled: dict[int, bool] = {}
+        """By the key frame: whether a tolerant decoder shows the whole group of pictures."""
+        self._may_overrule = (
+            decoder_of is AvPackets and not self._tolerant and self._opened.codec in FLAGGED
+        )
         self._skips = (
-            self._decoder.leaves_out and not index.counted and self._opened.codec in _LEAVING_OUT
+            self._decoder.leaves_out
+            and not index.counted
+            and not self._tolerant
+            and self._opened.codec in _LEAVING_OUT
         )
         self._skips_to_keys = not index.counted and self._opened.codec == "h264"
         self._skipping = False
@@ -99,11 +111,16 @@ class FrameDecoder:
         return number - self.index.group_of(number).start + len(self.index)
 
     def _frame(self, number: int) -> Any:
+        if number in self._damaged_frames:
+            raise FrameError(number, "the data are damaged")
         if self.passes(number):
             found = self._forward(number)
             if found is not None:
                 return found
+        self._be_tolerant(self._overruled.get(self.index.key_of(number), False))
         found = self._from_a_key(number)
+        if found is None and self._damaged and self._may_overrule:
+            found = self._overruling(number)
         if found is None and self._damaged and self._discovered:
             # The decoder may have lost what it had before the damage, of which it knows by now.
             found = self._from_a_key(number)
@@ -112,11 +129,43 @@ class FrameDecoder:
         self._spoiled = True
         raise FrameError(number, self._problem or "the decoder does not return it")
 
+    def _overruling(self, number: int) -> Any:
+        """A frame of a group of pictures in which the decoder was too strict; None if it was not.
+        It refuses what refers to frames that are not there, whether they are needed or not."""
+        key = self.index.key_of(number)
+        if key not in self._overruled:
+            self._overruled[key] = self._is_shown_whole(self.index.group_of(number))
+        if not self._overruled[key]:
+            return None
+        self._be_tolerant(True)
+        return self._from_a_key(number)
+
+    def _is_shown_whole(self, group: range) -> bool:
+        """Whether a tolerant decoder has nothing to complain of in a group of pictures."""
+        other = FrameDecoder(self._source, self.index, tolerant=True)
+        try:
+            for _ in other.frames(group):
+                pass
+        except FrameError:
+            return False
+        finally:
+            other.close()
+        return True
+
+    def _be_tolerant(self, tolerant: bool) -> None:
+        """Open the video anew where another decoder is needed."""
+        if self._may_overrule and tolerant != self._tolerant:
+            self._tolerant = tolerant
+            if self._opened is not None:
+                self._opened.close()
+            self._opened, self._packets = None, iter(())
+
     def _from_a_key(self, number: int) -> Any:
         """A frame, decoded from a key frame on; None if it does not come."""
         key = self.index.key_of(number)
         # Where containers are wrong about key frames, an earlier one may do.
-        for again, begin in enumerate((key, key, max(key - 1, -1), -1)):
+        begins = dict.fromkeys((key, max(key - 1, -1), -1))
+        for again, begin in enumerate((key, *begins)):
             if again == 1 and not self._skips:
                 continue
             self._skips = self._skips and not again
@@ -134,6 +183,8 @@ class FrameDecoder:
             return False
         if number not in self._group:
             self._group = self.index.group_of(number)
+        if self._may_overrule and self._tolerant:
+            return self.at in self._group
         return self.at in self._group or self._group.start - self.at <= _NEAR
 
     def _start(self, key: int) -> bool:
@@ -142,14 +193,15 @@ class FrameDecoder:
         # Spoiled until the video is there: a file that has changed cannot be opened again.
         self._problem, self._spoiled, self._damaged, self._started = "", True, False, True
         self._discovered = False
-        self.at = -1
+        self.at, self._begin = -1, 0
         if key <= 0 or self._opened is None or self._opened.problem is not None:
             self._reopen()
         self._spoiled = False
         if key <= 0:
             self._packets = self._demuxed()
             return True
-        self.at = self.index.first_of(key) - 1
+        self._begin = self.index.first_of(key)
+        self.at = self._begin - 1
         shown, decoded = self.index.keys[key].tolist()
         assert self._opened is not None
         self._at_the_beginning = False
@@ -176,7 +228,7 @@ class FrameDecoder:
                 return
             self._opened, self._packets = None, iter(())
             before.close()
-        opened = self._source.open()
+        opened = self._source.open(self._tolerant)
         try:
             self._decoder = self._decoder_of(opened)
         except BaseException:
@@ -217,9 +269,12 @@ class FrameDecoder:
             found = self._number_of(frame)
             if found is None:
                 continue
-            if frame.is_corrupt:
+            if frame.is_corrupt and not self.index.tolerant:
                 self._problem, self._spoiled = "it is damaged", True
+                self._damaged = self._tolerant
                 return None
+            if found < self._begin:  # it refers to what is before the key frame
+                continue
             if found <= self.at:
                 self._problem = "frames come in another order than they are shown"
                 self._spoiled = True
@@ -278,6 +333,8 @@ class FrameDecoder:
                 try:
                     found = self._decoder.decode(packet)
                 except PacketError as error:
+                    if self.index.tolerant:
+                        continue
                     self._bad[_place(packet)] = str(error)
                     self._discovered = True
                     self._spoil(str(error))

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 _FORMATS: Final = (
-    "3g2,3gp,aiff,amr,asf,asf_o,av1,avi,caf,dirac,dnxhd,dv,flac,flv,gxf,h261,h263,h264,hevc,ivf,"
+    "3g2,3gp,aiff,amr,asf,asf_o,av1,avi,caf,dirac,dnxhd,dv,flac,flv,gif,gxf,h261,h263,h264,hevc,ivf,"
     "live_flv,m4a,m4v,matroska,mj2,mjpeg,mov,mp3,mp4,mpeg,mpegts,mpegvideo,mxf,nsv,nut,obu,ogg,rm,"
     "vc1,vvc,wav,webm,wtv,y4m,yuv4mpegpipe"
 )
@@ -110,9 +110,9 @@ class VideoSource:
         """The first bytes, and how many there are in all. Raises OSError."""
         raise NotImplementedError
 
-    def open(self) -> Opened:
+    def open(self, tolerant: bool = False) -> Opened:
         """Raises OSError, NotMediaError, NoVideoError."""
-        return Opened(self)
+        return Opened(self, tolerant)
 
     def refuse_changed(self) -> None:
         """Raise OSError if the bytes are not those that were looked at first. A video that is open
@@ -216,16 +216,19 @@ def _facts_of(handle: Handle) -> tuple[int, int | str]:
 
 
 class Opened:
-    """An open video: the container and its first video stream, which decodes in one thread."""
+    """An open video: the container and FFmpeg's best video stream, which decodes in one thread.
 
-    def __init__(self, source: VideoSource) -> None:
+    tolerant: FFmpeg shows frames whatever is wrong with them, and not only those that are right.
+    """
+
+    def __init__(self, source: VideoSource, tolerant: bool = False) -> None:
         self._bytes = source.readable()
         self._file: Any = self._bytes.__enter__()
         self.container: Any = None
         self._packets: Any = None
         try:
             self.container = _container(self._file)
-            self.stream = _stream(self.container)
+            self.stream = _stream(self.container, tolerant)
             self.refuse_unread()
         except BaseException as error:
             self.close()
@@ -280,10 +283,11 @@ def _container(file: Any) -> Any:
         return av.open(file, **given)
 
 
-def _stream(container: Any) -> Any:
-    if not container.streams.video:
+def _stream(container: Any, tolerant: bool) -> Any:
+    stream = container.streams.best("video")
+    # The picture of a cover is a video to FFmpeg, the last one that it would choose.
+    if stream is None or stream.disposition & av.stream.Disposition.attached_pic:
         raise NoVideoError("there is no video in the file")
-    stream = container.streams.video[0]
     context = stream.codec_context
     if context is None:
         raise NoVideoError("FFmpeg has no decoder for the video in the file")
@@ -294,8 +298,10 @@ def _stream(container: Any) -> Any:
         raise NoVideoError(f"frames of {width} x {height} pixels are more than {MOST_PIXELS}")
     context.thread_count = 1
     context.thread_type = "SLICE"
-    # What is damaged is an error, and not made up from what is around it.
-    context.options = {"err_detect": "explode", "max_pixels": str(MOST_PIXELS)}
+    context.options = {"max_pixels": str(MOST_PIXELS)}
+    if not tolerant:
+        # What is damaged is an error, and not made up from what is around it.
+        context.options |= {"err_detect": "explode"}
     return stream
 
 

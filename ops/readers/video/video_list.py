@@ -64,7 +64,7 @@ class Ranges(NamedTuple):
             return default
         if self.seconds:
             # Times in lists are rounded: what is a millionth of a second off is meant to be exact.
-            times = index.seconds()
+            times = index.seconds_in_file()
             if up:
                 return int(np.searchsorted(times, value - 1e-6, "left"))
             return max(int(np.searchsorted(times, value + 1e-6, "right")) - 1, 0)
