@@ -133,6 +133,7 @@ class _Work:
                         if decoder is None:
                             decoder = self._decoders.take(way)
                         self._decode_clip(clip, decoder)
+                        clip.source.refuse_changed()
                     except (ValueError, OSError) as error:
                         self.failures[number] = without_frames(error)
             finally:

@@ -76,7 +76,6 @@ class Decoders:
         before its beginning, or a new one. Raises what `FrameDecoder` does."""
         if way.before is not None:
             way.before.wait()
-        way.source.refuse_changed()
         with self._lock:
             way.begun = True
             kept, way.decoder = way.decoder, None

@@ -6,7 +6,7 @@ import errno
 import importlib.util
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -115,8 +115,8 @@ class VideoSource:
         return Opened(self, tolerant)
 
     def refuse_changed(self) -> None:
-        """Raise OSError if the bytes are not those that were looked at first. A video that is open
-        goes on in what another program writes into its file."""
+        """Raise OSError if the bytes are not those that were looked at first: FFmpeg reads on in
+        what another program has written into the file."""
 
 
 class VideoData(VideoSource):
@@ -225,7 +225,7 @@ class Opened:
         self._bytes = source.readable()
         self._file: Any = self._bytes.__enter__()
         self.container: Any = None
-        self._packets: Any = None
+        self._packets: Generator[Any, None, None] | None = None
         try:
             self.container = _container(self._file)
             self.stream = _stream(self.container, tolerant)
@@ -258,8 +258,7 @@ class Opened:
         """The packets of the stream from here on. They end when this is called again, and when the
         video is closed: PyAV asks FFmpeg for one more also of a container that is freed."""
         self._end_packets()
-        self._packets = self.container.demux(self.stream)
-        found: Iterator[Any] = self._packets
+        self._packets = found = _demuxed(self.container, self.stream)
         return found
 
     def _end_packets(self) -> None:
@@ -303,6 +302,14 @@ def _stream(container: Any, tolerant: bool) -> Any:
         # What is damaged is an error, and not made up from what is around it.
         context.options |= {"err_detect": "explode"}
     return stream
+
+
+def _demuxed(container: Any, stream: Any) -> Generator[Any, None, None]:
+    try:
+        yield from container.demux(stream)
+    except IndexError:
+        # At the end PyAV looks for streams that it has not: those that began late.
+        return
 
 
 def _refused(error: BaseException, source: VideoSource) -> ValueError:
