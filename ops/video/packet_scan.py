@@ -56,6 +56,7 @@ def scan_packets(opened: Opened) -> Packets:
     codec, extradata = opened.codec, context.extradata
     blocks = -(-context.width // 16) * -(-context.height // 16)
     looks = codec in ("h264", "hevc", "mpeg4", "vp8", "vp9")
+    may_have_palettes, has_palettes = codec == "rawvideo" or codec not in _ONE_TO_ONE, False
     rows: list[tuple[int, int, bool, bool, bool]] = []
     problem = doubt = ""
     empty, one_to_one = False, codec in _ONE_TO_ONE and codec != "mpeg4"
@@ -67,6 +68,10 @@ def scan_packets(opened: Opened) -> Packets:
             if empty:
                 doubt = doubt or "there is a packet without data"
             key = packet.is_keyframe
+            if may_have_palettes:
+                # It comes with the first packet, and where it changes, and not again behind a seek.
+                has_palettes = has_palettes or packet.has_sidedata("palette")
+                key = key and not (has_palettes and rows)
             if looks:
                 kind = may_show_nothing(codec, memoryview(packet), extradata, blocks)
                 if kind is None:
