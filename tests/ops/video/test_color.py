@@ -71,6 +71,19 @@ def test_bits_of_the_scaler(name: str) -> None:
 FIELDS = ("yuv420p", "yuv422p", "yuv440p", "yuvj420p", "yuv420p10le", "nv12", "p010le")
 
 
+@pytest.mark.parametrize("codec", ["libx264", "mpeg2video", "libvpx-vp9"])
+def test_chroma_lies_between_the_pixels(codec: str) -> None:
+    """Whatever the decoder says of it, which PyAV tells nobody but the scaler."""
+    for source in decoded(encoded(codec, 48, 64)):
+        untold = frame("yuv420p", 48, 64)
+        for plane, there in zip(untold.planes, source.planes, strict=True):
+            room = np.zeros((plane.height, plane.line_size), np.uint8)
+            rows = np.frombuffer(there, np.uint8).reshape(there.height, there.line_size)
+            room[:, : plane.width] = rows[:, : plane.width]
+            plane.update(room.tobytes())
+        np.testing.assert_array_equal(pixels(source, "bt709"), by_scaler(untold, 1))
+
+
 @pytest.mark.parametrize("name", few(FIELDS, "yuv420p"))
 def test_fields_have_colors_of_their_own(name: str) -> None:
     """Of an interlaced frame, each field is a picture of half of the lines."""
