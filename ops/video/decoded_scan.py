@@ -22,6 +22,8 @@ FLAGGED: Final = frozenset(
 )
 """Codecs whose decoders, where they are tolerant, mark each frame that they make up from what is
 around it. Where they are not, they refuse sound ones, too, as those behind a recovery point."""
+_NOTICING: Final = FLAGGED | {"hevc"}
+"""Codecs whose decoders, strict or not, notice where a picture ends too early."""
 _MOST_DELAY: Final = 16
 """Frames that a decoder holds back at most."""
 _INTRA: Final = 1
@@ -31,11 +33,13 @@ _BETWEEN: Final = 3
 
 class DecodedScan(NamedTuple):
     """Frames in the order in which they are shown. times: NO_TIME where that is not known;
-    damaged: frames that are not to be delivered, by the codecs that say it, and by the container.
+    damaged: frames that are not to be delivered, by the codecs that say it, and by the container;
+    intra: key frames that refer to no other one.
     """
 
     times: op.Int64Array
     damaged: Flags
+    intra: Flags
 
 
 class _Row(NamedTuple):
@@ -50,6 +54,7 @@ def scan_decoded(source: VideoSource, packets: Packets) -> DecodedScan:
     NoVideoError."""
     opened = source.open(tolerant=True)
     try:
+        codec = opened.codec
         frames, refused = _decoded(opened)
         delay = getattr(opened.stream.codec_context, "reorder_depth", _MOST_DELAY)
         opened.refuse_unread()
@@ -61,27 +66,28 @@ def scan_decoded(source: VideoSource, packets: Packets) -> DecodedScan:
         times[:] = NO_TIME
     ascending = len(times) > 0 and times[0] != NO_TIME and bool((np.diff(times) > 0).all())
     if ascending and len(known) == len(packets.shown):
-        return _by_packets(frames, [time for time, _ in refused], packets)
+        return _by_packets(frames, [time for time, _ in refused], packets, codec)
     damaged = _by_order(frames, [place for _, place in refused], delay)
-    return DecodedScan(times, damaged)
+    return DecodedScan(times, damaged, np.array([frame.intra for frame in frames], np.bool_))
 
 
-def _by_packets(frames: list[_Row], refused: list[int], packets: Packets) -> DecodedScan:
+def _by_packets(
+    frames: list[_Row], refused: list[int], packets: Packets, codec: str
+) -> DecodedScan:
     """Where each frame is known by the time of its packet: it is damaged from a damaged packet on,
-    in the order in which they are decoded, to the next picture that refers to nothing. What does
-    not come out of a decoder there is a damaged frame, too, so that further ones keep their
-    numbers."""
+    in the order in which they are decoded, to the next picture that refers to nothing. Where a
+    packet was refused, what does not come out of a decoder is a damaged frame, too, so that further
+    ones keep their numbers."""
     count = len(packets.shown)
     place_of = {time: place for place, time in enumerate(packets.shown.tolist())}
-    marked, intra, out = (np.zeros(count + 2, np.bool_) for _ in range(3))
+    marked, intra, out = (np.zeros(count + 1, np.bool_) for _ in range(3))
     for frame in frames:
         place = place_of.get(frame.time, count)
         marked[place] |= frame.marked
         intra[place] |= frame.intra
         out[place] = True
     marked[[place_of[time] for time in refused if time in place_of]] = True
-    # At a seam between files, one of the last two packets is said to be corrupt, which it is not.
-    marked[:count] |= packets.corrupt & ~intra[1 : count + 1] & ~intra[2:]
+    marked[:count] |= _said_by_container(packets.corrupt, intra[:count], codec)
     intra &= ~marked
     damaged = marked[:count].copy()
     for begin in np.flatnonzero(damaged).tolist():
@@ -91,11 +97,25 @@ def _by_packets(frames: list[_Row], refused: list[int], packets: Packets) -> Dec
         if end < count:  # and those behind that picture that are shown before it
             damaged[end:] |= packets.shown[end:] < packets.shown[end]
     shown = out[:count]
-    if packets.one_to_one:
+    if packets.one_to_one and refused:
         first = int(np.argmax(shown))
         shown |= damaged & ~packets.dropped & (np.arange(count) > first)
     order = np.argsort(packets.shown[shown])
-    return DecodedScan(packets.shown[shown][order], damaged[shown][order])
+    found = packets.shown, damaged, intra[:count]
+    return DecodedScan(*(one[shown][order] for one in found))
+
+
+def _said_by_container(corrupt: Flags, intra: Flags, codec: str) -> Flags:
+    """Which packets are damaged by what the container says of them. It may say it of sound ones: of
+    the last but one or two before a seam of files that were joined, and, where a file is cut, of
+    all that lie in one piece with the end. Decoders notice that themselves."""
+    if codec not in _NOTICING or not corrupt.any():
+        return corrupt
+    behind = np.append(intra[1:], (False, False))
+    before_seam = behind[:-1] | behind[1:]
+    last_sound = np.flatnonzero(~corrupt[:-1])
+    in_the_end = np.arange(len(corrupt)) > (last_sound[-1] if len(last_sound) else -1)
+    return corrupt & ~before_seam & ~in_the_end
 
 
 def _by_order(frames: list[_Row], refused: list[int], delay: int) -> Flags:

@@ -168,9 +168,10 @@ def _decoded(
     def scan() -> DecodedScan:
         return scan_decoded(source, packets)
 
-    times, damaged = scan() if keep is None else keep(scan)
+    times, damaged, intra = scan() if keep is None else keep(scan)
     problem, unit, keys = packets.problem, facts.unit, np.zeros((0, 2), np.int64)
-    if packets.corrupt[-1]:
+    begins = times[intra]
+    if packets.corrupt[-2:].any():
         problem = problem or "the file is cut"
     if problem:
         whole = len(damaged) - int(np.argmin(damaged[::-1])) if not damaged.all() else 0
@@ -183,7 +184,8 @@ def _decoded(
         times, unit = _going_on(times, unit, facts.rate)
     else:
         keys = _keys(packets)
-        keys = keys[np.isin(keys[:, 0], times) & _are_unique(keys[:, 0], packets.shown)]
+        # Some containers call each frame a key frame.
+        keys = keys[np.isin(keys[:, 0], begins) & _are_unique(keys[:, 0], packets.shown)]
     numbers = np.flatnonzero(damaged)
     return VideoIndex(
         *(times, keys, unit, facts.shape, facts.rate, counted, problem),

@@ -34,6 +34,9 @@ def begins_anew(codec: str, packet: bytes, extradata: bytes | None) -> bool:
         return any(unit & 31 == _IDR for unit in _first_bytes(packet, extradata, 4))
     if codec == "hevc":
         return any(unit >> 1 & 63 in _IRAP for unit in _first_bytes(packet, extradata, 21))
+    if codec == "mpeg4":
+        at = packet.find(b"\0\0\1\xb6")  # a picture, and then its type, 0 for one without others
+        return 0 <= at < len(packet) - 4 and packet[at + 4] >> 6 == 0
     return True
 
 

@@ -15,10 +15,9 @@ __all__ = ["NO_TIME", "Flags", "Packets", "scan_packets"]
 
 Flags: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 NO_TIME: Final = -(1 << 63)
-_WITHOUT_TIMES: Final = frozenset(
-    ("avi", "h264", "hevc", "h263", "h261", "m4v", "mpegvideo", "vc1", "vvc", "obu")
-)
-"""Formats that say nothing of when a frame is shown, or only of when it is decoded."""
+_WITH_TIMES: Final = frozenset("mov mp4 matroska webm mpegts mpeg flv nut mxf ogg ivf".split())
+"""Formats that say when each frame is shown, also where that is not the order of decoding. Others
+say nothing of it, or only when it is decoded."""
 _ONE_TO_ONE: Final = frozenset(
     (
         *("av1", "dnxhd", "dvvideo", "ffv1", "ffvhuff", "h264", "hevc", "huffyuv", "mjpeg"),
@@ -78,7 +77,7 @@ def scan_packets(opened: Opened) -> Packets:
                     continue
                 if kind:
                     doubt = doubt or "there is a packet that may be no frame"
-            if key and codec in ("h264", "hevc"):
+            if key and codec in ("h264", "hevc", "mpeg4"):
                 data = bytes(packet)
                 key = begins_anew(codec, data, extradata)
                 if rows and breaks_off(codec, data, extradata):
@@ -100,7 +99,7 @@ def scan_packets(opened: Opened) -> Packets:
     names = opened.container.format.name.split(",")
     # Without frames that are shown out of their order there is nothing to be said of it.
     reordered = context.has_b_frames or (np.diff(found.shown) <= 0).any()
-    if reordered and not _WITHOUT_TIMES.isdisjoint(names):
+    if reordered and _WITH_TIMES.isdisjoint(names):
         doubt = doubt or "the file does not say when frames are shown"
         return found._replace(doubt=doubt, timeless=True)
     return found._replace(doubt=doubt or _doubt(opened, codec, found))

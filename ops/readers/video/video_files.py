@@ -101,9 +101,10 @@ class VideoFiles:
                 return np.stack([*decoded()], 1).astype(np.int64), b""
 
             numbers, _ = kept_scan(
-                f"{_KIND}, decoded", source.name, 2, scan, self._storage, _WORTH_DECODING
+                f"{_KIND}, decoded", source.name, 3, scan, self._storage, _WORTH_DECODING
             )
-            return DecodedScan(np.ascontiguousarray(numbers[:, 0]), numbers[:, 1] != 0)
+            times, damaged, intra = numbers.T
+            return DecodedScan(np.ascontiguousarray(times), damaged != 0, intra != 0)
 
         def scan(_handle: Any, _size: int) -> Any:
             return packed_index(scan_video(source, self._upright, keep))
