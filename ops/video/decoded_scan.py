@@ -3,7 +3,7 @@ are not what was recorded. For files of which the packets alone do not say it.""
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 

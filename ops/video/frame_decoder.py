@@ -326,7 +326,7 @@ class FrameDecoder:
                 if packet is None:
                     self._spoiled = True
                     return None
-                if self._bad and _place(packet) in self._bad:
+                if self._bad and not self._tolerant and _place(packet) in self._bad:
                     self._spoil(self._bad[_place(packet)])
                     continue
                 self._pass_by(packet)
@@ -337,7 +337,7 @@ class FrameDecoder:
                         continue
                     self._bad[_place(packet)] = str(error)
                     self._discovered = True
-                    self._spoil(str(error))
+                    self._spoil(str(error), packet)
                     continue
                 if len(found) == 1:
                     return found[0]
@@ -365,14 +365,19 @@ class FrameDecoder:
                 self._skipping = skipped
                 self._decoder.leave_out(skipped)
 
-    def _spoil(self, reason: str) -> None:
-        """What was decoded before the damage is good; nothing behind it is, up to a key frame."""
+    def _spoil(self, reason: str, refused: Any = None) -> None:
+        """What was decoded before the damage is good; nothing behind it is, up to a key frame, nor
+        what a decoder made of a packet that it then refused."""
         self._problem = f"the data are damaged: {reason}"
         self._spoiled = self._damaged = True
         try:
-            self._ready = self._decoder.drain()[::-1]
+            found = self._decoder.drain()[::-1]
         except PacketError:
-            self._ready = []
+            found = []
+        if refused is not None:
+            known = not self.index.counted
+            found = [frame for frame in found if known and frame.pts != refused.pts]
+        self._ready = found
 
 
 def _place(packet: Any) -> tuple[Any, Any, Any]:

@@ -15,7 +15,9 @@ __all__ = ["NO_TIME", "Flags", "Packets", "scan_packets"]
 
 Flags: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 NO_TIME: Final = -(1 << 63)
-_WITH_TIMES: Final = frozenset("mov mp4 matroska webm mpegts mpeg flv nut mxf ogg ivf".split())
+_WITH_TIMES: Final = frozenset(
+    ["mov", "mp4", "matroska", "webm", "mpegts", "mpeg", "flv", "nut", "mxf", "ogg", "ivf"]
+)
 """Formats that say when each frame is shown, also where that is not the order of decoding. Others
 say nothing of it, or only when it is decoded."""
 _ONE_TO_ONE: Final = frozenset(

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-import numpy as np
 import pytest
 
 from .bars import OPTIONS, av, has_encoder, picture
@@ -93,6 +92,7 @@ CONTAINERS: Final = {
     "gif": "gif",
 }
 
+
 class Recording(NamedTuple):
     """make: its bytes. damaged: frames may be missing, which are errors then."""
 
@@ -153,6 +153,12 @@ def whole(
 def from_second_key(packets: list[Any]) -> list[Any]:
     """What a copy keeps that begins at a key frame."""
     return packets[[place for place, one in enumerate(packets) if one.is_keyframe][1] :]
+
+
+def _without_a_group(packets: list[Any]) -> list[Any]:
+    """What is between the second and the third key frame is gone, as advertisements are."""
+    second, third = [place for place, one in enumerate(packets) if one.is_keyframe][1:3]
+    return packets[:second] + packets[third:]
 
 
 def cut(kind: str, form: str, part: Part) -> bytes:
@@ -323,6 +329,8 @@ def _recordings() -> dict[str, Recording]:
             add(f"{name} from the second key frame", cut, kind, form, from_second_key)
             add(f"{name} from packet 5", cut, kind, form, _from_packet, damaged=True)
             add(f"{name} to packet 14", cut, kind, form, _to_packet)
+    for kind in ("h264", "h264 open", "h264 pyramid", "vp9", "mpeg4"):
+        add(f"{kind} without a group", whole, kind, "matroska", part=_without_a_group)
     for kind in ("h264 without B", "h264", "hevc", "mpeg2", "mpeg4"):
         for name, second in (("the same", 10), ("later", 12), ("between", Fraction(51, 5))):
             for form in ("mpegts", "mpeg"):
