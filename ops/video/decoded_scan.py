@@ -100,9 +100,9 @@ def _by_packets(
     if packets.one_to_one and refused:
         first = int(np.argmax(shown))
         shown |= damaged & ~packets.dropped & (np.arange(count) > first)
-    order = np.argsort(packets.shown[shown])
-    found = packets.shown, damaged, intra[:count]
-    return DecodedScan(*(one[shown][order] for one in found))
+    order = np.flatnonzero(shown)
+    order = order[np.argsort(packets.shown[order])]
+    return DecodedScan(packets.shown[order], damaged[order], intra[:count][order])
 
 
 def _said_by_container(corrupt: Flags, intra: Flags, codec: str) -> Flags:
@@ -115,7 +115,8 @@ def _said_by_container(corrupt: Flags, intra: Flags, codec: str) -> Flags:
     before_seam = behind[:-1] | behind[1:]
     last_sound = np.flatnonzero(~corrupt[:-1])
     in_the_end = np.arange(len(corrupt)) > (last_sound[-1] if len(last_sound) else -1)
-    return corrupt & ~before_seam & ~in_the_end
+    sound = before_seam | in_the_end
+    return np.where(sound, False, corrupt)
 
 
 def _by_order(frames: list[_Row], refused: list[int], delay: int) -> Flags:

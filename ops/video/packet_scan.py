@@ -53,7 +53,7 @@ class Packets(NamedTuple):
 
 def scan_packets(opened: Opened) -> Packets:
     """Read all packets of a video. Raises OSError."""
-    context = opened.stream.codec_context
+    context: Any = opened.stream.codec_context
     codec, extradata = opened.codec, context.extradata
     blocks = -(-context.width // 16) * -(-context.height // 16)
     looks = codec in ("h264", "hevc", "mpeg4", "vp8", "vp9")
@@ -92,12 +92,11 @@ def scan_packets(opened: Opened) -> Packets:
     except (av.FFmpegError, EOFError) as error:
         problem = f"the file is cut or damaged: {getattr(error, 'strerror', None) or error}"
     opened.refuse_unread()
-    times = np.array([row[:2] for row in rows], np.int64).reshape(-1, 2)
-    flags = np.array([row[2:] for row in rows], np.bool_).reshape(-1, 3)
-    found = Packets(*times.T, *flags.T, problem, doubt, one_to_one, False)
+    shown, decoded = np.array([row[:2] for row in rows], np.int64).reshape(-1, 2).T
+    keys, dropped, corrupt = np.array([row[2:] for row in rows], np.bool_).reshape(-1, 3).T
+    found = Packets(shown, decoded, keys, dropped, corrupt, problem, doubt, one_to_one, False)
     if not rows:
         return found
-    context: Any = opened.stream.codec_context
     names = opened.container.format.name.split(",")
     # Without frames that are shown out of their order there is nothing to be said of it.
     reordered = context.has_b_frames or (np.diff(found.shown) <= 0).any()

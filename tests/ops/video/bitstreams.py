@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 __all__ = ["avi", "field_pictures", "placeholder"]
 
 _WIDTH, _HEIGHT = 4, 2
@@ -70,7 +68,8 @@ class _Bits:
 
 def field_pictures(count: int) -> list[tuple[bytes, int, bool]]:
     """Frames of H.264 whose fields are pictures of their own, without loss: frame k has the
-    brightness 40 + 8 k, its lower field 4 more. Data, times in fiftieths of a second, key frames."""
+    brightness 40 + 8 k, its lower field 4 more. Data, times in fiftieths of a second, and whether
+    it is a key frame."""
     parameters = _Bits().u(77, 8).u(0, 8).u(30, 8).ue(0, 0, 2, 1).u(0, 1)
     parameters = parameters.ue(_WIDTH - 1, _HEIGHT // 2 - 1).u(0, 2).u(1, 1).u(0, 2)
     sequence = parameters.unit(0x67)
@@ -88,7 +87,7 @@ def field_pictures(count: int) -> list[tuple[bytes, int, bool]]:
 
 def _field(number: int, bottom: int, luma: int) -> bytes:
     """One field, of blocks of bare samples: the first is an IDR picture, the second follows it."""
-    bits: Any = _Bits().ue(0, 7, 0).u(0, 4).u(1, 1).u(bottom, 1)
+    bits = _Bits().ue(0, 7, 0).u(0, 4).u(1, 1).u(bottom, 1)
     if not bottom:
         bits.ue(number % 2)  # of neighboring IDR pictures
         bits.u(0, 2)  # references are used in no special way

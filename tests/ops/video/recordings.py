@@ -227,7 +227,7 @@ def trimmed(kind: str, frame: int, last: int, empty: bool, form: str = "mp4") ->
 
 def dropped(what: bytes | None) -> bytes:
     """MPEG-4 in AVI, with placeholders of frames that were dropped."""
-    chunks = []
+    chunks = list[tuple[bytes, bool]]()
     for number, (data, _, key) in enumerate(_mpeg4(0)):
         chunks.append((data, key))
         if number % 7 == 3:
@@ -238,7 +238,7 @@ def dropped(what: bytes | None) -> bytes:
 def packed() -> bytes:
     """MPEG-4 in AVI, a frame and the one before it in one chunk, then a placeholder."""
     parts = _mpeg4(1)
-    chunks, k = [], 0
+    chunks, k = list[tuple[bytes, bool]](), 0
     mark = b"\0\0\1\xb2DivX503b1393p"
     while k < len(parts):
         data, shown, key = parts[k]
