@@ -43,7 +43,7 @@ from gradiva.ops.readers.webdataset import archive, plain_headers
 from tests.capture.serialization.stored import again
 from tests.ops.readers.formats import FORMATS, values, write_lmdb
 
-from . import seeds
+from . import seeds, video_units
 
 __all__ = ["PARSERS", "Parser", "clear", "survives"]
 
@@ -462,6 +462,7 @@ PARSERS: dict[str, Parser] = {
     "small_jpegs": Parser(small_jpegs, seeds.images, (ValueError,), compiled=True),
     "npy": Parser(npy, seeds.npy),
     "sound": Parser(sound, seeds.sounds),
+    "video_units": Parser(video_units.units, video_units.seeds, ()),
     "tfrecord": of_records("tfrecord", "*.tfrecord", "index_path"),
     "tfrecord_index": of_records("tfrecord", "*.idx"),
     "recordio": of_records("mxnet", "*.rec", "index_path"),

@@ -67,6 +67,9 @@ class Ranges(NamedTuple):
             times = index.seconds_in_file()
             if up:
                 return int(np.searchsorted(times, value - 1e-6, "left"))
+            # The last frame ends where the next one would begin.
+            if default and value >= times[-1] + 1 / index.rate - 1e-6:
+                return default
             return max(int(np.searchsorted(times, value + 1e-6, "right")) - 1, 0)
         number = math.ceil(value) if up else math.floor(value)
         return min(max(number + len(index) if value < 0 else number, 0), len(index))
