@@ -15,7 +15,7 @@ from .color import planes_to_rgb
 from .decoders import Decoders, Way
 from .frame_decoder import FrameDecoder
 from .frame_index import VideoIndex
-from .video_file import VideoSource
+from .video_file import VideoSource, refuse_short_memory
 
 __all__ = [
     "BegunClips",
@@ -135,6 +135,7 @@ class _Work:
                         self._decode_clip(clip, decoder)
                         clip.source.refuse_changed()
                     except (ValueError, OSError) as error:
+                        refuse_short_memory()
                         self.failures[number] = without_frames(error)
             finally:
                 self._decoders.end(way, decoder)

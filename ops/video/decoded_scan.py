@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 
 from .packet_scan import NO_TIME, Flags, Packets
-from .video_file import Opened, VideoSource, av
+from .video_file import Opened, VideoSource, av, refuse_short_memory
 
 __all__ = ["FLAGGED", "DecodedScan", "scan_decoded"]
 
@@ -60,6 +60,8 @@ def scan_decoded(source: VideoSource, packets: Packets) -> DecodedScan:
         opened.refuse_unread()
     finally:
         opened.close()
+    if refused or any(frame.marked for frame in frames):
+        refuse_short_memory()
     times = np.array([frame.time for frame in frames], np.int64)
     known = np.unique(packets.shown[packets.shown != NO_TIME])
     if packets.timeless:

@@ -14,7 +14,7 @@ import numpy as np
 from .decoded_scan import FLAGGED
 from .frame_index import VideoIndex
 from .packet_decoder import AvPackets, PacketDecoder, PacketError
-from .video_file import Opened, VideoSource, av
+from .video_file import Opened, VideoSource, av, refuse_short_memory
 
 __all__ = ["FrameDecoder", "FrameError"]
 
@@ -127,7 +127,18 @@ class FrameDecoder:
         if found is not None:
             return found
         self._spoiled = True
+        self._refuse_short_memory()
         raise FrameError(number, self._problem or "the decoder does not return it")
+
+    def _refuse_short_memory(self) -> None:
+        """Raise MemoryError where that is what is missing, and forget what was said of packets."""
+        height, width = self.index.shape
+        try:
+            refuse_short_memory(height * width)
+        except MemoryError:
+            self._bad.clear()
+            self._overruled.clear()
+            raise
 
     def _overruling(self, number: int) -> Any:
         """A frame of a group of pictures in which the decoder was too strict; None if it was not.

@@ -20,7 +20,7 @@ from .color import quarter_turns
 from .decoded_scan import FLAGGED, DecodedScan, scan_decoded
 from .first_bytes import is_cut
 from .packet_scan import NO_TIME, Flags, Packets, scan_packets
-from .video_file import NoVideoError, Opened, VideoSource, av
+from .video_file import NoVideoError, Opened, VideoSource, av, refuse_short_memory
 
 __all__ = ["KeepDecoded", "VideoIndex", "packed_index", "scan_video", "unpacked_index"]
 
@@ -104,6 +104,8 @@ def scan_video(
         packets, facts = scan_packets(opened), _Facts.of(opened)
     finally:
         opened.close()
+    if packets.problem or not len(packets.shown):
+        refuse_short_memory()
     if not len(packets.shown):
         raise NoVideoError(packets.problem or "there is no frame in the file")
     if packets.doubt:

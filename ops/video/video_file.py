@@ -10,6 +10,8 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from gradiva.eager.storage.handles import Handle, LoadedFile, close_handle, open_handle, pread
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import is_url, local_path
@@ -33,6 +35,7 @@ __all__ = [
     "VideoSource",
     "av",
     "has_av",
+    "refuse_short_memory",
 ]
 
 _FORMATS: Final = (
@@ -45,6 +48,15 @@ _BUFFER: Final = 1 << 17
 """Bytes that FFmpeg asks for at once."""
 MOST_PIXELS: Final = 1 << 28
 """Of a frame."""
+_ROOM: Final = 1 << 26
+_ROOM_OF_A_PIXEL: Final = 16
+"""Bytes that decoders should find."""
+
+
+def refuse_short_memory(pixels: int = 0) -> None:
+    """Raise MemoryError where there is no room for some frames of so many pixels: what FFmpeg
+    cannot decode then, it often says to be damaged."""
+    np.empty(max(_ROOM, _ROOM_OF_A_PIXEL * pixels), np.uint8)
 
 
 def has_av() -> bool:
@@ -233,6 +245,7 @@ class Opened:
         except BaseException as error:
             self.close()
             self.refuse_unread()
+            refuse_short_memory()
             if isinstance(error, av.FFmpegError | EOFError):
                 raise _refused(error, source) from None
             raise
@@ -273,6 +286,7 @@ class Opened:
 
 
 def _container(file: Any) -> Any:
+    np.empty(32 * _BUFFER, np.uint8)  # PyAV does not ask whether there is memory
     options = {"format_whitelist": _FORMATS}
     given: dict[str, Any] = {"mode": "r", "options": options, "buffer_size": _BUFFER}
     try:

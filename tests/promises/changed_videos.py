@@ -178,6 +178,41 @@ def _without_descriptors(count: int, folder: Path) -> tuple[int, int]:
     return found, refused
 
 
+def _size() -> int:
+    """Bytes of addresses that this process has."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
+def _without_memory(count: int, folder: Path) -> tuple[int, int]:
+    """Read where memory is short: no clip is left out as damaged, and it passes."""
+    gradiva.set_num_threads(1)
+    found = refused = 0
+    most = resource.getrlimit(resource.RLIMIT_AS)
+    for codec, form in KINDS[:2]:
+        data = encoded(codec, form, frames=6, size=(1504, 2000))
+        path = folder / f"large.{form}"
+        path.write_bytes(data)
+        reader = gradiva.experimental.readers.Video(
+            filenames=[str(path)], sequence_length=1, on_error="skip"
+        )
+        file = gradiva.batch([np.frombuffer(data, np.uint8)])
+        # Code that is loaded when it is first needed: LLVM ends the process where it cannot be.
+        gradiva.decoders.video(file, frames=[3], on_error="skip")
+        _finish(reader)
+        for extra in range(0, 8 * count, 2):
+            resource.setrlimit(resource.RLIMIT_AS, (_size() + (extra << 20), most[1]))
+            try:
+                found += len(gradiva.decoders.video(file, frames=[3], on_error="skip"))
+                found += sum(len(outputs) for outputs in reader.next_epoch(batch_size=1))
+            except (gradiva.OperatorRuntimeError, MemoryError):
+                refused += 1
+            finally:
+                resource.setrlimit(resource.RLIMIT_AS, most)
+    assert not gradiva.quarantine(), [*gradiva.quarantine()][:3]
+    return found, refused
+
+
 def _sounds(count: int, folder: Path) -> tuple[int, int]:
     """Decode sounds by PyAV, whole ones and damaged ones, in several threads."""
     av: Any = __import__("av")
@@ -206,6 +241,8 @@ def _sounds(count: int, folder: Path) -> tuple[int, int]:
 def _run(change: str, count: int, folder: Path) -> tuple[int, int]:
     if change == "descriptors":
         return _without_descriptors(count, folder)
+    if change == "memory":
+        return _without_memory(count, folder)
     if change == "sounds":
         return _sounds(count, folder)
     found = lost = 0
