@@ -24,6 +24,8 @@ FLAGGED: Final = frozenset(
 around it. Where they are not, they refuse sound ones, too, as those behind a recovery point."""
 _NOTICING: Final = FLAGGED | {"hevc"}
 """Codecs whose decoders, strict or not, notice where a picture ends too early."""
+_SMALL_PIECE: Final = 3
+"""Packets at the end of a file that are one piece of a stream, as far as that is not certain."""
 _MOST_DELAY: Final = 16
 """Frames that a decoder holds back at most."""
 _INTRA: Final = 1
@@ -108,17 +110,19 @@ def _by_packets(
 
 
 def _said_by_container(corrupt: Flags, intra: Flags, codec: str) -> Flags:
-    """Which packets are damaged by what the container says of them. It may say it of sound ones: of
-    the last but one or two before a seam of files that were joined, and, where a file is cut, of
-    all that lie in one piece with the end. Decoders notice that themselves."""
+    """Which packets are damaged by what the container says of them. In streams it says it of the
+    packet before the one that is meant, and of sound ones, too: before a seam of files that were
+    joined, and, where a file is cut, of many that lie in one piece with the end."""
     if codec not in _NOTICING or not corrupt.any():
         return corrupt
-    behind = np.append(intra[1:], (False, False))
-    before_seam = behind[:-1] | behind[1:]
+    begins_next_but_one = np.append(intra[2:], (False, False))
     last_sound = np.flatnonzero(~corrupt[:-1])
-    in_the_end = np.arange(len(corrupt)) > (last_sound[-1] if len(last_sound) else -1)
-    sound = before_seam | in_the_end
-    return np.where(sound, False, corrupt)
+    piece = int(last_sound[-1]) + 1 if len(last_sound) else 0
+    meant = np.where(begins_next_but_one, False, corrupt)
+    if len(corrupt) - piece > _SMALL_PIECE:
+        meant[piece:] = False
+    meant[1:] |= meant[:-1]
+    return meant
 
 
 def _by_order(frames: list[_Row], refused: list[int], delay: int) -> Flags:

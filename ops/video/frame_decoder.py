@@ -69,6 +69,9 @@ class FrameDecoder:
         self._bad: dict[tuple[Any, Any, Any], str] = {}
         """Packets that cannot be decoded, and why."""
         self._discovered = False
+        self._unclean = index.tolerant and len(index.damaged) > 0
+        """Whether the decoder has met damage, or may have: what it keeps of that shows in later
+        pictures, also behind a seek."""
         self._damaged_frames = frozenset(index.damaged.tolist())
         self._overruled: dict[int, bool] = {}
         """By the key frame: whether a tolerant decoder shows the whole group of pictures."""
@@ -194,7 +197,7 @@ class FrameDecoder:
             return False
         if number not in self._group:
             self._group = self.index.group_of(number)
-        if self._may_overrule and self._tolerant:
+        if self._unclean or (self._may_overrule and self._tolerant):
             return self.at in self._group
         return self.at in self._group or self._group.start - self.at <= _NEAR
 
@@ -205,7 +208,7 @@ class FrameDecoder:
         self._problem, self._spoiled, self._damaged, self._started = "", True, False, True
         self._discovered = False
         self.at, self._begin = -1, 0
-        if key <= 0 or self._opened is None or self._opened.problem is not None:
+        if key <= 0 or self._unclean or self._opened is None or self._opened.problem is not None:
             self._reopen()
         self._spoiled = False
         if key <= 0:
@@ -246,6 +249,7 @@ class FrameDecoder:
             opened.close()
             raise
         self._opened, self._skipping = opened, False
+        self._unclean = self.index.tolerant and len(self.index.damaged) > 0
 
     def _demuxed(self) -> Iterator[Any]:
         assert self._opened is not None
@@ -282,7 +286,7 @@ class FrameDecoder:
                 continue
             if frame.is_corrupt and not self.index.tolerant:
                 self._problem, self._spoiled = "it is damaged", True
-                self._damaged = self._tolerant
+                self._damaged, self._unclean = self._tolerant, True
                 return None
             if found < self._begin:  # it refers to what is before the key frame
                 continue
@@ -380,7 +384,7 @@ class FrameDecoder:
         """What was decoded before the damage is good; nothing behind it is, up to a key frame, nor
         what a decoder made of a packet that it then refused."""
         self._problem = f"the data are damaged: {reason}"
-        self._spoiled = self._damaged = True
+        self._spoiled = self._damaged = self._unclean = True
         try:
             found = self._decoder.drain()[::-1]
         except PacketError:
