@@ -86,8 +86,8 @@ class _Stream(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """Nothing where it cannot be read, which is then the `problem`: of what is raised here,
-        PyAV keeps what FFmpeg takes no notice of, and raises it for the next video of a thread."""
+        """Nothing where it cannot be read, which is then the `problem`: what is raised here, PyAV
+        raises out of a later call, and prints as a traceback where FFmpeg has tried once more."""
         count = self._size - self._at if size < 0 else min(size, self._size - self._at)
         if count <= 0 or self.problem is not None:
             return b""

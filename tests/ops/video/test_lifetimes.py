@@ -85,8 +85,11 @@ class Broken:
         return self._data[offset : offset + count]
 
 
-def test_what_cannot_be_read_is_an_error_of_that_video_alone() -> None:
-    """PyAV would keep what a callback raises, and raise it for what comes next in the thread."""
+def test_what_cannot_be_read_is_an_error_of_that_video_alone(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """PyAV keeps what a callback raises for a later call of the thread, and prints what comes
+    before that."""
     data = encoded("mjpeg", "avi", frames=120, size=(288, 352))
     assert len(data) > 200000
     other = VideoData(as_array(encoded()))
@@ -107,6 +110,7 @@ def test_what_cannot_be_read_is_an_error_of_that_video_alone() -> None:
         assert shown(FrameDecoder(other, index), [5]) == [5]
     file.good = len(data)
     assert shown(decoder, [81, 82]) == [81, 82]
+    assert capfd.readouterr() == ("", "")
 
 
 def test_streams_that_begin_late() -> None:
