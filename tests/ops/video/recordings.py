@@ -9,12 +9,13 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import pytest
 
 from .bars import OPTIONS, av, has_encoder, picture
 from .bitstreams import avi, field_pictures, placeholder
 
-__all__ = ["RECORDINGS", "Recording", "whole"]
+__all__ = ["RECORDINGS", "Recording", "dropped", "fields", "lost", "whole"]
 
 FRAMES: Final = 24
 _FORMATS: Final = {"mjpeg": "yuvj420p", "gif": "rgb8", "huffyuv": "yuv422p", "png": "rgb24"}
@@ -112,10 +113,11 @@ def whole(
     times: Callable[[int], int] | None = None,
     options: dict[str, str] | None = None,
     part: Part | None = None,
+    noise: int = 0,
 ) -> bytes:
     """A video. first: the number that its first frame shows; start: when that is shown, in seconds;
     by default decoding begins at 0; times: of frames, in milliseconds, by their places; part: which
-    packets are kept."""
+    packets are kept; noise: added to the pixels, up to this."""
     codec, own = ENCODERS[kind]
     if not has_encoder(codec):
         pytest.skip(f"this PyAV has no {codec}")
@@ -130,6 +132,9 @@ def whole(
         packets = []
         for number in range(FRAMES):
             shown = picture(first + number, (added.height, added.width))
+            if noise:
+                drawn = np.random.default_rng(number).integers(-noise, noise + 1, shown.shape)
+                shown = np.clip(shown + drawn, 0, 255).astype(np.uint8)
             frame = av.VideoFrame.from_ndarray(shown, "rgb24").reformat(format=added.pix_fmt)
             frame.pts, frame.time_base = number, Fraction(1, 25)
             packets += added.encode(frame)
@@ -192,9 +197,9 @@ def _counted(data: bytes) -> bytes:
     return bytes(made)
 
 
-def lost(kind: str, part: float) -> bytes:
+def lost(kind: str, part: float, noise: int = 0) -> bytes:
     """A transport stream without one packet of the video, at this part of the file."""
-    data = whole(kind, "mpegts", start=Fraction(2))
+    data = whole(kind, "mpegts", start=Fraction(2), noise=noise)
     packets = [data[at : at + 188] for at in range(0, len(data), 188)]
     places = [k for k, one in enumerate(packets) if (one[1] & 31) << 8 | one[2] == 256]
     del packets[places[int(part * len(places))]]

@@ -15,7 +15,7 @@ from gradiva.ops.video.frame_index import packed_index, scan_video, unpacked_ind
 from gradiva.ops.video.video_file import VideoData
 
 from .bars import as_array, av
-from .recordings import RECORDINGS
+from .recordings import RECORDINGS, lost, whole
 
 QUICK = (
     "h264 in mp4",
@@ -120,4 +120,27 @@ def test_frames_are_those_of_ffmpeg(name: str) -> None:
             decoder = FrameDecoder(source, index)
         for number, frame in decoder.frames(wanted):
             compared(decoder, truth, number, frame)
+    decoder.close()
+
+
+@pytest.mark.parametrize(
+    "part", [0.24, *(pytest.param(part, marks=pytest.mark.full) for part in (0.39, 0.48, 0.68))]
+)
+@pytest.mark.parametrize("kind", ["h264", "h264 interlaced", "mpeg2"])
+def test_damage_does_not_reach_other_groups(kind: str, part: float) -> None:
+    """A decoder that has met damage makes slightly other pictures of what follows, also behind a
+    seek: frames are those of the whole file, or errors."""
+    whole_ones = truth_of(whole(kind, "mpegts", start=2, noise=60))
+    pictures = dict(zip(whole_ones.times, whole_ones.frames, strict=True))
+    source = VideoData(as_array(lost(kind, part, noise=60)))
+    index = scan_video(source)
+    decoder = FrameDecoder(source, index)
+    bad = set()
+    for number in [*range(len(index)), *range(len(index) - 1, -1, -5)]:
+        try:
+            for _, frame in decoder.frames([number]):
+                np.testing.assert_array_equal(frame.to_ndarray(), pictures[frame.pts])
+        except FrameError:
+            bad.add(number)
+    assert 0 < len(bad) <= 10
     decoder.close()
