@@ -16,6 +16,7 @@ import gradiva
 from gradiva.ops.readers import scan_cache
 from gradiva.ops.readers.video import video_files
 from gradiva.ops.video import frame_index
+from gradiva.ops.video.decoded_scan import scan_decoded
 from gradiva.ops.video.video_file import VideoData
 
 from ..video.bars import as_array, encoded, number_of, numbers_of
@@ -110,7 +111,6 @@ def test_what_was_found_by_decoding_is_kept(
     monkeypatch.setattr(scan_cache, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(video_files, "_WORTH_DECODING", 0)
     counted: list[Any] = []
-    scan_decoded = frame_index.scan_decoded
 
     def count(*given: Any) -> Any:
         counted.append(given)
