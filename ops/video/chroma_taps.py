@@ -2,7 +2,8 @@
 
 FFmpeg's scaler has a table of weights for each size (bilinear, chroma centered between the pixels
 it belongs to), whose rounding is part of the pixels. This makes the same table: two taps at most
-for each place.
+for each place. Of an interlaced frame, each field has a table of its own: the chroma of the upper
+one stands higher than between its lines, that of the lower one deeper.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from gradiva.eager.types.arrays import Int64Array
 
-__all__ = ["ACROSS", "ALONE", "DOUBLED", "DOWN", "MIXED", "Taps", "chroma_taps"]
+__all__ = ["ACROSS", "ALONE", "DOUBLED", "DOWN", "MIXED", "Taps", "chroma_taps", "field_taps"]
 
 ALONE: Final = 0
 DOUBLED: Final = 1
@@ -28,6 +29,7 @@ DOWN: Final = 1 << 12
 """The sum of the weights along a column."""
 _ONE: Final = 1 << 17
 """One sample of chroma, in units of places."""
+_MIDDLE: Final = 128
 _PEAK: Final = 1 << 30
 _NEXT_TO_NOTHING: Final = 0.002
 """A share of the weights that the table leaves out on the left."""
@@ -41,9 +43,27 @@ class Taps(NamedTuple):
     way: int
 
 
+def field_taps(lines: int, halvings: int, lower: bool, there: int) -> Taps:
+    """The taps for the lines of a field, of which so many lines of chroma are there.
+
+    >>> field_taps(8, 1, False, 4).table[2].tolist()
+    [0, 512, 3584]
+    """
+    middle = 128 * ((1 << halvings) - 1)
+    stands = (middle + (256 if lower else 0)) >> 1
+    table = chroma_taps(lines, halvings, DOWN, (stands + 128) >> halvings).table.copy()
+    missing = table[:, 0] >= there
+    table[missing] = there - 1, DOWN, 0
+    cut = (table[:, 0] == there - 1) & (table[:, 2] > 0)
+    table[cut, 1:] = DOWN, 0
+    return Taps(table, MIXED)
+
+
 @lru_cache(maxsize=256)
-def chroma_taps(made: int, halvings: int, whole: int) -> Taps:
-    """The taps for `made` places from planes that were halved so often; whole: the sum of weights.
+def chroma_taps(made: int, halvings: int, whole: int, stands: int = _MIDDLE) -> Taps:
+    """The taps for `made` places from planes that were halved so often; whole: the sum of weights;
+    stands: where the first sample does within the places that it belongs to, in units of the
+    scaler.
 
     >>> chroma_taps(8, 1, 4096).table[1].tolist()
     [0, 3072, 1024]
@@ -57,7 +77,7 @@ def chroma_taps(made: int, halvings: int, whole: int) -> Taps:
     count = max(1, min(3, size - 2))
     following: int | None = None
     for place in range(made - 1, -1, -1):
-        at = pace - (1 << 16) + 2 * pace * place
+        at = pace - (stands << 9) + 2 * pace * place
         head = at - (count - 2) * (1 << 16)
         first = head // _ONE if head >= 0 else -(-head // _ONE)
         weights = [max(_PEAK - (abs((first + k) * _ONE - at) << 13), 0) for k in range(count)]

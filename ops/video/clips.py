@@ -8,13 +8,14 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.support.errors import without_frames
 from gradiva.eager.types.arrays import Array
 
 from .color import planes_to_rgb
 from .decoders import Decoders, Way
 from .frame_decoder import FrameDecoder
 from .frame_index import VideoIndex
-from .video_file import VideoSource
+from .video_file import VideoSource, refuse_short_memory
 
 __all__ = [
     "BegunClips",
@@ -132,8 +133,10 @@ class _Work:
                         if decoder is None:
                             decoder = self._decoders.take(way)
                         self._decode_clip(clip, decoder)
+                        clip.source.refuse_changed()
                     except (ValueError, OSError) as error:
-                        self.failures[number] = error
+                        refuse_short_memory()
+                        self.failures[number] = without_frames(error)
             finally:
                 self._decoders.end(way, decoder)
 

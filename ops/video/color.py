@@ -12,7 +12,7 @@ from gradiva.eager.types.arrays import Array, Int64Array
 
 from .byte_pixels import PIXELS
 from .byte_rows import convert_bytes, goes_past_caches
-from .chroma_taps import ACROSS, DOUBLED, DOWN, MIXED, chroma_taps
+from .chroma_taps import ACROSS, DOUBLED, DOWN, MIXED, chroma_taps, field_taps
 from .color_rows import GRAY, RGB, YCBCR, convert_planes
 from .colorspaces import check_colorspace, color_numbers, colorspace_of, equations_of
 from .pixel_formats import PixelFormat, pixel_format
@@ -97,11 +97,22 @@ def planes_to_rgb(
         out[..., 0] = _plane(held[0], found).reshape(height, -1)[:, :width]
         return
     across = chroma_taps(width, found.across, ACROSS)
-    down = chroma_taps(height, found.down, DOWN)
     planes, form = _planes(held, width, found, across.way)
     rows = out.reshape(height, 3 * width)
     window = np.zeros(2, np.int64)
-    convert_planes(planes, form, across.table, down.table, numbers, window, kind, rows)
+    lines = (height + (1 << found.down) - 1) >> found.down
+    if not found.down or lines < 2 or not frame.interlaced_frame:
+        down = chroma_taps(height, found.down, DOWN)
+        convert_planes(planes, form, across.table, down.table, numbers, window, kind, rows)
+        return
+    form[:2] *= 2
+    for lower in (0, 1):
+        part = np.empty((len(rows[lower::2]), 3 * width), np.uint8)
+        down = field_taps(len(part), found.down, bool(lower), (lines + 1 - lower) // 2)
+        begins = lower * form[:2] // 2
+        field = tuple(plane[begin:] for plane, begin in zip(planes, begins[[0, 1, 1]], strict=True))
+        convert_planes(field, form, across.table, down.table, numbers, window, kind, part)
+        rows[lower::2] = part
 
 
 class _Usual(NamedTuple):
@@ -122,7 +133,8 @@ def _convert_usual(frame: Any, out: Array, colorspace: str | None, past: bool) -
     luma, blue, red = held[:3]  # behind them, how opaque pixels are
     tag = int(frame.colorspace) if colorspace is None else colorspace
     range_tag, pitches = int(frame.color_range), (luma.line_size, blue.line_size)
-    usual = _usual(frame.format.name, height, width, pitches, range_tag, tag)
+    name, interlaced = frame.format.name, frame.interlaced_frame
+    usual = _usual(name, height, width, pitches, range_tag, tag, interlaced)
     if usual is None:
         return False
     rows = out.reshape(height, 3 * width)
@@ -134,11 +146,19 @@ def _convert_usual(frame: Any, out: Array, colorspace: str | None, past: bool) -
 
 @lru_cache(maxsize=64)
 def _usual(
-    name: str, height: int, width: int, pitches: tuple[int, int], range_tag: int, tag: int | str
+    name: str,
+    height: int,
+    width: int,
+    pitches: tuple[int, int],
+    range_tag: int,
+    tag: int | str,
+    interlaced: bool,
 ) -> _Usual | None:
     """What is known of such frames; None for those that are not usual."""
     found = pixel_format(name)
     if found is None or found.depth != 8 or found.together or width < PIXELS:
+        return None
+    if interlaced and found.down:
         return None
     across = chroma_taps(width, found.across, ACROSS)
     down = chroma_taps(height, found.down, DOWN)

@@ -11,9 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from .decoded_scan import FLAGGED
 from .frame_index import VideoIndex
 from .packet_decoder import AvPackets, PacketDecoder, PacketError
-from .video_file import Opened, VideoSource, av
+from .video_file import Opened, VideoSource, av, refuse_short_memory
 
 __all__ = ["FrameDecoder", "FrameError"]
 
@@ -40,11 +41,13 @@ class FrameDecoder:
         source: VideoSource,
         index: VideoIndex,
         decoder_of: Callable[[Opened], PacketDecoder] = AvPackets,
+        tolerant: bool = False,
     ) -> None:
         self._source, self.index = source, index
         self.name = source.name
         self._decoder_of = decoder_of
-        self._opened: Opened | None = source.open()
+        self._tolerant = tolerant or index.tolerant
+        self._opened: Opened | None = source.open(self._tolerant)
         try:
             self._decoder = decoder_of(self._opened)
         except BaseException:
@@ -61,13 +64,25 @@ class FrameDecoder:
         self._waiting: Any = None
         """The packet of a key frame, behind the last frame that was wanted."""
         self._started = self._spoiled = self._damaged = False
-        self._counted = 0
+        self._counted = self._begin = 0
         self._problem = ""
         self._bad: dict[tuple[Any, Any, Any], str] = {}
         """Packets that cannot be decoded, and why."""
         self._discovered = False
+        self._unclean = index.tolerant and len(index.damaged) > 0
+        """Whether the decoder has met damage, or may have: what it keeps of that shows in later
+        pictures, also behind a seek."""
+        self._damaged_frames = frozenset(index.damaged.tolist())
+        self._overruled: dict[int, bool] = {}
+        """By the key frame: whether a tolerant decoder shows the whole group of pictures."""
+        self._may_overrule = (
+            decoder_of is AvPackets and not self._tolerant and self._opened.codec in FLAGGED
+        )
         self._skips = (
-            self._decoder.leaves_out and not index.counted and self._opened.codec in _LEAVING_OUT
+            self._decoder.leaves_out
+            and not index.counted
+            and not self._tolerant
+            and self._opened.codec in _LEAVING_OUT
         )
         self._skips_to_keys = not index.counted and self._opened.codec == "h264"
         self._skipping = False
@@ -78,8 +93,9 @@ class FrameDecoder:
         """Nothing will be decoded any more."""
         opened, self._opened = self._opened, None
         self._packets, self._ready, self._waiting = iter(()), [], None
+        self._spoiled = True
+        self._decoder.close()
         if opened is not None:
-            self._decoder.close()
             opened.close()
 
     def frames(self, wanted: Sequence[int]) -> Iterator[tuple[int, Any]]:
@@ -98,24 +114,72 @@ class FrameDecoder:
         return number - self.index.group_of(number).start + len(self.index)
 
     def _frame(self, number: int) -> Any:
+        if number in self._damaged_frames:
+            raise FrameError(number, "the data are damaged")
         if self.passes(number):
             found = self._forward(number)
             if found is not None:
                 return found
+        self._be_tolerant(self._overruled.get(self.index.key_of(number), False))
         found = self._from_a_key(number)
+        if found is None and self._damaged and self._may_overrule:
+            found = self._overruling(number)
         if found is None and self._damaged and self._discovered:
             # The decoder may have lost what it had before the damage, of which it knows by now.
             found = self._from_a_key(number)
         if found is not None:
             return found
         self._spoiled = True
+        self._refuse_short_memory()
         raise FrameError(number, self._problem or "the decoder does not return it")
+
+    def _refuse_short_memory(self) -> None:
+        """Raise MemoryError where that is what is missing, and forget what was said of packets."""
+        height, width = self.index.shape
+        try:
+            refuse_short_memory(height * width)
+        except MemoryError:
+            self._bad.clear()
+            self._overruled.clear()
+            raise
+
+    def _overruling(self, number: int) -> Any:
+        """A frame of a group of pictures in which the decoder was too strict; None if it was not.
+        It refuses what refers to frames that are not there, whether they are needed or not."""
+        key = self.index.key_of(number)
+        if key not in self._overruled:
+            self._overruled[key] = self._is_shown_whole(self.index.group_of(number))
+        if not self._overruled[key]:
+            return None
+        self._be_tolerant(True)
+        return self._from_a_key(number)
+
+    def _is_shown_whole(self, group: range) -> bool:
+        """Whether a tolerant decoder has nothing to complain of in a group of pictures."""
+        other = FrameDecoder(self._source, self.index, tolerant=True)
+        try:
+            for _ in other.frames(group):
+                pass
+        except FrameError:
+            return False
+        finally:
+            other.close()
+        return True
+
+    def _be_tolerant(self, tolerant: bool) -> None:
+        """Open the video anew where another decoder is needed."""
+        if self._may_overrule and tolerant != self._tolerant:
+            self._tolerant = tolerant
+            if self._opened is not None:
+                self._opened.close()
+            self._opened, self._packets = None, iter(())
 
     def _from_a_key(self, number: int) -> Any:
         """A frame, decoded from a key frame on; None if it does not come."""
         key = self.index.key_of(number)
         # Where containers are wrong about key frames, an earlier one may do.
-        for again, begin in enumerate((key, key, max(key - 1, -1), -1)):
+        begins = dict.fromkeys((key, max(key - 1, -1), -1))
+        for again, begin in enumerate((key, *begins)):
             if again == 1 and not self._skips:
                 continue
             self._skips = self._skips and not again
@@ -133,20 +197,25 @@ class FrameDecoder:
             return False
         if number not in self._group:
             self._group = self.index.group_of(number)
+        if self._unclean or (self._may_overrule and self._tolerant):
+            return self.at in self._group
         return self.at in self._group or self._group.start - self.at <= _NEAR
 
     def _start(self, key: int) -> bool:
         """Go to a key frame, and say whether it is there."""
         self._ready, self._waiting, self._counted = [], None, 0
-        self._problem, self._spoiled, self._damaged, self._started = "", False, False, True
+        # Spoiled until the video is there: a file that has changed cannot be opened again.
+        self._problem, self._spoiled, self._damaged, self._started = "", True, False, True
         self._discovered = False
-        self.at = -1
-        if key <= 0 or self._opened is None:
+        self.at, self._begin = -1, 0
+        if key <= 0 or self._unclean or self._opened is None or self._opened.problem is not None:
             self._reopen()
+        self._spoiled = False
         if key <= 0:
             self._packets = self._demuxed()
             return True
-        self.at = self.index.first_of(key) - 1
+        self._begin = self.index.first_of(key)
+        self.at = self._begin - 1
         shown, decoded = self.index.keys[key].tolist()
         assert self._opened is not None
         self._at_the_beginning = False
@@ -167,20 +236,25 @@ class FrameDecoder:
 
     def _reopen(self) -> None:
         """Go to the beginning: not all formats can be told to."""
-        if self._at_the_beginning:
-            return
-        if self._opened is not None:
-            self._opened.close()
-        self._opened = None
-        self._opened = self._source.open()
-        self._decoder = self._decoder_of(self._opened)
-        self._skipping = False
+        before = self._opened
+        if before is not None:
+            if self._at_the_beginning and before.problem is None:
+                return
+            self._opened, self._packets = None, iter(())
+            before.close()
+        opened = self._source.open(self._tolerant)
+        try:
+            self._decoder = self._decoder_of(opened)
+        except BaseException:
+            opened.close()
+            raise
+        self._opened, self._skipping = opened, False
+        self._unclean = self.index.tolerant and len(self.index.damaged) > 0
 
     def _demuxed(self) -> Iterator[Any]:
         assert self._opened is not None
         self._at_the_beginning = False
-        demuxed: Iterator[Any] = self._opened.container.demux(self._opened.stream)
-        return demuxed
+        return self._opened.packets()
 
     def _skipped(self, shown: int, decoded: int) -> Any:
         """The packet of a key frame, behind those that stand before it."""
@@ -191,14 +265,15 @@ class FrameDecoder:
                 if packet.dts is not None and packet.dts > max(shown, decoded):
                     return None
         except (av.FFmpegError, EOFError):
-            self._raise_unread()
+            pass
+        self._raise_unread()
         return None
 
     def _raise_unread(self) -> None:
         """Raise OSError, if that is what went wrong."""
         if self._opened is not None and self._opened.problem is not None:
             self._spoiled = True
-            raise self._opened.problem
+            self._opened.refuse_unread()
 
     def _forward(self, number: int) -> Any:
         """Decode until there is a frame; None if it does not come."""
@@ -209,9 +284,12 @@ class FrameDecoder:
             found = self._number_of(frame)
             if found is None:
                 continue
-            if frame.is_corrupt:
+            if frame.is_corrupt and not self.index.tolerant:
                 self._problem, self._spoiled = "it is damaged", True
+                self._damaged, self._unclean = self._tolerant, True
                 return None
+            if found < self._begin:  # it refers to what is before the key frame
+                continue
             if found <= self.at:
                 self._problem = "frames come in another order than they are shown"
                 self._spoiled = True
@@ -255,6 +333,7 @@ class FrameDecoder:
                     self._decoder.restart()
                 else:
                     packet = next(self._packets, None)
+                    self._raise_unread()
                     if packet is not None and self._ends(packet):
                         self._waiting = packet
                         self._ready = self._decoder.drain()[::-1]
@@ -262,16 +341,18 @@ class FrameDecoder:
                 if packet is None:
                     self._spoiled = True
                     return None
-                if self._bad and _place(packet) in self._bad:
+                if self._bad and not self._tolerant and _place(packet) in self._bad:
                     self._spoil(self._bad[_place(packet)])
                     continue
                 self._pass_by(packet)
                 try:
                     found = self._decoder.decode(packet)
                 except PacketError as error:
+                    if self.index.tolerant:
+                        continue
                     self._bad[_place(packet)] = str(error)
                     self._discovered = True
-                    self._spoil(str(error))
+                    self._spoil(str(error), packet)
                     continue
                 if len(found) == 1:
                     return found[0]
@@ -299,14 +380,19 @@ class FrameDecoder:
                 self._skipping = skipped
                 self._decoder.leave_out(skipped)
 
-    def _spoil(self, reason: str) -> None:
-        """What was decoded before the damage is good; nothing behind it is, up to a key frame."""
+    def _spoil(self, reason: str, refused: Any = None) -> None:
+        """What was decoded before the damage is good; nothing behind it is, up to a key frame, nor
+        what a decoder made of a packet that it then refused."""
         self._problem = f"the data are damaged: {reason}"
-        self._spoiled = self._damaged = True
+        self._spoiled = self._damaged = self._unclean = True
         try:
-            self._ready = self._decoder.drain()[::-1]
+            found = self._decoder.drain()[::-1]
         except PacketError:
-            self._ready = []
+            found = []
+        if refused is not None:
+            known = not self.index.counted
+            found = [frame for frame in found if known and frame.pts != refused.pts]
+        self._ready = found
 
 
 def _place(packet: Any) -> tuple[Any, Any, Any]:

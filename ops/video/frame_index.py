@@ -1,29 +1,31 @@
 """The index of a video: when each frame is shown, and where decoding can begin.
 
-It is made from all packets of the file, of which none is decoded.
+It is made from all packets of the file. None is decoded where they say which frames FFmpeg shows;
+elsewhere all are, once.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from gradiva.eager import extension as op
 
 from .color import quarter_turns
+from .decoded_scan import FLAGGED, DecodedScan, scan_decoded
 from .first_bytes import is_cut
-from .key_frames import begins_anew, is_shown
-from .video_file import NoVideoError, Opened, VideoSource, av
+from .packet_scan import NO_TIME, Flags, Packets, scan_packets
+from .video_file import NoVideoError, Opened, VideoSource, av, refuse_short_memory
 
-__all__ = ["VideoIndex", "packed_index", "scan_video", "unpacked_index"]
+__all__ = ["KeepDecoded", "VideoIndex", "packed_index", "scan_video", "unpacked_index"]
 
-_WITHOUT_TIMES = ("avi", "h264", "hevc", "h263", "h261", "m4v", "mpegvideo", "vc1", "vvc", "obu")
-"""Formats that say nothing of when a frame is shown, or only of when it is decoded."""
-_NONE = -(1 << 63)
+KeepDecoded: TypeAlias = Callable[[Callable[[], DecodedScan]], DecodedScan]
+"""What calls a scan that decodes, or has its result already."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +36,8 @@ class VideoIndex:
     ascending. counted: the file does not say when which frame is shown, so that frames are counted
     from the first one on. shape: height and width. rate: frames in a second, on average. problem:
     what is wrong with what follows the last frame, or "". turns: by how many quarters,
-    counter-clockwise, frames are turned.
+    counter-clockwise, frames are turned. damaged: numbers of frames of which it is known that they
+    are. tolerant: only a tolerant decoder shows all frames; all that is damaged is known.
     """
 
     times: op.Int64Array
@@ -45,6 +48,8 @@ class VideoIndex:
     counted: bool
     problem: str
     turns: int = 0
+    damaged: op.Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    tolerant: bool = False
 
     @property
     def upright_shape(self) -> tuple[int, int]:
@@ -78,19 +83,40 @@ class VideoIndex:
 
     def seconds(self) -> np.ndarray[Any, np.dtype[np.float64]]:
         """When each frame is shown, from the first one on."""
-        since = self.times - self.times[:1]
-        seconds = since * self.unit.numerator / self.unit.denominator
+        return self._in_seconds(self.times - self.times[:1])
+
+    def seconds_in_file(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """When each frame is shown, by the file's own clock."""
+        return self._in_seconds(self.times)
+
+    def _in_seconds(self, times: op.Int64Array) -> np.ndarray[Any, np.dtype[np.float64]]:
+        seconds = times * self.unit.numerator / self.unit.denominator
         return seconds.astype(np.float64, copy=False)
 
 
-def scan_video(source: VideoSource, upright: bool = False) -> VideoIndex:
-    """The index of a video. upright: frames are to be turned as the file says. Raises OSError,
-    NotMediaError, NoVideoError."""
+def scan_video(
+    source: VideoSource, upright: bool = False, keep: KeepDecoded | None = None
+) -> VideoIndex:
+    """The index of a video. upright: frames are to be turned as the file says; keep: remembers what
+    was found by decoding. Raises OSError, NotMediaError, NoVideoError."""
     opened = source.open()
     try:
-        found = _scan(opened)
+        packets, facts = scan_packets(opened), _Facts.of(opened)
     finally:
         opened.close()
+    if packets.problem or not len(packets.shown):
+        refuse_short_memory()
+    if not len(packets.shown):
+        raise NoVideoError(packets.problem or "there is no frame in the file")
+    if packets.doubt:
+        found = _decoded(source, packets, facts, keep)
+    else:
+        times = np.sort(packets.shown[~packets.dropped])
+        found = VideoIndex(
+            times, _keys(packets), facts.unit, facts.shape, facts.rate, False, packets.problem
+        )
+    if not len(found):
+        raise NoVideoError(packets.problem or "no frame of the file is to be shown")
     if upright:
         found = replace(found, turns=_turns(source))
     if not found.problem and is_cut(*source.head()):
@@ -103,85 +129,97 @@ def _turns(source: VideoSource) -> int:
     opened = source.open()
     try:
         for frame in opened.container.decode(opened.stream):
+            opened.refuse_unread()
             return quarter_turns(frame)
     except (av.FFmpegError, EOFError):
-        if opened.problem is not None:
-            raise opened.problem from None
+        pass
     finally:
         opened.close()
+    opened.refuse_unread()
     return 0
 
 
-def _scan(opened: Opened) -> VideoIndex:
-    stream = opened.stream
-    context = stream.codec_context
-    codec, extradata = opened.codec, context.extradata
-    rows: list[tuple[int, int, bool, bool]] = []
-    problem = ""
-    try:
-        for packet in opened.container.demux(stream):
-            if not packet.size:
-                continue
-            if packet.is_corrupt:
-                problem = "the file is cut"
-                break
-            data = bytes(packet) if packet.is_keyframe or codec == "vp8" else b""
-            key = packet.is_keyframe and begins_anew(codec, data, extradata)
-            pts = _NONE if packet.pts is None else packet.pts
-            dts = _NONE if packet.dts is None else packet.dts
-            if is_shown(codec, data):
-                rows.append((pts, dts, key, packet.is_discard))
-    except (av.FFmpegError, EOFError) as error:
-        if opened.problem is not None:
-            raise opened.problem from None
-        problem = f"the file is cut or damaged: {getattr(error, 'strerror', None) or error}"
-    if not rows:
-        raise NoVideoError(problem or "there is no frame in the file")
-    shape = int(context.height), int(context.width)
-    rate = stream.average_rate or stream.guessed_rate or Fraction(25)
-    unit = stream.time_base
-    listed = np.array([row[:2] for row in rows], np.int64)
-    flags = np.array([row[2:] for row in rows], np.bool_)
-    found = _exact(opened, listed, flags)
-    if found is None:
-        times, unit = _counted(listed[:, 1], unit, rate)
-        return VideoIndex(times, np.zeros((0, 2), np.int64), unit, shape, rate, True, problem)
-    if not len(found[0]):
-        raise NoVideoError("no frame of the file is to be shown")
-    return VideoIndex(*found, unit, shape, rate, False, problem)
+class _Facts(NamedTuple):
+    """What an open video says of itself."""
+
+    codec: str
+    unit: Fraction
+    shape: tuple[int, int]
+    rate: Fraction
+
+    @staticmethod
+    def of(opened: Opened) -> _Facts:
+        stream, context = opened.stream, opened.stream.codec_context
+        rate = stream.average_rate or stream.guessed_rate or Fraction(25)
+        shape = int(context.height), int(context.width)
+        return _Facts(opened.codec, stream.time_base, shape, Fraction(rate))
 
 
-def _exact(
-    opened: Opened, listed: op.Int64Array, flags: np.ndarray[Any, np.dtype[np.bool_]]
-) -> tuple[op.Int64Array, op.Int64Array] | None:
-    """Times and keys, if the file says of each frame when it is shown."""
-    shown, decoded = listed.T
-    if (shown == _NONE).any() or len(np.unique(shown)) < len(shown):
-        return None
-    names = opened.container.format.name.split(",")
-    # Without frames that are shown out of their order there is nothing to be said of it.
-    reordered = opened.stream.codec_context.has_b_frames or (np.diff(shown) <= 0).any()
-    if reordered and any(name in _WITHOUT_TIMES for name in names):
-        return None
-    # What an edit list leaves out, and what stands before the beginning, is decoded and not shown.
-    times = np.sort(shown[(shown >= 0) & ~flags[:, 1]])
-    chosen = flags[:, 0]
-    keys = np.stack([shown[chosen], np.where(decoded == _NONE, shown, decoded)[chosen]], 1)
-    return times, keys[np.argsort(keys[:, 0], kind="stable")]
+def _keys(packets: Packets) -> op.Int64Array:
+    """The times of key frames, ascending."""
+    shown, decoded = packets.shown[packets.keys], packets.decoded[packets.keys]
+    keys = np.stack([shown, np.where(decoded == NO_TIME, shown, decoded)], 1)
+    return keys[np.argsort(shown, kind="stable")]
 
 
-def _counted(
-    decoded: op.Int64Array, unit: Fraction, rate: Fraction
+def _decoded(
+    source: VideoSource, packets: Packets, facts: _Facts, keep: KeepDecoded | None
+) -> VideoIndex:
+    """The index of a video that has to be decoded for it."""
+
+    def scan() -> DecodedScan:
+        return scan_decoded(source, packets)
+
+    times, damaged, intra = scan() if keep is None else keep(scan)
+    problem, unit, keys = packets.problem, facts.unit, np.zeros((0, 2), np.int64)
+    begins = times[intra]
+    if packets.corrupt[-2:].any():
+        problem = problem or "the file is cut"
+    if problem:
+        whole = len(damaged) - int(np.argmin(damaged[::-1])) if not damaged.all() else 0
+        times, damaged = times[:whole], damaged[:whole]
+    counted = bool((times == NO_TIME).any() or (np.diff(times) <= 0).any())
+    if counted:
+        decoded = packets.decoded
+        if packets.timeless and len(decoded) == len(times) and decoded.min() != NO_TIME:
+            times = decoded
+        times, unit = _going_on(times, unit, facts.rate)
+    else:
+        keys = _keys(packets)
+        # Some containers call each frame a key frame.
+        keys = keys[np.isin(keys[:, 0], begins) & _are_unique(keys[:, 0], packets.shown)]
+    numbers = np.flatnonzero(damaged)
+    return VideoIndex(
+        *(times, keys, unit, facts.shape, facts.rate, counted, problem),
+        damaged=numbers,
+        tolerant=facts.codec in FLAGGED,
+    )
+
+
+def _are_unique(times: op.Int64Array, of: op.Int64Array) -> Flags:
+    """Whether each time occurs once among others."""
+    found, counts = np.unique(of, return_counts=True)
+    return np.isin(times, found[counts == 1])
+
+
+def _going_on(
+    times: op.Int64Array, unit: Fraction, rate: Fraction
 ) -> tuple[op.Int64Array, Fraction]:
-    """Times of frames of which only the number is known, and their unit."""
-    if (decoded != _NONE).all() and (np.diff(decoded) > 0).all():
-        return decoded, unit
-    return np.arange(len(decoded), dtype=np.int64), 1 / Fraction(rate)
+    """Times of frames that are told apart by their numbers only, ascending, and their unit: where
+    times begin anew they go on instead, and where some are not known, the rate counts."""
+    if (times == NO_TIME).any():
+        return np.arange(len(times), dtype=np.int64), 1 / rate
+    steps = np.diff(times, prepend=times[:1])
+    usual = max(round(1 / rate / unit), 1)
+    steps[1:][steps[1:] <= 0] = usual
+    return times[:1] + np.cumsum(steps), unit
 
 
 def packed_index(index: VideoIndex) -> tuple[op.Int64Array, bytes]:
     """An index as an array of two columns, and the rest, to be kept in a file."""
-    numbers = np.concatenate([index.keys, np.stack([index.times, index.times], 1)])
+    damaged = np.zeros(len(index), np.int64)
+    damaged[index.damaged] = 1
+    numbers = np.concatenate([index.keys, np.stack([index.times, damaged], 1)])
     rest = {
         "keys": len(index.keys),
         "unit": [index.unit.numerator, index.unit.denominator],
@@ -190,6 +228,7 @@ def packed_index(index: VideoIndex) -> tuple[op.Int64Array, bytes]:
         "counted": index.counted,
         "problem": index.problem,
         "turns": index.turns,
+        "tolerant": index.tolerant,
     }
     return numbers, json.dumps(rest).encode()
 
@@ -207,4 +246,6 @@ def unpacked_index(numbers: op.Int64Array, rest: bytes) -> VideoIndex:
         facts["counted"],
         facts["problem"],
         facts["turns"],
+        np.flatnonzero(numbers[keys:, 1]),
+        facts["tolerant"],
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from gradiva.eager.storage.handles import Handle, LoadedFile, close_handle, open_handle, pread
 from gradiva.eager.storage.storage import Storage
@@ -32,10 +35,11 @@ __all__ = [
     "VideoSource",
     "av",
     "has_av",
+    "refuse_short_memory",
 ]
 
 _FORMATS: Final = (
-    "3g2,3gp,aiff,amr,asf,asf_o,av1,avi,caf,dirac,dnxhd,dv,flac,flv,gxf,h261,h263,h264,hevc,ivf,"
+    "3g2,3gp,aiff,amr,asf,asf_o,av1,avi,caf,dirac,dnxhd,dv,flac,flv,gif,gxf,h261,h263,h264,hevc,ivf,"
     "live_flv,m4a,m4v,matroska,mj2,mjpeg,mov,mp3,mp4,mpeg,mpegts,mpegvideo,mxf,nsv,nut,obu,ogg,rm,"
     "vc1,vvc,wav,webm,wtv,y4m,yuv4mpegpipe"
 )
@@ -44,6 +48,15 @@ _BUFFER: Final = 1 << 17
 """Bytes that FFmpeg asks for at once."""
 MOST_PIXELS: Final = 1 << 28
 """Of a frame."""
+_ROOM: Final = 1 << 26
+_ROOM_OF_A_PIXEL: Final = 16
+"""Bytes that decoders should find."""
+
+
+def refuse_short_memory(pixels: int = 0) -> None:
+    """Raise MemoryError where there is no room for some frames of so many pixels: what FFmpeg
+    cannot decode then, it often says to be damaged."""
+    np.empty(max(_ROOM, _ROOM_OF_A_PIXEL * pixels), np.uint8)
 
 
 def has_av() -> bool:
@@ -73,12 +86,16 @@ class _Stream(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
+        """Nothing where it cannot be read, which is then the `problem`: what is raised here, PyAV
+        raises out of a later call, and prints as a traceback where FFmpeg has tried once more."""
         count = self._size - self._at if size < 0 else min(size, self._size - self._at)
+        if count <= 0 or self.problem is not None:
+            return b""
         try:
-            found = pread(self._handle, count, self._at) if count > 0 else b""
+            found = pread(self._handle, count, self._at)
         except OSError as error:
             self.problem = error
-            raise
+            return b""
         self._at += len(found)
         return found
 
@@ -105,9 +122,13 @@ class VideoSource:
         """The first bytes, and how many there are in all. Raises OSError."""
         raise NotImplementedError
 
-    def open(self) -> Opened:
+    def open(self, tolerant: bool = False) -> Opened:
         """Raises OSError, NotMediaError, NoVideoError."""
-        return Opened(self)
+        return Opened(self, tolerant)
+
+    def refuse_changed(self) -> None:
+        """Raise OSError if the bytes are not those that were looked at first: FFmpeg reads on in
+        what another program has written into the file."""
 
 
 class VideoData(VideoSource):
@@ -152,8 +173,7 @@ class VideoPath(VideoSource):
         handle = open_handle(self.name, self._storage)
         try:
             size, changed = _facts_of(handle)
-            if self._facts not in (None, (size, changed)):
-                raise OSError("it has changed since the reader was made")
+            self._refuse(size, changed)
             if not size:
                 raise NotMediaError("the file is empty")
             local = self._local()
@@ -163,6 +183,15 @@ class VideoPath(VideoSource):
             close_handle(handle)
         if local is not None:
             yield local
+
+    def refuse_changed(self) -> None:
+        if self._facts is not None and not is_url(self.name):
+            facts = os.stat(local_path(self.name))
+            self._refuse(facts.st_size, facts.st_mtime_ns)
+
+    def _refuse(self, size: int, changed: int | str) -> None:
+        if self._facts not in (None, (size, changed)):
+            raise OSError("it has changed since the reader was made")
 
     def _local(self) -> str | None:
         """What FFmpeg opens by itself; names that are no text it cannot."""
@@ -199,20 +228,24 @@ def _facts_of(handle: Handle) -> tuple[int, int | str]:
 
 
 class Opened:
-    """An open video: the container and its first video stream, which decodes in one thread."""
+    """An open video: the container and FFmpeg's best video stream, which decodes in one thread.
 
-    def __init__(self, source: VideoSource) -> None:
+    tolerant: FFmpeg shows frames whatever is wrong with them, and not only those that are right.
+    """
+
+    def __init__(self, source: VideoSource, tolerant: bool = False) -> None:
         self._bytes = source.readable()
         self._file: Any = self._bytes.__enter__()
         self.container: Any = None
+        self._packets: Generator[Any, None, None] | None = None
         try:
             self.container = _container(self._file)
-            self.stream = _stream(self.container)
+            self.stream = _stream(self.container, tolerant)
+            self.refuse_unread()
         except BaseException as error:
             self.close()
-            problem = getattr(self._file, "problem", None)
-            if problem is not None:
-                raise problem from None
+            self.refuse_unread()
+            refuse_short_memory()
             if isinstance(error, av.FFmpegError | EOFError):
                 raise _refused(error, source) from None
             raise
@@ -229,13 +262,31 @@ class Opened:
         found: OSError | None = getattr(self._file, "problem", None)
         return found
 
+    def refuse_unread(self) -> None:
+        """Raise OSError if the bytes could not be read: to FFmpeg they end there."""
+        if self.problem is not None:
+            raise self.problem from None
+
+    def packets(self) -> Iterator[Any]:
+        """The packets of the stream from here on. They end when this is called again, and when the
+        video is closed: PyAV asks FFmpeg for one more also of a container that is freed."""
+        self._end_packets()
+        self._packets = found = _demuxed(self.container, self.stream)
+        return found
+
+    def _end_packets(self) -> None:
+        if self._packets is not None:
+            self._packets.close()
+
     def close(self) -> None:
+        self._end_packets()
         if self.container is not None:
             self.container.close()
         self._bytes.__exit__(None, None, None)
 
 
 def _container(file: Any) -> Any:
+    np.empty(32 * _BUFFER, np.uint8)  # PyAV does not ask whether there is memory
     options = {"format_whitelist": _FORMATS}
     given: dict[str, Any] = {"mode": "r", "options": options, "buffer_size": _BUFFER}
     try:
@@ -245,10 +296,11 @@ def _container(file: Any) -> Any:
         return av.open(file, **given)
 
 
-def _stream(container: Any) -> Any:
-    if not container.streams.video:
+def _stream(container: Any, tolerant: bool) -> Any:
+    stream = container.streams.best("video")
+    # The picture of a cover is a video to FFmpeg, the last one that it would choose.
+    if stream is None or stream.disposition & av.stream.Disposition.attached_pic:
         raise NoVideoError("there is no video in the file")
-    stream = container.streams.video[0]
     context = stream.codec_context
     if context is None:
         raise NoVideoError("FFmpeg has no decoder for the video in the file")
@@ -259,13 +311,25 @@ def _stream(container: Any) -> Any:
         raise NoVideoError(f"frames of {width} x {height} pixels are more than {MOST_PIXELS}")
     context.thread_count = 1
     context.thread_type = "SLICE"
-    # What is damaged is an error, and not made up from what is around it.
-    context.options = {"err_detect": "explode", "max_pixels": str(MOST_PIXELS)}
+    context.options = {"max_pixels": str(MOST_PIXELS)}
+    if not tolerant:
+        # What is damaged is an error, and not made up from what is around it.
+        context.options |= {"err_detect": "explode"}
     return stream
+
+
+def _demuxed(container: Any, stream: Any) -> Generator[Any, None, None]:
+    try:
+        yield from container.demux(stream)
+    except IndexError:
+        # At the end PyAV looks for streams that it has not: those that began late.
+        return
 
 
 def _refused(error: BaseException, source: VideoSource) -> ValueError:
     """Raises OSError."""
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        raise OSError(error.errno, error.strerror) from None
     reason = getattr(error, "strerror", None) or str(error)
     kind = NoVideoError if begins_like_video(source.head()[0]) else NotMediaError
     return kind(f"this is no video that can be read: {reason}")

@@ -43,7 +43,7 @@ from gradiva.ops.readers.webdataset import archive, plain_headers
 from tests.capture.serialization.stored import again
 from tests.ops.readers.formats import FORMATS, values, write_lmdb
 
-from . import seeds
+from . import seeds, video_units
 from .sound_parsers import mpeg_audio, sound, sound_sizes
 
 __all__ = ["PARSERS", "Parser", "clear", "survives"]
@@ -456,6 +456,7 @@ PARSERS: dict[str, Parser] = {
     "sound": Parser(sound, seeds.sounds),
     "mpeg_audio": Parser(mpeg_audio, seeds.mpeg_audio, (ValueError,)),
     "sound_sizes": Parser(sound_sizes, seeds.sound_headers, (ValueError,)),
+    "video_units": Parser(video_units.units, video_units.seeds, ()),
     "tfrecord": of_records("tfrecord", "*.tfrecord", "index_path"),
     "tfrecord_index": of_records("tfrecord", "*.idx"),
     "recordio": of_records("mxnet", "*.rec", "index_path"),

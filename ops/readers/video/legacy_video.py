@@ -39,7 +39,7 @@ class LegacyArguments(TypedDict, total=False):
     """
     Args:
         file_list_frame_num: `start` and `end` of lines are numbers of frames, of which those below
-            0 count from the end, and not seconds.
+            0 count from the end, and not seconds by the file's own clock.
         file_list_include_preceding_frame: where no frame is shown at that time, the range begins
             with the one before, and has the one that is shown at its end; by default it lies inside
             of these times.

@@ -39,8 +39,9 @@ def video(
 
     Args:
         sequence_length: frames of a clip.
-        file_list_format: what `start` and `end` of lines are: "timestamps" (default), seconds from
-            the first frame on; or "frames", numbers, of which those below 0 count from the end.
+        file_list_format: what `start` and `end` of lines are: "timestamps" (default), seconds by
+            the file's own clock, which need not begin at 0; or "frames", numbers, of which those
+            below 0 count from the end.
         file_list_rounding: which frame is meant where none is shown at that time, or the number is
             no integer: "start_down_end_up" (default), "start_up_end_down", "all_up", "all_down".
         file_list_include_end: without effect, as in the reference: the end is not included.

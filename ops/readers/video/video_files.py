@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.readers.files import not_of_the_file
@@ -12,13 +15,16 @@ from gradiva.eager.storage.handles import LoadedFile, load_files
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import any_url, is_url
 from gradiva.ops.readers.scan_cache import kept_scan
+from gradiva.ops.video.decoded_scan import DecodedScan
 from gradiva.ops.video.frame_index import VideoIndex, packed_index, scan_video, unpacked_index
 from gradiva.ops.video.video_file import NotMediaError, VideoLoaded, VideoPath, VideoSource
 
 __all__ = ["Found", "VideoFiles"]
 
-_KIND: Final = "video 2"
+_KIND: Final = "video 3"
 _WORTH_KEEPING: Final = 1 << 20
+_WORTH_DECODING: Final = 1 << 14
+"""Bytes of the smallest file on this machine of which is kept what was found by decoding it."""
 _MOST_KEPT: Final = 1 << 26
 """Bytes of indices that stay in memory."""
 _SMALL: Final = 1 << 25
@@ -88,8 +94,20 @@ class VideoFiles:
         return Found(facts, index, index.problem, True)
 
     def _scanned(self, source: VideoPath) -> VideoIndex:
+        def keep(decoded: Callable[[], DecodedScan]) -> DecodedScan:
+            """Of small files, too: they take longer to decode than to read."""
+
+            def scan(_handle: Any, _size: int) -> Any:
+                return np.stack([*decoded()], 1).astype(np.int64), b""
+
+            numbers, _ = kept_scan(
+                f"{_KIND}, decoded", source.name, 3, scan, self._storage, _WORTH_DECODING
+            )
+            times, damaged, intra = numbers.T
+            return DecodedScan(np.ascontiguousarray(times), damaged != 0, intra != 0)
+
         def scan(_handle: Any, _size: int) -> Any:
-            return packed_index(scan_video(source, self._upright))
+            return packed_index(scan_video(source, self._upright, keep))
 
         kind = f"{_KIND}, upright" if self._upright else _KIND
         kept = kept_scan(kind, source.name, 2, scan, self._storage, _WORTH_KEEPING)

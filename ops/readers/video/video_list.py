@@ -64,9 +64,12 @@ class Ranges(NamedTuple):
             return default
         if self.seconds:
             # Times in lists are rounded: what is a millionth of a second off is meant to be exact.
-            times = index.seconds()
+            times = index.seconds_in_file()
             if up:
                 return int(np.searchsorted(times, value - 1e-6, "left"))
+            # The last frame ends where the next one would begin.
+            if default and value >= times[-1] + 1 / index.rate - 1e-6:
+                return default
             return max(int(np.searchsorted(times, value + 1e-6, "right")) - 1, 0)
         number = math.ceil(value) if up else math.floor(value)
         return min(max(number + len(index) if value < 0 else number, 0), len(index))

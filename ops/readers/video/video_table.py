@@ -13,7 +13,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.cuda.cupy_runtime import gpu_of
 from gradiva.eager.gpu.copies import fill_launch
 from gradiva.eager.jit.streaming import goes_past
-from gradiva.eager.readers.files import prefetch_files
+from gradiva.eager.readers.files import not_of_the_file, prefetch_files
 from gradiva.eager.storage.ranges import Want
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import is_url
@@ -58,12 +58,13 @@ class ClipOptions(NamedTuple):
 
 class _Asked(NamedTuple):
     """Samples that were asked for. made: the batch that clips are decoded into; columns: the other
-    outputs."""
+    outputs; names: of the files, by sample."""
 
     made: op.Batch
     clips: dict[int, Clip]
     failures: Failures
     columns: list[op.Batch]
+    names: list[str]
 
 
 class _BegunClips(NamedTuple):
@@ -172,7 +173,7 @@ class VideoTable(Table):
 
     def _asked(self, indices: op.Int64Array) -> _Asked:
         """What is to be decoded for these samples, and what there is without that."""
-        options, rows = self._options, self._rows[indices].tolist()
+        options, rows, names = self._options, self._rows[indices].tolist(), self.names(indices)
         failures: Failures = {}
         numbers = np.full((len(rows), options.length), -1, np.int64)
         times = np.full(numbers.shape, -1.0)
@@ -181,7 +182,7 @@ class VideoTable(Table):
             try:
                 found[sample] = index = self._index(number, first)
             except (ValueError, OSError) as error:
-                failures[sample] = _failure(error)
+                failures[sample] = _failure(error, names[sample])
                 continue
             numbers[sample] = frames = self._frames(number, first)
             shown = frames >= 0
@@ -199,19 +200,18 @@ class VideoTable(Table):
         shapes = video_shapes([(options.length, index) for index in found])
         type = op.SampleType(op.uint8, 4, "FHWC", self.device.device_type)
         made = op.Batch.empty(op.BatchShape.of(shapes), type, None, self.device)
-        clips = self._clips_of(indices, numbers, found, made, failures)
-        return _Asked(made, clips, failures, columns)
+        clips = self._clips_of(names, numbers, found, made, failures)
+        return _Asked(made, clips, failures, columns, names)
 
     def _clips_of(
         self,
-        indices: op.Int64Array,
+        names: list[str],
         numbers: op.Int64Array,
         found: list[VideoIndex | None],
         made: op.Batch,
         failures: Failures,
     ) -> dict[int, Clip]:
         """The clips to be decoded into a batch, by sample."""
-        names = self.names(indices)
         whole = list(dict.fromkeys(names[k] for k, index in enumerate(found) if index is not None))
         sources = self._files.sources(whole)
         clips, past = dict[int, Clip](), goes_past(made.data)
@@ -220,7 +220,7 @@ class VideoTable(Table):
                 continue
             source = sources[names[sample]]
             if isinstance(source, OSError):
-                failures[sample] = _failure(source)
+                failures[sample] = _failure(source, names[sample])
             else:
                 clips[sample] = Clip(source, index, numbers[sample], made.array(sample), past)
         return clips
@@ -229,9 +229,9 @@ class VideoTable(Table):
         self, asked: _Asked, failed: Mapping[int, Exception], pool: op.WorkerPool
     ) -> Records:
         """What was decoded, as it is delivered. failed: what could not be, by sample."""
-        made, _, failures, columns = asked
+        made, _, failures, columns, _ = asked
         for sample, error in failed.items():
-            failures[sample] = _failure(error)
+            failures[sample] = _failure(error, asked.names[sample])
         _clear(made, sorted(failures))
         whole = made if self._finish is None else _finished(made, failures, pool, self._finish)
         return Records((whole, *columns), failures)
@@ -276,9 +276,13 @@ def _kept(videos: list[ListedVideo], found: Mapping[str, Found]) -> list[ListedV
     return [video for video in videos if found[video.path].media]
 
 
-def _failure(error: Exception) -> op.SampleDataError:
+def _failure(error: Exception, name: str) -> op.SampleDataError:
+    """Raises OperatorRuntimeError for what is no fault of the file of that name."""
     if isinstance(error, OSError):
-        return op.SampleDataError(f"the file cannot be read: {error.strerror or error}")
+        problem = f"the file cannot be read: {error.strerror or error}"
+        if not_of_the_file(error):
+            raise op.OperatorRuntimeError(problem, file=name) from error
+        return op.SampleDataError(problem)
     return op.SampleDataError(str(error))
 
 

@@ -39,8 +39,8 @@ def stored_for_nvdec(
 ) -> Stored | None:
     """How the frames of a video are stored, where NVDEC may decode them, as its first frame says;
     None for the others. Raises OSError."""
-    # Without times there would be nothing to tell frames by.
-    if index.counted:
+    # Without times there would be nothing to tell frames by; and FFmpeg alone knows what it shows.
+    if index.counted or index.tolerant:
         return None
     try:
         opened = source.open()
@@ -51,10 +51,10 @@ def stored_for_nvdec(
         if codec not in _CODECS:
             return None
         frame = next(opened.container.decode(opened.stream), None)
+        opened.refuse_unread()
         return None if frame is None else _stored(codec, frame, colorspace)
     except (av.FFmpegError, EOFError, ValueError):
-        if opened.problem is not None:
-            raise opened.problem from None
+        opened.refuse_unread()
         return None
     finally:
         opened.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import struct
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,19 @@ def frame(name: str, height: int, width: int, seed: int = 0, range: int = 0) -> 
         plane.update(values.tobytes())
     made.color_range = range
     return made
+
+
+def in_fields(source: Any, first: str = "tff") -> Any:
+    """The same frame, marked as interlaced."""
+    graph = av.filter.Graph()
+    facts = {"width": source.width, "height": source.height, "format": source.format.name}
+    begin = graph.add_buffer(time_base=Fraction(1, 25), **facts)
+    begin.link_to(marked := graph.add("setfield", first))
+    marked.link_to(graph.add("buffersink"))
+    graph.configure()
+    source.pts, source.time_base = 0, Fraction(1, 25)
+    graph.push(source)
+    return graph.pull()
 
 
 def by_scaler(frame: Any, colorspace: int) -> Array:

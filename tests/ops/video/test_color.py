@@ -19,7 +19,7 @@ from gradiva.eager.types.dtypes import ImageType
 from gradiva.ops.video.color import frame_shape, planes_to_rgb, quarter_turns
 from tests.tiers import few
 
-from .frames import by_scaler, decoded, encoded, frame, turned
+from .frames import by_scaler, decoded, encoded, frame, in_fields, turned
 
 FORMATS = (
     "yuv420p",
@@ -66,6 +66,54 @@ def test_bits_of_the_scaler(name: str) -> None:
                 np.testing.assert_array_equal(pixels(source), expected)
                 source.colorspace = 2
                 np.testing.assert_array_equal(pixels(source, colorspace), expected)
+
+
+FIELDS = ("yuv420p", "yuv422p", "yuv440p", "yuvj420p", "yuv420p10le", "nv12", "p010le")
+
+
+@pytest.mark.parametrize("codec", ["libx264", "mpeg2video", "libvpx-vp9"])
+def test_chroma_lies_between_the_pixels(codec: str) -> None:
+    """Whatever the decoder says of it, which PyAV tells nobody but the scaler."""
+    for source in decoded(encoded(codec, 48, 64)):
+        untold = frame("yuv420p", 48, 64)
+        for plane, there in zip(untold.planes, source.planes, strict=True):
+            room = np.zeros((plane.height, plane.line_size), np.uint8)
+            rows = np.frombuffer(there, np.uint8).reshape(there.height, there.line_size)
+            room[:, : plane.width] = rows[:, : plane.width]
+            plane.update(room.tobytes())
+        np.testing.assert_array_equal(pixels(source, "bt709"), by_scaler(untold, 1))
+
+
+@pytest.mark.parametrize("name", few(FIELDS, "yuv420p"))
+def test_fields_have_colors_of_their_own(name: str) -> None:
+    """Of an interlaced frame, each field is a picture of half of the lines."""
+    for seed, (height, width) in enumerate(((48, 64), (48, 130), (33, 65), (8, 8), (4, 66))):
+        source = in_fields(frame(name, height, width, seed), ("tff", "bff")[seed % 2])
+        assert source.interlaced_frame
+        expected = by_scaler(source, 1)
+        np.testing.assert_array_equal(pixels(source), expected)
+        turned = np.full((width, height, 3), 7, np.uint8)
+        planes_to_rgb(source, turned, turns=1)
+        np.testing.assert_array_equal(turned, np.rot90(expected))
+
+
+@pytest.mark.parametrize("height", [1, 2, 3, 5, 6, 34, 38])
+def test_fields_of_heights_that_do_not_halve_twice(height: int) -> None:
+    """The lower field has a line of chroma less than its lines would need: the last one stands in,
+    where the scaler reads what lies behind the plane."""
+    planes = np.zeros((height + 1, 64), np.uint8)
+    planes[:height:2], planes[1:height:2] = 81, 41
+    blue, red = np.zeros((2, (height + 1) // 2, 32), np.uint8)
+    blue[::2], blue[1::2], red[::2], red[1::2] = 90, 240, 240, 110
+    source = frame("yuv420p", height, 64)
+    for plane, values in zip(source.planes, (planes[:height], blue, red), strict=True):
+        room = np.full((plane.height, plane.line_size), 16, np.uint8)
+        room[:, : plane.width] = values
+        plane.update(room.tobytes())
+    made = pixels(in_fields(source), "bt601")
+    assert (made[::2] == (254, 0, 0)).all()
+    if height > 2:
+        assert (made[1::2] == (0, 0, 255)).all()
 
 
 @pytest.mark.parametrize("name", ["yuv420p", "yuv422p"])
