@@ -8,6 +8,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Array
 
 from .av_file import av_sound, has_av, needs_av
+from .flac import flac_sound, is_flac
 from .libsndfile import NotReadError, libsndfile_sound
 from .mpeg import mpeg_sound
 from .ogg import is_ogg, ogg_sound
@@ -51,7 +52,11 @@ def _found(data: Array) -> SoundInfo:
     if found is not None:
         return found
     try:
-        return ogg_sound(data) if is_ogg(data) else libsndfile_sound(with_length(data, chunks))
+        if is_ogg(data):
+            return ogg_sound(data)
+        if is_flac(data):
+            return flac_sound(data)
+        return libsndfile_sound(with_length(data, chunks))
     except NotReadError as error:
         if not has_av():
             raise ValueError(

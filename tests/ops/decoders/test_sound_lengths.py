@@ -193,6 +193,20 @@ def test_flac_of_unknown_length(subtype: str, channels: int) -> None:
             decoded(damaged)
 
 
+def test_joined_flac() -> None:
+    """The samples of all files, also where some do not know their length."""
+    files = [written(tone(frames), "FLAC", "PCM_16") for frames in (9000, 700, 5000)]
+    for joined in (files, [of_unknown_length(files[0]), files[1], of_unknown_length(files[2])]):
+        found = check_parts(b"".join(joined), gradiva.int16, 2)
+        np.testing.assert_array_equal(
+            found, np.concatenate([decoded(file, dtype=gradiva.int16) for file in files])
+        )
+    with pytest.raises(OperatorRuntimeError, match="the file has parts of 1 channels"):
+        decoded(files[0] + written(tone(99, 2), "FLAC", "PCM_16"))
+    with pytest.raises(OperatorRuntimeError):
+        decoded(files[0] + files[2][:-500])
+
+
 @pytest.mark.parametrize("subtype", ["VORBIS", "OPUS"])
 def test_chained_ogg(subtype: str) -> None:
     """The samples of all streams, one after another."""
