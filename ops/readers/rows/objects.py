@@ -16,7 +16,8 @@ from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, Reader
 from gradiva.ops.readers.table import Failures, Records, Table
 from gradiva.ops.readers.table_source import opens_table
 
-from .values import as_array, column_of, types_of_columns
+from .conversions import as_array
+from .values import column_of, types_of_columns
 
 __all__ = ["ObjectTable", "TableReader", "entry_of", "table", "value_of"]
 

@@ -14,7 +14,8 @@ from gradiva.eager.storage.handles import close_handle, open_handle
 from gradiva.ops.readers.containers import Containers, FileFacts
 from gradiva.ops.readers.table import Failures, Records, Table
 
-from .values import as_array, column_of
+from .conversions import as_array
+from .values import column_of
 
 __all__ = ["FileRows", "RowTable"]
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import csv as csv_module
 import json
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
-from gradiva.eager.storage.handles import Handle, pread
+from gradiva.eager.storage.handles import Handle
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.streams import opened_file
 from gradiva.ops.readers.ahead.remote import storage_of
@@ -21,11 +23,15 @@ from gradiva.ops.readers.scan_cache import Scan, kept_scan
 from gradiva.ops.readers.table import Failures, Records
 from gradiva.ops.readers.table_source import opens_table
 
-from .values import as_array, column_of, types_of_columns
+from .conversions import DoubtfulError, as_array
+from .lines import fields_of, rows_scan, scan_lines
+from .values import column_of, types_of_columns
 
 __all__ = ["CSV", "JSONL", "csv", "jsonl"]
 
-_CHUNK = 1 << 22
+_LOOKED_AT: Final = 1 << 14
+"""Lines that are looked at for one that tells what an empty list is."""
+_AT_ONCE: Final = 256
 
 
 @source_operator("readers.jsonl", schema="readers__JSONL")
@@ -87,40 +93,6 @@ def csv(
     return types_of_columns(columns, dtypes)
 
 
-def _scan_lines(handle: Handle, size: int) -> Scan:
-    return _lines(handle, size, quotes=False)
-
-
-def _scan_rows(handle: Handle, size: int) -> Scan:
-    return _lines(handle, size, quotes=True)
-
-
-def _lines(handle: Handle, size: int, quotes: bool) -> Scan:
-    """Place and size of each line that is not empty, without its line break. quotes: line breaks
-    between two are text."""
-    ends: list[np.ndarray[Any, Any]] = []
-    returns: list[np.ndarray[Any, Any]] = []
-    place, inside, before = 0, 0, 0
-    while place < size:
-        data = np.frombuffer(pread(handle, _CHUNK, place), np.uint8)
-        if not data.size:
-            raise op.SampleDataError(f"it ends at byte {place}")
-        breaks = data == 10
-        if quotes:
-            seen = inside + np.cumsum(data == 34)
-            breaks &= seen % 2 == 0
-            inside = int(seen[-1]) % 2
-        found = np.flatnonzero(breaks)
-        returns.append(np.where(found > 0, data[found - 1], before) == 13)
-        ends.append(place + found)
-        place, before = place + data.size, int(data[-1])
-    stops = np.concatenate([*ends, [size]]).astype(np.int64)
-    begins = np.concatenate([[0], stops[:-1] + 1])
-    stops -= np.concatenate([*returns, [before == 13]]).astype(np.int64)
-    places = np.stack([begins, stops - begins], 1)
-    return places[places[:, 1] > 0], b""
-
-
 class TextTable(RecordTable):
     """Lines of files, as values of fields."""
 
@@ -132,10 +104,9 @@ class TextTable(RecordTable):
         super().__init__(containers, places)
         self._types = types
 
-    def values(self, text: str, file: int) -> list[Any]:
-        """The fields of a line, one for each output; a SampleDataError for one that is not there.
-        Raises SampleDataError."""
-        raise NotImplementedError
+    @abstractmethod
+    def values(self, text: str, file: int) -> list[np.ndarray[Any, Any]]:
+        """The values of a line, one for each output. Raises SampleDataError."""
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         failures: Failures = {}
@@ -147,15 +118,19 @@ class TextTable(RecordTable):
                 continue
             try:
                 found = self.values(_text(line), int(files[sample]))
-                for column, value in enumerate(found):
-                    columns[column][sample] = as_array(value, self._types[column].dtype, plain=True)
+                for column, value in zip(columns, found, strict=True):
+                    column[sample] = value
             except op.SampleDataError as error:
                 failures[sample] = error
         made = (
-            column_of(values, type.dtype, failures)
-            for values, type in zip(columns, self._types, strict=True)
+            column_of(values, type.dtype, failures, lambda number=number: self.form(number, pool))
+            for number, (values, type) in enumerate(zip(columns, self._types, strict=True))
         )
         return Records(tuple(made), failures)
+
+    def form(self, number: int, pool: op.WorkerPool) -> np.ndarray[Any, Any] | None:
+        """A value of this column that has elements, for batches in which none has."""
+        return None
 
 
 def _text(line: np.ndarray[Any, Any]) -> str:
@@ -170,22 +145,90 @@ class JSONTable(TextTable):
 
     columns: tuple[str, ...] = ()
 
-    def values(self, text: str, file: int) -> list[Any]:
-        try:
-            record = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise op.SampleDataError(f"a line that is no JSON: {error}") from None
-        return [self._field(record, name) for name in self.columns]
+    def __init__(
+        self, containers: Containers, places: Places, types: tuple[op.SampleType, ...]
+    ) -> None:
+        super().__init__(containers, places, types)
+        self._forms: dict[int, np.ndarray[Any, Any] | None] = {}
 
-    def _field(self, record: Any, name: str) -> Any:
-        value = record
-        for part in [name] if isinstance(record, dict) and name in record else name.split("."):
-            if not isinstance(value, dict) or part not in value:
-                raise op.SampleDataError(f"the line lacks field {name!r}")
-            value = value[part]
-        if isinstance(value, dict):
-            raise op.SampleDataError(f"field {name!r} is an object", expected="a number or text")
+    def values(self, text: str, file: int) -> list[np.ndarray[Any, Any]]:
+        wanted = [*zip(self.columns, self._types, strict=True)]
+        record = _record(text)
+        try:
+            return [_value(record, name, type.dtype, doubt=True) for name, type in wanted]
+        except DoubtfulError:
+            record = _record(text, exact=True)
+            return [_value(record, name, type.dtype) for name, type in wanted]
+
+    def form(self, number: int, pool: op.WorkerPool) -> np.ndarray[Any, Any] | None:
+        if number not in self._forms:
+            self._forms[number] = self._first_full(number, pool)
+        return self._forms[number]
+
+    def _first_full(self, number: int, pool: op.WorkerPool) -> np.ndarray[Any, Any] | None:
+        """The first value of a column in the files that has elements."""
+        dtype = self._types[number].dtype
+        for begin in range(0, min(len(self), _LOOKED_AT), _AT_ONCE):
+            rows = np.arange(begin, min(begin + _AT_ONCE, len(self)), dtype=np.int64)
+            raw = self.bytes_of(rows, pool, {})
+            for line in raw.batch_shape.views(raw.data):
+                try:
+                    found = _value(_record(_text(line)), self.columns[number], dtype)
+                except op.SampleDataError:
+                    continue
+                if found.size:
+                    return found
+        return None
+
+
+_NOTHING: Final = object()
+
+
+def _part(value: Any, name: str) -> Any:
+    """The field of an object; where a name has dots, the longest first name that is there."""
+    if not isinstance(value, dict):
+        return _NOTHING
+    if name in value:
+        return value[name]
+    head, dot, tail = name.rpartition(".")
+    rest = tail
+    while dot:
+        if head in value and (found := _part(value[head], rest)) is not _NOTHING:
+            return found
+        head, dot, tail = head.rpartition(".")
+        rest = f"{tail}.{rest}"
+    return _NOTHING
+
+
+def _value(
+    record: Any, name: str, dtype: op.DType | None, doubt: bool = False
+) -> np.ndarray[Any, Any]:
+    """The field of this name in a type; see `as_array`. Raises SampleDataError, DoubtfulError."""
+    value = _part(record, name)
+    if value is _NOTHING:
+        raise op.SampleDataError(f"the line lacks field {name!r}")
+    if isinstance(value, dict):
+        raise op.SampleDataError(f"field {name!r} is an object", expected="a number or text")
+    return as_array(value, dtype, True, doubt)
+
+
+def _record(text: str, exact: bool = False) -> Any:
+    """What a line says. exact: large numbers with all their digits. Raises SampleDataError."""
+    try:
+        return json.loads(text, parse_float=_float if exact else None)
+    except (ValueError, RecursionError) as error:
+        raise op.SampleDataError(f"a line that is no JSON: {error}") from None
+
+
+def _float(text: str) -> float | Decimal:
+    """A floating-point number with all its digits."""
+    value = float(text)
+    if abs(value) < 2.0**53:
         return value
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise ValueError(f"a number of too many digits: {text[:40]}") from None
 
 
 class CSVTable(TextTable):
@@ -195,38 +238,21 @@ class CSVTable(TextTable):
     numbers: list[list[int]] = []  # noqa: RUF012  set for each table
     widths: list[int] = []  # noqa: RUF012
 
-    def values(self, text: str, file: int) -> list[Any]:
-        fields = _fields(text, self.delimiter)
+    def values(self, text: str, file: int) -> list[np.ndarray[Any, Any]]:
+        fields = fields_of(text, self.delimiter)
         if len(fields) != self.widths[file]:
             raise op.SampleDataError(
                 "a row of another length", expected=f"{self.widths[file]} fields", got=len(fields)
             )
         return [
-            _number(fields[number], type.dtype)
+            as_array(fields[number], type.dtype, plain=True)
             for number, type in zip(self.numbers[file], self._types, strict=True)
         ]
 
 
-def _fields(text: str, delimiter: str) -> list[str]:
-    try:
-        rows = list(csv_module.reader([text], delimiter=delimiter, strict=True))
-    except csv_module.Error as error:
-        raise op.SampleDataError(f"a row that is no CSV: {error}") from None
-    return rows[0] if rows else []
-
-
-def _number(text: str, dtype: op.DType | None) -> Any:
-    if dtype is None or dtype is op.uint8:
-        return text
-    try:
-        return float(text) if np.dtype(dtype.numpy).kind == "f" else int(text)
-    except ValueError:
-        raise op.SampleDataError(
-            "a field that is no number", expected=dtype.name, got=text[:40]
-        ) from None
-
-
-def _found(given: dict[str, Any], scan: Any, kind: str) -> tuple[Containers, list[op.Int64Array]]:
+def _found(
+    given: dict[str, Any], scan: Callable[[Handle, int], Scan], kind: str
+) -> tuple[Containers, list[op.Int64Array]]:
     storage = storage_of(given)
     containers = Containers(given["paths"], "paths", storage)
     return containers, [kept_scan(kind, path, 2, scan, storage)[0] for path in containers.paths]
@@ -234,7 +260,7 @@ def _found(given: dict[str, Any], scan: Any, kind: str) -> tuple[Containers, lis
 
 @opens_table(jsonl, container=True)
 def _open_jsonl(given: dict[str, Any]) -> JSONTable:
-    containers, parts = _found(given, _scan_lines, "lines 1")
+    containers, parts = _found(given, scan_lines, "lines 1")
     types = types_of_columns(given["columns"], given["dtypes"])
     table = JSONTable(containers, Places.join(parts), types)
     table.columns = given["columns"]
@@ -244,18 +270,21 @@ def _open_jsonl(given: dict[str, Any]) -> JSONTable:
 
 @opens_table(csv, container=True)
 def _open_csv(given: dict[str, Any]) -> CSVTable:
-    if len(given["delimiter"]) != 1:
+    delimiter = given["delimiter"]
+    if len(delimiter) != 1 or delimiter in '"\r\n':
         raise op.OperatorValueError(
-            argument="delimiter", expected="one character", got=repr(given["delimiter"])
+            argument="delimiter",
+            expected="one character, no quotation mark and no line break",
+            got=repr(delimiter),
         )
-    containers, parts = _found(given, _scan_rows, "rows 1")
+    containers, parts = _found(given, rows_scan(delimiter), f"rows 2 {delimiter!r}")
     heads = [
         _head(path, part, given, containers.storage)
         for path, part in zip(containers.paths, parts, strict=True)
     ]
     types = types_of_columns(given["columns"], given["dtypes"])
     table = CSVTable(containers, Places.join([part[1:] for part in parts]), types)
-    table.delimiter = given["delimiter"]
+    table.delimiter = delimiter
     table.numbers = [[head.index(name) for name in given["columns"]] for head in heads]
     table.widths = [len(head) for head in heads]
     refuse_empty(len(table), containers, "paths")
@@ -268,8 +297,10 @@ def _head(
     """The names in the first line. Raises OperatorValueError, OperatorRuntimeError."""
     try:
         with opened_file(path, storage) as stream:
+            if len(places):
+                stream.seek(int(places[0, 0]))
             line = stream.read(int(places[0, 1])) if len(places) else b""
-        head = _fields(_text(np.frombuffer(line, np.uint8)), given["delimiter"])
+        head = fields_of(_text(np.frombuffer(line, np.uint8)), given["delimiter"])
     except (op.SampleDataError, OSError) as error:
         raise op.OperatorRuntimeError(f"the first line: {error}", file=path) from None
     missing = [name for name in given["columns"] if name not in head]
