@@ -20,7 +20,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.types.bfloat16 import from_bfloat16, is_bfloat16, to_bfloat16
 from gradiva.eager.types.dtypes import bfloat16
 
-__all__ = ["DoubtfulError", "array_of", "as_array", "fitted", "rows_fitted"]
+__all__ = ["DoubtfulError", "array_of", "as_array", "attempted", "fitted", "rows_fitted"]
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Number: TypeAlias = bool | int | float | Decimal

@@ -20,6 +20,8 @@ from gradiva.ops.readers.containers import Containers, refuse_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
 from gradiva.ops.readers.table_source import opens_table
 
+from .conversions import rows_fitted
+from .hdf5_sources import Source, Sources, refuse_missing, sources_of
 from .row_table import RowTable
 from .values import types_of_columns
 
@@ -76,21 +78,53 @@ class HDF5Table(RowTable):
     ) -> None:
         super().__init__(containers, counts, types)
         self._columns = columns
+        self._sources = Sources()
+        self._parts: dict[tuple[int, str], list[Source]] = {}
+        """Of virtual data sets: of what they are made."""
 
     def load(self, file: int, rows: op.Int64Array) -> list[Sequence[Any]]:
         cuts = np.flatnonzero(np.diff(rows) != 1) + 1
         found: list[Sequence[Any]] = []
         # It is opened for each batch: what it keeps open does not survive a fork.
         with _opened(self._containers.paths[file], self.storage) as opened:
-            for name in self._columns:
+            for name, type in zip(self._columns, self._types, strict=True):
                 values: list[Any] = []
                 for part in np.split(rows, cuts):
                     try:
-                        values += list(opened[name][int(part[0]) : int(part[-1]) + 1])
-                    except _ERRORS as error:
-                        values += [_damaged(error)] * len(part)
+                        values += self._values(file, opened[name], part, type.dtype)
+                    except _ERRORS:
+                        values += self._singly(file, opened, name, part, type.dtype)
                 found.append(values)
+        self.check(file)  # what it was before is not enough: it may have changed meanwhile
         return found
+
+    def _singly(
+        self, file: int, opened: Any, name: str, rows: op.Int64Array, dtype: op.DType | None
+    ) -> list[Any]:
+        """The values of rows of which some cannot be read."""
+        values: list[Any] = []
+        for row in rows.reshape(-1, 1):
+            try:
+                values += self._values(file, opened[name], row, dtype)
+            except _ERRORS as error:
+                values.append(_damaged(error))
+        return values
+
+    def _values(
+        self, file: int, found: Any, rows: op.Int64Array, dtype: op.DType | None
+    ) -> list[Any]:
+        """The values of a data set in these rows, which follow each other."""
+        first, last = int(rows[0]), int(rows[-1]) + 1
+        text = h5py.check_string_dtype(found.dtype) is not None
+        if text and dtype is not None and dtype is not op.uint8:
+            return list(found.asstr()[first:last])
+        values = rows_fitted(found[first:last], dtype)
+        if not found.is_virtual:
+            return values
+        parts = self._parts.get((file, found.name))
+        if parts is None:
+            parts = self._parts[file, found.name] = sources_of(found)
+        return self._sources.apply(found, parts, rows, values)
 
 
 def _damaged(error: BaseException) -> op.SampleDataError:
@@ -120,6 +154,8 @@ def _rows(opened: Any, name: str, path: str, size: int) -> int:
         chunked = found is not None and bool(getattr(found, "chunks", None))
         itemsize = 0 if found is None or not shape else found.dtype.itemsize
         names = "" if shape else ", ".join(list(opened)[:5])
+        if shape:
+            refuse_missing(found)
     except _ERRORS as error:
         raise _damaged(error) from None
     if not shape:

@@ -15,6 +15,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.storage.handles import Handle, pread
+from gradiva.ops.readers.containers import compression_of
 from gradiva.ops.readers.scan_cache import Scan
 
 __all__ = ["fields_of", "rows_scan", "scan_lines"]
@@ -22,6 +23,9 @@ __all__ = ["fields_of", "rows_scan", "scan_lines"]
 _CHUNK: Final = 1 << 22
 _QUOTE: Final = 34
 _BOM: Final = b"\xef\xbb\xbf"
+
+_COMPRESSED: Final = "gzip", "xz", "zstandard", "lz4", "zip"
+"""What a text cannot begin like."""
 
 _limit_lock = threading.Lock()
 
@@ -50,6 +54,9 @@ def _scan(handle: Handle, size: int, quotes: _Quotes | None) -> Scan:
         data = np.frombuffer(content, np.uint8)
         if not data.size:
             raise op.SampleDataError(f"it ends at byte {place}")
+        name = None if place else compression_of(content)
+        if name in _COMPRESSED:
+            raise op.SampleDataError(f"the file is compressed with {name}: decompress it")
         found = np.flatnonzero(data == 10)
         if quotes is not None:
             found = quotes.breaks(content, data, found)

@@ -22,6 +22,7 @@ from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, Reader
 from gradiva.ops.readers.table import Failures, Records
 from gradiva.ops.readers.table_source import opens_table
 
+from .conversions import as_array
 from .row_table import FileRows
 from .values import column_of, types_of_columns
 
@@ -101,8 +102,11 @@ class NpzTable(FileRows):
                     values.append(None)
                     continue
                 value = views[sample].view(header.dtype).reshape(header.shape[1:])
-                dtype = header.dtype.newbyteorder("=") if type.dtype is None else type.dtype.numpy
-                values.append(value.astype(dtype, copy=False))
+                try:
+                    values.append(as_array(value, type.dtype))
+                except op.SampleDataError as error:
+                    failures.setdefault(sample, error)
+                    values.append(None)
             columns.append(column_of(values, type.dtype, failures))
         return Records(tuple(columns), failures)
 
