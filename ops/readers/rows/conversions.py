@@ -257,7 +257,9 @@ def _default_integers(values: Sequence[int], plain: bool) -> Array:
         return np.array(values, np.int64)
     if plain or low < 0 or high >= 2**64:
         raise op.SampleDataError(
-            "a number beyond int64", expected="`dtypes` that hold it, such as uint64", got=str(high)
+            "a value that is no number of int64",
+            expected="`dtypes` that hold it, such as uint64",
+            got=str(high if high >= 2**63 else low)[:40],
         )
     return np.array(values, np.uint64)
 

@@ -76,8 +76,8 @@ class _Quotes:
     def __init__(self, delimiter: bytes) -> None:
         self._delimiter = delimiter
         self._inside = False
-        self._tail: bytes | None = None
-        """The last bytes of the chunk before; None in front of the file."""
+        self._tail = b""
+        """The last bytes in front of the chunk."""
         self._closed = False
         """Whether the last byte of the chunk before was a mark that ended quoted text."""
 
@@ -94,7 +94,7 @@ class _Quotes:
         else:
             found = found[:0] if self._inside else found
             self._closed = False
-        self._tail = content[-8:]
+        self._tail = (self._tail + content[-8:])[-8:]
         return found
 
     def _turns(self, content: bytes, data: Any, marks: Any) -> Any:
@@ -131,13 +131,11 @@ class _Quotes:
         else:
             many = range(len(marks))
             starts |= [content.endswith(self._delimiter, 0, int(marks[k])) for k in many]
-        tail = self._tail
         for number in range(min(len(marks), 8)):  # those whose field begins in the chunk before
             mark = int(marks[number])
             if mark < 8:
-                head = (tail or b"") + content[:mark]
-                fresh = tail is None and head in (b"", _BOM)
-                starts[number] = fresh or head.endswith((self._delimiter, b"\n", b"\r"))
+                head = self._tail + content[:mark]
+                starts[number] = head in (b"", _BOM) or head.endswith((self._delimiter, b"\n", b"\r"))
         return starts
 
 
