@@ -280,8 +280,11 @@ def _of_list(value: Any, dtype: op.DType | None, plain: bool, doubt: bool) -> Ar
         found = np.asarray(value)
     except (ValueError, OverflowError):
         raise op.SampleDataError("lists of several lengths are no array") from None
-    except TypeError as error:
-        raise op.SampleDataError(f"a list that is no array: {error}") from None
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  whatever the objects in it raise
+        reason = f"a list that is no array: {type(error).__name__}: {error}"
+        raise op.SampleDataError(reason) from None
     kind = found.dtype.kind
     if kind == "O":
         return _exact(found, dtype, plain)

@@ -53,7 +53,9 @@ def hdf5(
 
     Raises:
         OperatorValueError: for a missing file, and one that lacks a data set.
-        OperatorRuntimeError: with the file and the row, for what cannot be read.
+        OperatorRuntimeError: with the file and the row, for what cannot be read, for a file that
+            has changed, for values of a virtual data set whose file is missing, and for a value
+            that the type does not hold.
     """
     return types_of_columns(columns, dtypes)
 

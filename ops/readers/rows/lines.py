@@ -135,7 +135,9 @@ class _Quotes:
             mark = int(marks[number])
             if mark < 8:
                 head = self._tail + content[:mark]
-                starts[number] = head in (b"", _BOM) or head.endswith((self._delimiter, b"\n", b"\r"))
+                starts[number] = head in (b"", _BOM) or head.endswith(
+                    (self._delimiter, b"\n", b"\r")
+                )
         return starts
 
 

@@ -57,7 +57,8 @@ def npz(
     Raises:
         OperatorValueError: for a missing file, and one that lacks an array.
         OperatorRuntimeError: with the file, for one that is damaged or compressed
-            (`numpy.savez_compressed`), and with the row, for what cannot be read.
+            (`numpy.savez_compressed`), and with the row, for what cannot be read, and for a value
+            that the type does not hold.
     """
     return types_of_columns(columns, dtypes)
 

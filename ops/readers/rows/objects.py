@@ -61,15 +61,17 @@ def table(
             has one.
         columns: for each output the name of an entry of the rows, or its number, as text, where
             rows are tuples. By default a row is one value.
-        dtypes: for each output its type; that of the values by default.
+        dtypes: for each output its type; that of the values by default, int64 and float64 for
+            numbers of Python.
 
     Returns:
-        For each output the values: numbers without axes, arrays, lists as arrays, images of Pillow
-        as HWC; texts and bytes, and files in rows of Hugging Face's, as uint8.
+        For each output the values: numbers without axes, arrays, tensors, lists as arrays, images
+        of Pillow as HWC, those of one bit as 0 and 255; texts and bytes, and files in rows of
+        Hugging Face's, as uint8. Values without elements have the axes and the type of the others.
 
     Raises:
-        OperatorRuntimeError: with the number of the row, for what the object raises, and for rows
-            that lack an entry.
+        OperatorRuntimeError: with the number of the row, for what the object raises, for rows that
+            lack an entry, and for values that are no arrays or that the type does not hold.
         OperatorValueError: for an object without rows.
     """
     if columns is None:

@@ -45,21 +45,21 @@ def parquet(
 
     Args:
         paths: the files, one or several.
-        columns: for each output the name of a column: of numbers, lists of numbers, texts, bytes,
-            or of images and sounds as the data sets of Hugging Face hold them. `a.b` is field b of
-            structure a.
+        columns: for each output the name of a column: of numbers, lists of numbers, tensors, texts,
+            bytes, or of images and sounds as the data sets of Hugging Face hold them: with bytes,
+            or with the path of a file. `a.b` is a column of this name, or field b of structure a.
         dtypes: for each output its type; that of the column by default.
         cache_bytes: files are read in groups of rows; of groups that were read before, so many
             bytes are kept. A group that takes more, and more than its file, is refused.
 
     Returns:
-        For each output the values of its column: numbers without axes, lists 1-D, texts and bytes
-        as uint8, 1-D.
+        For each output the values of its column: numbers without axes, lists with an axis for each
+        level, also empty ones, texts and bytes as uint8, 1-D.
 
     Raises:
         OperatorValueError: for a missing file, and one that lacks a column.
-        OperatorRuntimeError: with the file and the row, for what cannot be read, and for a row
-            without a value.
+        OperatorRuntimeError: with the file and the row, for what cannot be read, for a row without
+            a value, and for a value that the type does not hold.
     """
     return types_of_columns(columns, dtypes)
 

@@ -49,16 +49,17 @@ def jsonl(
         paths: the files, one or several.
         columns: for each output the name of a field; `a.b` is field b of the object in field a.
         dtypes: for each output its type; by default int64, float32 or bool for numbers, as the
-            first sample of a batch has them, and uint8 for texts.
+            first sample of a batch has them, and uint8 for texts. "float64" delivers all digits,
+            "uint64" whole numbers from 2**63 on. See `docs/readers.md`.
 
     Returns:
         For each output the values of its field: numbers without axes, lists as arrays, texts as
-        uint8, 1-D.
+        uint8, 1-D. Empty lists have the axes of the others, such as (0, 4).
 
     Raises:
         OperatorValueError: for a missing file.
         OperatorRuntimeError: with the file and the place in it, for a line that is no object or
-            lacks a field.
+            lacks a field, and for a value that the type does not hold.
     """
     return types_of_columns(columns, dtypes)
 
@@ -73,14 +74,14 @@ def csv(
     delimiter: str = ",",
     **options: op.Unpack[ReaderOptions],
 ) -> tuple[op.SampleType, ...]:
-    """Read columns of CSV files, whose first line has the names of the columns. Quoted fields may
-    hold line breaks; empty lines are skipped.
+    """Read columns of CSV files, whose first line has the names of the columns, as Python's `csv`
+    does. Quoted fields may hold line breaks; empty lines are skipped.
 
     Args:
         paths: the files, one or several.
         columns: for each output the name of a column.
-        dtypes: for each output its type: of a number, or uint8 for the text itself, which is the
-            default.
+        dtypes: for each output its type: of the number that the field says (`5`, `5.0`, `True`), or
+            uint8 for the text itself, which is the default. See `docs/readers.md`.
         delimiter: what stands between two fields.
 
     Returns:
@@ -88,7 +89,8 @@ def csv(
 
     Raises:
         OperatorValueError: for a missing file, and one that lacks a column.
-        OperatorRuntimeError: with the file and the place in it, for a line that cannot be read.
+        OperatorRuntimeError: with the file and the place in it, for a line that cannot be read, and
+            for a number that the type does not hold.
     """
     return types_of_columns(columns, dtypes)
 
