@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.support.lazy_import import lazy_module
 
-from .conversions import attempted, fitted, rows_fitted
+from .fitting import attempted, fitted, rows_fitted
 from .hugging_face import content_of
 
 __all__ = ["Column", "is_known", "path_of"]
@@ -140,7 +140,7 @@ class Column:
             if self._paths is not None and None in found:
                 paths = self._paths.take(places).to_pylist()
                 pairs = zip(found, paths, strict=True)
-                found = [attempted(lambda pair=pair: content_of(*pair)) for pair in pairs]
+                found = [attempted(partial(content_of, *pair)) for pair in pairs]
             return found
         numbers = chosen.drop_null() if chosen.null_count else chosen
         return _with_nulls(chosen, rows_fitted(numbers.to_numpy(zero_copy_only=False), dtype))
@@ -162,7 +162,7 @@ class Column:
             level = _plain(level.values)
         lacks |= _any_null(level, begins, ends)
         numbers = (level.fill_null(0) if level.null_count else level).to_numpy(zero_copy_only=False)
-        whole = numbers if dtype is None else attempted(lambda: fitted(numbers, dtype))
+        whole = numbers if dtype is None else attempted(partial(fitted, numbers, dtype))
         converted = not isinstance(whole, op.SampleDataError)
         valid = chosen.is_valid().to_numpy(zero_copy_only=False)
         found: list[Any] = []
@@ -256,14 +256,11 @@ def _texts(chosen: Any, dtype: op.DType | None) -> list[Any]:
     found: list[Any] = chosen.to_pylist()
     if not text or dtype is None or dtype is op.uint8:
         return found
-    return [None if one is None else attempted(_decoder(one)) for one in found]
+    return [None if one is None else attempted(partial(_decoded, one)) for one in found]
 
 
-def _decoder(content: bytes) -> Callable[[], str]:
-    def decoded() -> str:
-        try:
-            return content.decode()
-        except UnicodeDecodeError:
-            raise op.SampleDataError("a text that is no UTF-8") from None
-
-    return decoded
+def _decoded(content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise op.SampleDataError("a text that is no UTF-8") from None

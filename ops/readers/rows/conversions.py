@@ -1,10 +1,8 @@
-"""From the values of rows to arrays of the type that is asked for: the one rule of all readers of
+"""From a value of a row to an array of the type that is asked for: the one rule of all readers of
 rows.
 
-A number that the type does not hold is an error of its sample, never another number: whole numbers
-and booleans must be held exactly, numbers with a fraction are rounded to the nearest and must not
-become infinite. A text is its bytes, or, where a type of numbers other than uint8 is asked for, the
-number that it says.
+Numbers are converted as in `fitting.py`. A text is its bytes, or, where a type of numbers other
+than uint8 is asked for, the number that it says.
 """
 
 from __future__ import annotations
@@ -17,10 +15,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.bfloat16 import from_bfloat16, is_bfloat16, to_bfloat16
-from gradiva.eager.types.dtypes import bfloat16
+from gradiva.eager.types.bfloat16 import is_bfloat16
 
-__all__ = ["DoubtfulError", "array_of", "as_array", "attempted", "fitted", "rows_fitted"]
+from .fitting import NO_NUMBER, fitted, misfit
+
+__all__ = ["DoubtfulError", "as_array"]
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Number: TypeAlias = bool | int | float | Decimal
@@ -32,83 +31,10 @@ _DIGITS: Final = 20
 _WORDS: Final = {"True": True, "true": True, "TRUE": True} | dict.fromkeys(
     ("False", "false", "FALSE"), False
 )
-_NO_NUMBER: Final = "a value that is no number and no text"
 
 
 class DoubtfulError(Exception):
     """A number of float64 in place of one that a text says with more digits."""
-
-
-def fitted(found: Array, dtype: op.DType) -> Array:
-    """An array of numbers in another type. Raises SampleDataError."""
-    if is_bfloat16(found.dtype) and dtype is not bfloat16:
-        found = from_bfloat16(found)
-    target, source = dtype.numpy, found.dtype
-    if source == target:
-        return found
-    if source.kind not in "biuf":
-        raise op.SampleDataError(_NO_NUMBER, expected=dtype.name, got=f"an array of {source}")
-    if dtype is bfloat16:
-        made = to_bfloat16(found.astype(source.newbyteorder("="), copy=False))
-        return _finite(found, made, from_bfloat16(made), dtype)
-    if np.can_cast(source, target) or not found.size:
-        return found.astype(target)
-    if target.kind == "f":
-        with np.errstate(over="ignore"):
-            made = found.astype(target)
-        return _finite(found, made, made, dtype)
-    if target.kind == "b":
-        good = (found == 0) | (found == 1)
-    elif source.kind == "f":
-        wide = found.astype(np.float64) if source.itemsize < 4 else found
-        limits = np.iinfo(target)
-        good = (wide >= float(limits.min)) & (wide < float(limits.max + 1))
-        good &= np.trunc(wide) == wide
-    else:
-        limits = np.iinfo(target)
-        if int(found.min()) >= limits.min and int(found.max()) <= limits.max:
-            return found.astype(target)
-        numbers = found.astype(object)
-        good = (numbers >= limits.min) & (numbers <= limits.max)
-    if not np.all(good):
-        raise _misfit(found[np.logical_not(good)].flat[0], dtype)
-    return found.astype(target)
-
-
-def _finite(found: Array, made: Array, values: Array, dtype: op.DType) -> Array:
-    """made: what has become of `found`, whose values are these. Raises SampleDataError where a
-    number has become infinite."""
-    infinite = np.isinf(values)
-    if infinite.any():
-        lost = infinite & np.isfinite(found)
-        if lost.any():
-            raise _misfit(found[lost].flat[0], dtype)
-    return made
-
-
-def _misfit(value: Any, dtype: op.DType) -> op.SampleDataError:
-    return op.SampleDataError(
-        "a value that the type does not hold", expected=dtype.name, got=str(value)[:40]
-    )
-
-
-def rows_fitted(values: Array, dtype: op.DType | None) -> list[Any]:
-    """The rows of an array of numbers in a type, converted at once; an error in place of a row that
-    the type does not hold."""
-    if dtype is None or values.dtype.kind not in "biuf":
-        return list(values)
-    try:
-        return list(fitted(values, dtype))
-    except op.SampleDataError:
-        return [attempted(lambda row=row: fitted(np.asarray(row), dtype)) for row in values]
-
-
-def attempted(make: Callable[[], Any]) -> Any:
-    """What `make` returns, or the SampleDataError that it raises."""
-    try:
-        return make()
-    except op.SampleDataError as error:
-        return error
 
 
 def as_array(value: Any, dtype: op.DType | None, plain: bool = False, doubt: bool = False) -> Array:
@@ -117,7 +43,7 @@ def as_array(value: Any, dtype: op.DType | None, plain: bool = False, doubt: boo
     that float64 may not hold as it was said. Raises SampleDataError."""
     kind = type(value)
     if kind is np.ndarray:
-        return array_of(value, dtype)
+        return _of_array(value, dtype)
     if kind is int or kind is float or kind is bool:
         if doubt and kind is float and abs(value) >= _EXACT:
             raise DoubtfulError
@@ -138,10 +64,10 @@ def as_array(value: Any, dtype: op.DType | None, plain: bool = False, doubt: boo
         return _of_bytes(value, dtype)
     if isinstance(value, np.void) and value.dtype.names is None:
         return _of_bytes(value.tobytes(), dtype)
-    return array_of(_converted(value), dtype)
+    return _of_array(_converted(value), dtype)
 
 
-def array_of(found: Array, dtype: op.DType | None) -> Array:
+def _of_array(found: Array, dtype: op.DType | None) -> Array:
     """An array of NumPy's as a value. Raises SampleDataError."""
     if found.dtype.kind not in "biuf" and not is_bfloat16(found.dtype):
         if found.dtype.kind == "O" and found.ndim:
@@ -149,7 +75,7 @@ def array_of(found: Array, dtype: op.DType | None) -> Array:
         value = found.item() if not found.ndim else None
         if isinstance(value, str | bytes | bytearray | Decimal | int):
             return as_array(value, dtype)
-        raise op.SampleDataError(_NO_NUMBER, expected="numbers", got=f"an array of {found.dtype}")
+        raise op.SampleDataError(NO_NUMBER, expected="numbers", got=f"an array of {found.dtype}")
     if dtype is not None:
         return fitted(found, dtype)
     if found.dtype.itemsize > 8:
@@ -192,7 +118,7 @@ def _said(text: str, dtype: op.DType) -> Number:
         else:
             value = _read(float, word)
             if value is not None and math.isinf(value) and "n" not in word.lower():
-                raise _misfit(word, dtype)
+                raise misfit(word, dtype)
     if value is None:
         raise op.SampleDataError("a text that is no number", expected=dtype.name, got=text[:40])
     return value
@@ -222,7 +148,7 @@ def _checked(value: Number, dtype: op.DType) -> Any:
         whole = _whole(value)
         limits = (0, 1) if dtype.is_bool else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
         if whole is None or not limits[0] <= whole <= limits[1]:
-            raise _misfit(value, dtype)
+            raise misfit(value, dtype)
         return whole
     number = _as_float(value, dtype)
     return number if dtype is op.float64 else fitted(np.array(number), dtype)
@@ -233,9 +159,9 @@ def _as_float(value: Number, dtype: op.DType) -> float:
     try:
         number = float(value)
     except OverflowError:
-        raise _misfit(value, dtype) from None
+        raise misfit(value, dtype) from None
     if isinstance(value, Decimal) and value.is_finite() and math.isinf(number):
-        raise _misfit(value, dtype)
+        raise misfit(value, dtype)
     return number
 
 
@@ -297,7 +223,7 @@ def _of_list(value: Any, dtype: op.DType | None, plain: bool, doubt: bool) -> Ar
     if kind == "u" and dtype is None:
         return _default_integers(found.reshape(-1).tolist(), plain).reshape(found.shape)
     if dtype is not None or kind not in "biuf":
-        return array_of(found, dtype)
+        return _of_array(found, dtype)
     return _default_floats(found, plain) if kind == "f" else found
 
 
@@ -311,7 +237,7 @@ def _exact(found: Array, dtype: op.DType | None, plain: bool = False) -> Array:
         if one is None:
             raise op.SampleDataError("a list lacks a value")
         if not isinstance(one, int | float | Decimal):
-            raise op.SampleDataError(_NO_NUMBER, expected="numbers", got=type(one).__name__)
+            raise op.SampleDataError(NO_NUMBER, expected="numbers", got=type(one).__name__)
     if dtype is not None:
         made = np.array([_checked(one, dtype) for one in values], dtype.numpy)
     elif all(isinstance(one, int) for one in values) and values:

@@ -20,7 +20,7 @@ from gradiva.ops.readers.containers import Containers, refuse_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
 from gradiva.ops.readers.table_source import opens_table
 
-from .conversions import rows_fitted
+from .fitting import rows_fitted
 from .hdf5_sources import Source, Sources, refuse_missing, sources_of
 from .row_table import RowTable
 from .values import types_of_columns

@@ -39,7 +39,7 @@ class Source(NamedTuple):
     data: str
     begin: int
     stride: int
-    count: int
+    number: int
     block: int
     high: tuple[int, ...]
 
@@ -47,7 +47,7 @@ class Source(NamedTuple):
         """Which of these rows have values of it."""
         apart = rows - self.begin
         inside = (apart >= 0) & (apart % self.stride < self.block)
-        return inside & (apart < self.stride * self.count if self.count else True)
+        return inside & (apart < self.stride * self.number if self.number else True)
 
 
 def sources_of(found: Any) -> list[Source]:

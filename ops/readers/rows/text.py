@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +23,7 @@ from gradiva.ops.readers.table import Failures, Records
 from gradiva.ops.readers.table_source import opens_table
 
 from .conversions import DoubtfulError, as_array
+from .json_fields import record_of, value_of_field
 from .lines import fields_of, rows_scan, scan_lines
 from .values import column_of, types_of_columns
 
@@ -125,7 +125,7 @@ class TextTable(RecordTable):
             except op.SampleDataError as error:
                 failures[sample] = error
         made = (
-            column_of(values, type.dtype, failures, lambda number=number: self.form(number, pool))
+            column_of(values, type.dtype, failures, partial(self.form, number, pool))
             for number, (values, type) in enumerate(zip(columns, self._types, strict=True))
         )
         return Records(tuple(made), failures)
@@ -155,12 +155,12 @@ class JSONTable(TextTable):
 
     def values(self, text: str, file: int) -> list[np.ndarray[Any, Any]]:
         wanted = [*zip(self.columns, self._types, strict=True)]
-        record = _record(text)
+        record = record_of(text)
         try:
-            return [_value(record, name, type.dtype, doubt=True) for name, type in wanted]
+            return [value_of_field(record, name, type.dtype, doubt=True) for name, type in wanted]
         except DoubtfulError:
-            record = _record(text, exact=True)
-            return [_value(record, name, type.dtype) for name, type in wanted]
+            record = record_of(text, exact=True)
+            return [value_of_field(record, name, type.dtype) for name, type in wanted]
 
     def form(self, number: int, pool: op.WorkerPool) -> np.ndarray[Any, Any] | None:
         if number not in self._forms:
@@ -175,62 +175,12 @@ class JSONTable(TextTable):
             raw = self.bytes_of(rows, pool, {})
             for line in raw.batch_shape.views(raw.data):
                 try:
-                    found = _value(_record(_text(line)), self.columns[number], dtype)
+                    found = value_of_field(record_of(_text(line)), self.columns[number], dtype)
                 except op.SampleDataError:
                     continue
                 if found.size:
                     return found
         return None
-
-
-_NOTHING: Final = object()
-
-
-def _part(value: Any, name: str) -> Any:
-    """The field of an object; where a name has dots, the longest first name that is there."""
-    if not isinstance(value, dict):
-        return _NOTHING
-    if name in value:
-        return value[name]
-    head, dot, tail = name.rpartition(".")
-    rest = tail
-    while dot:
-        if head in value and (found := _part(value[head], rest)) is not _NOTHING:
-            return found
-        head, dot, tail = head.rpartition(".")
-        rest = f"{tail}.{rest}"
-    return _NOTHING
-
-
-def _value(
-    record: Any, name: str, dtype: op.DType | None, doubt: bool = False
-) -> np.ndarray[Any, Any]:
-    """The field of this name in a type; see `as_array`. Raises SampleDataError, DoubtfulError."""
-    value = _part(record, name)
-    if value is _NOTHING:
-        raise op.SampleDataError(f"the line lacks field {name!r}")
-    if isinstance(value, dict):
-        raise op.SampleDataError(f"field {name!r} is an object", expected="a number or text")
-    return as_array(value, dtype, True, doubt)
-
-
-def _record(text: str, exact: bool = False) -> Any:
-    """What a line says. exact: large numbers with all their digits. Raises SampleDataError."""
-    try:
-        return json.loads(text, parse_float=_float if exact else None)
-    except (ValueError, RecursionError) as error:
-        raise op.SampleDataError(f"a line that is no JSON: {error}") from None
-
-
-def _float(text: str) -> float | Decimal:
-    """A floating-point number with all its digits."""
-    value = float(text)
-    if abs(value) < 2.0**53:
-        return value
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        raise ValueError(f"a number of too many digits: {text[:40]}") from None
 
 
 class CSVTable(TextTable):

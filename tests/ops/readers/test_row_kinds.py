@@ -234,7 +234,7 @@ def test_what_objects_have_in_their_rows() -> None:
     for dtype in (">i2", ">f4", ">f8"):
         (found,) = read(readers.Table, source=[np.arange(3).astype(dtype)])
         assert (found.dtype, found.tolist()) == (np.dtype(dtype).newbyteorder("="), [0, 1, 2])
-    (found,) = read(readers.Table, source=[memoryview(np.arange(3.0))])
+    (found,) = read(readers.Table, source=[np.arange(3.0).data])
     assert found.tolist() == [0, 1, 2]
 
 
