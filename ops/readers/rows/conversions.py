@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -28,6 +29,8 @@ _EXACT: Final = 2.0**53
 """From here on not all whole numbers are numbers of float64."""
 _DIGITS: Final = 20
 """No integer type holds numbers of more digits."""
+_HOLDING: Final = frozenset((op.float32, op.float64))
+"""Types in which no number below becomes infinite."""
 _WORDS: Final = {"True": True, "true": True, "TRUE": True} | dict.fromkeys(
     ("False", "false", "FALSE"), False
 )
@@ -44,9 +47,13 @@ def as_array(value: Any, dtype: op.DType | None, plain: bool = False, doubt: boo
     kind = type(value)
     if kind is np.ndarray:
         return _of_array(value, dtype)
-    if kind is int or kind is float or kind is bool:
-        if doubt and kind is float and abs(value) >= _EXACT:
+    if kind is float:
+        if -_EXACT < value < _EXACT and (dtype is None or dtype in _HOLDING):
+            return np.array(value, np.float32 if plain and dtype is None else _type(dtype))
+        if doubt and abs(value) >= _EXACT:
             raise DoubtfulError
+        return _of_number(value, dtype, plain)
+    if kind is int or kind is bool:
         return _of_number(value, dtype, plain)
     if value is None:
         raise op.SampleDataError("there is no value")
@@ -98,6 +105,19 @@ def _converted(value: Any) -> Array:
         raise op.SampleDataError(reason) from None
 
 
+def _type(dtype: op.DType | None) -> np.dtype[Any]:
+    return op.float64.numpy if dtype is None else dtype.numpy
+
+
+@cache
+def _limits(dtype: op.DType) -> tuple[int, int]:
+    """The least and the largest whole number of a type."""
+    if dtype.is_bool:
+        return 0, 1
+    limits = np.iinfo(dtype.numpy)
+    return int(limits.min), int(limits.max)
+
+
 def _of_bytes(value: Any, dtype: op.DType | None) -> Array:
     if dtype is None or dtype is op.uint8:
         return np.frombuffer(value, np.uint8)
@@ -111,7 +131,7 @@ def _said(text: str, dtype: op.DType) -> Number:
     word = text.strip()
     value: Number | None = _WORDS.get(word)
     if value is None and "_" not in word:  # which Python passes over
-        if np.dtype(dtype.numpy).kind in "biu":
+        if not dtype.is_float:
             value = _read(int, word)
             if value is None:
                 value = _read(Decimal, word)
@@ -137,6 +157,8 @@ def _of_number(value: Number, dtype: op.DType | None, plain: bool) -> Array:
         if isinstance(value, bool):
             return np.array(value)
         if isinstance(value, int):
+            if -(2**63) <= value < 2**63:
+                return np.array(value, np.int64)
             return _default_integers([value], plain).reshape(())
         return _default_floats(np.array(_as_float(value, op.float64)), plain)
     return np.array(_checked(value, dtype), dtype.numpy)
@@ -145,9 +167,9 @@ def _of_number(value: Number, dtype: op.DType | None, plain: bool) -> Array:
 def _checked(value: Number, dtype: op.DType) -> Any:
     """The number as one of this type. Raises SampleDataError."""
     if not dtype.is_float:
-        whole = _whole(value)
-        limits = (0, 1) if dtype.is_bool else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
-        if whole is None or not limits[0] <= whole <= limits[1]:
+        whole = int(value) if isinstance(value, int) else _whole(value)
+        low, high = _limits(dtype)
+        if whole is None or not low <= whole <= high:
             raise misfit(value, dtype)
         return whole
     number = _as_float(value, dtype)
@@ -165,10 +187,8 @@ def _as_float(value: Number, dtype: op.DType) -> float:
     return number
 
 
-def _whole(value: Number) -> int | None:
+def _whole(value: float | Decimal) -> int | None:
     """The whole number that this is, if it is one that a type may hold."""
-    if isinstance(value, int):
-        return int(value)
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
     if not value.is_finite() or value.adjusted() > _DIGITS or value != value.to_integral_value():
@@ -214,12 +234,17 @@ def _of_list(value: Any, dtype: op.DType | None, plain: bool, doubt: bool) -> Ar
     kind = found.dtype.kind
     if kind == "O":
         return _exact(found, dtype, plain)
-    # Among fractions NumPy rounds whole numbers, some of which float64 does not hold.
-    loses = doubt or dtype is None or not dtype.is_float
-    if kind == "f" and loses and (np.abs(found) >= _EXACT).any():
-        if doubt:
+    if kind == "f" and found.size:
+        small = bool(np.abs(found).max() < _EXACT)
+        if small and dtype is None:
+            return found.astype(np.float32) if plain else found
+        if small and dtype in _HOLDING:
+            return found.astype(_type(dtype))
+        # Among fractions NumPy rounds whole numbers, some of which float64 does not hold.
+        if not small and doubt:
             raise DoubtfulError
-        return _exact(np.array(value, object), dtype, plain)
+        if not small and (dtype is None or not dtype.is_float):
+            return _exact(np.array(value, object), dtype, plain)
     if kind == "u" and dtype is None:
         return _default_integers(found.reshape(-1).tolist(), plain).reshape(found.shape)
     if dtype is not None or kind not in "biuf":

@@ -47,9 +47,14 @@ def column_of(
     dtype = known or (op.float32 if form is None else op.DType.from_numpy(form.dtype))
     ndim = 1 if form is None else form.ndim
     good: list[np.ndarray[Any, Any]] = []
+    own = dtype.numpy
     for sample, given in enumerate(values):
         value = given if given is None or given.size else _like(given, dtype, extents)
-        if value is not None and value.ndim == ndim and _native(value.dtype) == dtype.numpy:
+        if (
+            value is not None
+            and value.ndim == ndim
+            and (value.dtype == own or _native(value.dtype) == own)
+        ):
             good.append(value)
             continue
         if value is not None:
