@@ -60,7 +60,7 @@ def as_array(value: Any, dtype: op.DType | None, plain: bool = False, doubt: boo
     if isinstance(value, str):
         if dtype is None or dtype is op.uint8:
             return np.frombuffer(value.encode("utf-8", "surrogatepass"), np.uint8)
-        return _of_number(_said(value, dtype), dtype, plain)
+        return as_array(_said(value, dtype), dtype, plain)
     if isinstance(value, bytes | bytearray):
         return _of_bytes(value, dtype)
     if isinstance(value, list | tuple):

@@ -12,6 +12,7 @@ import pytest
 import gradiva
 from gradiva import OperatorRuntimeError, OperatorValueError, readers
 from gradiva.ops.readers.rows.hdf5 import HDF5Table
+from gradiva.ops.readers.rows.hdf5_guard import GuardedFile
 
 from .formats import values
 
@@ -205,13 +206,13 @@ def test_a_file_that_changes_while_it_is_read(
     with h5py.File(path, "w") as made:
         made["x"] = np.arange(8)
     reader = readers.HDF5(paths=path, columns="x")
-    found = HDF5Table._values
+    found = HDF5Table._column
 
     def changing(*arguments: Any) -> Any:
         os.utime(path, ns=(1, 1))
         return found(*arguments)
 
-    monkeypatch.setattr(HDF5Table, "_values", changing)
+    monkeypatch.setattr(HDF5Table, "_column", changing)
     with pytest.raises(OperatorRuntimeError, match=r"changed since the reader was made"):
         next(reader.next_epoch(batch_size=3))
 
@@ -263,3 +264,41 @@ def test_tensors_of_torch() -> None:
     for bad in (torch.eye(2).to_sparse(), torch.ones(2, dtype=torch.complex64)):
         with pytest.raises(OperatorRuntimeError, match="list at row 1"):
             read(readers.Table, source=[torch.ones(2), bad])
+
+
+@pytest.mark.parametrize("begin", [0, 8])
+def test_heaps_are_looked_at(begin: int, tmp_path: Path) -> None:
+    """HDF5's library never comes to the end of a heap with an empty object in it, so it must not
+    see one. What stands here is no HDF5 file."""
+
+    def thing(number: int, content: bytes) -> bytes:
+        head = number.to_bytes(8, "little") + len(content).to_bytes(8, "little")
+        return head + content + bytes(-len(content) % 8)
+
+    objects = b"".join(thing(number, b"x" * number) for number in range(1, 20))
+    size = 16 + len(objects) + 16
+    head = b"GCOL\1\0\0\0" + size.to_bytes(8, "little")
+    free = bytes(8) + (16).to_bytes(8, "little")
+    path = tmp_path / "heap"
+    known: dict[int, int] = {}
+    for damage, good in (
+        (free, True),
+        (bytes(16), False),
+        (bytes(8) + b"\xff" * 8, False),
+        (thing(3, b"")[:8] + b"\xf1" + b"\xff" * 7, False),
+        (free, True),
+    ):
+        content = bytes(8) + head + objects + damage + bytes(40)
+        path.write_bytes(content)
+        for count in (20, len(content)):
+            with GuardedFile(str(path), None, known) as file:
+                assert file.seek(0, 2) == len(content)
+                file.seek(begin)
+                target = bytearray(min(count, len(content) - begin))
+                if good:
+                    assert file.readinto(target) == len(target)
+                    assert target == content[begin : begin + len(target)]
+                    assert file.read(30) == content[begin + len(target) :][:30]
+                else:
+                    with pytest.raises(OSError, match="heap at byte 8"):
+                        file.readinto(target)
