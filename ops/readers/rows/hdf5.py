@@ -108,6 +108,8 @@ class HDF5Table(RowTable):
         values: list[Any] = []
         try:
             found = opened[name]
+            if not isinstance(found, h5py.Dataset):
+                raise KeyError(f"{name} is no data set")
             take = found
             if dtype not in (None, op.uint8) and h5py.check_string_dtype(found.dtype) is not None:
                 take = found.asstr()
