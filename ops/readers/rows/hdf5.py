@@ -62,7 +62,8 @@ def hdf5(
     return types_of_columns(columns, dtypes)
 
 
-_ERRORS = (OSError, RuntimeError, ValueError, KeyError, TypeError, OverflowError, MemoryError)
+_STRANGE = (RuntimeError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+_ERRORS = (OSError, MemoryError, *_STRANGE)
 """What h5py raises for files that are damaged."""
 
 
@@ -95,9 +96,15 @@ class HDF5Table(RowTable):
         found: list[Sequence[Any]] = []
         # It is opened for each batch: what it keeps open does not survive a fork.
         path, heaps = self._containers.paths[file], self._heaps[file]
-        with _opened(path, self.storage, heaps) as opened:
-            for name, type in zip(self._columns, self._types, strict=True):
-                found.append(self._column(file, opened, name, np.split(rows, cuts), type.dtype))
+        try:
+            with _opened(path, self.storage, heaps) as opened:
+                for name, type in zip(self._columns, self._types, strict=True):
+                    parts = np.split(rows, cuts)
+                    found.append(self._column(file, opened, name, parts, type.dtype))
+        except op.GradivaError:
+            raise
+        except _STRANGE as error:
+            raise _damaged(error) from None
         self.check(file)  # what it was before is not enough: it may have changed meanwhile
         return found
 
@@ -151,7 +158,7 @@ def _opened(
             source = stack.enter_context(opened_file(path, storage))
         try:
             file = h5py.File(source, "r")
-        except (RuntimeError, ValueError, KeyError) as error:
+        except _STRANGE as error:
             raise _damaged(error) from None
         yield stack.enter_context(file)
 
@@ -185,11 +192,14 @@ def _rows(opened: Any, name: str, path: str, size: int) -> int:
 
 
 def _is_ragged(opened: Any, name: str, path: str) -> bool:
-    """Whether a data set has values of any length, in this file itself."""
-    found = opened[name]
-    if found.dtype.kind != "O" or found.is_virtual or found.external:
-        return False
-    return is_url(path) or os.path.samefile(found.file.filename, path)
+    """Whether a data set has values of any length, in this file itself. Raises SampleDataError."""
+    try:
+        found = opened[name]
+        if found.dtype.kind != "O" or found.is_virtual or found.external:
+            return False
+        return is_url(path) or os.path.samefile(found.file.filename, path)
+    except _STRANGE as error:
+        raise _damaged(error) from None
 
 
 @opens_table(hdf5, container=True)

@@ -63,6 +63,8 @@ class GuardedFile:
 
     def read(self, count: int) -> bytes:
         place = self._place
+        if not 0 <= place <= self._size:
+            raise OSError(f"it ends at byte {self._size}")
         begin, held = self._held
         if begin <= place and place + count <= begin + len(held):
             content = held[place - begin : place - begin + count]
