@@ -24,6 +24,8 @@ _MAGIC = b"\x93NUMPY"
 _LONGEST = 1 << 16
 _ODD = re.compile(r"[0-9][A-Za-z_]|\\")
 """What warns when it is read as Python: nothing of the kind is in a header without a structure."""
+_LONG = re.compile(r"(?<=[0-9])L(?=\s*[,)])")
+"""What Python 2 wrote behind large whole numbers, and NumPy on Windows behind all."""
 _DTYPE = re.compile(r"[<>=|]?(?:\?|[b-zB-Z][0-9]{0,3}|bool|u?int[0-9]{1,2}|float[0-9]{2,3})")
 """Others are no numbers, and NumPy warns of some."""
 
@@ -79,6 +81,8 @@ def _fields(header: bytes, version: int) -> tuple[np.dtype[Any], bool, tuple[int
     """Dtype, order and shape. The files of a data set often have one header."""
     try:
         written = header.decode("utf-8" if version == 3 else "latin1")
+        if version < 3:
+            written = _LONG.sub("", written)
         if _ODD.search(written):
             raise ValueError(f"it says {written.strip()}")
         fields = ast.literal_eval(written)

@@ -32,6 +32,7 @@ __all__ = [
     "FileFacts",
     "Places",
     "RecordTable",
+    "compression_of",
     "refuse_empty",
     "shares",
     "text_lines",
@@ -279,6 +280,26 @@ def shares(shape: op.BatchShape, pool: op.WorkerPool) -> list[tuple[int, int]]:
     if not len(shape):
         return []
     return shape.shares(pool.num_threads) if shape.size > _LITTLE else [(0, len(shape))]
+
+
+_COMPRESSED = {
+    b"\x1f\x8b\x08": "gzip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\0": "xz",
+    b"(\xb5/\xfd": "zstandard",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"PK\x03\x04": "zip",
+    b"\x78\x01": "zlib",
+    b"\x78\x5e": "zlib",
+    b"\x78\x9c": "zlib",
+    b"\x78\xda": "zlib",
+}
+"""What compressed files begin with."""
+
+
+def compression_of(head: bytes) -> str | None:
+    """By what a file is compressed that cannot be read and begins so; None where it is not."""
+    return next((name for begin, name in _COMPRESSED.items() if head.startswith(begin)), None)
 
 
 def refuse_empty(count: int, containers: Containers, argument: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final
@@ -20,6 +21,9 @@ from gradiva.ops.readers.containers import Containers, refuse_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
 from gradiva.ops.readers.table_source import opens_table
 
+from .fitting import rows_fitted
+from .hdf5_guard import GuardedFile
+from .hdf5_sources import Source, Sources, refuse_missing, sources_of
 from .row_table import RowTable
 from .values import types_of_columns
 
@@ -51,12 +55,15 @@ def hdf5(
 
     Raises:
         OperatorValueError: for a missing file, and one that lacks a data set.
-        OperatorRuntimeError: with the file and the row, for what cannot be read.
+        OperatorRuntimeError: with the file and the row, for what cannot be read, for a file that
+            has changed, for values of a virtual data set whose file is missing, and for a value
+            that the type does not hold.
     """
     return types_of_columns(columns, dtypes)
 
 
-_ERRORS = (OSError, RuntimeError, ValueError, KeyError, TypeError, OverflowError, MemoryError)
+_STRANGE = (RuntimeError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+_ERRORS = (OSError, MemoryError, *_STRANGE)
 """What h5py raises for files that are damaged."""
 
 
@@ -73,24 +80,64 @@ class HDF5Table(RowTable):
         counts: list[int],
         types: tuple[op.SampleType, ...],
         columns: tuple[str, ...],
+        ragged: list[bool],
     ) -> None:
+        """ragged: of each file, whether it has values of any length in these columns."""
         super().__init__(containers, counts, types)
         self._columns = columns
+        self._heaps: list[dict[int, int] | None] = [{} if one else None for one in ragged]
+        """Of these files, the heaps that were good."""
+        self._sources = Sources()
+        self._parts: dict[tuple[int, str], list[Source]] = {}
+        """Of virtual data sets: of what they are made."""
 
     def load(self, file: int, rows: op.Int64Array) -> list[Sequence[Any]]:
         cuts = np.flatnonzero(np.diff(rows) != 1) + 1
         found: list[Sequence[Any]] = []
         # It is opened for each batch: what it keeps open does not survive a fork.
-        with _opened(self._containers.paths[file], self.storage) as opened:
-            for name in self._columns:
-                values: list[Any] = []
-                for part in np.split(rows, cuts):
-                    try:
-                        values += list(opened[name][int(part[0]) : int(part[-1]) + 1])
-                    except _ERRORS as error:
-                        values += [_damaged(error)] * len(part)
-                found.append(values)
+        path, heaps = self._containers.paths[file], self._heaps[file]
+        try:
+            with _opened(path, self.storage, heaps) as opened:
+                for name, type in zip(self._columns, self._types, strict=True):
+                    parts = np.split(rows, cuts)
+                    found.append(self._column(file, opened, name, parts, type.dtype))
+        except op.GradivaError:
+            raise
+        except _STRANGE as error:
+            raise _damaged(error) from None
+        self.check(file)  # what it was before is not enough: it may have changed meanwhile
         return found
+
+    def _column(
+        self, file: int, opened: Any, name: str, parts: list[op.Int64Array], dtype: op.DType | None
+    ) -> list[Any]:
+        """The values of a data set. parts: rows that follow each other."""
+        values: list[Any] = []
+        try:
+            found = opened[name]
+            if not isinstance(found, h5py.Dataset):
+                raise KeyError(f"{name} is no data set")
+            take = found
+            if dtype not in (None, op.uint8) and h5py.check_string_dtype(found.dtype) is not None:
+                take = found.asstr()
+            is_virtual = bool(found.is_virtual)
+        except _ERRORS as error:
+            return [_damaged(error)] * sum(map(len, parts))
+        for part in parts:
+            try:
+                values += rows_fitted(take[int(part[0]) : int(part[-1]) + 1], dtype)
+            except _ERRORS:
+                for row in part.tolist():  # some of them can be read
+                    try:
+                        values += rows_fitted(take[row : row + 1], dtype)
+                    except _ERRORS as error:
+                        values.append(_damaged(error))
+        if is_virtual:
+            sources = self._parts.get((file, name))
+            if sources is None:
+                sources = self._parts[file, name] = sources_of(found)
+            values = self._sources.apply(found, sources, np.concatenate(parts), values)
+        return values
 
 
 def _damaged(error: BaseException) -> op.SampleDataError:
@@ -99,14 +146,19 @@ def _damaged(error: BaseException) -> op.SampleDataError:
 
 
 @contextmanager
-def _opened(path: str, storage: Storage | None) -> Iterator[Any]:
+def _opened(
+    path: str, storage: Storage | None, heaps: dict[int, int] | None = None
+) -> Iterator[Any]:
+    """heaps: of a file with values of any length, those that were good."""
     with ExitStack() as stack:
-        # Its own reading of files is faster than that of streams.
-        far = is_url(path)
-        source: Any = stack.enter_context(opened_file(path, storage)) if far else path
+        source: Any = path  # its own reading of files is faster than that of streams
+        if heaps is not None:
+            source = stack.enter_context(GuardedFile(path, storage, heaps))
+        elif is_url(path):
+            source = stack.enter_context(opened_file(path, storage))
         try:
             file = h5py.File(source, "r")
-        except (RuntimeError, ValueError, KeyError) as error:
+        except _STRANGE as error:
             raise _damaged(error) from None
         yield stack.enter_context(file)
 
@@ -120,6 +172,8 @@ def _rows(opened: Any, name: str, path: str, size: int) -> int:
         chunked = found is not None and bool(getattr(found, "chunks", None))
         itemsize = 0 if found is None or not shape else found.dtype.itemsize
         names = "" if shape else ", ".join(list(opened)[:5])
+        if shape:
+            refuse_missing(found)
     except _ERRORS as error:
         raise _damaged(error) from None
     if not shape:
@@ -137,14 +191,26 @@ def _rows(opened: Any, name: str, path: str, size: int) -> int:
     return int(shape[0])
 
 
+def _is_ragged(opened: Any, name: str, path: str) -> bool:
+    """Whether a data set has values of any length, in this file itself. Raises SampleDataError."""
+    try:
+        found = opened[name]
+        if found.dtype.kind != "O" or found.is_virtual or found.external:
+            return False
+        return is_url(path) or os.path.samefile(found.file.filename, path)
+    except _STRANGE as error:
+        raise _damaged(error) from None
+
+
 @opens_table(hdf5, container=True)
 def _open_table(given: dict[str, Any]) -> HDF5Table:
     containers = Containers(given["paths"], "paths", storage_of(given))
-    counts = []
+    counts, ragged = [], []
     for path, facts in zip(containers.paths, containers.facts, strict=True):
         try:
             with _opened(path, containers.storage) as opened:
                 sizes = [_rows(opened, name, path, facts.size) for name in given["columns"]]
+                ragged.append(any(_is_ragged(opened, name, path) for name in given["columns"]))
         except ImportError as error:
             raise op.OperatorRuntimeError(str(error)) from None
         except (OSError, op.SampleDataError) as error:
@@ -161,7 +227,7 @@ def _open_table(given: dict[str, Any]) -> HDF5Table:
             )
         counts.append(sizes[0])
     types = types_of_columns(given["columns"], given["dtypes"])
-    table = HDF5Table(containers, counts, types, given["columns"])
+    table = HDF5Table(containers, counts, types, given["columns"], ragged)
     refuse_empty(len(table), containers, "paths")
     return table
 

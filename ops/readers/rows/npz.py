@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, Reader
 from gradiva.ops.readers.table import Failures, Records
 from gradiva.ops.readers.table_source import opens_table
 
+from .conversions import as_array
+from .fitting import attempted, fitted
 from .row_table import FileRows
 from .values import column_of, types_of_columns
 
@@ -56,7 +59,8 @@ def npz(
     Raises:
         OperatorValueError: for a missing file, and one that lacks an array.
         OperatorRuntimeError: with the file, for one that is damaged or compressed
-            (`numpy.savez_compressed`), and with the row, for what cannot be read.
+            (`numpy.savez_compressed`), and with the row, for what cannot be read, and for a value
+            that the type does not hold.
     """
     return types_of_columns(columns, dtypes)
 
@@ -93,16 +97,8 @@ class NpzTable(FileRows):
         columns = []
         for number, type in enumerate(self._types):
             raw = self._containers.read(self._chosen(indices, number), pool, failures)
-            views = raw.batch_shape.views(raw.data)
-            values: list[np.ndarray[Any, Any] | None] = []
-            for sample, file in enumerate(files):
-                header = self._members[file][number].header
-                if sample in failures:
-                    values.append(None)
-                    continue
-                value = views[sample].view(header.dtype).reshape(header.shape[1:])
-                dtype = header.dtype.newbyteorder("=") if type.dtype is None else type.dtype.numpy
-                values.append(value.astype(dtype, copy=False))
+            headers = [self._members[file][number].header for file in files]
+            values = _values(raw, headers, type.dtype, failures)
             columns.append(column_of(values, type.dtype, failures))
         return Records(tuple(columns), failures)
 
@@ -113,6 +109,34 @@ class NpzTable(FileRows):
     def prefetch(self, indices: op.Int64Array) -> None:
         for number in range(len(self._types)):
             self._containers.prefetch(self._chosen(indices, number))
+
+
+def _values(
+    raw: op.Batch, headers: list[Header], dtype: op.DType | None, failures: Failures
+) -> list[np.ndarray[Any, Any] | None]:
+    """The rows in a type; None for those that have failed."""
+    whole: Any = None
+    if dtype is not None and len({header.dtype for header in headers}) == 1:  # all at once
+        stored = raw.data[: raw.batch_shape.size].view(headers[0].dtype)
+        whole = attempted(partial(fitted, stored, dtype))
+        whole = None if isinstance(whole, op.SampleDataError) else whole
+    views = raw.batch_shape.views(raw.data)
+    values: list[np.ndarray[Any, Any] | None] = []
+    for sample, (header, view) in enumerate(zip(headers, views, strict=True)):
+        if sample in failures:
+            values.append(None)
+        elif whole is not None:
+            begin = int(raw.batch_shape.offsets[sample]) // header.dtype.itemsize
+            count = view.size // header.dtype.itemsize
+            values.append(whole[begin : begin + count].reshape(header.shape[1:]))
+        else:
+            try:
+                stored = view.view(header.dtype).reshape(header.shape[1:])
+                values.append(as_array(stored, dtype))
+            except op.SampleDataError as error:
+                failures.setdefault(sample, error)
+                values.append(None)
+    return values
 
 
 def _members(

@@ -12,16 +12,16 @@ from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import ArgumentType
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
+from gradiva.eager.values.interop import to_array
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
 from gradiva.ops.readers.table import Failures, Records, Table
 from gradiva.ops.readers.table_source import opens_table
 
-from .values import as_array, column_of, types_of_columns
+from .conversions import as_array
+from .hugging_face import FILE, content_of
+from .values import column_of, types_of_columns
 
 __all__ = ["ObjectTable", "TableReader", "entry_of", "table", "value_of"]
-
-_FILE = {"bytes", "path"}
-"""What Hugging Face's data sets have in place of an image or a sound that is not decoded."""
 
 
 def _rows(value: Any) -> Any:
@@ -61,15 +61,17 @@ def table(
             has one.
         columns: for each output the name of an entry of the rows, or its number, as text, where
             rows are tuples. By default a row is one value.
-        dtypes: for each output its type; that of the values by default.
+        dtypes: for each output its type; that of the values by default, int64 and float64 for
+            numbers of Python.
 
     Returns:
-        For each output the values: numbers without axes, arrays, lists as arrays, images of Pillow
-        as HWC; texts and bytes, and files in rows of Hugging Face's, as uint8.
+        For each output the values: numbers without axes, arrays, tensors, lists as arrays, images
+        of Pillow as HWC, those of one bit as 0 and 255; texts and bytes, and files in rows of
+        Hugging Face's, as uint8. Values without elements have the axes and the type of the others.
 
     Raises:
-        OperatorRuntimeError: with the number of the row, for what the object raises, and for rows
-            that lack an entry.
+        OperatorRuntimeError: with the number of the row, for what the object raises, for rows that
+            lack an entry, and for values that are no arrays or that the type does not hold.
         OperatorValueError: for an object without rows.
     """
     if columns is None:
@@ -80,24 +82,44 @@ def table(
 
 def value_of(value: Any, dtype: op.DType | None) -> np.ndarray[Any, Any]:
     """A value of a row as an array. Raises SampleDataError."""
-    if isinstance(value, Mapping) and set(value) == _FILE:
-        if value["bytes"] is not None:
-            value = value["bytes"]
-        else:
-            try:
-                with open(value["path"], "rb") as stream:
-                    value = stream.read()
-            except (OSError, TypeError, ValueError) as error:
-                raise op.SampleDataError(f"the file of this row cannot be read: {error}") from None
-    if callable(getattr(value, "detach", None)):  # a tensor of torch
-        value = value.detach().cpu().numpy()
-    elif not isinstance(value, str | bytes | bytearray | memoryview | list | tuple) and hasattr(
-        value, "__array_interface__"
-    ):
-        value = np.asarray(value)
-        if value.ndim == 2 and dtype is None and value.dtype == np.bool_:
-            value = value.astype(np.uint8)
+    if isinstance(value, Mapping) and set(value) == FILE:
+        return as_array(content_of(value["bytes"], value["path"]), dtype)
+    if callable(getattr(value, "detach", None)):
+        value = _of_torch(value)
+    elif callable(getattr(value, "getbands", None)):
+        value = _of_pillow(value, dtype)
     return as_array(value, dtype)
+
+
+def _of_torch(value: Any) -> np.ndarray[Any, Any]:
+    """A tensor of torch, or of a library like it. Raises SampleDataError."""
+    try:
+        value = value.detach().cpu()
+        for name in ("resolve_conj", "resolve_neg"):  # what is only noted is carried out
+            if callable(resolve := getattr(value, name, None)):
+                value = resolve()
+        return to_array(value)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  whatever the library raises
+        raise op.SampleDataError(f"a tensor that is no array: {_reason(error)}") from None
+
+
+def _of_pillow(value: Any, dtype: op.DType | None) -> np.ndarray[Any, Any]:
+    """An image of Pillow as HWC; what has one bit as 0 and 255. Raises SampleDataError."""
+    try:
+        found = np.asarray(value)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  of a file that it reads only now
+        raise op.SampleDataError(f"an image that cannot be read: {_reason(error)}") from None
+    if found.dtype == np.bool_ and dtype is not op.bool_:
+        found = found.astype(np.uint8) * np.uint8(255)
+    return found[..., None] if found.ndim == 2 else found
+
+
+def _reason(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def entry_of(row: Any, name: str) -> Any:

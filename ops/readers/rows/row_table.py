@@ -14,7 +14,8 @@ from gradiva.eager.storage.handles import close_handle, open_handle
 from gradiva.ops.readers.containers import Containers, FileFacts
 from gradiva.ops.readers.table import Failures, Records, Table
 
-from .values import as_array, column_of
+from .conversions import as_array
+from .values import column_of
 
 __all__ = ["FileRows", "RowTable"]
 
@@ -71,7 +72,7 @@ class RowTable(FileRows):
             samples = np.flatnonzero(files == file)
             wanted, back = np.unique(rows[samples], return_inverse=True)
             try:
-                self._check(file)
+                self.check(file)
                 found = self.load(file, wanted)
             except (OSError, op.SampleDataError) as error:
                 for sample in samples.tolist():
@@ -93,7 +94,8 @@ class RowTable(FileRows):
         )
         return Records(tuple(made), failures)
 
-    def _check(self, file: int) -> None:
+    def check(self, file: int) -> None:
+        """Raise OSError for a file that is no longer what it was."""
         handle = open_handle(self._containers.paths[file], self.storage)
         try:
             if FileFacts.of(handle) != self._containers.facts[file]:

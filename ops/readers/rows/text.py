@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import csv as csv_module
-import json
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
-from gradiva.eager.storage.handles import Handle, pread
+from gradiva.eager.storage.handles import Handle
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.streams import opened_file
 from gradiva.ops.readers.ahead.remote import storage_of
@@ -21,11 +22,16 @@ from gradiva.ops.readers.scan_cache import Scan, kept_scan
 from gradiva.ops.readers.table import Failures, Records
 from gradiva.ops.readers.table_source import opens_table
 
-from .values import as_array, column_of, types_of_columns
+from .conversions import DoubtfulError, as_array
+from .json_fields import record_of, value_of_field
+from .lines import fields_of, rows_scan, scan_lines
+from .values import column_of, types_of_columns
 
 __all__ = ["CSV", "JSONL", "csv", "jsonl"]
 
-_CHUNK = 1 << 22
+_LOOKED_AT: Final = 1 << 14
+"""Lines that are looked at for one that tells what an empty list is."""
+_AT_ONCE: Final = 256
 
 
 @source_operator("readers.jsonl", schema="readers__JSONL")
@@ -43,16 +49,17 @@ def jsonl(
         paths: the files, one or several.
         columns: for each output the name of a field; `a.b` is field b of the object in field a.
         dtypes: for each output its type; by default int64, float32 or bool for numbers, as the
-            first sample of a batch has them, and uint8 for texts.
+            first sample of a batch has them, and uint8 for texts. "float64" delivers all digits,
+            "uint64" whole numbers from 2**63 on. See `docs/readers.md`.
 
     Returns:
         For each output the values of its field: numbers without axes, lists as arrays, texts as
-        uint8, 1-D.
+        uint8, 1-D. Empty lists have the axes of the others, such as (0, 4).
 
     Raises:
         OperatorValueError: for a missing file.
         OperatorRuntimeError: with the file and the place in it, for a line that is no object or
-            lacks a field.
+            lacks a field, and for a value that the type does not hold.
     """
     return types_of_columns(columns, dtypes)
 
@@ -67,14 +74,14 @@ def csv(
     delimiter: str = ",",
     **options: op.Unpack[ReaderOptions],
 ) -> tuple[op.SampleType, ...]:
-    """Read columns of CSV files, whose first line has the names of the columns. Quoted fields may
-    hold line breaks; empty lines are skipped.
+    """Read columns of CSV files, whose first line has the names of the columns, as Python's `csv`
+    does. Quoted fields may hold line breaks; empty lines are skipped.
 
     Args:
         paths: the files, one or several.
         columns: for each output the name of a column.
-        dtypes: for each output its type: of a number, or uint8 for the text itself, which is the
-            default.
+        dtypes: for each output its type: of the number that the field says (`5`, `5.0`, `True`), or
+            uint8 for the text itself, which is the default. See `docs/readers.md`.
         delimiter: what stands between two fields.
 
     Returns:
@@ -82,43 +89,10 @@ def csv(
 
     Raises:
         OperatorValueError: for a missing file, and one that lacks a column.
-        OperatorRuntimeError: with the file and the place in it, for a line that cannot be read.
+        OperatorRuntimeError: with the file and the place in it, for a line that cannot be read, and
+            for a number that the type does not hold.
     """
     return types_of_columns(columns, dtypes)
-
-
-def _scan_lines(handle: Handle, size: int) -> Scan:
-    return _lines(handle, size, quotes=False)
-
-
-def _scan_rows(handle: Handle, size: int) -> Scan:
-    return _lines(handle, size, quotes=True)
-
-
-def _lines(handle: Handle, size: int, quotes: bool) -> Scan:
-    """Place and size of each line that is not empty, without its line break. quotes: line breaks
-    between two are text."""
-    ends: list[np.ndarray[Any, Any]] = []
-    returns: list[np.ndarray[Any, Any]] = []
-    place, inside, before = 0, 0, 0
-    while place < size:
-        data = np.frombuffer(pread(handle, _CHUNK, place), np.uint8)
-        if not data.size:
-            raise op.SampleDataError(f"it ends at byte {place}")
-        breaks = data == 10
-        if quotes:
-            seen = inside + np.cumsum(data == 34)
-            breaks &= seen % 2 == 0
-            inside = int(seen[-1]) % 2
-        found = np.flatnonzero(breaks)
-        returns.append(np.where(found > 0, data[found - 1], before) == 13)
-        ends.append(place + found)
-        place, before = place + data.size, int(data[-1])
-    stops = np.concatenate([*ends, [size]]).astype(np.int64)
-    begins = np.concatenate([[0], stops[:-1] + 1])
-    stops -= np.concatenate([*returns, [before == 13]]).astype(np.int64)
-    places = np.stack([begins, stops - begins], 1)
-    return places[places[:, 1] > 0], b""
 
 
 class TextTable(RecordTable):
@@ -132,10 +106,9 @@ class TextTable(RecordTable):
         super().__init__(containers, places)
         self._types = types
 
-    def values(self, text: str, file: int) -> list[Any]:
-        """The fields of a line, one for each output; a SampleDataError for one that is not there.
-        Raises SampleDataError."""
-        raise NotImplementedError
+    @abstractmethod
+    def values(self, text: str, file: int) -> list[np.ndarray[Any, Any]]:
+        """The values of a line, one for each output. Raises SampleDataError."""
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         failures: Failures = {}
@@ -147,15 +120,19 @@ class TextTable(RecordTable):
                 continue
             try:
                 found = self.values(_text(line), int(files[sample]))
-                for column, value in enumerate(found):
-                    columns[column][sample] = as_array(value, self._types[column].dtype, plain=True)
+                for column, value in zip(columns, found, strict=True):
+                    column[sample] = value
             except op.SampleDataError as error:
                 failures[sample] = error
         made = (
-            column_of(values, type.dtype, failures)
-            for values, type in zip(columns, self._types, strict=True)
+            column_of(values, type.dtype, failures, partial(self.form, number, pool))
+            for number, (values, type) in enumerate(zip(columns, self._types, strict=True))
         )
         return Records(tuple(made), failures)
+
+    def form(self, number: int, pool: op.WorkerPool) -> np.ndarray[Any, Any] | None:
+        """A value of this column that has elements, for batches in which none has."""
+        return None
 
 
 def _text(line: np.ndarray[Any, Any]) -> str:
@@ -170,22 +147,40 @@ class JSONTable(TextTable):
 
     columns: tuple[str, ...] = ()
 
-    def values(self, text: str, file: int) -> list[Any]:
-        try:
-            record = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise op.SampleDataError(f"a line that is no JSON: {error}") from None
-        return [self._field(record, name) for name in self.columns]
+    def __init__(
+        self, containers: Containers, places: Places, types: tuple[op.SampleType, ...]
+    ) -> None:
+        super().__init__(containers, places, types)
+        self._forms: dict[int, np.ndarray[Any, Any] | None] = {}
 
-    def _field(self, record: Any, name: str) -> Any:
-        value = record
-        for part in [name] if isinstance(record, dict) and name in record else name.split("."):
-            if not isinstance(value, dict) or part not in value:
-                raise op.SampleDataError(f"the line lacks field {name!r}")
-            value = value[part]
-        if isinstance(value, dict):
-            raise op.SampleDataError(f"field {name!r} is an object", expected="a number or text")
-        return value
+    def values(self, text: str, file: int) -> list[np.ndarray[Any, Any]]:
+        wanted = [*zip(self.columns, self._types, strict=True)]
+        record = record_of(text)
+        try:
+            return [value_of_field(record, name, type.dtype, doubt=True) for name, type in wanted]
+        except DoubtfulError:
+            record = record_of(text, exact=True)
+            return [value_of_field(record, name, type.dtype) for name, type in wanted]
+
+    def form(self, number: int, pool: op.WorkerPool) -> np.ndarray[Any, Any] | None:
+        if number not in self._forms:
+            self._forms[number] = self._first_full(number, pool)
+        return self._forms[number]
+
+    def _first_full(self, number: int, pool: op.WorkerPool) -> np.ndarray[Any, Any] | None:
+        """The first value of a column in the files that has elements."""
+        dtype = self._types[number].dtype
+        for begin in range(0, min(len(self), _LOOKED_AT), _AT_ONCE):
+            rows = np.arange(begin, min(begin + _AT_ONCE, len(self)), dtype=np.int64)
+            raw = self.bytes_of(rows, pool, {})
+            for line in raw.batch_shape.views(raw.data):
+                try:
+                    found = value_of_field(record_of(_text(line)), self.columns[number], dtype)
+                except op.SampleDataError:
+                    continue
+                if found.size:
+                    return found
+        return None
 
 
 class CSVTable(TextTable):
@@ -195,38 +190,21 @@ class CSVTable(TextTable):
     numbers: list[list[int]] = []  # noqa: RUF012  set for each table
     widths: list[int] = []  # noqa: RUF012
 
-    def values(self, text: str, file: int) -> list[Any]:
-        fields = _fields(text, self.delimiter)
+    def values(self, text: str, file: int) -> list[np.ndarray[Any, Any]]:
+        fields = fields_of(text, self.delimiter)
         if len(fields) != self.widths[file]:
             raise op.SampleDataError(
                 "a row of another length", expected=f"{self.widths[file]} fields", got=len(fields)
             )
         return [
-            _number(fields[number], type.dtype)
+            as_array(fields[number], type.dtype, plain=True)
             for number, type in zip(self.numbers[file], self._types, strict=True)
         ]
 
 
-def _fields(text: str, delimiter: str) -> list[str]:
-    try:
-        rows = list(csv_module.reader([text], delimiter=delimiter, strict=True))
-    except csv_module.Error as error:
-        raise op.SampleDataError(f"a row that is no CSV: {error}") from None
-    return rows[0] if rows else []
-
-
-def _number(text: str, dtype: op.DType | None) -> Any:
-    if dtype is None or dtype is op.uint8:
-        return text
-    try:
-        return float(text) if np.dtype(dtype.numpy).kind == "f" else int(text)
-    except ValueError:
-        raise op.SampleDataError(
-            "a field that is no number", expected=dtype.name, got=text[:40]
-        ) from None
-
-
-def _found(given: dict[str, Any], scan: Any, kind: str) -> tuple[Containers, list[op.Int64Array]]:
+def _found(
+    given: dict[str, Any], scan: Callable[[Handle, int], Scan], kind: str
+) -> tuple[Containers, list[op.Int64Array]]:
     storage = storage_of(given)
     containers = Containers(given["paths"], "paths", storage)
     return containers, [kept_scan(kind, path, 2, scan, storage)[0] for path in containers.paths]
@@ -234,7 +212,7 @@ def _found(given: dict[str, Any], scan: Any, kind: str) -> tuple[Containers, lis
 
 @opens_table(jsonl, container=True)
 def _open_jsonl(given: dict[str, Any]) -> JSONTable:
-    containers, parts = _found(given, _scan_lines, "lines 1")
+    containers, parts = _found(given, scan_lines, "lines 1")
     types = types_of_columns(given["columns"], given["dtypes"])
     table = JSONTable(containers, Places.join(parts), types)
     table.columns = given["columns"]
@@ -244,18 +222,21 @@ def _open_jsonl(given: dict[str, Any]) -> JSONTable:
 
 @opens_table(csv, container=True)
 def _open_csv(given: dict[str, Any]) -> CSVTable:
-    if len(given["delimiter"]) != 1:
+    delimiter = given["delimiter"]
+    if len(delimiter) != 1 or delimiter in '"\r\n':
         raise op.OperatorValueError(
-            argument="delimiter", expected="one character", got=repr(given["delimiter"])
+            argument="delimiter",
+            expected="one character, no quotation mark and no line break",
+            got=repr(delimiter),
         )
-    containers, parts = _found(given, _scan_rows, "rows 1")
+    containers, parts = _found(given, rows_scan(delimiter), f"rows 2 {delimiter!r}")
     heads = [
         _head(path, part, given, containers.storage)
         for path, part in zip(containers.paths, parts, strict=True)
     ]
     types = types_of_columns(given["columns"], given["dtypes"])
     table = CSVTable(containers, Places.join([part[1:] for part in parts]), types)
-    table.delimiter = given["delimiter"]
+    table.delimiter = delimiter
     table.numbers = [[head.index(name) for name in given["columns"]] for head in heads]
     table.widths = [len(head) for head in heads]
     refuse_empty(len(table), containers, "paths")
@@ -268,8 +249,10 @@ def _head(
     """The names in the first line. Raises OperatorValueError, OperatorRuntimeError."""
     try:
         with opened_file(path, storage) as stream:
+            if len(places):
+                stream.seek(int(places[0, 0]))
             line = stream.read(int(places[0, 1])) if len(places) else b""
-        head = _fields(_text(np.frombuffer(line, np.uint8)), given["delimiter"])
+        head = fields_of(_text(np.frombuffer(line, np.uint8)), given["delimiter"])
     except (op.SampleDataError, OSError) as error:
         raise op.OperatorRuntimeError(f"the first line: {error}", file=path) from None
     missing = [name for name in given["columns"] if name not in head]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,7 @@ from gradiva.eager import extension as op
 from gradiva.ops.readers.reader_arguments import dtypes_of
 from gradiva.ops.readers.table import Failures
 
-__all__ = ["as_array", "column_of", "types_of_columns"]
-
-_PLAIN = {"f": np.float32, "i": np.int64, "u": np.int64, "b": np.bool_}
-"""What numbers in a text become."""
+__all__ = ["column_of", "types_of_columns"]
 
 
 def types_of_columns(columns: Sequence[str], dtypes: Any) -> tuple[op.SampleType, ...]:
@@ -30,46 +27,34 @@ def types_of_columns(columns: Sequence[str], dtypes: Any) -> tuple[op.SampleType
     return tuple(op.SampleType(dtype, None, "", "cpu") for dtype in given)
 
 
-def as_array(value: Any, dtype: op.DType | None, plain: bool = False) -> np.ndarray[Any, Any]:
-    """A value of a row. Text and bytes become uint8, 1-D. plain: it comes from a text, where
-    numbers have no types: they become int64 or float32. Raises SampleDataError."""
-    if value is None:
-        raise op.SampleDataError("there is no value")
-    if isinstance(value, str):
-        value = value.encode("utf-8", "surrogatepass")
-    if isinstance(value, bytes | bytearray | memoryview):
-        found = np.frombuffer(value, np.uint8)
-    else:
-        try:
-            found = np.asarray(value)
-        except (ValueError, OverflowError):
-            raise op.SampleDataError("lists of several lengths are no array") from None
-    if plain and found.dtype.kind in _PLAIN and not isinstance(value, bytes):
-        with np.errstate(over="ignore"):  # what float32 does not hold is infinite
-            found = found.astype(_PLAIN[found.dtype.kind])
-    if found.dtype.kind not in "biuf":
-        raise op.SampleDataError("a value that is no number and no text", got=type(value).__name__)
-    if dtype is not None and found.dtype != dtype.numpy:
-        kinds = found.dtype.kind + np.dtype(dtype.numpy).kind
-        with np.errstate(over="ignore", invalid="ignore"):
-            whole = found.astype(dtype.numpy, casting="unsafe")
-        if kinds[1] in "biu" and not np.array_equal(whole, found):
-            raise op.SampleDataError("a value that the type does not hold", expected=dtype.name)
-        found = whole
-    return found
+def _nothing() -> None:
+    return None
 
 
 def column_of(
-    values: list[np.ndarray[Any, Any] | None], known: op.DType | None, failures: Failures
+    values: list[np.ndarray[Any, Any] | None],
+    known: op.DType | None,
+    failures: Failures,
+    elsewhere: Callable[[], np.ndarray[Any, Any] | None] = _nothing,
 ) -> op.Batch:
     """A batch of these values; what is None has failed, and is empty. All are to be of the type and
-    the number of axes of the first, or else fail."""
-    first = next((value for value in values if value is not None), None)
-    dtype = known or (op.float32 if first is None else op.DType.from_numpy(first.dtype))
-    ndim = 1 if first is None else first.ndim
+    the number of axes of the first that has elements, or else fail.
+
+    An empty list says nothing of its type and of the axes within it: it has those of the others,
+    such as (0, 4) among boxes. elsewhere: a value of another batch, for one in which all are empty.
+    """
+    form, extents = _form(values, elsewhere)
+    dtype = known or (op.float32 if form is None else op.DType.from_numpy(form.dtype))
+    ndim = 1 if form is None else form.ndim
     good: list[np.ndarray[Any, Any]] = []
-    for sample, value in enumerate(values):
-        if value is not None and (value.ndim, value.dtype) == (ndim, dtype.numpy):
+    own = dtype.numpy
+    for sample, given in enumerate(values):
+        value = given if given is None or given.size else _like(given, dtype, extents)
+        if (
+            value is not None
+            and value.ndim == ndim
+            and (value.dtype == own or _native(value.dtype) == own)
+        ):
             good.append(value)
             continue
         if value is not None:
@@ -87,3 +72,49 @@ def column_of(
     for target, value in zip(made.batch_shape.views(made.data), good, strict=True):
         target[...] = value
     return made
+
+
+def _native(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return dtype if dtype.isnative else dtype.newbyteorder("=")
+
+
+def _form(
+    values: list[np.ndarray[Any, Any] | None], elsewhere: Callable[[], np.ndarray[Any, Any] | None]
+) -> tuple[np.ndarray[Any, Any] | None, list[int]]:
+    """The value whose type and number of axes count, and the extents that all agree on, 0 for
+    others."""
+    first, empty = None, False
+    for value in values:
+        if value is not None:
+            empty = empty or not value.size
+            if first is None and value.size:
+                first = value
+    if not empty:
+        return first, []
+    others = [] if first is None else [one for one in values if one is not None and one.size]
+    if first is None:
+        first = elsewhere()
+        there = [one for one in values if one is not None]
+        if first is None or any(one.ndim > first.ndim for one in there):
+            first = max(there, key=lambda one: one.ndim)
+        others = [first]
+    shapes = {one.shape for one in others if one.ndim == first.ndim}
+    agreed = [axis[0] if len(set(axis)) == 1 else 0 for axis in zip(*shapes, strict=True)]
+    return first, agreed
+
+
+def _like(value: np.ndarray[Any, Any], dtype: op.DType, extents: list[int]) -> np.ndarray[Any, Any]:
+    """A value without elements, with the type and the further axes of the others. Empty texts and
+    bytes are no lists."""
+    shape = value.shape
+    if not shape or len(shape) > len(extents):
+        return value
+    if value.dtype == np.uint8 and dtype is not op.uint8:
+        return value
+    inner = shape.index(0) + 1
+    wanted = (*shape, *extents[len(shape) :])
+    shape = tuple(
+        extents[axis] if axis >= inner and not extent else extent
+        for axis, extent in enumerate(wanted)
+    )
+    return np.zeros(shape, dtype.numpy)

@@ -16,7 +16,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.storage.handles import Handle, pread
 from gradiva.eager.storage.storage import Storage
-from gradiva.ops.readers.containers import text_lines
+from gradiva.ops.readers.containers import compression_of, text_lines
 from gradiva.ops.readers.scan_cache import Scan
 
 __all__ = ["AROUND", "HEAD", "checksums", "indexed_records", "scan_records"]
@@ -36,6 +36,8 @@ def scan_records(handle: Handle, size: int) -> Scan:
         head = pread(handle, HEAD, place)
         whole = _LENGTH.unpack(head[:8])[0] + AROUND if len(head) == HEAD else HEAD
         if place + whole > size or len(head) < HEAD:
+            if not found and (name := compression_of(pread(handle, 6, 0))):
+                raise op.SampleDataError(f"the file is compressed with {name}: decompress it")
             raise op.SampleDataError(
                 f"a damaged record: it ends early (record {len(found)}, at byte {place})",
                 expected=f"at least {whole} bytes",

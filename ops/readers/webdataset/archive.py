@@ -13,7 +13,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.storage.handles import Handle, pread
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.ops.readers.containers import text_lines
+from gradiva.ops.readers.containers import compression_of, text_lines
 from gradiva.ops.readers.scan_cache import Scan, kept_scan
 
 from .plain_headers import plain_scan
@@ -28,7 +28,6 @@ __all__ = ["Component", "index_lines", "indexed", "scanned"]
 _LARGEST_HEADER: Final = 1 << 20
 """Long names and extended headers are read; what is larger is no name."""
 _BLOCK: Final = 512
-_COMPRESSED: Final = {b"\x1f\x8b": "gzip", b"BZ": "bzip2", b"\xfd7": "xz", b"(\xb5": "zstandard"}
 
 
 class Component(NamedTuple):
@@ -105,7 +104,7 @@ def _scan_any(handle: Handle, size: int) -> tuple[Scan, int]:
                 names.append(member.name.encode("utf-8", "surrogateescape"))
             end = archive.offset
     except (tarfile.TarError, ValueError, OverflowError, ArithmeticError, LookupError) as error:
-        reason = _COMPRESSED.get(pread(handle, 2, 0)) if not places else None
+        reason = compression_of(pread(handle, 6, 0)) if not places else None
         text = f"compressed with {reason}: decompress it" if reason else str(error)
         raise op.SampleDataError(
             f"the archive cannot be read: {text} (member {len(places)}, at byte {end})"
