@@ -59,7 +59,7 @@ def write_range(source: Array, out: Array, maximum: int = 0) -> None:
         np.copyto(out, source)
     elif out.dtype.kind == "f":
         np.multiply(source, _F32(1 / top), out=out)
-    elif source.dtype == np.uint8 and out.dtype == np.uint16:
+    elif source.dtype == np.uint8 and out.dtype == np.uint16 and not maximum:
         np.multiply(source, np.uint16(257), out=out)  # what the general formula gives, faster
     elif source.dtype.kind == "u":
         table = _range_table(int(top), out.dtype)

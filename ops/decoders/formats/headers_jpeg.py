@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.jit.jit import jit
+from gradiva.ops.decoders.tiff.tags import exif_orientation
 
-from .headers_tiff import exif_orientation
 from .image_info import UINT8, UINT16, ImageInfo
 
 _CODINGS = {

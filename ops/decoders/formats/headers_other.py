@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import struct
 
-from .headers_tiff import exif_orientation
+from gradiva.ops.decoders.tiff.tags import exif_orientation
+
 from .image_info import UINT8, ImageInfo, integer_dtype
 
 _GAP = rb"(?:\s|#[^\r\n]*[\r\n])+"

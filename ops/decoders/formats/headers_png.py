@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from .headers_tiff import exif_orientation
+from gradiva.ops.decoders.tiff.tags import exif_orientation
+
 from .image_info import ImageInfo, integer_dtype
 
 _COLORS = {
