@@ -144,6 +144,8 @@ def _decode_by_pillow(data: Array, info: ImageInfo, color: str, out: Array) -> N
         # "L": the stored luminance, not one computed from RGB
         image.draft({"GRAY": "L", "YCbCr": "YCbCr"}.get(color), (width, height))
         pixels = np.asarray(image.convert("RGB") if color == "YCbCr" else image)
+    except MemoryError:
+        raise
     except Exception:  # noqa: BLE001  Pillow raises many types on damaged files
         raise ValueError("JPEG data is damaged or ends before its pixels") from None
     if color == "CMYK" and info.color != "cmyk":

@@ -14,13 +14,10 @@ from gradiva.ops.decoders.tiff.layout import Layout, read_layout
 from gradiva.ops.decoders.tiff.samples import read_samples
 from gradiva.ops.decoders.tiff.tags import read_tags
 
-from .convert import full_range, strips, weighted_gray
+from .convert import full_range, integer_gray, strips, weighted_gray
 from .decode_opencv import decode_opencv
 from .headers_tiff import COLOR_MAP
 from .image_info import ImageInfo
-
-_GRAY = (4899, 9617, 1868)
-"""Weights of red, green and blue, in 14 bits behind the point."""
 
 
 def decode_tiff(data: Array, info: ImageInfo, color: str) -> Array:
@@ -40,7 +37,7 @@ def decode_tiff(data: Array, info: ImageInfo, color: str) -> Array:
         gray = image[..., :1]
         return gray if color == "GRAY" else np.repeat(gray, 3, axis=2)
     if color == "GRAY":
-        return _integer_gray(image) if _is_gray_by_integers(info, layout) else weighted_gray(image)
+        return integer_gray(image) if _is_gray_by_integers(info, layout) else weighted_gray(image)
     return image[..., 2::-1] if color == "BGR" else image[..., :3]
 
 
@@ -84,13 +81,3 @@ def _is_gray_by_integers(info: ImageInfo, layout: Layout) -> bool:
     plain = info.color not in ("palette", "channels") and info.dtype.kind == "u"
     turned = info.orientation != 1 or (layout.planes and info.bits == 8)
     return plain and (info.color == "cmyk" or turned)
-
-
-def _integer_gray(image: Array) -> Array:
-    gray = np.empty((*image.shape[:2], 1), image.dtype)
-    for rows in strips(image.shape[0], image[0].size):
-        total = np.full(image[rows, :, 0].shape, 1 << 13, np.uint32)
-        for channel, weight in enumerate(_GRAY):
-            total += image[rows, :, channel] * np.uint32(weight)
-        gray[rows, :, 0] = total >> np.uint32(14)
-    return gray

@@ -86,8 +86,7 @@ def _walk(view: memoryview) -> ImageInfo:
         elif marker == 0xE1 and bytes(view[start : start + 6]) == _EXIF and orientation == 1:
             orientation = exif_orientation(view[start + 6 : position + 2 + length])
         elif marker == 0xEE and length >= 14 and bytes(view[start : start + 5]) == b"Adobe":
-            if start + 11 < len(view):
-                transform = view[start + 11]
+            transform = view[start + 11] if start + 11 < len(view) else transform
         position += 2 + length
     return _info(view, frame[0], frame[2], orientation, transform)
 

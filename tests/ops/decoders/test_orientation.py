@@ -1,4 +1,4 @@
-"""EXIF's orientation: wherever it stands in a file, of whatever type, for images, windows, shapes."""
+"""EXIF's orientation: wherever it stands in a file, for images, windows and shapes."""
 
 from __future__ import annotations
 
