@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -15,7 +17,7 @@ from .lossless_jpegs import lossless_jpeg
 RANDOM = np.random.default_rng(2)
 
 
-def decoded(data: bytes, kind: str) -> np.ndarray:  # type: ignore[type-arg]
+def decoded(data: bytes, kind: str) -> np.ndarray[Any, Any]:
     array = np.frombuffer(data, np.uint8)
     return np.asarray(gradiva.decoders.image(array, output_type=types.ImageType[kind]))
 

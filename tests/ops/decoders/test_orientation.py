@@ -74,8 +74,7 @@ def check(data: bytes, expected: Array) -> None:
     array = np.frombuffer(data, np.uint8)
     np.testing.assert_array_equal(gradiva.decoders.image(array), expected)
     assert np.asarray(gradiva.peek_image_shape(array)).tolist() == list(expected.shape)
-    window = {"start": (3, 5), "shape": (17, 11), "axis_names": "HW"}
-    part = gradiva.decoders.image_slice(array, **window)
+    part = gradiva.decoders.image_slice(array, start=(3, 5), shape=(17, 11), axis_names="HW")
     np.testing.assert_array_equal(part, expected[3:20, 5:16])
     flat = np.asarray(gradiva.peek_image_shape(array, adjust_orientation=False))
     assert flat.tolist() == list(STORED.shape)
@@ -129,8 +128,10 @@ def test_adobe_behind_the_frame() -> None:
     rest = plain[:at] + plain[end:]
     scan = rest.index(b"\xff\xda")
     moved = rest[:scan] + plain[at:end] + rest[scan:]
-    whole = [gradiva.decoders.image(np.frombuffer(data, np.uint8)) for data in (plain, moved)]
-    np.testing.assert_array_equal(*whole)
+    first, second = (
+        gradiva.decoders.image(np.frombuffer(data, np.uint8)) for data in (plain, moved)
+    )
+    np.testing.assert_array_equal(first, second)
 
 
 def test_scans_behind_the_end_do_not_count() -> None:
