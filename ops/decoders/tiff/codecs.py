@@ -7,7 +7,9 @@ it decodes samples of any number and size. Unlike OpenCV's, it says where data a
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import importlib
 import io
 import struct
 import zlib
@@ -182,9 +184,22 @@ def by_libtiff(data: bytes, mode: str, compression: int) -> Array:
 
 @functools.cache
 def _image_class() -> Any:
+    _silence()
+
     class Image(TiffImagePlugin.TiffImageFile):
         """The class itself, for `Image.open` judges the size by rules of its own, and warns."""
 
         load_prepare = ImageFile.ImageFile.load_prepare
 
     return Image
+
+
+def _silence() -> None:
+    """libtiff prints what it says of damaged files, which is in our errors."""
+    try:
+        library = ctypes.CDLL(importlib.import_module("PIL._imaging").__file__)
+        set_handler: Any = library.TIFFSetErrorHandler
+    except (OSError, AttributeError):
+        return  # it is inside of Pillow
+    set_handler.argtypes, set_handler.restype = [ctypes.c_void_p], ctypes.c_void_p
+    set_handler(None)

@@ -198,8 +198,8 @@ def test_jpeg_strips(mode: str) -> None:
 
 @pytest.mark.parametrize("compression", [5, 8, 32773])
 @pytest.mark.parametrize("bits", [8, 16])
-def test_damage_is_an_error(bits: int, compression: int) -> None:
-    """Not black pixels, which OpenCV gives without a word."""
+def test_damage_is_an_error(bits: int, compression: int, capfd: pytest.CaptureFixture[str]) -> None:
+    """Not black pixels, which OpenCV gives without a word; and nothing is printed."""
     image = pixels(30, 31, 3, bits=bits)
     stream = CODECS[compression](packed(image, bits, "<").tobytes())
     half = len(stream) // 2
@@ -209,6 +209,7 @@ def test_damage_is_an_error(bits: int, compression: int) -> None:
     for name, data in wrong.items():
         with pytest.raises(SampleDataError, match="damaged"):
             decoded(tiff(image, 2, compression=compression, data=[data])), name
+    assert capfd.readouterr() == ("", "")
 
 
 def test_what_is_not_there_is_named() -> None:
