@@ -153,7 +153,7 @@ def integer_gray(rgb: Array) -> Array:
     for rows in strips(rgb.shape[0], rgb[0].size):
         total = np.full(rgb[rows, :, 0].shape, 1 << 13, np.uint32)
         for channel, weight in enumerate(_GRAY_OF_14_BITS):
-            total += rgb[rows, :, channel] * np.uint32(weight)
+            total += np.multiply(rgb[rows, :, channel], np.uint32(weight), dtype=np.uint32)
         gray[rows, :, 0] = total >> np.uint32(14)
     return gray
 
