@@ -21,7 +21,12 @@ from gradiva.eager.operators.fusion_roles import DecodeSeveral, FlatDecode
 from gradiva.eager.runtime.chunks import chunks
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support import tracing
-from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
+from gradiva.eager.support.errors import (
+    GradivaError,
+    OperatorRuntimeError,
+    SampleDataError,
+    failure_text,
+)
 from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import BatchShape
 
@@ -169,7 +174,7 @@ class FusedDecoder:
                         first = sample + 1
                         continue
                 except Exception as error:
-                    raise OperatorRuntimeError(str(error), sample=sample) from error
+                    raise OperatorRuntimeError(failure_text(error), sample=sample) from error
                 self._stand_in(sample, out, place, unread)
                 for frame in range(shapes[sample][0] if framewise else 0):
                     show(frame)

@@ -21,6 +21,7 @@ from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
     SampleDataError,
+    failure_text,
     without_frames,
 )
 from gradiva.eager.types.arrays import Array, Int64Array
@@ -274,7 +275,7 @@ class Call:
                 except GradivaError as error:
                     raise error.complete(sample=sample) from error.__cause__
                 except Exception as error:
-                    raise OperatorRuntimeError(str(error), sample=sample) from error
+                    raise OperatorRuntimeError(failure_text(error), sample=sample) from error
 
         if ranges is None and costs is not None:
             ranges = chunks(costs, self.pool.num_threads, apart=self.pool.apart)

@@ -120,8 +120,9 @@ def _allocated(
     handles: Int64Array,
     failures: dict[int, GradivaError] | None,
 ) -> Batch:
-    """Memory for files of these sizes. Those for which there is not enough fail, the largest first:
-    the others of the batch are read all the same."""
+    """Memory for files of these sizes. A file that is larger than all memory fails, the largest
+    first: the others of the batch are read all the same. A want of memory for other files is no
+    fault of theirs."""
     while True:
         try:
             return Batch.empty(BatchShape.of(sizes), SampleType(uint8, 1, "", "cpu"), where)
@@ -131,12 +132,24 @@ def _allocated(
             if not size:
                 raise
         facts: dict[str, Any] = {"sample": largest, "file": paths[largest]}
-        failed = SampleDataError(f"there is not enough memory for the {size} bytes", **facts)
+        lack = f"there is not enough memory for the {size} bytes"
+        if size <= _all_memory():
+            raise OperatorRuntimeError(lack, **facts)
+        failed = SampleDataError(lack, **facts)
         if failures is None:
             raise failed
         failures[largest] = failed
         os.close(int(handles[largest]))
         sizes[largest], handles[largest] = 0, -1
+
+
+@functools.cache
+def _all_memory() -> int:
+    """Bytes of memory that this machine has; 0 where the system does not say it."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 0
 
 
 @functools.cache

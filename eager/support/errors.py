@@ -30,6 +30,7 @@ __all__ = [
     "SampleDataError",
     "annotate_error",
     "describe",
+    "failure_text",
     "frameless",
     "fresh",
     "leaving",
@@ -193,8 +194,19 @@ class annotate_error:  # noqa: N801  it is used as a function is
         try:
             if isinstance(error, GradivaError):
                 raise leaving(error, self._operator) from error.__cause__
+            if isinstance(error, MemoryError):
+                lack = OperatorRuntimeError(failure_text(error))
+                raise leaving(lack, self._operator) from None
         finally:
             del error, trace  # this frame is in the traceback
+
+
+def failure_text(error: BaseException) -> str:
+    """What an error says, for one of ours that takes its place. A want of memory may say nothing of
+    itself."""
+    if not isinstance(error, MemoryError):
+        return str(error)
+    return f"not enough memory ({error})" if str(error) else "not enough memory"
 
 
 def leaving(error: GradivaError, operator: str) -> GradivaError:

@@ -20,6 +20,8 @@ from gradiva.eager.checkpoints.json_codec import to_json_value
 from gradiva.ops.decoders.audio.audio import wav_file
 from tests.capture.serialization.stored import feed
 from tests.capture.serialization.stored import pipeline as stored
+from tests.ops.decoders.lossless_jpegs import lossless_jpeg
+from tests.ops.decoders.tiff_files import tiff
 from tests.ops.readers import formats
 
 __all__ = [
@@ -84,6 +86,14 @@ def images() -> list[bytes]:
         _saved(color, "TIFF", compression="tiff_lzw", tiffinfo={274: 3}),
         _saved(color.quantize(7), "TIFF"),
         _saved(color, "GIF"),
+    ]
+    few = noise.integers(0, 4, (6, 9)).astype(np.uint8)
+    floats = noise.random((6, 9, 3)).astype(np.float32)
+    made += [
+        tiff(few, 0, bits=2, compression=8, tile=(16, 16)),
+        tiff(floats, 2, compression=8, predictor=3, order=">", big=True),
+        tiff(noise.integers(0, 255, (6, 9, 3)).astype(np.uint8), 6, compression=5),
+        lossless_jpeg(noise.integers(0, 255, (6, 9, 3)).astype(np.uint8)),
     ]
     five = noise.integers(0, 255, (5, 4, 5), np.uint8)
     deep = noise.integers(0, 9999, (5, 4, 3)).astype(np.uint16)

@@ -38,6 +38,7 @@ _YCBCR = (
     (128.0, 0.43921568627, -0.36778831435, -0.07142737192),
 )
 _GRAY = (_F32(0.299), _F32(0.587), _F32(0.114))
+_GRAY_OF_14_BITS = (4899, 9617, 1868)
 
 
 def strips(height: int, values_in_row: int) -> Iterator[slice]:
@@ -59,7 +60,7 @@ def write_range(source: Array, out: Array, maximum: int = 0) -> None:
         np.copyto(out, source)
     elif out.dtype.kind == "f":
         np.multiply(source, _F32(1 / top), out=out)
-    elif source.dtype == np.uint8 and out.dtype == np.uint16:
+    elif source.dtype == np.uint8 and out.dtype == np.uint16 and not maximum:
         np.multiply(source, np.uint16(257), out=out)  # what the general formula gives, faster
     elif source.dtype.kind == "u":
         table = _range_table(int(top), out.dtype)
@@ -143,6 +144,17 @@ def weighted_gray(rgb: Array, *, truncate: bool = False) -> Array:
         if rgb.dtype.kind != "f" and not truncate:
             red += _HALF
         gray[rows, :, 0] = red  # positive: the cast to an integer is the floor
+    return gray
+
+
+def integer_gray(rgb: Array) -> Array:
+    """Gray of uint8 or uint16 RGB, with or without alpha, as OpenCV's codecs round it."""
+    gray = np.empty((*rgb.shape[:2], 1), rgb.dtype)
+    for rows in strips(rgb.shape[0], rgb[0].size):
+        total = np.full(rgb[rows, :, 0].shape, 1 << 13, np.uint32)
+        for channel, weight in enumerate(_GRAY_OF_14_BITS):
+            total += np.multiply(rgb[rows, :, channel], np.uint32(weight), dtype=np.uint32)
+        gray[rows, :, 0] = total >> np.uint32(14)
     return gray
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any, TypedDict
 
 import numpy as np
@@ -11,7 +10,8 @@ from gradiva.eager.types.arrays import Array
 
 from .convert import OUTPUT_DTYPES, write_oriented, write_range, write_ycbcr
 from .decode_jpeg import decode_jpeg
-from .decode_opencv import decode_opencv
+from .decode_opencv import color_of_file, decode_opencv
+from .decode_plain import decode_bmp, decode_pnm
 from .decode_png import decode_png
 from .decode_tiff import decode_tiff
 from .image_info import ImageInfo
@@ -110,23 +110,11 @@ def decode_other(data: Array, info: ImageInfo, color: str) -> Array:
         return decode_tiff(data, info, color)
     if info.format in ("gif", "avif"):
         return decode_with_pillow(data, info, color)
-    if info.format == "bmp" and color == "ALL" and info.channels == 4:
-        return _bmp_with_alpha(data, info)
-    if color == "ALL" and info.channels in (1, 3):  # files may store them in other ways
-        color = "GRAY" if info.channels == 1 else "RGB"
-    return decode_opencv(data, info, color)
-
-
-def _bmp_with_alpha(data: Array, info: ImageInfo) -> Array:
-    """The fourth bytes of 32-bit pixels, which OpenCV ignores, stored with the colors it reads."""
-    rgb = decode_opencv(data, info, "RGB")
-    (offset,) = struct.unpack_from("<I", data.data, 10)
-    (height,) = struct.unpack_from("<i", data.data, 22)
-    size = 4 * info.height * info.width
-    if offset + size > data.size:
-        raise ValueError("BMP data ends early: the file is cut")
-    alpha = data[offset : offset + size].reshape(info.height, info.width, 4)[..., 3:]
-    return np.concatenate([rgb, alpha[::-1] if height > 0 else alpha], axis=2)
+    if info.format == "bmp":
+        return decode_bmp(data, info, color)
+    if info.format == "pnm":
+        return decode_pnm(data, info, color)
+    return decode_opencv(data, info, color_of_file(info, color))
 
 
 def finish(image: Array, out: Array, orientation: int, ycbcr: bool, maximum: int) -> None:

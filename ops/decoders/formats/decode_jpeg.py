@@ -26,6 +26,7 @@ else:
 
 _SEQUENTIAL = frozenset({"baseline", "extended"})
 _CUT = "Premature end of JPEG file"
+_NO_CONVERSION = "Unsupported color conversion"
 _NO_HEADER = "Could not determine subsampling"
 
 
@@ -36,10 +37,16 @@ def decode_jpeg(
 
     ``color`` is RGB, BGR, GRAY or CMYK (the file's own four channels, 0 is no ink).
     """
-    if info.bits != 8 or "lossless" in info.coding:
+    if info.bits != 8 or info.coding == "arithmetic lossless":
         raise ValueError(f"{info.coding} JPEG with {info.bits}-bit samples is not supported")
     if info.channels == 4:
         return _from_cmyk(data, info, color, fast_idct)
+    if info.coding == "lossless":
+        image = _from_lossless(data, info, color)
+        if out is None:
+            return image
+        np.copyto(out, image)
+        return out
     return _decode(data, info, color, out, fast_idct)
 
 
@@ -70,6 +77,24 @@ def _from_cmyk(data: Array, info: ImageInfo, color: str, fast_idct: bool) -> Arr
     if color == "GRAY":
         return weighted_gray(rgb, truncate=True)
     return rgb[..., ::-1] if color == "BGR" else rgb
+
+
+def _from_lossless(data: Array, info: ImageInfo, color: str) -> Array:
+    """Of lossless files libjpeg-turbo turns no color into another: it is asked for what is stored,
+    which is gray, RGB or YCbCr."""
+    if info.channels == 1:
+        gray = _decode(data, info, "GRAY", None, False)
+        return gray if color == "GRAY" else np.repeat(gray, 3, axis=2)
+    try:
+        image = _decode(data, info, "RGB", None, False)
+    except ValueError as error:
+        if _NO_CONVERSION not in str(error):
+            raise
+        image = np.empty((info.height, info.width, 3), np.uint8)
+        _decode_by_pillow(data, info, "YCbCr", image)
+    if color == "GRAY":
+        return weighted_gray(image)
+    return image[..., ::-1] if color == "BGR" else image
 
 
 def _decode(data: Array, info: ImageInfo, color: str, out: Array | None, fast_idct: bool) -> Array:
@@ -109,15 +134,18 @@ def _decode_tolerantly(
 
 
 def _decode_by_pillow(data: Array, info: ImageInfo, color: str, out: Array) -> None:
-    """Rare subsamplings (such as 4:1:0), which simplejpeg has no name for and refuses."""
+    """Rare subsamplings (such as 4:1:0), which simplejpeg has no name for and refuses; YCbCr that
+    the library hands on as it is stored: its colors are made here."""
     try:
         # the class itself: Image.open judges the size by rules of its own, and warns
         without_exif = data.tobytes().replace(b"Exif\0\0", bytes(6))  # it warns about damaged EXIF
         image = JpegImagePlugin.JpegImageFile(io.BytesIO(without_exif))
         height, width = (extent // info.scale for extent in reversed(image.size))
         # "L": the stored luminance, not one computed from RGB
-        image.draft("L" if color == "GRAY" else None, (width, height))
-        pixels = np.asarray(image)
+        image.draft({"GRAY": "L", "YCbCr": "YCbCr"}.get(color), (width, height))
+        pixels = np.asarray(image.convert("RGB") if color == "YCbCr" else image)
+    except MemoryError:
+        raise
     except Exception:  # noqa: BLE001  Pillow raises many types on damaged files
         raise ValueError("JPEG data is damaged or ends before its pixels") from None
     if color == "CMYK" and info.color != "cmyk":

@@ -1,7 +1,7 @@
-"""PNG, BMP, PNM, WebP, JPEG 2000 and TIFF through OpenCV, which releases the GIL.
+"""PNG, BMP, PNM, WebP and JPEG 2000 through OpenCV, which releases the GIL.
 
-The reference uses the same codecs with the same switches for all of these but TIFF, so its gray and
-its colors come out bit for bit.
+The reference uses the same codecs with the same switches for all of these, so its gray and its
+colors come out bit for bit.
 """
 
 from __future__ import annotations
@@ -57,6 +57,13 @@ def decode_opencv(data: Array, info: ImageInfo, color: str) -> Array:
             f"header gives {info.height} x {info.width}"
         )
     return image
+
+
+def color_of_file(info: ImageInfo, color: str) -> str:
+    """ALL by the name of one or three channels, which a file may store in other ways."""
+    if color != "ALL" or info.channels not in (1, 3):
+        return color
+    return "GRAY" if info.channels == 1 else "RGB"
 
 
 def try_opencv(data: Array, color: str) -> Array | None:

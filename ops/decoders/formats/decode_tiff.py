@@ -1,67 +1,83 @@
-"""TIFF: OpenCV's libtiff for the samples; palettes, alpha, gray, orientation by our own rules."""
+"""TIFF: what its samples mean, by the rules of the specification."""
 
 from __future__ import annotations
+
+import struct
+from typing import Any
 
 import numpy as np
 
 from gradiva.eager.types.arrays import Array
+from gradiva.ops.decoders.tiff import layout as t
+from gradiva.ops.decoders.tiff.images import as_uncompressed, read_images
+from gradiva.ops.decoders.tiff.layout import Layout, read_layout
+from gradiva.ops.decoders.tiff.samples import read_samples
+from gradiva.ops.decoders.tiff.tags import read_tags
 
-from .convert import weighted_gray
-from .decode_opencv import try_opencv
+from .convert import full_range, integer_gray, strips, weighted_gray
+from .decode_opencv import decode_opencv
+from .headers_tiff import COLOR_MAP
 from .image_info import ImageInfo
-from .tiff_samples import read_samples
 
 
 def decode_tiff(data: Array, info: ImageInfo, color: str) -> Array:
     """Pixels (H, W, C) in stored orientation; ``color``: RGB, BGR, GRAY or ALL."""
-    if info.tiff is not None and info.tiff.data_end > data.size:
-        raise ValueError(
-            f"TIFF data ends early: its pixels reach to byte {info.tiff.data_end} of {data.size}"
-        )
-    image = None
-    if color == "GRAY" and info.tiff is not None and info.tiff.integer_gray:
-        image = try_opencv(_patched(data, info), "GRAY")
-    if image is None:
-        image = _stored(data, info, color)
-    if image.shape[:2] != (info.height, info.width):
-        raise ValueError(
-            f"TIFF data decodes to {image.shape[0]} x {image.shape[1]} pixels where its header "
-            f"gives {info.height} x {info.width}"
-        )
+    try:
+        layout = read_layout(read_tags(data.data))
+        if layout.data_end > data.size:
+            raise ValueError(
+                f"TIFF data ends early: its pixels reach to byte {layout.data_end} of {data.size}"
+            )
+        image = _stored(layout, info)
+    except struct.error:
+        raise ValueError("TIFF data is damaged or ends early") from None
     if color == "ALL":
         return image
     if image.shape[2] < 3:  # gray, perhaps with alpha
         gray = image[..., :1]
         return gray if color == "GRAY" else np.repeat(gray, 3, axis=2)
     if color == "GRAY":
-        return weighted_gray(image[..., :3])
+        return integer_gray(image) if _is_gray_by_integers(info, layout) else weighted_gray(image)
     return image[..., 2::-1] if color == "BGR" else image[..., :3]
 
 
-def _stored(data: Array, info: ImageInfo, color: str) -> Array:
-    """The file's own channels; palettes resolved to 16 bits."""
-    alpha_unwanted = info.channels == 2 and color != "ALL"  # OpenCV reads the gray alone
-    if info.tiff is None or (info.tiff.by_samples and not alpha_unwanted):
-        return read_samples(data, info)
-    image = try_opencv(_patched(data, info), "ALL")
-    if image is None:
-        return read_samples(data, info)
-    return _from_palette(image, info.tiff.palette) if info.tiff.palette else image
+def _stored(layout: Layout, info: ImageInfo) -> Array:
+    """The channels that ANY_DATA delivers."""
+    if layout.photometric in (t.YCBCR, t.CIELAB) and layout.compression in t.STREAMS:
+        file = np.frombuffer(as_uncompressed(layout), np.uint8)
+        return decode_opencv(file, info, "ALL")
+    if layout.compression in t.STREAMS:
+        samples = read_samples(layout)
+    else:
+        samples = read_images(layout)
+    if info.color == "palette":
+        return _colors(samples[..., 0], layout)
+    white: Any = samples.dtype.type(info.maximum or full_range(samples.dtype))
+    if info.color == "cmyk":
+        return _from_cmyk(samples, white)
+    return white - samples if layout.photometric == t.WHITE_IS_ZERO else samples
 
 
-def _patched(data: Array, info: ImageInfo) -> Array:
-    if info.tiff is None or not info.tiff.patches:
-        return data
-    copy: Array = data.copy()
-    for offset, value in info.tiff.patches:
-        copy[offset : offset + len(value)] = np.frombuffer(value, np.uint8)
-    return copy
-
-
-def _from_palette(gray: Array, palette: tuple[int, ...]) -> Array:
-    """Indices that were read as gray (so spread over 0..255) to 16-bit colors."""
-    colors = np.array(palette, np.uint16).reshape(3, -1).T
-    step = 255 // (len(colors) - 1)
-    table = colors[np.arange(256) // step]
-    image: Array = table[gray[..., 0]]
+def _colors(indices: Array, layout: Layout) -> Array:
+    """16-bit colors of the file's map: all reds, then greens, then blues."""
+    table = np.array(layout.tags.all(COLOR_MAP), np.uint16).reshape(3, -1).T
+    image: Array = table[indices]
     return image
+
+
+def _from_cmyk(samples: Array, white: Any) -> Array:
+    """RGB and alpha: the fifth sample, if there is one, else opaque. Each ink times black, rounded
+    down."""
+    image = np.empty((*samples.shape[:2], 4), samples.dtype)
+    for rows in strips(samples.shape[0], samples[0].size):
+        light = (white - samples[rows, :, :4]).astype(np.uint32)
+        image[rows, :, :3] = light[..., :3] * light[..., 3:] // np.uint32(white)
+    image[..., 3] = samples[..., 4] if samples.shape[2] > 4 else white
+    return image
+
+
+def _is_gray_by_integers(info: ImageInfo, layout: Layout) -> bool:
+    """Whether the reference reads this file by OpenCV's codec, whose gray rounds otherwise."""
+    plain = info.color not in ("palette", "channels") and info.dtype.kind == "u"
+    turned = info.orientation != 1 or (layout.planes and info.bits == 8)
+    return plain and (info.color == "cmyk" or turned)

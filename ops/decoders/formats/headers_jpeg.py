@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import Any
 
 import numpy as np
 
 from gradiva.eager.jit.jit import jit
+from gradiva.ops.decoders.tiff.tags import exif_orientation
 
-from .headers_tiff import exif_orientation
 from .image_info import UINT8, UINT16, ImageInfo
 
 _CODINGS = {
@@ -26,6 +27,8 @@ _WITHOUT_LENGTH = frozenset((0x01, *range(0xD0, 0xD8)))
 _COLORS = {1: "gray", 3: "ycbcr", 4: "cmyk inverted"}
 _NO_ADOBE, _YCCK = -1, 2  # values of the color transform in Adobe's segment
 _EXIF = b"Exif\0\0"
+_MARKER = re.compile(rb"\xff+[^\x00\x01\xff\xd0-\xd7]")
+"""With a length behind it, or the end of the image."""
 _SHORT = "JPEG ends before its frame header"
 _MOST_SCANS = 256
 """An encoder makes a dozen. Each passes over the whole image, however short it is in the file."""
@@ -35,7 +38,8 @@ leaves a block for 114 pixels (three components of which one has 4 x 1 blocks, o
 
 
 def read_jpeg(view: memoryview) -> ImageInfo:
-    """Walk the segments up to the frame header."""
+    """Walk the segments up to the first scan: EXIF and Adobe's segment may stand anywhere before
+    it."""
     try:
         return _walk(view)
     except IndexError:
@@ -45,34 +49,46 @@ def read_jpeg(view: memoryview) -> ImageInfo:
 def _walk(view: memoryview) -> ImageInfo:
     position = 2
     orientation, transform = 1, _NO_ADOBE
+    frame: tuple[int, int, str] | None = None
     while True:
+        # What is damaged behind the frame header is judged when the image is decoded.
+        if frame is not None and position + 4 > len(view):
+            break
         if view[position] != 0xFF:
+            if frame is not None:
+                break
             raise ValueError(
                 f"JPEG header is damaged: byte {position} is 0x{view[position]:02x} where a "
                 "marker should begin"
             )
         marker = view[position + 1]
-        while marker == 0xFF:  # fill bytes may precede any marker
+        if marker == 0xFF:  # fill bytes may precede any marker
             position += 1
-            marker = view[position + 1]
+            continue
         if marker in _WITHOUT_LENGTH:
             position += 2
             continue
         if marker == 0xD9 or marker == 0xDA:
+            if frame is not None:
+                break
             raise ValueError("JPEG has no frame header before its image data")
         length = view[position + 2] << 8 | view[position + 3]
         if length < 2:
+            if frame is not None:
+                break
             raise ValueError(f"JPEG header is damaged: segment at byte {position} has no length")
         start = position + 4
-        if marker in _CODINGS:
-            return _frame(view, start, length, _CODINGS[marker], orientation, transform)
-        if marker in _HIERARCHICAL:
+        if marker in _CODINGS and frame is None:
+            frame = start, length, _CODINGS[marker]
+            _check_frame(view, start, length)
+        elif marker in _HIERARCHICAL and frame is None:
             raise ValueError("hierarchical JPEG is not supported")
-        if marker == 0xE1 and bytes(view[start : start + 6]) == _EXIF and orientation == 1:
+        elif marker == 0xE1 and bytes(view[start : start + 6]) == _EXIF and orientation == 1:
             orientation = exif_orientation(view[start + 6 : position + 2 + length])
         elif marker == 0xEE and length >= 14 and bytes(view[start : start + 5]) == b"Adobe":
-            transform = view[start + 11]
+            transform = view[start + 11] if start + 11 < len(view) else transform
         position += 2 + length
+    return _info(view, frame[0], frame[2], orientation, transform)
 
 
 def check_image_data(view: memoryview, info: ImageInfo) -> None:
@@ -85,9 +101,26 @@ def check_image_data(view: memoryview, info: ImageInfo) -> None:
             "bytes can hold: the file is cut or damaged"
         )
     if "progressive" in info.coding or not _is_one_scan(view, info.channels):
-        scans = view.tobytes().count(b"\xff\xda")
+        scans = view.tobytes().count(b"\xff\xda")  # no fewer than there are
+        scans = _scans(view) if scans > _MOST_SCANS else scans
         if scans > _MOST_SCANS:
             raise ValueError(f"JPEG has {scans} scans, more than the limit of {_MOST_SCANS}")
+
+
+def _scans(view: memoryview) -> int:
+    """Scans of the image, which are not counted far beyond the limit. What lies behind its end,
+    such as the film of a phone, is no part of it."""
+    position, scans = 2, 0
+    while scans < 16 * _MOST_SCANS:
+        # As libjpeg goes on: what is no marker is passed over.
+        found = _MARKER.search(view, position)
+        if found is None or found[0][-1] == 0xD9:
+            break
+        position = found.end()
+        scans += found[0][-1] == 0xDA
+        if position + 2 <= len(view):
+            position += view[position] << 8 | view[position + 1]
+    return scans
 
 
 def _is_one_scan(view: memoryview, channels: int) -> bool:
@@ -106,17 +139,18 @@ def _is_one_scan(view: memoryview, channels: int) -> bool:
     return False
 
 
-def _frame(
-    view: memoryview, start: int, length: int, coding: str, orientation: int, transform: int
-) -> ImageInfo:
-    bits = view[start]
-    height = view[start + 1] << 8 | view[start + 2]
-    width = view[start + 3] << 8 | view[start + 4]
+def _check_frame(view: memoryview, start: int, length: int) -> None:
     channels = view[start + 5]
     if channels not in _COLORS or length != 8 + 3 * channels:
         raise ValueError(f"JPEG frame header is damaged: {channels} components in {length} bytes")
     view[start + length - 3]  # the component table must be there too
-    return jpeg_info(height, width, channels, bits, orientation, coding, transform)
+
+
+def _info(view: memoryview, start: int, coding: str, orientation: int, transform: int) -> ImageInfo:
+    bits = view[start]
+    height = view[start + 1] << 8 | view[start + 2]
+    width = view[start + 3] << 8 | view[start + 4]
+    return jpeg_info(height, width, view[start + 5], bits, orientation, coding, transform)
 
 
 @functools.lru_cache(maxsize=4096)

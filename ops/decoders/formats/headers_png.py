@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from .headers_tiff import exif_orientation
+from gradiva.ops.decoders.tiff.tags import exif_orientation
+
 from .image_info import ImageInfo, integer_dtype
 
 _COLORS = {
@@ -19,7 +20,7 @@ _HEADER = struct.Struct(">IIBBBBB")
 
 
 def read_png(view: memoryview) -> ImageInfo:
-    """The image header, and an orientation if a chunk before the pixels gives one."""
+    """The image header, and the orientation if a chunk gives one, before or behind the pixels."""
     if len(view) < 33:
         raise ValueError("PNG ends before its image header")
     if bytes(view[12:16]) != b"IHDR":
@@ -37,8 +38,10 @@ def _orientation(view: memoryview) -> int:
     while position + 8 <= len(view):
         length, name = _CHUNK.unpack_from(view, position)
         if name == b"eXIf":
-            return exif_orientation(view[position + 8 : position + 8 + length])
-        if name == b"IDAT":
+            orientation = exif_orientation(view[position + 8 : position + 8 + length])
+            if orientation != 1:
+                return orientation
+        if name == b"IEND":
             return 1
         position += 12 + length
     return 1

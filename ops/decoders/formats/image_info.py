@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,26 +15,6 @@ Window = tuple[int, int, int, int]
 """(top, left, height, width) in pixels."""
 MAX_PIXELS = 2**28
 """Largest image that is decoded where `max_pixels` says nothing else: 16384 x 16384."""
-
-
-@dataclass(frozen=True, slots=True)
-class TiffNotes:
-    """What the TIFF decoder needs beyond the common facts.
-
-    ``patches`` are (byte offset, replacement) pairs: the values of the tags for orientation and
-    alpha are neutralized in a copy of the file, because libtiff would apply them itself and differs
-    from the rules here (it premultiplies by alpha, and turns the image).
-    """
-
-    patches: tuple[tuple[int, bytes], ...] = ()
-    palette: tuple[int, ...] = ()
-    """The color map, all reds, then greens, then blues; empty if the image has none."""
-    data_end: int = 0
-    """The byte behind the last strip or tile."""
-    by_samples: bool = False
-    """Not for OpenCV: the samples are read one by one (``tiff_samples``)."""
-    integer_gray: bool = False
-    """Gray by OpenCV's codec, which rounds otherwise: the reference does so for such files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +40,6 @@ class ImageInfo:
     coding: str = ""
     maximum: int = 0
     """The sample value that means white, where it is not the largest of ``dtype``; else 0."""
-    tiff: TiffNotes | None = field(default=None, repr=False)
     scale: int = 1
     """``height`` and ``width`` are those of the file divided by this, rounded up: its JPEG is
     decoded at 1/scale."""

@@ -26,15 +26,26 @@ _MODES = {"L": 1, "RGB": 3, "P": 3, "RGBA": 4}
 _COLORS = {1: "gray", 3: "rgb", 4: "rgb+alpha"}
 _ORIENTATION = 0x0112
 _DISPOSAL = 0b11100
+_BRANDS = 256
+"""Bytes in which the brands of a container are looked for."""
 _MOST_GROWN = 1 << 26
 """Pixels; from some 89 million on Pillow warns."""
 
 
-def pillow_format(head: bytes) -> str | None:
+def pillow_format(view: memoryview) -> str | None:
     """GIF or AVIF, if a file begins like one."""
+    head = bytes(view[:_BRANDS])
     if head[:6] in (b"GIF87a", b"GIF89a"):
         return "GIF"
-    return "AVIF" if head[4:12] in (b"ftypavif", b"ftypavis") else None
+    if head[4:8] != b"ftyp":
+        return None
+    # Its main brand may be that of all pictures in this container; then another one tells.
+    brands = head[8 : int.from_bytes(head[:4], "big")]
+    return (
+        "AVIF"
+        if {b"avif", b"avis"} & {brands[k : k + 4] for k in range(0, len(brands), 4)}
+        else None
+    )
 
 
 def has_avif() -> bool:
@@ -61,6 +72,8 @@ def decode_with_pillow(data: Array, info: ImageInfo, color: str) -> Array:
         wanted = {1: "L", 4: "RGBA"}.get(info.channels, "RGB") if color == "ALL" else "RGB"
         try:
             pixels = np.asarray(image.convert(wanted))
+        except MemoryError:
+            raise
         except Exception as error:  # noqa: BLE001  Pillow raises many types on damaged files
             raise ValueError(f"{info.format} data is damaged or ends early: {error}") from None
     pixels = pixels.reshape(*pixels.shape[:2], -1)
@@ -79,6 +92,8 @@ def _opened(view: memoryview, name: str) -> Any:
         # The class itself: Image.open judges the size by rules of its own, and warns.
         kind = GifImagePlugin.GifImageFile if name == "GIF" else AvifImagePlugin.AvifImageFile
         return kind(stream)
+    except MemoryError:
+        raise
     except Exception as error:  # noqa: BLE001  Pillow raises many types on damaged files
         raise ValueError(f"{name} header is damaged or ends early: {error}") from None
 

@@ -115,7 +115,7 @@ def _read_other(view: memoryview) -> ImageInfo:
         return read_jp2(view)
     if head[:2] == b"\xff\xd8":
         raise ValueError("JPEG ends before its frame header")
-    found = pillow_format(head)
+    found = pillow_format(view)
     if found is not None:
         return read_with_pillow(view, found)
     raise ValueError(

@@ -19,6 +19,7 @@ from gradiva.eager.cuda.context import Gpu
 from gradiva.eager.cuda.device_array import DeviceArray
 from gradiva.eager.runtime.host_memory import allocate, is_leased
 from gradiva.eager.runtime.worker_pool import Task
+from gradiva.eager.support.errors import failure_text
 from gradiva.ops.decoders.formats.image_info import Window
 from gradiva.ops.decoders.nvjpeg.decoder import JpegDecoder
 from gradiva.ops.decoders.nvjpeg.finish import finish_launch, is_finished, window_of
@@ -180,7 +181,7 @@ class _Host:
         except op.GradivaError as error:
             self._failures[sample] = op.without_frames(error.complete(sample=sample))
         except Exception as error:  # noqa: BLE001  raised by `finish`
-            failure = op.OperatorRuntimeError(str(error), sample=sample)
+            failure = op.OperatorRuntimeError(failure_text(error), sample=sample)
             failure.__cause__ = error
             self._failures[sample] = op.without_frames(failure)
 

@@ -18,6 +18,7 @@ from gradiva.ops.decoders.formats.image_info import MAX_PIXELS, ImageInfo, at_sc
 from gradiva.ops.decoders.formats.probe import check_data, plain_headers, probe
 
 from .arguments import OWN, Decoded, OnGpu, Pixels, Preallocated, Replacement
+from .failures import failed
 from .gpu import decode_on_gpu
 from .plan import DecodePlan, Headers
 from .small_jpegs import decode_small_jpegs, small_jpeg
@@ -213,15 +214,18 @@ def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
     fast: bool = options["use_fast_idct"]
     straight: Any = straight_decoder() if any(direct) else None
 
-    def decode(sample: int, out: Any) -> None:
+    def decode_once(sample: int, out: Any) -> None:
         color = direct[sample]
+        if color is None:
+            decode_into(encoded()[sample], infos[sample], out, **options)
+        else:
+            straight(encoded()[sample], infos[sample], color, out, fast)
+
+    def decode(sample: int, out: Any) -> None:
         try:
-            if color is None:
-                decode_into(encoded()[sample], infos[sample], out, **options)
-            else:
-                straight(encoded()[sample], infos[sample], color, out, fast)
+            decode_once(sample, out)
         except ValueError as error:
-            raise op.SampleDataError(str(error), sample=sample) from None
+            failed(error, infos[sample], sample, lambda: decode_once(sample, out))
 
     return decode, call.batch_shapes[0].volumes.tolist()
 

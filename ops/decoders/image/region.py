@@ -17,6 +17,7 @@ from gradiva.ops.decoders.formats.decode_region import decode_region_into, decod
 from gradiva.ops.decoders.formats.jpeg_rows import WORTH
 from gradiva.ops.decoders.formats.jpeg_window import COLORS, decode_jpeg_window, leaves_enough_out
 
+from .failures import failed
 from .image import decode_options, direct_colors, small_files
 from .plan import DecodePlan
 from .small_jpegs import Parts, decode_small_jpegs
@@ -68,21 +69,25 @@ def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int
     by_window = None if all(direct) else _by_window(call, encoded(), decode_region_somewhere)
     assert windows is not None
 
+    def decode_once(sample: int, color: str, memory: Any) -> tuple[int, int]:
+        info, window = infos[sample], windows[sample]
+        if leaves_enough_out(info, window):
+            return decode_jpeg_window(encoded()[sample], info, color, window, fast, memory)
+        made = 1 if color == "GRAY" else 3
+        pitch = info.width * made
+        whole = memory[: info.height * pitch].reshape(info.height, info.width, made)
+        straight(encoded()[sample], info, color, whole, fast)
+        return window[0] * pitch + window[1] * made, pitch
+
     def decode(sample: int, memory: Any) -> tuple[int, int]:
-        color, info = direct[sample], infos[sample]
+        color = direct[sample]
         if color is None:
             return by_window(sample, memory)  # type: ignore[misc,no-any-return]
-        window = windows[sample]
         try:
-            if leaves_enough_out(info, window):
-                return decode_jpeg_window(encoded()[sample], info, color, window, fast, memory)
-            made = 1 if color == "GRAY" else 3
-            pitch = info.width * made
-            whole = memory[: info.height * pitch].reshape(info.height, info.width, made)
-            straight(encoded()[sample], info, color, whole, fast)
+            return decode_once(sample, color, memory)
         except ValueError as error:
-            raise op.SampleDataError(str(error), sample=sample) from None
-        return window[0] * pitch + window[1] * made, pitch
+            again = functools.partial(decode_once, sample, color, memory)
+            return failed(error, infos[sample], sample, again)
 
     return decode, [info.height * info.width * channels for info in infos]
 
@@ -130,10 +135,12 @@ def _by_window(
     options = decode_options(call)
 
     def decode(sample: int, memory: Any) -> Any:
+        given = encoded[sample], infos[sample], windows[sample], memory
         try:
-            return function(encoded[sample], infos[sample], windows[sample], memory, **options)
+            return function(*given, **options)
         except ValueError as error:
-            raise op.SampleDataError(str(error), sample=sample) from None
+            again = functools.partial(function, *given, **options)
+            return failed(error, infos[sample], sample, again)
 
     return decode
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.core
 
 # By its name the package has the function of the same name.
 opencv = importlib.import_module("gradiva.ops.decoders.formats.decode_opencv")
-FORMATS = ("png", "bmp", "tiff", "webp", "jp2", "ppm")
+FORMATS = ("png", "bmp", "webp", "jp2", "ppm")
 
 
 class Older:

@@ -1,0 +1,85 @@
+"""BMP and PNM: OpenCV reads them; what it overlooks of their headers is made plain to it before."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from gradiva.eager.types.arrays import Array
+
+from .convert import integer_gray
+from .decode_opencv import color_of_file, decode_opencv
+from .headers_other import UINT16_TOP, bmp_masks, pnm_header
+from .image_info import ImageInfo
+
+_SAMPLES = {4: 1, 5: 1, 6: 3}
+
+
+def decode_bmp(data: Array, info: ImageInfo, color: str) -> Array:
+    """Pixels (H, W, C); ``color``: RGB, BGR, GRAY or ALL."""
+    masks = bmp_masks(data.data) if info.color in ("rgb", "rgb+alpha") else None
+    if masks is not None:
+        image = _by_masks(_words(data, info), masks)
+    elif color == "ALL" and info.channels == 4:
+        # The fourth bytes, which OpenCV ignores, are stored with the colors that it reads.
+        alpha = _words(data, info) >> np.uint32(24)
+        rgb = decode_opencv(data, info, "RGB")
+        return np.concatenate([rgb, alpha.astype(np.uint8)[..., None]], axis=2)
+    else:
+        return decode_opencv(data, info, color_of_file(info, color))
+    if color == "GRAY":
+        return integer_gray(image)
+    if color == "BGR":
+        return image[..., 2::-1]
+    return image[..., : info.channels if color == "ALL" else 3]
+
+
+def _words(data: Array, info: ImageInfo) -> Array:
+    """(height, width): the pixels as numbers, from the top."""
+    (offset,) = struct.unpack_from("<I", data.data, 10)
+    height, bits = struct.unpack_from("<i2xH", data.data, 22)
+    size = bits // 8
+    pitch = (info.width * size + 3) // 4 * 4
+    if offset + pitch * info.height > data.size:
+        raise ValueError("BMP data ends early: the file is cut")
+    rows = data[offset : offset + pitch * info.height].reshape(info.height, pitch)
+    words = rows[:, : info.width * size].view(f"<u{size}")
+    return words[::-1] if height > 0 else words
+
+
+def _by_masks(words: Array, masks: tuple[int, int, int, int]) -> Array:
+    """RGB and alpha, each of as many bits as its mask has; opaque where alpha has none."""
+    image = np.empty((*words.shape, 4), np.uint8)
+    for channel, mask in enumerate(masks):
+        if not mask:
+            image[..., channel] = 255
+            continue
+        lowest = mask & -mask
+        top = mask // lowest
+        values = ((words & words.dtype.type(mask)) // words.dtype.type(lowest)).astype(np.uint64)
+        image[..., channel] = (values * np.uint64(510) + np.uint64(top)) // np.uint64(2 * top)
+    return image
+
+
+def decode_pnm(data: Array, info: ImageInfo, color: str) -> Array:
+    """Pixels (H, W, C); ``color`` as for BMP. Bytes with a maximum below 255 become 16 bits, so
+    that nothing is lost in gray or in other ranges."""
+    header = pnm_header(data.data)
+    maximum = UINT16_TOP if header.is_small else header.maximum
+    if header.comments or header.is_small:
+        pixels = data[header.end :]
+        if header.is_small:
+            size = header.width * header.height * _SAMPLES[header.kind]
+            pixels = _table(header.maximum)[pixels[:size]].view(np.uint8)
+        parts = [str(n) for n in (header.width, header.height, maximum)]
+        top = " ".join(parts[:2] if header.kind in (1, 4) else parts)
+        start = np.frombuffer(f"P{header.kind} {top}\n".encode(), np.uint8)
+        data = np.concatenate([start, pixels])
+    return decode_opencv(data, info, color_of_file(info, color))
+
+
+def _table(maximum: int) -> Array:
+    """Of each byte, its share of the maximum in 16 bits, big-endian."""
+    values = np.minimum(np.arange(256), maximum).astype(np.int64)
+    return ((values * 2 * UINT16_TOP + maximum) // (2 * maximum)).astype(">u2")
