@@ -1,24 +1,29 @@
-"""What an HTTP answer says of the object, beside the bytes that fsspec hands on."""
+"""Sessions for HTTP: URLs are sent as they were given, and answers are looked at for what they say
+of the object, beside the bytes that fsspec hands on."""
 
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 from typing import TYPE_CHECKING, Any
 
 from gradiva.eager.support.lazy_import import lazy_module
 
 from .errors import changed
+from .urls import sendable
 
 if TYPE_CHECKING:
     import asyncio
     from concurrent import futures
 
     aiohttp: Any
+    yarl: Any
 else:
     aiohttp = lazy_module("aiohttp")
     asyncio = lazy_module("asyncio")
     futures = lazy_module("concurrent.futures")
+    yarl = lazy_module("yarl")
 
 __all__ = ["Expected", "get_client", "http_range"]
 
@@ -90,11 +95,31 @@ async def http_range(system: Any, url: str, begin: int, end: int, expected: Expe
         return bytes(await answer.read())
 
 
+@functools.lru_cache(None)
+def _request_class() -> Any:
+    """Requests, the redirected ones among them, whose URLs are sent as they are. Otherwise what is
+    encoded without need is decoded on the way, and a signature of the URL no longer fits it."""
+
+    class Request(aiohttp.ClientRequest):  # type: ignore[misc]
+        def __init__(self, method: str, url: Any, *args: Any, **options: Any) -> None:
+            host = url.raw_authority
+            if not host.isascii():
+                host = yarl.URL(f"{url.scheme}://{host}").raw_authority
+            target = sendable(url.raw_path, url.raw_query_string)
+            whole = yarl.URL(f"{url.scheme}://{host}{target}", encoded=True)
+            super().__init__(method, whole, *args, **options)
+
+    return Request
+
+
 async def get_client(**options: Any) -> Any:
-    """A session for fsspec, which is closed at the end of the process that made it."""
+    """A session for fsspec, which is closed at the end of the process that made it. It is given
+    URLs as they are (`encoded=True`)."""
     if "connector" not in options:
         options["connector"] = aiohttp.TCPConnector(limit=0)  # `Fetcher` limits them
-    session = aiohttp.ClientSession(**options)
+    session = aiohttp.ClientSession(
+        **{"request_class": _request_class(), "requote_redirect_url": False, **options}
+    )
     atexit.register(_close, os.getpid(), asyncio.get_running_loop(), session)
     return session
 

@@ -7,6 +7,7 @@ All of it are coroutines of the loop in which fsspec runs its own.
 from __future__ import annotations
 
 import functools
+import html
 import json
 import os
 from collections.abc import Awaitable, Callable
@@ -111,7 +112,12 @@ class Transport:
             kind = classes(first)
         except ValueError as error:
             raise OperatorValueError(f"{shown(url)} cannot be reached: {error}") from error
-        if scheme in ("http", "https"):
+        behind = url.rpartition("::")[2].partition("://")[0].lower()
+        if "::" in url and behind in ("http", "https"):
+            # Some file systems call the one behind them right away, in this loop.
+            client = self._client(options.get(behind) or {})
+            options[behind] = {**client, "asynchronous": False, "loop": self.loop}
+        elif scheme in ("http", "https"):
             options |= self._client(options)
         elif kind.async_impl:
             options["loop"] = self.loop
@@ -126,6 +132,8 @@ class Transport:
         )
         more = given.get("client_kwargs") or {}
         return {
+            "encoded": True,
+            **given,
             "asynchronous": True,
             "get_client": get_client,
             "client_kwargs": {"timeout": limit, **more},
@@ -187,8 +195,10 @@ class Transport:
             url, "the list of ", lambda: self._call(system, "ls", path, detail=True)
         )
         found = {}
+        # The links of a page are text of HTML.
+        text = html.unescape if scheme_of(url) in ("http", "https") else str
         for row in rows:
-            full = str(row["name"]).rstrip("/")
+            full = text(str(row["name"])).rstrip("/")
             name = full.rpartition("/")[2]
             if full != path.rstrip("/") and name:
                 folder = row.get("type") == "directory"
