@@ -1,5 +1,5 @@
-"""Answers that have other bytes than were asked for, and answers without an end: what an answer says
-of itself counts, and no more of it is kept than was asked for."""
+"""Answers that have other bytes than were asked for, and answers without an end: what an answer
+says of itself counts, and no more of it is kept than was asked for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 
 from gradiva.eager.storage import http_checks, transport
 from gradiva.eager.storage.errors import StorageError
-from gradiva.eager.storage.ranges import Want
 from gradiva.eager.storage.storage import Storage
 
 from .test_plain_http import DATA, Served, serving, taken
