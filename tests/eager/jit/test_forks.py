@@ -9,10 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [
-    pytest.mark.full,
-    pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here"),
-]
+pytestmark = [pytest.mark.full, pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")]
 
 PROGRAM = """
 import os, signal, sys, threading, time, warnings
@@ -48,8 +45,7 @@ print("both are there")
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "loading"),
-    [("hue", "hue", 0), ("brightness", "hue", 1)],
+    ("first", "second", "loading"), [("hue", "hue", 0), ("brightness", "hue", 1)]
 )
 def test_a_fork_while_a_kernel_is_compiled(
     tmp_path: Path, first: str, second: str, loading: int
