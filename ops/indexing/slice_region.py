@@ -12,7 +12,6 @@ from gradiva.eager.jit.convert import round_half_away
 from gradiva.eager.support.errors import OperatorIndexError
 from gradiva.eager.types.arrays import Array
 
-
 _FAR: Final = 1 << 31
 """No end lies there, unless the sample is as long."""
 
