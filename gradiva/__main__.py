@@ -4,6 +4,7 @@ scan | tfrecord2idx | verify | wds2idx`."""
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import platform
 import sys
@@ -47,6 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     whole = list(sys.argv[1:] if arguments is None else arguments)
     if whole[:1] == ["run"]:  # what follows the script belongs to the script
         return run_script.main(whole[1:])
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        # Names of files may be any bytes; a report does not end at one that no text is.
+        sys.stdout.reconfigure(errors="backslashreplace")
     given = parser.parse_args(whole)
     try:
         if given.command == "demo":

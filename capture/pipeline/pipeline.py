@@ -387,4 +387,5 @@ class Pipeline(PipelineProperties):
         show_ids: with numbers; use_colors: filled by where they run. Raises OperatorValueError for
         a file that cannot be written."""
         text = dot.operator_dot(self._graph(), show_tensors, bool(show_ids), use_colors)
-        files.write_file(filename, text.encode(), "Pipeline.save_graph_to_dot_file")
+        data = text.encode("utf-8", "surrogateescape")  # names of files among it
+        files.write_file(filename, data, "Pipeline.save_graph_to_dot_file")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import secrets
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ from gradiva.eager.support.errors import (
     describe,
 )
 from gradiva.eager.support.errors import user_location as where
+from gradiva.eager.support.local_files import write_whole
 
 from .options import StoredOptions
 from .reader import StoredPipeline, read_pipeline
@@ -130,20 +130,8 @@ def _read_file(filename: str | os.PathLike[str], operator: str) -> bytes:
 def write_file(filename: str | os.PathLike[str], data: bytes, operator: str) -> None:
     """Write a file whole: beside it first, then renamed. Raises OperatorValueError."""
     path = _path(filename, operator)
-    beside = f"{path}.{secrets.token_hex(6)}.tmp"
     try:
-        try:
-            # The mode that `open` would give; never a file that is there already.
-            number = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-            with os.fdopen(number, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(beside, path)
-        except BaseException:
-            if os.path.lexists(beside):
-                os.unlink(beside)
-            raise
+        write_whole(path, data)
     except (OSError, ValueError) as error:
         raise OperatorValueError(
             f"the file cannot be written: {error}", operator=operator, file=path, location=where()

@@ -24,6 +24,7 @@ from .kernel_digest import extensions, global_names, kernel_digest
 from .numba_compiler import (
     Outlined,
     c_callback,
+    compiler_lock,
     keep_compiled,
     on_compile,
     outlined_call,
@@ -34,6 +35,7 @@ __all__ = [
     "Kernel",
     "NotThereError",
     "compile_entry",
+    "compile_lock",
     "compiled_kernels",
     "idle_seconds",
     "inlined",
@@ -54,7 +56,8 @@ _OPTIONS: Final = {"fastmath": False, "error_model": "numpy"}
 _INSIDE: Final = {"no_cpython_wrapper": True}
 """Of kernels that other kernels call: entries for Python would be compiled into each of these."""
 
-_lock = threading.RLock()
+compile_lock = threading.RLock()
+"""Who has it, makes dispatchers, or loads Numba."""
 _announced = False
 _listening = False
 _collects = False
@@ -109,14 +112,14 @@ class Kernel:
 
     def dispatcher(self) -> Any:
         """The Numba dispatcher; imports Numba on first use."""
-        with _lock:
+        with compile_lock:
             if self._compiled is None:
                 self._compiled = _compile(self)
             return self._compiled
 
     def inside(self) -> Any:
         """What stands for the kernel in those that call it."""
-        with _lock:
+        with compile_lock:
             if self._inside is None:
                 self._inside = _compile(self, inside=True)
                 if self.outline:
@@ -226,7 +229,7 @@ def compile_entry(
     function = kernel.function
     name = f"{entry.__name__}.{function.__module__}.{function.__qualname__}"
     copy = _copied(entry, {"row": dispatcher, "carray": numba.carray}, name)
-    with _lock:
+    with compile_lock:
         compiled = c_callback(numba, copy, signature, {**_OPTIONS, "nopython": True})
         described = _copied(entry, {"row": kernel}, name)
         _keep(numba, compiled, described, {**_OPTIONS, "callback": True})
@@ -264,7 +267,7 @@ def register_intrinsic(stub: Callable[..., Any]) -> Callable[[T], T]:
 def load_intrinsic(stub: Callable[..., Any]) -> Any:
     """What stands for a stub of `register_intrinsic` in what Numba compiles."""
     function = cast(FunctionType, stub)
-    with _lock:
+    with compile_lock:
         if _intrinsics[function] is None:
             numba = _numba()
             define = cast(Callable[[Any], Any], extensions[function])
@@ -278,7 +281,7 @@ def load_numba() -> Any:
 
 
 def _numba() -> Any:
-    with _lock:
+    with compile_lock:
         return _loaded_numba()
 
 
@@ -353,3 +356,29 @@ def _announce() -> None:
             "(`python -m gradiva warmup` does it ahead of time) ...",
             file=sys.stderr,
         )
+
+
+_held: list[Any] = []
+"""Locks, while this process forks."""
+
+
+def _before_fork() -> None:
+    """Wait for what other threads compile: in the child there are no such threads, and LLVM, Numba
+    and modules that are imported would be for ever as they were in the middle of it."""
+    compile_lock.acquire()
+    _held.append(compile_lock)
+    if "numba.core.compiler_lock" in sys.modules:
+        lock = compiler_lock()
+        lock.acquire()
+        _held.append(lock)
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop().release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )

@@ -23,6 +23,7 @@ __all__ = [
     "CompiledStore",
     "Outlined",
     "c_callback",
+    "compiler_lock",
     "flat_entry",
     "keep_compiled",
     "on_compile",
@@ -52,6 +53,11 @@ class CompiledStore(Protocol):
 
     def refuse(self, reason: str) -> None:
         """Something cannot be kept at all."""
+
+
+def compiler_lock() -> Any:
+    """Who has it, has Numba or LLVM at work."""
+    return importlib.import_module("numba.core.compiler_lock").global_compiler_lock
 
 
 def keep_compiled(numba: Any, compiled: Any, store: CompiledStore | None, options: object) -> None:
@@ -334,7 +340,7 @@ def flat_entry(
     kind = context.call_conv.get_function_type(facts.restype, facts.argtypes)
     address = result.library.get_pointer_to_function(facts.llvm_func_name)
     known = str(kind), places
-    with importlib.import_module("numba.core.compiler_lock").global_compiler_lock:
+    with compiler_lock():
         if known not in _unpackers:
             _unpackers[known] = _unpacker(context, kind, places)
     return _unpackers[known][0], address

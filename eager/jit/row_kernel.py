@@ -6,14 +6,13 @@ bits are equal by construction and fusing compiles nothing new.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, cast
 
 import numpy as np
 
-from .jit import Kernel, compile_entry, jit
+from .jit import Kernel, compile_entry, compile_lock, jit
 from .streaming import copy_past
 
 __all__ = [
@@ -40,7 +39,6 @@ class RowKernel:
         self.kind = kind
         self._kernel = cast(Kernel, jit(function))
         self._entries: dict[tuple[str, str], tuple[int, Any]] = {}
-        self._lock = threading.Lock()
         self.__name__ = function.__name__
         self.__doc__ = function.__doc__
 
@@ -54,7 +52,7 @@ class RowKernel:
         key = (source.str, target.str)
         found = self._entries.get(key)
         if found is None:
-            with self._lock:
+            with compile_lock:
                 found = self._entries.get(key)
                 if found is None:
                     found = compile_entry(self._kernel, _ENTRIES[self.kind], source, target)

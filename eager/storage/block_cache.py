@@ -49,7 +49,8 @@ class BlockCache:
                 raise _unusable(path, "it is no folder of this user, or others can write into it")
 
     def _place(self, meaning: str) -> Path:
-        return self._blocks / blake2b(meaning.encode(), digest_size=20).hexdigest()
+        named = meaning.encode("utf-8", "surrogateescape")
+        return self._blocks / blake2b(named, digest_size=20).hexdigest()
 
     def read(self, url: str, version: str, begin: int, end: int) -> bytes | None:
         """A block, or None."""

@@ -12,7 +12,7 @@ from .ranges import Want
 from .storage import Storage
 from .urls import is_url, local_path
 
-__all__ = ["FolderEntry", "expect_files", "list_folders", "read_bytes", "read_text"]
+__all__ = ["FolderEntry", "expect_files", "list_folders", "read_bytes", "read_names", "read_text"]
 
 
 class FolderEntry(NamedTuple):
@@ -58,7 +58,13 @@ def expect_files(paths: Sequence[str], storage: Storage) -> None:
         storage.fetch(urgent=True)
 
 
-def read_text(path: str, storage: Storage) -> str:
+def read_text(path: str, storage: Storage, errors: str = "strict") -> str:
     """The text of a file. Raises OSError, UnicodeDecodeError."""
-    text = read_bytes(path, storage).decode("utf-8")
+    text = read_bytes(path, storage).decode("utf-8", errors)
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_names(path: str, storage: Storage) -> list[str]:
+    """The lines of a file that names other files, whose names may be any bytes. Raises OSError."""
+    # Other separators of lines than these may stand in names.
+    return read_text(path, storage, "surrogateescape").removeprefix("\ufeff").split("\n")

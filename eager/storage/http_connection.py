@@ -63,6 +63,11 @@ def _parsed(head: bytes) -> Headers:
     return found
 
 
+def _is_range(said: str, begin: int, count: int) -> bool:
+    """Whether an answer says that it has these bytes."""
+    return said.partition("/")[0] == f"bytes {begin}-{begin + count - 1}"
+
+
 class Connection(asyncio.BufferedProtocol):
     """One request at a time.
 
@@ -210,8 +215,8 @@ class Connection(asyncio.BufferedProtocol):
             or not length.isdecimal()
             or len(length) > 18
             or int(length) > request.end - request.begin
-            # Bytes that were left of an earlier answer are not taken for this one.
-            or not headers.get("content-range", "").startswith(f"bytes {request.begin}-")
+            # Bytes of another place, as those that were left of an earlier answer, are not taken.
+            or not _is_range(headers.get("content-range", ""), request.begin, int(length))
         ):
             return None
         request.look(status, headers)

@@ -88,7 +88,8 @@ def aligned(ranges: Iterable[Range], size: int, block: int = BLOCK) -> list[Rang
 
 def fill(target: Array, content: Content) -> None:
     """Copy pieces into an array of bytes that is as long as they are together."""
-    view = memoryview(target.data).cast("B") if target.size else memoryview(b"")
+    # A view of no bytes cannot be cast; and into `b""` not even no bytes can be stored.
+    view = memoryview(target.data).cast("B") if target.size else memoryview(bytearray())
     place = 0
     for piece in content:
         view[place : place + len(piece)] = piece

@@ -6,11 +6,14 @@ import os
 import re
 from collections.abc import Iterable
 
-__all__ = ["any_url", "is_url", "join", "local_path", "parent", "scheme_of", "shown"]
+__all__ = ["any_url", "is_url", "join", "local_path", "parent", "scheme_of", "sendable", "shown"]
 
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*::)*([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 """With what fsspec puts in front of it, as in `simplecache::s3://bucket/key`."""
 _SECRETS = re.compile(r"(?<=://)[^/@]*@|\?.*", re.DOTALL)
+
+_FORBIDDEN = re.compile(rb"%(?![0-9A-Fa-f]{2})|[^\w.~!$&'()*+,;=:@/?%-]")
+"""Bytes that neither a path nor a query can have, and a sign of encoding that encodes nothing."""
 
 
 def is_url(path: str) -> bool:
@@ -54,3 +57,21 @@ def parent(path: str) -> str:
 def shown(url: str) -> str:
     """The URL without what may be secret: a user's name with a password, and the query."""
     return _SECRETS.sub("", url)
+
+
+def sendable(path: str, query: str) -> str:
+    """What is asked of an HTTP server: path and query as they are. What cannot stand there, such as
+    a space, is encoded; steps to other folders, `.` and `..`, are taken (RFC 3986, 5.2.4)."""
+    if "/." in path:
+        steps: list[str] = []
+        for step in path.split("/"):
+            if step not in (".", ".."):
+                steps.append(step)
+            elif step == ".." and len(steps) > 1:
+                steps.pop()
+        if path.endswith(("/.", "/..")):
+            steps.append("")
+        path = "/".join(steps)
+    whole = f"{path or '/'}?{query}" if query else path or "/"
+    raw = whole.encode("utf-8", "surrogateescape")
+    return _FORBIDDEN.sub(lambda found: b"%%%02X" % found[0][0], raw).decode("ascii")

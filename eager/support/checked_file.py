@@ -66,7 +66,7 @@ def write_checked(
 
 
 def _digest(meaning: str, content: bytes) -> bytes:
-    named = meaning.encode()
+    named = meaning.encode("utf-8", "surrogateescape")  # names of files, which may be any bytes
     digest = hashlib.blake2b(len(named).to_bytes(8, "little") + named, digest_size=_SIZE)
     digest.update(content)
     return digest.digest()

@@ -1,16 +1,18 @@
-"""Files of this machine, opened so that nothing is waited for."""
+"""Files of this machine: opened so that nothing is waited for, written whole or not at all."""
 
 from __future__ import annotations
 
 import errno
 import os
+import secrets
 import stat
 
-__all__ = ["FLAGS", "open_regular", "opened", "refuse_irregular"]
+__all__ = ["FLAGS", "open_regular", "opened", "refuse_irregular", "write_whole"]
 
 # A pipe would be waited for until somebody writes into it.
 FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
-FLAGS |= getattr(os, "O_BINARY", 0)  # without it, Windows changes the ends of lines
+_BINARY = getattr(os, "O_BINARY", 0)
+FLAGS |= _BINARY  # without it, Windows changes the ends of lines
 
 
 def opened(path: str) -> int:
@@ -39,3 +41,26 @@ def open_regular(path: str) -> int:
         os.close(handle)
         raise OSError(error.errno, error.strerror, path) from None
     return handle
+
+
+def write_whole(path: str, data: bytes) -> None:
+    """Write a file beside where it belongs, and rename it, so that nobody ever finds a part of it.
+    What is no regular file, such as a pipe, is written to. Raises OSError, ValueError."""
+    if path.startswith(("/dev/", "/proc/")) or (os.path.exists(path) and not os.path.isfile(path)):
+        with open(path, "wb") as stream:
+            stream.write(data)
+        return
+    path = os.path.realpath(path)  # a link stays one
+    beside = f"{path}.{secrets.token_hex(6)}.tmp"
+    try:
+        # The mode that `open` would give; never a file that is there already.
+        number = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
+        with os.fdopen(number, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        if os.path.lexists(beside):
+            os.unlink(beside)
+        raise

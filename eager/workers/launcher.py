@@ -67,6 +67,13 @@ class Launcher:
     """Starts workers. Raises OperatorRuntimeError where the system refuses."""
 
     def __init__(self, method: str, works: Sequence[Work]) -> None:
+        if method != "fork" and multiprocessing.current_process().daemon:
+            # As the workers of PyTorch's DataLoader and of multiprocessing's pools are.
+            raise OperatorRuntimeError(
+                "a daemon process may not start worker processes with "
+                f"py_start_method={method!r}: make this process with daemon=False, or set "
+                "py_start_method='fork', or call the source in this process (parallel=False)"
+            )
         self._method = method
         self._works = works
         self._fork_server: ForkServer | None = None

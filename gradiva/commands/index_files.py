@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from gradiva.eager.storage.urls import is_url
 from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.support.local_files import write_whole
 from gradiva.ops.readers import mxnet
 from gradiva.ops.readers.tfrecord import tfrecord
 from gradiva.ops.readers.webdataset import archive
@@ -40,9 +41,9 @@ def run(given: argparse.Namespace) -> int:
     folder = "" if is_url(given.data) else folder  # what is elsewhere has its index here
     index = given.index or os.path.join(folder, f"{name.partition('.')[0]}.idx")
     try:
-        with open(index, "w", encoding="utf-8") as stream:
-            stream.writelines(f"{line}\n" for line in lines)
-    except OSError as error:
+        text = "".join(f"{line}\n" for line in lines)
+        write_whole(index, text.encode("utf-8", "surrogateescape"))
+    except (OSError, ValueError) as error:
         raise OperatorValueError(
             argument="index", expected="a file that can be written", got=str(error)
         ) from error

@@ -6,43 +6,58 @@ import argparse
 import csv
 import io
 import os
-import warnings
+import re
 from collections import Counter
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from gradiva.eager.readers.progress import counted
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import GradivaError, OperatorValueError
-from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.support.local_files import write_whole
 from gradiva.eager.values.batch import batch
+from gradiva.ops.decoders.formats.image_info import ImageInfo
+from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.image.image import image as decode
+from gradiva.ops.readers.left_out import left_out
 
 __all__ = ["add_arguments", "run"]
-
-pillow: Any = lazy_module("PIL.Image", "pillow")
 
 SUFFIXES = (
     *(".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff"),
     *(".pnm", ".ppm", ".pgm", ".pbm", ".jp2", ".webp"),
 )
-_TURNED = 0x0112
-"""The tag of EXIF that says how a picture is to be turned."""
+_MODES: Final = {
+    "gray": "L",
+    "gray+alpha": "LA",
+    "palette": "P",
+    "rgb": "RGB",
+    "ycbcr": "RGB",
+    "rgb+alpha": "RGBA",
+    "cmyk": "CMYK",
+    "cmyk inverted": "CMYK",
+    "ycck": "CMYK",
+}
+"""Pillow's names of the colors that a header tells."""
+_MARKER: Final = re.compile(rb"\xff+[^\x00\xd0-\xd7\xff]")
+"""Of a JPEG: what ends the data of a scan, in which 0xff is followed by 0 or by a restart."""
 _BATCH = 64
 _SIDES = (64, 128, 256, 512, 1024, 2048)
 
 
 class Found(NamedTuple):
-    """What was found out about a file. problem: "" for none."""
+    """What was found out about a file. mode: of Pillow, without the number of bits; bits: of a
+    sample; problem: "" for none."""
 
     path: str
     size: int
     width: int = 0
     height: int = 0
     mode: str = ""
+    bits: int = 0
     orientation: int = 1
     digest: str = ""
     problem: str = ""
@@ -68,11 +83,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the report and write the files. Returns 1 for a damaged image. Raises GradivaError."""
     root = Path(options.folder)
-    paths = sorted(
-        str(path.relative_to(root))
-        for path in root.rglob("*")
-        if path.suffix.lower() in SUFFIXES and path.is_file()
-    )
+    every = sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+    paths = [path for path in every if os.path.splitext(path)[1].lower() in SUFFIXES]
     if not paths:
         raise OperatorValueError(
             operator="scan", argument="folder", expected="a folder with images", got=str(root)
@@ -92,12 +104,12 @@ def run(options: argparse.Namespace) -> int:
         pool.run(look, [(number, number + 1) for number in range(len(part))])
         seen = [one for one in made if one is not None]
         found += decoded(root, seen) if options.decode else seen
-    report(found)
+    report(found, *left_out(every))
     for place, write in ((options.table, _write_table), (options.list, _write_list)):
         if place:
             try:
-                write(Path(place), root, found)
-            except OSError as error:
+                write(place, root, found)
+            except (OSError, ValueError) as error:
                 raise OperatorValueError(f"{place} cannot be written: {error}") from error
     return int(any(one.problem for one in found))
 
@@ -128,37 +140,58 @@ def look_at(root: Path, path: str) -> Found:
         return Found(path, 0, problem=f"cannot be read: {error.strerror}")
     digest = blake2b(data, digest_size=16).hexdigest()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with pillow.open(io.BytesIO(data)) as picture:
-                turned = int(picture.getexif().get(_TURNED, 1) or 1)
-                (width, height), mode = picture.size, picture.mode
-    except Exception as error:  # noqa: BLE001  Pillow raises whatever its plugins do
-        return Found(path, len(data), digest=digest, problem=f"damaged: {type(error).__name__}")
-    problem = "ends early" if _ends_early(data) else ""
-    return Found(path, len(data), width, height, mode, turned, digest, problem)
+        info = probe(np.frombuffer(data, np.uint8))
+    except ValueError as error:
+        return Found(path, len(data), digest=digest, problem=f"damaged: {error}")
+    problem = "ends early" if _ends_early(data, info) else ""
+    mode = _MODES.get(info.color, f"{info.channels} channels")
+    facts = info.width, info.height, mode, info.bits, info.orientation, digest
+    return Found(path, len(data), *facts, problem)
 
 
-def _ends_early(data: bytes) -> bool:
-    """Whether a JPEG or PNG file lacks its end."""
-    end = data[-4096:]
-    if data.startswith(b"\xff\xd8"):
-        return b"\xff\xd9" not in end
-    return data.startswith(b"\x89PNG") and b"IEND" not in end
+def _ends_early(data: bytes, info: ImageInfo) -> bool:
+    """Whether a JPEG or PNG file lacks its end. Phones put films behind it, and others text."""
+    if info.format == "jpeg":
+        return not _jpeg_ends(data)
+    if info.format != "png":
+        return False
+    place = 8
+    while data[place + 4 : place + 8] != b"IEND":
+        if place >= len(data):
+            return True
+        place += 12 + int.from_bytes(data[place : place + 4], "big")
+    return False
 
 
-def report(found: list[Found]) -> None:
-    """Print what there is."""
+def _jpeg_ends(data: bytes) -> bool:
+    """Whether the marker of the end follows the data of a scan."""
+    place, scanned = 2, False
+    while True:
+        found = _MARKER.search(data, place)
+        if found is None:
+            return False
+        kind, place = data[found.end() - 1], found.end()
+        if kind == 0xD9 and scanned:
+            return True
+        if kind not in (0x01, 0xD8, 0xD9):  # these have no length
+            place += int.from_bytes(data[place : place + 2], "big")
+        scanned = scanned or kind == 0xDA
+
+
+def report(found: list[Found], others: int, endings: str) -> None:
+    """Print what there is. others: files that the reader leaves out, by their endings."""
     several = Counter(one.digest for one in found if one.digest)
     groups: list[tuple[str, list[Found]]] = [
         ("damaged or cut", [one for one in found if one.problem]),
         ("CMYK", [one for one in found if one.mode in ("CMYK", "YCCK")]),
         ("turned by EXIF", [one for one in found if one.orientation != 1]),
-        ("more than 8 bits", [one for one in found if one.mode.startswith(("I", "F"))]),
+        ("more than 8 bits", [one for one in found if one.bits > 8]),
         ("of the content of another file", _repeats(found)),
     ]
     total = sum(one.size for one in found)
     print(f"{len(found)} images, {total / 1e6:.1f} MB, {len(several)} different contents")
+    if others:
+        print(f"{others} files that readers.file leaves out ({endings}): see `file_filters`")
     for name, members in groups:
         if members:
             print(f"{len(members)} {name}:")
@@ -187,21 +220,23 @@ def _repeats(found: list[Found]) -> list[Found]:
     return [one for one in repeats if one.digest]
 
 
-def _write_table(place: Path, root: Path, found: list[Found]) -> None:
-    with place.open("w", newline="", encoding="utf-8", errors="surrogateescape") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(Found._fields)
-        writer.writerows((os.path.join(root, one.path), *one[1:]) for one in found)
+def _write_table(place: str, root: Path, found: list[Found]) -> None:
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream)
+    writer.writerow(Found._fields)
+    writer.writerows((os.path.join(root, one.path), *one[1:]) for one in found)
+    write_whole(place, stream.getvalue().encode("utf-8", "surrogateescape"))
     print(f"written: {place}")
 
 
-def _write_list(place: Path, root: Path, found: list[Found]) -> None:
+def _write_list(place: str, root: Path, found: list[Found]) -> None:
     bad = {one.path for one in _repeats(found)} | {one.path for one in found if one.problem}
     good = [one.path for one in found if one.path not in bad and "\n" not in one.path]
     folders = sorted({path.partition(os.sep)[0] for path in good if os.sep in path})
     labels = {folder: number for number, folder in enumerate(folders)}
-    with place.open("w", encoding="utf-8", errors="surrogateescape") as stream:
-        for path in good:
-            label = labels.get(path.partition(os.sep)[0], 0)
-            stream.write(f"{os.path.abspath(root / path)} {label}\n")
+    text = "".join(
+        f"{os.path.abspath(root / path)} {labels.get(path.partition(os.sep)[0], 0)}\n"
+        for path in good
+    )
+    write_whole(place, text.encode("utf-8", "surrogateescape"))
     print(f"written: {place}, {len(good)} images, {len(folders) or 1} labels")

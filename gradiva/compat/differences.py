@@ -13,6 +13,7 @@ __all__ = ["Row", "rows", "rows_about"]
 _FILE = Path(__file__).with_name("differences.md")  # a link to docs/differences.md
 _CODE = re.compile(r"`([^`]+)`")
 _NAME = re.compile(r"([A-Za-z_][\w.]*\*?)(?:$|\(|=)")
+_VALUED = re.compile(r"(?:^|[(\s])(\w+)=(?!=)")
 _COMMON = ("device", "dtype", "layout", "name", "seed")
 """Arguments of so many operators that a row about them is about none."""
 
@@ -20,7 +21,8 @@ _COMMON = ("device", "dtype", "layout", "name", "seed")
 @dataclass(frozen=True, slots=True)
 class Row:
     """A line of the tables. names: what its first column has as code: operators, classes, arguments
-    (`mask=0` is `mask`); `clahe(tiles_x=...)` is both."""
+    (`mask=0` is `mask`); `clahe(tiles_x=...)` is both. arguments: those of them that have a value
+    there, so that nothing else can be meant."""
 
     line: int
     what: str
@@ -28,6 +30,7 @@ class Row:
     here: str
     why: str
     names: tuple[str, ...]
+    arguments: frozenset[str] = frozenset()
 
     @property
     def place(self) -> str:
@@ -50,7 +53,8 @@ def _rows() -> Iterator[Row]:
         there, here, why = (*others, "", "")[:3] if len(others) > 1 else ("", *others, "")
         own = tuple(_names(what))
         names = (*names, *own) if what.startswith("the same") else own  # as the row before it
-        yield Row(number, what, there, here, why, names)
+        valued = frozenset(_VALUED.findall(" ".join(_CODE.findall(what))))
+        yield Row(number, what, there, here, why, names, valued)
 
 
 def _names(what: str) -> Iterator[str]:
@@ -71,6 +75,7 @@ def rows_about(name: str, known: Collection[str], given: Collection[str]) -> lis
 
 def _about(row: Row, name: str, known: Collection[str], given: Collection[str]) -> bool:
     arguments = {one for one in row.names if one in known and one not in _COMMON}
+    arguments |= row.arguments - {*_COMMON}
     if any(_same(one, name) for one in row.names):
         return not arguments or not arguments.isdisjoint(given)
     # Of arguments that no operator is named with: `random_shuffle`.

@@ -16,7 +16,7 @@ from gradiva.eager.support.lazy_import import lazy_module
 from .callback_source import BatchInfo, Feed, SampleInfo, check_cycle, check_parallel, parts_of
 from .collate_feed import Receiver, declared_types, one_size, restored, stored
 from .fed_source import FedSource
-from .feed_state import feed_state, restore_feed
+from .feed_state import counted, feed_state, restore_feed
 
 if TYPE_CHECKING:
     from gradiva.eager.types.device import DeviceLike
@@ -256,11 +256,11 @@ class ExternalFeed(Source):
     def set_state(self, state: dict[str, Any]) -> None:
         """Raises CheckpointError; see `restore_feed`."""
         try:
-            place = [int(state[key]) for key in ("epoch", "iteration", "in_epoch", "position")]
+            place = [counted(state[key]) for key in ("epoch", "iteration", "in_epoch", "position")]
             fixed = self._receiver.read_state(state["fixed"])
             last = restored(state.get("last", ()), place[-1])
-            feed, calls = state["feed"], [int(number) for number in state["calls"]]
-            if min([*place, *calls]) < 0 or len(last) not in (0, self._count):
+            feed, calls = state["feed"], [counted(number) for number in state["calls"]]
+            if len(last) not in (0, self._count):
                 raise ValueError(f"it has {len(last)} outputs, and stands at {place}")
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise CheckpointError(f"this is not the state of an external source: {error}") from None

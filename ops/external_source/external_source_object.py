@@ -23,7 +23,7 @@ from gradiva.eager.values.tensor import tensor_on
 from .callback_source import Feed
 from .collate_feed import declared_types
 from .external_source import external_source
-from .feed_state import feed_state, restore_feed
+from .feed_state import counted, feed_state, restore_feed
 
 
 class ExternalSource:
@@ -145,7 +145,7 @@ class ExternalSource:
         self._ahead.pause()
         with annotate_error("ExternalSource"):
             try:
-                position, ended, feed = int(state["position"]), state["ended"], state["feed"]
+                position, ended, feed = counted(state["position"]), state["ended"], state["feed"]
             except (KeyError, TypeError, ValueError) as error:
                 raise CheckpointError(f"this is not the state of a source: {error!r}") from None
             restore_feed(self._feed, feed)

@@ -12,6 +12,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.readers.source import Source
 
 from .collate_feed import Receiver, one_size, restored, stored
+from .feed_state import counted
 
 
 class StarvedError(op.OperatorRuntimeError):
@@ -115,7 +116,7 @@ class FedSource(Source):
 
     def set_state(self, state: dict[str, Any]) -> None:
         try:
-            position, fixed = int(state["position"]), self._receiver.read_state(state["fixed"])
+            position, fixed = counted(state["position"]), self._receiver.read_state(state["fixed"])
             last = restored(state.get("last", ()), position)
             if len(last) not in (0, len(self._queues)):
                 raise ValueError(f"it has {len(last)} outputs")

@@ -180,3 +180,13 @@ def _advance(feed: Feed, calls: int) -> int:
             continue
         found += 1
     return found
+
+
+def counted(value: Any) -> int:
+    """A number of samples, calls or epochs of a state. Raises TypeError, ValueError for others."""
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError(f"{value} is no count")
+    number = int(value)
+    if not 0 <= number < 1 << 62:  # positions are int64
+        raise ValueError(f"{value} is no count")
+    return number

@@ -94,7 +94,7 @@ def _texts(call: op.Call) -> list[bytes]:
     batch: op.Batch = call.inputs[0]
     if call["key"] == "layout":
         return [str(batch.type.layout or "").encode()] * call.size
-    return [text.encode() for text in batch.source_info()]
+    return [text.encode("utf-8", "surrogateescape") for text in batch.source_info()]
 
 
 get_property.metadata = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, TypedDict
+from typing import Any, Final, Protocol, TypedDict
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import round_half_away
 from gradiva.eager.support.errors import OperatorIndexError
 from gradiva.eager.types.arrays import Array
+
+_FAR: Final = 1 << 31
+"""No end lies there, unless the sample is as long."""
 
 
 class SupportsGet(Protocol):
@@ -123,14 +126,16 @@ def _region(
             sample=sample,
         )
     anchors, windows = np.zeros_like(shapes), shapes.copy()
-    first, last = _rounded(low), _rounded(high)
+    most = np.take_along_axis(shapes, axes, axis=1)
+    first, last = _rounded(low, most), _rounded(high, most)
     np.put_along_axis(anchors, axes, first, axis=1)
     np.put_along_axis(windows, axes, last - first, axis=1)
     return anchors, windows
 
 
-def _rounded(values: Array) -> op.Int64Array:
-    bad = ~(np.abs(values) < 1 << 31)
+def _rounded(values: Array, extents: op.Int64Array) -> op.Int64Array:
+    """extents: of the samples. Those of long ones may lie farther away than others."""
+    bad = ~(np.abs(values) < np.where(extents < _FAR, _FAR, 2 * extents))
     if bad.any():
         raise op.OperatorValueError(
             "the region has ends that are no pixels",

@@ -17,7 +17,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.readers.files import not_of_the_file, without_bytes
 from gradiva.eager.storage.errors import StorageError
-from gradiva.eager.storage.folders import read_text
+from gradiva.eager.storage.folders import read_names
 from gradiva.eager.storage.handles import Handle, close_handle, open_handle, read_fully
 from gradiva.eager.storage.ranges import Content, Want, fill
 from gradiva.eager.storage.storage import Storage
@@ -28,6 +28,7 @@ from .record_reads import read_records
 from .table import Failures, Table
 
 __all__ = [
+    "BLANKS",
     "Containers",
     "FileFacts",
     "Places",
@@ -39,6 +40,8 @@ __all__ = [
 ]
 
 
+BLANKS = " \t\n\r\v\f"
+"""What separates words in text files. Other blanks may stand in names."""
 _LITTLE = 1 << 20
 """Bytes of a batch that one thread reads."""
 
@@ -268,8 +271,8 @@ class RecordTable(Table):
 def text_lines(path: str, argument: str, storage: Storage | None = None) -> list[str]:
     """The lines of a text file, such as an index. Raises OperatorValueError."""
     try:
-        return read_text(path, storage or Storage()).splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        return read_names(path, storage or Storage())
+    except OSError as error:
         raise op.OperatorValueError(
             argument=argument, expected="a text file that can be read", got=str(error), file=path
         ) from error

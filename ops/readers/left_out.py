@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-__all__ = ["FILTERS", "warn_of_left_out"]
+__all__ = ["FILTERS", "left_out", "warn_of_left_out"]
 
 FILTERS: Final = (
     "*.jpg", "*.jpeg", "*.png", "*.bmp", "*.tif", "*.tiff", "*.pnm", "*.ppm", "*.pgm", "*.pbm",
@@ -22,12 +22,17 @@ def warn_of_left_out(root: str, names: Iterable[str], filters: Sequence[str]) ->
     """Say how many files look like data and are not read, where nobody chose the filters."""
     if tuple(filters) != FILTERS:
         return
-    endings = Counter(os.path.splitext(name)[1].lower() for name in names)
-    found = {ending: count for ending, count in sorted(endings.items()) if ending in _OTHERS}
-    if found:
-        told = ", ".join(f"{count} {ending}" for ending, count in found.items())
+    count, told = left_out(names)
+    if count:
         warnings.warn(
-            f"readers.file: {sum(found.values())} files in {root!r} are left out ({told}): "
+            f"readers.file: {count} files in {root!r} are left out ({told}): "
             "`file_filters` says which endings are read",
             stacklevel=2,
         )
+
+
+def left_out(names: Iterable[str]) -> tuple[int, str]:
+    """How many of these files look like data and are not read, and by their endings, as text."""
+    endings = Counter(os.path.splitext(name)[1].lower() for name in names)
+    found = {ending: count for ending, count in sorted(endings.items()) if ending in _OTHERS}
+    return sum(found.values()), ", ".join(f"{count} {ending}" for ending, count in found.items())

@@ -11,11 +11,11 @@ from typing import Any
 
 from gradiva.eager import extension as op
 from gradiva.eager.readers.remote_files import prefetch_any_files
-from gradiva.eager.storage.folders import FolderEntry, list_folders, read_text
+from gradiva.eager.storage.folders import FolderEntry, list_folders, read_names
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import any_url, join, local_path, parent
 
-from .containers import text_lines
+from .containers import BLANKS, text_lines
 from .left_out import warn_of_left_out
 from .sampling.sizes import file_sizes
 from .table import Table
@@ -53,9 +53,8 @@ def _from_files(
 
 def _from_list(root: str | None, file_list: str, storage: Storage) -> tuple[list[str], list[int]]:
     try:
-        # Other separators of lines than these may stand in names.
-        lines = read_text(file_list, storage).removeprefix("\ufeff").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_names(file_list, storage)
+    except OSError as error:
         raise op.OperatorValueError(
             argument="file_list",
             expected="a text file that can be read",
@@ -196,7 +195,7 @@ def list_arrays(
         found, argument = [join(root or "", file) for file in files], "files"
     elif listed is not None:
         folder = parent(listed) if root is None else root
-        lines = [line.strip() for line in text_lines(listed, "file_list", storage)]
+        lines = [line.strip(BLANKS) for line in text_lines(listed, "file_list", storage)]
         found, argument = [join(folder, line) for line in lines if line], "file_list"
     elif root is not None:
         found, argument = _in_folders(root, pattern, storage), "file_root"

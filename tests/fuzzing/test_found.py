@@ -45,7 +45,7 @@ def gif(width: int, height: int, disposal: int, screen: tuple[int, int] = (14, 1
 
 FOUND: dict[str, tuple[str, bytes]] = {
     "a label of many digits": ("file_list", b"a.jpg " + b"9" * 5000),
-    "a list that is no text": ("file_list", b"\xff\xfe 1"),
+    "a name that is no text": ("file_list", b"\xff\xfe 1"),
     "a size of many digits": ("http_answer", b"206\nContent-Range: bytes 0-9/" + b"9" * 5000),
     "two signs": ("fits", fits(b"NAXIS1", b"--2")),
     "signs alone": ("fits", fits(b"BITPIX", b"+-")),
@@ -76,7 +76,7 @@ FOUND: dict[str, tuple[str, bytes]] = {
     "an escape": ("npy", npy(r"{'descr': '\d', 'fortran_order': False, 'shape': (4,)}")),
 }
 TAKEN = {"a size of many digits", "a number beyond float32", "half a character in a name"}
-TAKEN |= {"a zero in a name"}
+TAKEN |= {"a zero in a name", "a name that is no text"}
 """These are passed over, or left out where `on_error` says so."""
 
 

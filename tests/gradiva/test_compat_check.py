@@ -317,3 +317,19 @@ def test_this_library_is_not_touched() -> None:
     before = dir(fn)
     compat.check(ROOT / "tests" / "drop_in" / "unmodified")
     assert dir(fn) == before
+
+
+def test_rows_about_arguments_that_are_not_given() -> None:
+    """A row that names a value of an argument needs that argument; `size` of an iterator is not
+    that of `resize`."""
+
+    def lines(name: str, known: tuple[str, ...], *given: str) -> str:
+        return "\n".join(row.what for row in rows_about(name, known, given))
+
+    assert "iterator" not in lines("resize", ("size", "mode"), "size").lower()
+    assert "ends before" in lines("DALIGenericIterator", (), "size")
+    assert lines("DALIGenericIterator", (), "reader_name").count("size=") == 0
+    assert "debug=True" not in lines("pipeline_def", (), "batch_size")
+    assert "enable_conditionals" not in lines("pipeline_def", (), "batch_size")
+    assert "debug=True" in lines("pipeline_def", (), "debug")
+    assert "enable_conditionals" in lines("pipeline_def", (), "debug", "enable_conditionals")

@@ -120,6 +120,11 @@ def _is_integer(value: Any, low: int, high: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and low <= value < high
 
 
+def _whole(value: Any) -> Any:
+    """Numbers of JSON have no kinds: 5.0 is 5."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 class _Reader:
     """Reads one file."""
 
@@ -128,6 +133,11 @@ class _Reader:
         self._polygonal = given["polygon_masks"] or given["masks"]
         self._pixelwise = given["pixelwise_masks"]
         self._threshold = np.float32(given["size_threshold"])
+        # Ids that are delivered are int32; others are hashes, or times, as large as they like.
+        self._most_id = 1 << 31 if given["image_ids"] else 1 << 64
+        self._most_category = 1 << 31 if given["avoid_class_remapping"] else 1 << 64
+        self._faults: dict[int, str] = {}
+        """What is wrong with the objects of an image, by its id."""
         self._data = _loaded(path, storage)
 
     def _labels_of(self) -> dict[int, int]:
@@ -135,18 +145,17 @@ class _Reader:
         found: dict[int, int] = {}
         rows = _rows(self._data, "categories", self._path) if "categories" in self._data else []
         for number, row in enumerate(rows):
-            key = self._integer(row, "id", "categories", number)
+            key = self._integer(row, "id", "categories", number, self._most_category)
             found.setdefault(key, len(found) + 1)
         return found
 
     def _integer(
         self, row: Mapping[str, Any], name: str, part: str, number: int, high: int = 1 << 31
     ) -> int:
-        value = row.get(name)
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
+        value = _whole(row.get(name))
         if not _is_integer(value, 0 if name in ("height", "width") else -high, high):
-            raise _wrong(self._path, f"'{part}', entry {number}: '{name}'", "an integer", value)
+            expected = f"an integer of {high.bit_length()} bits"
+            raise _wrong(self._path, f"'{part}', entry {number}: '{name}'", expected, value)
         return int(value or 0)
 
     def _images(self) -> list[_Image]:
@@ -160,7 +169,7 @@ class _Reader:
                 raise _wrong(
                     self._path, f"'images', entry {number}: 'file_name'", "a file name", name
                 )
-            key = self._integer(row, "id", "images", number)
+            key = self._integer(row, "id", "images", number, self._most_id)
             extents = [
                 self._integer(row, extent, "images", number) if sized or extent in row else 0
                 for extent in ("height", "width")
@@ -195,15 +204,23 @@ class _Reader:
         for number, row in enumerate(_rows(self._data, "annotations", self._path)):
             if not crowds and row.get("iscrowd", 0):
                 continue
-            box = np.array(self._numbers(row.get("bbox"), number, "bbox", 4), np.float32)
-            if not (box[2] >= threshold and box[3] >= threshold):
+            image = self._integer(row, "image_id", "annotations", number, self._most_id)
+            if row.get("bbox") == []:  # of background: there is no object
                 continue
-            category: Any = row.get("category_id")
+            try:
+                box = np.array(self._numbers(row.get("bbox"), number, "bbox", 4), np.float32)
+                if not (box[2] >= threshold and box[3] >= threshold):
+                    continue
+                shape = self._shape(row.get("segmentation"), number) if masks else ([], None)
+            except op.OperatorRuntimeError as error:
+                # Of its image alone: the others are as good as they were.
+                text = f"{error.problem}; expected {error.expected}, got {error.got}"
+                self._faults.setdefault(image, f"{text} (in {self._path})")
+                continue
+            category: Any = _whole(row.get("category_id"))
             label = None
-            if _is_integer(category, -(1 << 31), 1 << 31):
+            if _is_integer(category, -self._most_category, self._most_category):
                 label = category if self._given["avoid_class_remapping"] else labels.get(category)
-            image = self._integer(row, "image_id", "annotations", number)
-            shape = self._shape(row.get("segmentation"), number) if masks else ([], None)
             found.setdefault(image, []).append(_Object(number, box, label, category, *shape))
         return found
 
@@ -232,6 +249,7 @@ class _Reader:
         if not isinstance(given, dict):
             raise _wrong(self._path, where, "a list of polygons, or runs", given)
         size, counts = given.get("size"), given.get("counts")
+        size = [*map(_whole, size)] if isinstance(size, list) else size
         if not (
             isinstance(size, list)
             and len(size) == 2
@@ -250,11 +268,14 @@ class _Reader:
         vertices: list[Array] = []
         total = 0
         for key, name, height, width in images:
-            own = objects.get(key, [])
-            if not own and self._given["skip_empty"]:
+            own, fault = objects.get(key, []), self._faults.get(key)
+            if not own and fault is None and self._given["skip_empty"]:
                 continue
             bad = [one for one in own if one.label is None]
-            if bad:
+            if fault is not None:
+                made.faults[len(made.names)] = fault
+                own = []
+            elif bad:
                 made.faults[len(made.names)] = (
                     f"an object of a category that is not in {self._path}: {bad[0].category!r} "
                     f"('annotations', entry {bad[0].number})"

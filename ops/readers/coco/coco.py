@@ -194,7 +194,10 @@ class ImageTable(FilesTable):
         made = self._annotations
         digest = blake2b(digest_size=16)
         begins = made.objects, made.polygon_begins, made.vertex_begins, made.run_begins
-        for values in (*begins, made.boxes, made.labels, made.polygons, self._vertices, made.ids):
+        ids: Any = made.ids
+        if max(map(abs, ids)) >> 63:  # beyond integers of arrays
+            ids = np.frombuffer(repr(ids).encode(), np.uint8)
+        for values in (*begins, made.boxes, made.labels, made.polygons, self._vertices, ids):
             digest.update(np.ascontiguousarray(values).data)
         for runs in made.runs:
             digest.update(runs.counts.tobytes())

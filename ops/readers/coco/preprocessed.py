@@ -17,6 +17,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.storage.folders import read_bytes
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import is_url, local_path
+from gradiva.eager.support.local_files import write_whole
 from gradiva.eager.types.arrays import Array
 
 from .annotations import Annotations, Runs
@@ -82,12 +83,8 @@ def _part(offsets: str, counts: str, begins: Sequence[int]) -> dict[str, Array]:
 
 
 def _write(folder: str, name: str, content: bytes) -> None:
-    """Written aside and renamed: who reads the folder meanwhile finds a whole file."""
-    path = os.path.join(folder, f"{name}.dat")
-    aside = f"{path}.{os.getpid()}"
-    with open(aside, "wb") as stream:
-        stream.write(content)
-    os.replace(aside, path)
+    """Who reads the folder meanwhile finds a whole file."""
+    write_whole(os.path.join(folder, f"{name}.dat"), content)
 
 
 class _Folder:

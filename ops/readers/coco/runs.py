@@ -27,6 +27,8 @@ def counts_of(given: list[Any] | str, pixels: int) -> Array | None:
     counts = _unpacked(given) if isinstance(given, str) else given
     if counts is None:
         return None
+    # Numbers of JSON have no kinds: 26.0 is 26.
+    counts = [int(one) if isinstance(one, float) and one.is_integer() else one for one in counts]
     for count in counts:
         if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= pixels:
             return None

@@ -12,14 +12,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.storage.folders import list_folders, read_text
+from gradiva.eager.storage.folders import list_folders, read_names
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import is_url, join, local_path, parent
+from gradiva.ops.readers.containers import BLANKS
 from gradiva.ops.video.frame_index import VideoIndex
 
 __all__ = ["ListedVideo", "Ranges", "listed_videos"]
 
-_WORDS: Final = re.compile(r'"([^"]*)"|(\S+)')
+_WORDS: Final = re.compile(rf'"([^"]*)"|([^{BLANKS}]+)')
 _ROUNDINGS: Final = {
     "start_down_end_up": (False, True),
     "start_up_end_down": (True, False),
@@ -104,8 +105,8 @@ def _named(files: Any, labels: Any, number_files: bool) -> list[ListedVideo]:
 def _in_list(listed: str, storage: Storage) -> list[ListedVideo]:
     listed = local_path(listed)
     try:
-        lines = read_text(listed, storage).removeprefix("\ufeff").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_names(listed, storage)
+    except OSError as error:
         raise op.wrong_value("file_list", "a text file that can be read", error) from error
     found = []
     for number, line in enumerate(lines, 1):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -13,7 +14,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.storage.handles import Handle, pread
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.ops.readers.containers import compression_of, text_lines
+from gradiva.ops.readers.containers import BLANKS, compression_of, text_lines
 from gradiva.ops.readers.scan_cache import Scan, kept_scan
 
 from .plain_headers import plain_scan
@@ -28,6 +29,7 @@ __all__ = ["Component", "index_lines", "indexed", "scanned"]
 _LARGEST_HEADER: Final = 1 << 20
 """Long names and extended headers are read; what is larger is no name."""
 _BLOCK: Final = 512
+_BLANK: Final = re.compile(f"[{BLANKS}]+")
 
 
 class Component(NamedTuple):
@@ -140,13 +142,13 @@ def index_lines(path: str) -> list[str]:
     """The lines of an index of an archive: with names, unless one of them holds a space."""
     samples = scanned(path)
     words = [word for sample in samples for one in sample for word in (one.name, one.extension)]
-    named = not any(word.split() != [word] for word in words if word)
+    named = not any(_words(word) != [word] for word in words if word)
     lines = []
     for sample in samples:
         fields = (
             [one.extension, str(one.offset), str(one.size), *([one.name] if named else [])]
             for one in sample
-            if one.extension.split() == [one.extension]
+            if _words(one.extension) == [one.extension]
         )
         line = " ".join(word for field in fields for word in field)
         lines += [line] if line else []
@@ -172,7 +174,7 @@ def indexed(
     width = 4 if head[0] == "v1.2" else 3
     numbered = enumerate(lines[1:], 2)
     return [
-        list(_components(index, number, line.split(), width, path, size))
+        list(_components(index, number, _words(line), width, path, size))
         for number, line in numbered
         if line.strip()
     ]
@@ -192,6 +194,10 @@ def _components(
         if int(offset) + int(length) > size:
             raise _malformed(index, number, f"the component ends behind the archive {path}")
         yield Component(extension, int(offset), int(length), name[0] if name else "")
+
+
+def _words(line: str) -> list[str]:
+    return [word for word in _BLANK.split(line) if word]
 
 
 def _malformed(index: str, line: int, reason: str) -> op.OperatorRuntimeError:

@@ -10,7 +10,7 @@ import pytest
 
 import gradiva
 from gradiva import Pipeline, fn, pipeline_def
-from gradiva.eager.checkpoints.files import CheckpointError
+from gradiva.eager.checkpoints.files import CheckpointError, pack, unpack
 from tests.capture.pipeline.test_checkpoint import resumed, step
 from tests.tiers import few
 
@@ -379,3 +379,24 @@ def test_iterables_of_hugging_face() -> None:
     found, saved = values_of_grains(Values(), 4)
     assert found == [0, 2, 4, 6]
     assert values_of_grains(Values(), 3, saved)[0] == [8, 10, 12]
+
+
+@pytest.mark.parametrize("number", [1e308, -1e308, float("inf"), float("nan"), 1.5, 2**62, -1])
+def test_numbers_that_no_source_has_reached(number: float) -> None:
+    """The checksum of a checkpoint that was edited may be right."""
+
+    @pipeline_def(batch_size=3, num_threads=1, device_id=None)
+    def definition() -> Any:
+        return fn.external_source(source=lambda _: np.zeros(3, np.uint8), batch=False)
+
+    pipe = definition(enable_checkpointing=True)
+    pipe.run()
+    content = unpack(pipe.checkpoint(), "pipeline")
+    (saved,) = content["sources"].values()
+    names = [name for name, value in saved["state"].items() if isinstance(value, int)]
+    assert "position" in names
+    for name in names:
+        state = {**saved["state"], name: number}
+        content["sources"] = {key: {**saved, "state": state} for key in content["sources"]}
+        with pytest.raises(CheckpointError, match="state"):
+            definition(enable_checkpointing=True, checkpoint=pack(content)).build()

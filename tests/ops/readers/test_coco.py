@@ -13,6 +13,7 @@ import pytest
 import gradiva
 from gradiva import pipeline_def
 from gradiva.eager.execution.quarantine import Quarantine
+from gradiva.eager.support.errors import SampleDataError
 from gradiva.fn import readers as fn_readers
 from gradiva.ops.readers.coco.runs import counts_of
 
@@ -147,7 +148,8 @@ def test_runs_as_text() -> None:
     assert counts_of("oooooooooooooooo", 5) is None
     assert counts_of("\u1234", 5) is None
     assert counts_of([3, -1, 3], 5) is None
-    assert counts_of([2.0, 3], 5) is None
+    assert counts_of([2.5, 2.5], 5) is None
+    assert counts_of([2.0, 3], 5) is not None  # numbers of JSON have no kinds
 
 
 @pytest.mark.parametrize("shape", ["polygon_masks", "pixelwise_masks"])
@@ -264,6 +266,102 @@ def test_annotations_that_cannot_be(data: dict[str, Any], change: Any, text: str
     with pytest.raises(gradiva.OperatorRuntimeError, match=text) as caught:
         read(edited(data, change), pixelwise_masks=True)
     assert "annotations.json" in str(caught.value)
+
+
+def each(part: str, name: str, made: Any) -> Any:
+    def change(content: dict[str, Any]) -> None:
+        for row in content[part]:
+            row[name] = made(row[name])
+
+    return change
+
+
+def test_whole_numbers_with_a_point(data: dict[str, Any]) -> None:
+    """Numbers of JSON have no kinds: whatever is an integer may have a point."""
+    expected = read(data, pixelwise_masks=True, image_ids=True)
+
+    def as_runs(content: dict[str, Any]) -> None:
+        for row in content["annotations"]:
+            shape = row["segmentation"]
+            if isinstance(shape, dict):
+                row["segmentation"] = {name: [*map(float, shape[name])] for name in shape}
+
+    def change(content: dict[str, Any]) -> None:
+        as_runs(content)
+        for part, name in (
+            *(("images", "id"), ("images", "height"), ("images", "width")),
+            *(("annotations", "image_id"), ("annotations", "category_id"), ("categories", "id")),
+            ("annotations", "iscrowd"),
+        ):
+            each(part, name, float)(content)
+
+    edited(data, change)
+    assert read(data, pixelwise_masks=True, image_ids=True) == expected
+    assert read(data, avoid_class_remapping=True)[2] == [[], [5], [5, 4], [5, 4, 3]]
+    edited(data, first("annotations", category_id=5.5))
+    with pytest.raises(SampleDataError, match=r"category .*: 5\.5"):
+        read(data)
+
+
+@pytest.mark.parametrize("far", [1 << 40, (1 << 63) - 9, 1 << 63, -(1 << 40)])
+def test_ids_of_any_size(data: dict[str, Any], far: int) -> None:
+    """Hashes and times. What is delivered is int32."""
+    expected = read(data)
+
+    def change(content: dict[str, Any]) -> None:
+        for part, name in (("images", "id"), ("annotations", "image_id"), ("annotations", "id")):
+            each(part, name, lambda key: far + key)(content)
+
+    edited(data, change)
+    assert read(data) == expected
+    reader = gradiva.readers.COCO(**data)
+    reader.set_state(reader.get_state())
+    with pytest.raises(gradiva.OperatorRuntimeError, match="an integer of 32 bits, got"):
+        read(data, image_ids=True)
+    edited(data, each("categories", "id", lambda key: far + key))
+    edited(data, each("annotations", "category_id", lambda key: far + key))
+    assert read(data) == expected
+
+
+def test_an_empty_box_is_no_object(data: dict[str, Any]) -> None:
+    before = read(data)
+    edited(
+        data,
+        lambda content: content["annotations"].append(
+            {
+                "image_id": 0,
+                "category_id": 5,
+                "bbox": [],
+                "area": 0,
+                "iscrowd": 0,
+                "segmentation": [],
+            }
+        ),
+    )
+    assert read(data) == before
+    assert read(data, pixelwise_masks=True)[:3] == before[:3]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bbox": [1, 2, 3]},
+        {"bbox": None},
+        {"bbox": [1, 2, 3, float("nan")]},
+        {"bbox": [1, 2, 3, "4"]},
+        {"segmentation": [[1, 2, 3]]},
+    ],
+)
+def test_a_bad_object_is_an_error_of_its_image(data: dict[str, Any], change: Any) -> None:
+    masks = {"pixelwise_masks": "segmentation" in change}
+    before = read(data, **masks)
+    edited(data, first("annotations", **change))
+    for skips in ({}, {"skip_empty": True}):
+        with pytest.raises(SampleDataError, match="entry 0"):
+            read(data, **masks, **skips)
+    with pytest.warns(UserWarning, match="entry 0"), gradiva.Quarantine():
+        left = read(data, **masks, on_error="skip")
+    assert left == [[row for number, row in enumerate(part) if number != 1] for part in before]
 
 
 def test_deep_json(data: dict[str, Any]) -> None:
