@@ -74,8 +74,8 @@ def external_source(
             returns the next batch and raises StopIteration at the end. A callable with a
             positional parameter, also one that has a default, is told which batch: its number in
             the epoch, or a BatchInfo with `batch_info=True`. What is iterable and callable is
-            iterated over. A batch is an array with a leading axis, a list of arrays, or a Batch. None: the batches
-            are fed by `Pipeline.feed_input`, or given to `Pipeline.run` by name.
+            iterated over. A batch is an array with a leading axis, a list of arrays, or a Batch.
+            None: the batches are fed by `Pipeline.feed_input`, or given to `Pipeline.run` by name.
         batch: False if the source deals in single samples: a callable gets a SampleInfo for each.
         batch_info: hand a BatchInfo to a callable, in place of a number.
         num_outputs: if given, items are tuples (or arrays) of that many batches (or samples), and a

@@ -56,6 +56,9 @@ def told(give: Give) -> dict[str, Any]:
         def __call__(cls, index: Any) -> Any:
             return give(index)
 
+    def plain(index: Any) -> Any:
+        return give(index)
+
     def positional_only(index: Any = None, /) -> Any:
         return give(index)
 
@@ -64,7 +67,7 @@ def told(give: Give) -> dict[str, Any]:
 
     made = Methods()
     return {
-        "lambda": lambda index: give(index),
+        "function": plain,
         "default": default,
         "lambda, default": lambda index=3: give(index),
         "positional only": positional_only,
@@ -77,7 +80,7 @@ def told(give: Give) -> dict[str, Any]:
         "static call": StaticCall(),
         "class call": ClassCall(),
         "__call__": made.__call__,
-        "decorated": _decorated(lambda index: give(index)),
+        "decorated": _decorated(plain),
         "decorated, default": _decorated(default),
     }
 
@@ -85,15 +88,18 @@ def told(give: Give) -> dict[str, Any]:
 def told_here(give: Give) -> dict[str, Any]:
     """The same for callables that the reference refuses, or cannot count."""
 
+    def plain(index: Any) -> Any:
+        return give(index)
+
     def two(first: Any, second: Any) -> Any:
         return give(first if second == 5 else second)
 
     return {
-        "partial": functools.partial(lambda index: give(index)),
+        "partial": functools.partial(plain),
         "partial, one bound": functools.partial(two, 6),
         "partial, one bound by name": functools.partial(two, second=5),
         "partial of a method": functools.partial(told(give)["method"]),
-        "cached": functools.lru_cache(lambda index: give(index)),
+        "cached": functools.lru_cache(plain),
     }
 
 
@@ -135,13 +141,16 @@ def not_told(give: Give) -> dict[str, Any]:
             for _ in range(8):
                 yield give()
 
+    def plain() -> Any:
+        return give()
+
     made = Methods()
     return {
-        "lambda": lambda: give(),
+        "function": plain,
         "method": made.plain,
         "static method": made.static,
         "object": made,
-        "decorated": _decorated(lambda: give()),
+        "decorated": _decorated(plain),
         "iterable": Iterable(),
         "sequence": Sequence(),
         "object of a generator": Generator(),
@@ -220,8 +229,8 @@ def test_not_told(name: str, kind: str) -> None:
 
 @pytest.mark.parametrize("name", refused())
 def test_refused(name: str) -> None:
+    with_source = pipeline_def(batch_size=1)(lambda: fn.external_source(refused()[name]))
     with pytest.raises(OperatorTypeError, match=r"`source`.*0 or 1 positional param") as error:
-        with_source = pipeline_def(batch_size=1)(lambda: fn.external_source(refused()[name]))
         with_source()
     assert error.value.location is not None  # where it is declared, not where it runs
     with pytest.raises(OperatorTypeError, match="0 or 1 positional parameters"):
