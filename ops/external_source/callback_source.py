@@ -206,7 +206,7 @@ def _takes_argument(source: Callable[..., Any]) -> bool:
     It does if it has a positional parameter, also one with a default. Raises OperatorTypeError for
     callables of which that cannot be known, and for those with more parameters.
     """
-    called = source
+    called: Any = source
     if not isinstance(source, _COUNTED_AS_THEY_ARE) and not hasattr(source, "__wrapped__"):
         called = source.__call__
     try:
