@@ -207,8 +207,8 @@ def _takes_argument(source: Callable[..., Any]) -> bool:
     callables of which that cannot be known, and for those with more parameters.
     """
     called: Any = source
-    if not isinstance(source, _COUNTED_AS_THEY_ARE) and not hasattr(source, "__wrapped__"):
-        called = source.__call__
+    if not isinstance(called, _COUNTED_AS_THEY_ARE) and not hasattr(called, "__wrapped__"):
+        called = called.__call__
     try:
         parameters = list(inspect.signature(called).parameters.values())
     except (TypeError, ValueError):  # some builtins do not tell
