@@ -143,8 +143,8 @@ class Reader:
         self.name = name or self.operator.name
         self.max_batch_size = max_batch_size
         arguments.pop("enable_checkpointing", None)
-        self._given = arguments
         with annotate_error(self.operator.name):
+            self._given = arguments = self.operator.modern(arguments)
             self.operator.check((), arguments)
             common = {
                 key: value
