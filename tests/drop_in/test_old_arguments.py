@@ -170,8 +170,8 @@ def test_of_the_reader_of_manifests(tmp_path: Path) -> None:
         file.writeframes(bytes(200))
     lines = tmp_path / "list.json"
     lines.write_text(json.dumps({"audio_filepath": str(sound), "duration": 0.1, "text": "Wörter"}))
+    made: Any = gradiva.readers.NemoAsr
     with pytest.warns(DeprecationWarning, match="`normalize_text` has no effect"):
-        made: Any = gradiva.readers.NemoAsr
         reader = made(manifest_filepaths=str(lines), normalize_text=True)
     (_, _, text) = next(iter(reader.next_epoch(batch_size=1)))
     assert bytes(text.at(0)).decode() == "Wörter"
