@@ -80,6 +80,7 @@ if _typing.TYPE_CHECKING:
     from gradiva.eager.support.errors import OperatorValueError as OperatorValueError
     from gradiva.eager.types.dali_types import DALIDataType as _DALIDataType
     from gradiva.eager.types.device import Device as Device
+    from gradiva.eager.types.device import DeviceLike as DeviceLike
     from gradiva.eager.types.device import device as device
     from gradiva.eager.types.dtypes import DType as DType
     from gradiva.eager.types.dtypes import ImageType as ImageType

@@ -25,7 +25,9 @@ def load_library(library_path: str | os.PathLike[str], global_symbols: bool = Fa
     )
 
 
-def load_directory(plugin_dir_path: str | os.PathLike[str]) -> NoReturn:
+def load_directory(
+    plugin_dir_path: str | os.PathLike[str], global_symbols: bool = False
+) -> NoReturn:
     """Raises OperatorRuntimeError: there are no native plugins."""
     raise OperatorRuntimeError(
         f"{os.fspath(plugin_dir_path)}: {_INSTEAD}",

@@ -21,6 +21,7 @@ import gradiva
 from gradiva.eager.cuda import cupy_runtime
 from gradiva.eager.jit.jit import Kernel
 from gradiva.eager.jit.later import at_once
+from gradiva.eager.operators.interpreter import enter_interpreter
 from gradiva.eager.random.step import _step
 from gradiva.eager.runtime.closer import closer
 from gradiva.eager.runtime.worker_pool import default_num_threads
@@ -181,7 +182,9 @@ def pytest_sessionfinish() -> None:
 
 @pytest.fixture(autouse=True)
 def _alone() -> Iterator[None]:
-    """Each test starts outside of any loop over a reader, and with the default generator seeded."""
+    """Each test starts outside of any loop over a reader, also of those that earlier tests have
+    left to the collector, and with the default generator seeded."""
+    enter_interpreter(None)
     _step.set(None)
     gradiva.random.set_seed(1234)
     yield

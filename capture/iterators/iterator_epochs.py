@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gradiva.capture.pipeline.epochs import LastBatchPolicy, begin_of
-from gradiva.eager.support.errors import OperatorTypeError
 
 from .iterator_facts import IteratorFacts
 
@@ -15,12 +14,9 @@ class IteratorEpochs(IteratorFacts):
 
     def __len__(self) -> int:
         """Batches in this epoch. It is the same in all epochs, unless the policy is FILL and
-        nothing pads. Raises OperatorTypeError if the size is not known."""
+        nothing pads. 0 if it is not known, without `reader_name` and `size`."""
         if not self._is_counted:
-            raise OperatorTypeError(
-                "the length is known with `reader_name` or `size` only",
-                operator=type(self).__name__,
-            )
+            return 0
         return self._until(self._epoch + 1) - self._until(self._epoch)
 
     @property

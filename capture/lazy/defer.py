@@ -21,6 +21,7 @@ from gradiva.eager.execution.eager_interpreter import (
 )
 from gradiva.eager.execution.error_policy import refuse_single
 from gradiva.eager.execution.execute import execute
+from gradiva.eager.execution.shared_draws import warn_of_values
 from gradiva.eager.operators.arguments import Argument, is_edge
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.runtime.host_memory import is_leased
@@ -74,7 +75,9 @@ def defer_call(
         operator, tuple(refs), attributes, types, size, single, evaluator, user_location()
     )
     pending.device = where
-    pending.drawn_at = drawn_by(operator.random, inputs, keywords)
+    pending.drawn_at = drawn_by(operator.name, operator.random, single, inputs, keywords)
+    if pending.drawn_at is not None and not single:
+        warn_of_values(operator.name, (*inputs, *given.values()))
     pending.serial = next(_serial)
     pending.name = common.get("name")
     if operator.random:

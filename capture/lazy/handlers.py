@@ -30,6 +30,7 @@ def _handler_around(location: Location, caught: set[str]) -> int | None:
     """The line of the innermost handler around a line of a function that names one of these
     classes, or all errors; None if there is none, or no source code."""
     finder = _Finder(location.line, caught)
+    linecache.checkcache(location.code.co_filename)
     try:
         finder.visit(ast.parse("".join(linecache.getlines(location.code.co_filename))))
     except (SyntaxError, ValueError, RecursionError):

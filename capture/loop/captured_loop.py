@@ -118,6 +118,7 @@ class CapturedLoop(Iterator[Any]):
         self._concrete_inputs: set[ConcreteInput] = set()
         self._explanation = Explanation(source.name)
         self._number = 0
+        self._epoch: int | None = None
         self._ended = False
 
     @property
@@ -186,12 +187,20 @@ class CapturedLoop(Iterator[Any]):
         # Loops of other threads over this source wait, and then go on after this batch.
         with source.ahead.turn:
             source.claim()
+            if self._epoch is None:
+                self._epoch = source.ahead.ended
+            if self._epoch != source.ahead.ended:
+                # Another loop over this source has come to the end of the epoch.
+                item = Item(None)
+                item.error = StopIteration()
+                return item
             if self.state is not LoopState.PREFETCHING:
                 source.ahead.pause()
                 self._prefetcher = None
             if self._program is None:
                 item = Item(None)
                 read_item(source, item)
+                self._count(item)
                 return item
             if self._prefetcher is None:
                 # Its thread does not keep the loop alive: a loop that was left ends.
@@ -200,7 +209,14 @@ class CapturedLoop(Iterator[Any]):
                     source, self._program.compute, self._program.release_streams, threads
                 )
                 source.ahead.prefetcher = self._prefetcher
-            return self._prefetcher.get()
+            item = self._prefetcher.get()
+            self._count(item)
+            return item
+
+    def _count(self, item: Item) -> None:
+        """Where the epoch ends, it ends for all loops over the source."""
+        if isinstance(item.error, StopIteration):
+            self._source.ahead.ended += 1
 
     def close(self) -> None:
         """End the loop and its step here; the source keeps its place."""

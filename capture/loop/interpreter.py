@@ -37,9 +37,13 @@ class LoopInterpreter:
         self.outer: Interpreter | None = None
 
     @property
-    def is_over(self) -> bool:
-        """Whether the loop is gone, and nothing runs around it: calls are as without it."""
-        return self.loop() is None and _living(self.outer) is None
+    def runs_at_once(self) -> bool:
+        """Whether there are but loops around a call: what is not a loop's own is as without them,
+        in the body, after a `break`, and whoever holds the loops."""
+        outer: Interpreter | None = self.outer
+        while isinstance(outer, LoopInterpreter):
+            outer = outer.outer
+        return outer is None
 
     def bind(
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
@@ -52,9 +56,8 @@ class LoopInterpreter:
             outer = current_interpreter() or eager_interpreter()
             return outer.bind(operator, inputs, keywords)
         self.outer = _living(self.outer)
-        outer = self.outer or eager_interpreter()
-        with interpreter(outer):
-            return outer.bind(operator, inputs, keywords)
+        with interpreter(self.outer):
+            return (self.outer or eager_interpreter()).bind(operator, inputs, keywords)
 
     def enter(self) -> None:
         """Make the loop the current interpreter, if it is not."""

@@ -39,6 +39,7 @@ class StreamPolicy(enum.Enum):
     SINGLE = "single"
     PER_BACKEND = "per_backend"
     PER_OPERATOR = "per_operator"
+    UNSPECIFIED = "unspecified"
 
 
 class OperatorConcurrency(enum.Enum):
@@ -47,6 +48,7 @@ class OperatorConcurrency(enum.Enum):
     NONE = "none"
     BACKEND = "backend"
     FULL = "full"
+    UNSPECIFIED = "unspecified"
 
 
 class PipelineKeywords(TypedDict, total=False):
@@ -103,8 +105,8 @@ class PipelineOptions:
     py_callback_pickler: Any
     outputs: SampleType | tuple[SampleType, ...]
     exec_dynamic: bool | None
-    stream_policy: StreamPolicy
-    concurrency: OperatorConcurrency
+    stream_policy: StreamPolicy | None
+    concurrency: OperatorConcurrency | None
 
     @property
     def depth(self) -> tuple[int, int]:
@@ -179,6 +181,10 @@ def _checked(given: dict[str, Any]) -> PipelineOptions:
         )
         for name in ("exec_pipelined", "exec_async", "set_affinity", "enable_memory_stats"):
             given[name] = _flag(name, given[name])
+        if given["exec_dynamic"] is None:
+            simple = not isinstance(given["prefetch_queue_depth"], dict)
+            given["exec_dynamic"] = given["exec_pipelined"] and given["exec_async"] and simple
+            given["exec_dynamic"] = given["exec_dynamic"] or None
         given["enable_checkpointing"] = _flag("enable_checkpointing", given["enable_checkpointing"])
         options = PipelineOptions(**given, num_threads_given=given["num_threads"] > 0)
         if options.checkpoint is not None and not options.enable_checkpointing:
@@ -275,10 +281,8 @@ def _one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
     return str(value)
 
 
-def _member(name: str, kind: type[E], value: Any) -> E:
-    if value is None:
-        return next(iter(kind))
-    if isinstance(value, kind):
+def _member(name: str, kind: type[E], value: Any) -> E | None:
+    if value is None or isinstance(value, kind):
         return value
     found = {member.value: member for member in kind}
     return found[_one_of(name, value.lower() if isinstance(value, str) else value, [*found])]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gradiva.eager.runtime.closer import Closer, closer
@@ -91,6 +92,7 @@ class Pipeline(PipelineProperties):
         self._api_check.use(PipelineAPIType.BASIC)
         if pipeline_inputs:
             feed(runtime.plan, pipeline_inputs, None)
+        self._runs.ahead = 0
         self._prepare(runtime)
         return runtime.run(cuda_stream)
 
@@ -100,6 +102,7 @@ class Pipeline(PipelineProperties):
         some may have been left out."""
         runtime = self._built()
         self._api_check.use(kind)
+        self._runs.ahead = 0
         self._prepare(runtime)
         return runtime.take() if most is None else runtime.take_first(most)
 
@@ -112,9 +115,19 @@ class Pipeline(PipelineProperties):
             runtime.executor.wait()
 
     def _prefetch(self) -> None:
-        """Build, and begin to make batches ahead. `run` does both if it was not done; some scripts
-        ask for it before."""
-        self._built().executor.begin()
+        """Build, and ask for as many batches as are made ahead: for `run`, or for `share_outputs`
+        without a `schedule_run` for each. Iterators that people have written call it."""
+        runtime = self._built()
+        runtime.executor.begin()
+        with suppress(StopIteration):  # `share_outputs` says so where the batch is missing
+            self._prepare(runtime)
+        self._runs.ahead += self.cpu_queue_size
+
+    def _run(self) -> None:
+        """The old name of `schedule_run`."""
+        self.schedule_run()
+
+    _run_once = _run
 
     @frameless
     def schedule_run(self) -> None:
@@ -154,7 +167,7 @@ class Pipeline(PipelineProperties):
     def _prepare(self, runtime: PipelineRuntime) -> None:
         """Let the user's `iter_setup` feed: for as many batches as are made ahead, at first."""
         if type(self).iter_setup is not Pipeline.iter_setup:
-            runtime.setup.prepare(self.iter_setup, self.cpu_queue_size, self._runs.scheduled)
+            runtime.setup.prepare(self.iter_setup, self.cpu_queue_size, self._runs.pending)
 
     def iter_setup(self) -> None:
         """For subclasses: called once for each batch, before it is made; feeds inputs, usually.
@@ -216,7 +229,7 @@ class Pipeline(PipelineProperties):
     def empty(self) -> bool:
         """Whether no batch is scheduled, or ready and not yet returned."""
         if self._api_check.used is PipelineAPIType.SCHEDULED:
-            return self._runs.scheduled == 0
+            return self._runs.pending == 0
         return self._runtime is None or not self._runtime.executor.waiting()
 
     def close(self) -> None:

@@ -34,7 +34,7 @@ class PipelineFactory(Generic[P]):
 
     Called with the function's arguments and with keyword arguments of `Pipeline` and
     `pipeline_def`, which override those given to the decorator. An argument of the function hides
-    one of its name. In a class it is a method.
+    one of its name; what is of neither goes to its `**kwargs`. In a class it is a method.
     """
 
     __name__: str
@@ -48,13 +48,6 @@ class PipelineFactory(Generic[P]):
         debug: bool = False,
     ) -> None:
         parameters = inspect.signature(function).parameters
-        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-            raise OperatorTypeError(
-                f"{function.__qualname__} takes **{list(parameters)[-1]}: name its arguments, so "
-                "that those of the pipeline can be told from them",
-                operator="pipeline_def",
-                location=user_location(),
-            )
         unknown = [name for name in options if name not in _OPTIONS]
         if unknown:
             close = difflib.get_close_matches(unknown[0], _OPTIONS, 1)
@@ -64,12 +57,19 @@ class PipelineFactory(Generic[P]):
                 operator="pipeline_def",
                 location=user_location(),
             )
+        # Objects that are called, and partial ones, have no name.
+        self.__name__ = type(function).__name__
+        self.__qualname__ = type(function).__qualname__
+        functools.update_wrapper(self, function)
         self.function = function
         self.options = options
         self.enable_conditionals = enable_conditionals
         self.debug = debug
-        self._own = frozenset(parameters)
-        functools.update_wrapper(self, function)
+        self._own = frozenset(
+            name
+            for name, parameter in parameters.items()
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        )
         self._again = self._pickled()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Pipeline:
@@ -82,7 +82,7 @@ class PipelineFactory(Generic[P]):
                 options[name] = kwargs.pop(name)
             elif name in modes:
                 modes[name] = bool(kwargs.pop(name))
-        function, title = self.function, self.function.__name__
+        function, title = self.function, self.__name__
         if modes["debug"] and not modes["enable_conditionals"]:
             return DebugPipeline(lambda: function(*args, **kwargs), title, **options)
         if modes["debug"]:
@@ -92,7 +92,7 @@ class PipelineFactory(Generic[P]):
         definition.recorder.title = title
         if modes["enable_conditionals"]:
             function = convert(function)
-        definition.define(pipe, lambda: function(*args, **kwargs), self.function.__qualname__)
+        definition.define(pipe, lambda: function(*args, **kwargs), self.__qualname__)
         return pipe
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -104,17 +104,18 @@ class PipelineFactory(Generic[P]):
         no other process finds by a name, as Ray does, sends this one with all that it needs."""
         function, options = self.function, self.options
         modes = self.enable_conditionals, self.debug
+        module, qualname = self.__module__, self.__qualname__
 
         def again() -> PipelineFactory[P]:
-            found: Any = sys.modules.get(function.__module__)
-            for name in function.__qualname__.split("."):
+            found: Any = sys.modules.get(module)
+            for name in qualname.split("."):
                 found = getattr(found, name, None)
             if isinstance(found, PipelineFactory) and found.function is function:
                 return found
             return PipelineFactory(function, options, *modes)
 
-        again.__module__ = function.__module__
-        again.__qualname__ = f"{function.__qualname__}._again"
+        again.__module__ = module
+        again.__qualname__ = f"{qualname}._again"
         return again
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:

@@ -64,7 +64,8 @@ class PipelineProperties(PipelineBase):
 
     @property
     def exec_dynamic(self) -> bool | None:
-        """As it was given; there is one executor, which serves both."""
+        """As it was given; otherwise True if batches are made ahead in one queue, or else None.
+        There is one executor, which serves all."""
         return self._options.exec_dynamic
 
     @property
@@ -119,11 +120,11 @@ class PipelineProperties(PipelineBase):
         return self._options.py_start_method
 
     @property
-    def stream_policy(self) -> StreamPolicy:
+    def stream_policy(self) -> StreamPolicy | None:
         return self._options.stream_policy
 
     @property
-    def concurrency(self) -> OperatorConcurrency:
+    def concurrency(self) -> OperatorConcurrency | None:
         return self._options.concurrency
 
     @property

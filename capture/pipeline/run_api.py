@@ -50,6 +50,8 @@ class ScheduledRuns:
     def __init__(self) -> None:
         self.scheduled = 0
         """Batches that were scheduled and not yet shared."""
+        self.ahead = 0
+        """Batches that `_prefetch` has asked for, and that were neither shared nor run since."""
         self._shared: deque[Outputs] = deque()
         """Batches that were shared and not yet released."""
 
@@ -57,10 +59,15 @@ class ScheduledRuns:
         """One more batch is wanted."""
         self.scheduled += 1
 
+    @property
+    def pending(self) -> int:
+        """Batches that were asked for, in either way, and not yet shared."""
+        return self.scheduled + self.ahead
+
     def share(self, runtime: PipelineRuntime, cuda_stream: Any) -> Outputs:
         """Wait for the next batch that was scheduled. Raises what `PipelineRuntime.take` raises;
         OperatorRuntimeError if no batch was scheduled."""
-        if not self.scheduled:
+        if not self.pending:
             if runtime.setup.ended:
                 raise StopIteration
             with annotate_error("Pipeline.share_outputs"):
@@ -70,15 +77,21 @@ class ScheduledRuns:
         try:
             outputs = runtime.take()
         except StopIteration:
-            self.scheduled = 0
+            self.reset()
             raise
         except BaseException:
-            self.scheduled -= 1
+            self._count_down()
             raise
-        self.scheduled -= 1
+        self._count_down()
         self._shared.append(outputs)
         runtime.order_stream(cuda_stream, outputs)
         return outputs
+
+    def _count_down(self) -> None:
+        if self.ahead:
+            self.ahead -= 1
+        else:
+            self.scheduled -= 1
 
     def release(self) -> None:
         """The batch that was shared first is not in use any more."""
@@ -87,7 +100,7 @@ class ScheduledRuns:
 
     def reset(self) -> None:
         """The data begin again: what was scheduled is forgotten."""
-        self.scheduled = 0
+        self.scheduled = self.ahead = 0
 
     def close(self) -> None:
         """Forget the batches that were shared."""

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec
 
-from gradiva.eager.operators.interpreter import current_interpreter, free_calls_hook
+from gradiva.eager.operators.interpreter import current_interpreter, free_calls_hook, runs_at_once
 from gradiva.eager.operators.operator import Maker, OperatorBase
 from gradiva.eager.random.step import current_step
 from gradiva.eager.readers.source import SourceOperator
@@ -90,7 +90,7 @@ def per_sample(maker: Maker[P]) -> Callable[P, Any]:
             elif step is not None:
                 sizes = step.narrowed or (len(step.positions),)
                 kwargs["batch_size"] = min(sizes)
-            elif running is None or getattr(running, "is_over", False):
+            elif runs_at_once():
                 kwargs["batch_size"] = _WHOLE_BATCH
             else:
                 with annotate_error(maker.name):
@@ -112,7 +112,7 @@ def node_without_inputs(maker: Maker[P]) -> Callable[P, Any]:
 
     @functools.wraps(maker)
     def call(*args: P.args, **kwargs: P.kwargs) -> Any:
-        outside = current_interpreter() is None and current_step() is None
+        outside = runs_at_once() and current_step() is None
         if outside and not args and kwargs.get("batch_size") is None:
             kwargs["batch_size"] = _WHOLE_BATCH
         return maker(*args, **kwargs)

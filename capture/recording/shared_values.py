@@ -1,18 +1,17 @@
-"""A trap that is named: one random value for a whole batch, where one per sample may be meant.
+"""Random values of a graph that are one for a whole batch, and where they meet one.
 
 `gradiva.random.coin_flip()` without `batch_size` draws one value, in dynamic mode as in a pipeline;
-`fn.random.coin_flip()` one per sample. A pipeline in which the first meets a batch flips all its
-samples or none: so there is a warning, once for each line that draws.
+`fn.random.coin_flip()` one per sample.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradiva.capture.graph.builtin_ops import constant
 from gradiva.capture.graph.graph import Edge, Node
+from gradiva.eager.execution.shared_draws import warn_of_shared
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import Location, OperatorValueError, describe
 
@@ -22,8 +21,6 @@ __all__ = ["SharedValues", "is_shared"]
 
 _BESIDE = {"key", "scope", "source"}
 """Edges that bring no values."""
-
-_warned: set[tuple[str, int]] = set()
 
 
 def is_shared(inputs: Sequence[Any], edges: Sequence[Edge], common: Mapping[str, Any]) -> bool:
@@ -67,17 +64,4 @@ class SharedValues:
             self._drawn[node] = self._drawn[shared[0]]
         elif where is not None:
             for one in shared:
-                _warn(*self._drawn[one], node.operator.name, where)
-
-
-def _warn(draws: str, drawn: Location, meets: str, where: Location) -> None:
-    place = drawn.code.co_filename, drawn.line
-    if place in _warned:
-        return
-    _warned.add(place)
-    text = (
-        f"gradiva.{draws} draws one value for the whole batch where it has no batch_size, {drawn}; "
-        f"`{meets}` uses it for each sample; fn.{draws} draws one for each, as does "
-        "batch_size=images.batch_size"
-    )
-    warnings.warn_explicit(text, UserWarning, where.code.co_filename, where.line)
+                warn_of_shared(*self._drawn[one], node.operator.name, where)

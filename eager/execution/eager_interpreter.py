@@ -36,6 +36,7 @@ from gradiva.eager.values.value import Symbolic, Value
 
 from .error_policy import refuse_single
 from .execute import backends, execute
+from .shared_draws import warn_of_values
 
 __all__ = [
     "Eager",
@@ -73,7 +74,9 @@ class Eager:
         given, common = split_common(operator, keywords)
         size, single = batch_size_of(operator, inputs, given, common)
         refuse_single(given, single)
-        drawn = drawn_by(operator.random, inputs, keywords)
+        drawn = drawn_by(operator.name, operator.random, single, inputs, keywords)
+        if drawn is not None and not single:
+            warn_of_values(operator.name, (*inputs, *given.values()))
         batches = tuple(as_input(value, size, number) for number, value in enumerate(inputs))
         for name, value in given.items():
             given[name] = as_argument(operator.arguments[name], value, size)

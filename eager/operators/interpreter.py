@@ -21,6 +21,7 @@ __all__ = [
     "free_calls_hook",
     "interpreter",
     "leave_interpreter",
+    "runs_at_once",
 ]
 
 
@@ -42,8 +43,8 @@ free_calls_hook: Hook[Interpreter] = Hook(
 
 
 @contextmanager
-def interpreter(chosen: Interpreter) -> Iterator[None]:
-    """Let `chosen` bind the calls made in this block, in this context."""
+def interpreter(chosen: Interpreter | None) -> Iterator[None]:
+    """Let `chosen` bind the calls made in this block, in this context; None: the eager one."""
     token = _interpreter.set(chosen)
     try:
         yield
@@ -65,6 +66,13 @@ def leave_interpreter(token: Token[Interpreter | None]) -> None:
 def eager_interpreter() -> Interpreter:
     """The interpreter that runs calls at once."""
     return eager_hook.get()
+
+
+def runs_at_once() -> bool:
+    """Whether a call that is made now runs at once, or makes a free node if it has no data: nothing
+    records it. Captured loops let such calls pass."""
+    running = _interpreter.get()
+    return running is None or getattr(running, "runs_at_once", False)
 
 
 def current_interpreter() -> Interpreter | None:

@@ -24,11 +24,14 @@ class ReadAhead:
     The source holds it, and not the loop: what was read ahead is taken back when the source is read
     again, also if the loop is gone.
     turn: held by the thread that takes a batch of the source, or gives back what was read ahead.
+    ended: how many epochs have come to their end. All loops that were in the last one end with it,
+    whichever has come there: no loop delivers samples of two epochs.
     """
 
     def __init__(self) -> None:
         self.turn = threading.RLock()
         self.prefetcher: SourcePrefetcher | None = None
+        self.ended = 0
 
     def pause(self, only: SourcePrefetcher | None = None) -> None:
         """Stop reading ahead, and put the source where its loop is. only: if that reads ahead."""

@@ -67,6 +67,8 @@ class Epoch(Iterator[Any]):
         self._name = name
         self._owner = object()
         self._ended = False
+        self._epoch: int | None = None
+        """Which of the reader's epochs this is, known from the first batch on."""
 
     def __iter__(self) -> Epoch:
         return self
@@ -77,14 +79,19 @@ class Epoch(Iterator[Any]):
         try:
             # Several threads may share a loop: each batch goes to one of them.
             with self._reader._ahead.turn, annotate_error(self._name):
-                if self._ended:
+                ahead = self._reader._ahead
+                if self._epoch is None:
+                    self._epoch = ahead.ended
+                if self._ended or self._epoch != ahead.ended:
+                    self._ended = True
                     raise StopIteration
-                self._reader._ahead.pause()
+                ahead.pause()
                 self._reader._moved = True
                 try:
                     batches = read_batches(self._source, self._batch_size, self._pool)
                 except StopIteration:
                     self._ended = True
+                    ahead.ended += 1
                     raise
         except StopIteration:
             leave_step(self._reader._ahead)
@@ -151,8 +158,8 @@ class Reader:
         self.name = name or self.operator.name
         self.max_batch_size = max_batch_size
         arguments.pop("enable_checkpointing", None)
-        self._given = arguments
         with annotate_error(self.operator.name):
+            self._given = arguments = self.operator.modern(arguments)
             self.operator.check((), arguments)
             common = {
                 key: value
@@ -307,6 +314,7 @@ class Reader:
             left, length = self._source.remaining(), self._source.epoch_length()
             if left is not None and left <= 0 and length:
                 self._source.skip_epoch()
+                self._ahead.ended += 1
 
     def __reduce__(self) -> tuple[Any, ...]:
         """In another process a reader is one of the same data, at the same place."""

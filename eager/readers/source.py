@@ -7,7 +7,7 @@ stream of samples; the same position always is the same sample, whatever the bat
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar, cast
 
 from gradiva.eager.operators.operator import OperatorBase
@@ -263,14 +263,24 @@ def arranged(values: Any, names: Sequence[str] | None) -> Any:
 
 
 def source_operator(
-    name: str, *, schema: str | None = None, formerly: tuple[str, ...] = ()
+    name: str,
+    *,
+    schema: str | None = None,
+    formerly: tuple[str, ...] = (),
+    old_arguments: Mapping[str, str | None] | None = None,
 ) -> Callable[[Callable[P, Any]], SourceOperator[P]]:
     """Declare a source: decorates its type rule, whose signature is the public one. The arguments
     are those of `operator`."""
 
     def declare(function: Callable[P, Any]) -> SourceOperator[P]:
         made = SourceOperator[P](
-            function, name, (0, 0), effects=True, schema=schema, formerly=formerly
+            function,
+            name,
+            (0, 0),
+            effects=True,
+            schema=schema,
+            formerly=formerly,
+            old_arguments=old_arguments,
         )
         made.takes_seed = True
         return made

@@ -7,7 +7,6 @@ what only it knows (operator, sample, file, line) with `complete` while the erro
 from __future__ import annotations
 
 import functools
-import linecache
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from types import CodeType, FrameType
 from typing import Any, ParamSpec, TypeVar
 
 from .bare_trace import bare
-from .tracebacks import place, short_trace
+from .tracebacks import place, short_trace, source_line
 
 __all__ = [
     "ArgumentNameError",
@@ -73,7 +72,7 @@ class Location:
 
     @property
     def text(self) -> str:
-        return linecache.getline(self.code.co_filename, self.line).strip()
+        return source_line(self.code, self.line).strip()
 
     def __str__(self) -> str:
         text = self.text

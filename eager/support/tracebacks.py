@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from types import CodeType, TracebackType
 from typing import Any
 
-__all__ = ["place", "short_trace"]
+__all__ = ["place", "short_trace", "source_line"]
 
 _OURS = ("gradiva.", "IPython.", "ipykernel.", "tqdm.", "concurrent.futures.", "numpy.")
 _OURS_WHOLE = ("gradiva", "contextlib", "threading")
@@ -43,7 +43,7 @@ def short_trace(error: Any) -> list[str]:
     if callers:
         lines.append("")
     for code, line in callers[:_MOST_CALLERS]:
-        lines.append(f"called from {_where(code, line)}: {_text(code, line).strip()}")
+        lines.append(f"called from {_where(code, line)}: {source_line(code, line).strip()}")
     if len(callers) > _MOST_CALLERS:
         lines.append(f"... and {len(callers) - _MOST_CALLERS} more calls")
     return lines + _cause(error)
@@ -105,14 +105,16 @@ def _source(code: CodeType, line: int) -> list[str]:
     first = max(code.co_firstlineno, line - 2)
     lines = []
     for number in range(first, line + 1):
-        text = linecache.getline(code.co_filename, number).rstrip()
+        text = source_line(code, number).rstrip()
         mark = "----> " if number == line else "      "
         if text:
             lines.append(f"{mark}{number} {text}")
     return lines
 
 
-def _text(code: CodeType, line: int) -> str:
+def source_line(code: CodeType, line: int) -> str:
+    """A line of the file that the code is from, as the file is now."""
+    linecache.checkcache(code.co_filename)
     return linecache.getline(code.co_filename, line)
 
 

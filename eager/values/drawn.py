@@ -9,18 +9,26 @@ NumPy array or a Python number, has no mark.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from gradiva.eager.support.errors import Location, OperatorValueError, user_location
 
 from .device_value import DeviceValue
 
-__all__ = ["Drawn", "drawn_among", "drawn_by", "refuse_drawn"]
+__all__ = ["Drawn", "SharedDraw", "drawn_among", "drawn_by", "refuse_drawn"]
 
 Drawn: TypeAlias = Location | str | None
 """The user's line where random values were drawn; None for what does not depend on any."""
 _UNKNOWN = "a line that is not known"
 _SEVERAL = (list, tuple)  # a union would be made again for each value
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDraw(Location):
+    """A line that draws one value, without a batch; operator: by which operator."""
+
+    operator: str
 
 
 def drawn_among(values: Iterable[Any]) -> Drawn:
@@ -37,11 +45,17 @@ def drawn_among(values: Iterable[Any]) -> Drawn:
     return None
 
 
-def drawn_by(random: bool, inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> Drawn:
-    """The mark of the outputs of a call. random: whether its operator draws random values."""
-    if random:
-        return user_location() or _UNKNOWN
-    return drawn_among(inputs) or drawn_among(keywords.values())
+def drawn_by(
+    operator: str, random: bool, single: bool, inputs: tuple[Any, ...], keywords: Mapping[str, Any]
+) -> Drawn:
+    """The mark of the outputs of a call. random: whether its operator draws random values; single:
+    whether it makes one sample, without a batch."""
+    if not random:
+        return drawn_among(inputs) or drawn_among(keywords.values())
+    where = user_location()
+    if where is None:
+        return _UNKNOWN
+    return SharedDraw(where.code, where.line, operator) if single and not inputs else where
 
 
 def refuse_drawn(value: Any, **facts: Any) -> None:

@@ -1,5 +1,5 @@
 """What scripts import from the reference's `backend`: outputs of pipelines, schemas of operators,
-and settings of memory.
+settings of memory, and versions of libraries.
 
 Functions win over the environment variables of the same meaning; docs/memory.md has them all.
 Each raises OperatorTypeError for what is no number, and OperatorValueError for what is out of
@@ -10,6 +10,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradiva.backend.libraries import (
+    GetCudaVersion,
+    GetCufftVersion,
+    GetCxx11AbiFlag,
+    GetNppVersion,
+    GetNvimgcodecVersion,
+    GetNvjpegVersion,
+    GetOpenCVVersion,
+    IsDriverInitialized,
+    LoadDefaultPlugins,
+    RestrictPinnedMemUsage,
+    check_cuda_runtime,
+)
 from gradiva.backend.schemas import (
     GetSchema,
     OpSchema,
@@ -34,10 +47,19 @@ from gradiva.plugin_manager import load_library as LoadLibrary
 __all__ = [
     "CheckDLPackCapsule",
     "GetCUDADeviceCount",
+    "GetCudaVersion",
+    "GetCufftVersion",
+    "GetCxx11AbiFlag",
     "GetDeviceBufferGrowthFactor",
     "GetHostBufferGrowthFactor",
     "GetHostBufferShrinkThreshold",
+    "GetNppVersion",
+    "GetNvimgcodecVersion",
+    "GetNvjpegVersion",
+    "GetOpenCVVersion",
     "GetSchema",
+    "IsDriverInitialized",
+    "LoadDefaultPlugins",
     "LoadDirectory",
     "LoadLibrary",
     "MemoryStats",
@@ -48,6 +70,7 @@ __all__ = [
     "RegisteredGPUOps",
     "RegisteredMixedOps",
     "ReleaseUnusedMemory",
+    "RestrictPinnedMemUsage",
     "SetBufferGrowthFactor",
     "SetDeviceBufferGrowthFactor",
     "SetHostBufferGrowthFactor",
@@ -57,6 +80,7 @@ __all__ = [
     "TensorListCPU",
     "TensorListGPU",
     "TryGetSchema",
+    "check_cuda_runtime",
     "memory_stats",
 ]
 

@@ -10,6 +10,7 @@ PLACES = {
         "DataNode": "gradiva.capture.recording.data_node:DataNode",
         "DataType": "gradiva.eager.types.dali_types:DALIDataType",
         "Device": "gradiva.eager.types.device:Device",
+        "DeviceLike": "gradiva.eager.types.device:DeviceLike",
         "EvalContext": "gradiva.eager.contexts.eval_modes:EvalContext",
         "EvalMode": "gradiva.eager.contexts.eval_modes:EvalMode",
         "ExternalSource": "gradiva.ops.external_source.external_source_object:ExternalSource",

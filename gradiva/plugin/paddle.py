@@ -19,13 +19,35 @@ from gradiva.eager.support.errors import (
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.bfloat16 import export, is_bfloat16
 from gradiva.eager.types.device import CPU
+from gradiva.eager.types.dtypes import DType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
 
-__all__ = ["DALIClassificationIterator", "DALIGenericIterator", "LastBatchPolicy", "feed_ndarray"]
+__all__ = [
+    "DALIClassificationIterator",
+    "DALIGenericIterator",
+    "LastBatchPolicy",
+    "feed_ndarray",
+    "lod_tensor_clip",
+    "recursive_length",
+    "to_paddle_type",
+]
 
 paddle = lazy_module("paddle", '"gradiva[paddle]"')
 
+_TYPES = {
+    "bool": "BOOL",
+    "uint8": "UINT8",
+    "int8": "INT8",
+    "int16": "INT16",
+    "int32": "INT32",
+    "int64": "INT64",
+    "float16": "FP16",
+    "bfloat16": "BF16",
+    "float32": "FP32",
+    "float64": "FP64",
+}
+"""What Paddle calls the element types that it has."""
 _LACKING = ("uint16",)
 """Element types that Paddle has not: it takes uint16 for bfloat16."""
 
@@ -135,6 +157,65 @@ def feed_ndarray(dali_tensor: Batch | Tensor, ptr: Any, cuda_stream: Any = None)
     return ptr
 
 
+def __getattr__(name: str) -> Any:
+    if name == "dtype_map":
+        kinds = _variable_types()
+        return {DType.of(ours): getattr(kinds, theirs) for ours, theirs in _TYPES.items()}
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _variable_types() -> Any:
+    return paddle.framework.core.VarDesc.VarType
+
+
+def to_paddle_type(tensor: Batch | Tensor) -> Any:
+    """What Paddle calls the element type of a tensor or a batch. Raises OperatorTypeError where it
+    has none."""
+    with annotate_error("to_paddle_type"):
+        name = _TYPES.get(tensor.dtype.name)
+        if name is None:
+            raise OperatorTypeError(
+                "Paddle has no such elements", expected=", ".join(_TYPES), got=str(tensor.dtype)
+            )
+        return getattr(_variable_types(), name)
+
+
+def recursive_length(tensor: Any, lod_level: int) -> list[list[int]]:
+    """The lengths of the first `lod_level` axes of a batch, as a tensor with levels has them: how
+    many samples, how many rows each sample has, and so on. Of an array or a tensor, those of its
+    parts. Raises OperatorValueError for more levels than axes."""
+    with annotate_error("recursive_length"):
+        if isinstance(tensor, Batch):
+            shapes = [(len(tensor), *shape) for shape in tensor.batch_shape.shapes.tolist()]
+        else:
+            shape = tensor.shape() if callable(tensor.shape) else tensor.shape
+            shapes = [tuple(int(length) for length in shape)]
+        axes = min(map(len, shapes), default=lod_level)
+        if lod_level > axes:
+            raise OperatorValueError(
+                argument="lod_level", expected=f"at most {axes}", got=str(lod_level)
+            )
+        if not lod_level:
+            return []
+        if isinstance(tensor, Batch):
+            return [[len(tensor)], *_lengths([shape[1:] for shape in shapes], lod_level - 1)]
+        return _lengths(shapes, lod_level)
+
+
+def lod_tensor_clip(lod_tensor: Any, size: int) -> Any:
+    """The first `size` parts of the outermost level of a tensor with levels, or its first `size`
+    rows if it has none; a copy on the CPU."""
+    lengths, kept, count = lod_tensor.recursive_sequence_lengths(), [], size
+    for level in lengths:
+        kept.append(level[:count])
+        count = sum(kept[-1])
+    made = paddle.framework.core.LoDTensor()
+    made.set(np.array(lod_tensor)[:count], paddle.CPUPlace())
+    if kept:
+        made.set_recursive_sequence_lengths(kept)
+    return made
+
+
 def _levels(output_map: Sequence[Any]) -> Mapping[Any, int]:
     """How many levels of lengths each output has, by its name. Raises OperatorValueError."""
     found = {}
@@ -180,16 +261,21 @@ def _joined(batch: Batch, levels: int) -> Any:
         raise OperatorValueError(
             f"the samples differ in more than their first {levels} axes", argument="output_map"
         )
-    # Each sample has shape[0] parts, each of these shape[1], and so on.
-    lengths: list[list[int]] = [[] for _ in range(levels)]
-    for shape in shapes.tolist():
-        parts = 1
-        for level in range(levels):
-            lengths[level] += [shape[level]] * parts
-            parts *= shape[level]
+    lengths = _lengths(shapes.tolist(), levels)
     rest = shapes[0, levels:].tolist() if len(shapes) else [0] * (host.ndim - levels)
     flat = [array.reshape(-1, *rest) for array in host.arrays()]
     whole = np.concatenate(flat) if flat else np.empty((0, *rest), host.dtype.numpy)
     tensor = paddle.base.core.from_dlpack(_capsule(host, whole))
     tensor.set_recursive_sequence_lengths(lengths)
     return tensor
+
+
+def _lengths(shapes: Sequence[Sequence[int]], levels: int) -> list[list[int]]:
+    """Each sample has shape[0] parts, each of these shape[1], and so on."""
+    lengths: list[list[int]] = [[] for _ in range(levels)]
+    for shape in shapes:
+        parts = 1
+        for level in range(levels):
+            lengths[level] += [shape[level]] * parts
+            parts *= shape[level]
+    return lengths

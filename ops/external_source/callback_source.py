@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from gradiva.eager import extension as op
 from gradiva.ops.python_function.prefetchable import name_of, raised
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class SampleInfo:
     """The sample that a per-sample callable is asked for.
 
@@ -28,7 +29,7 @@ class SampleInfo:
     epoch_idx: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class BatchInfo:
     """The batch that a callable with `batch_info=True` is asked for; see `SampleInfo`."""
 
@@ -53,7 +54,8 @@ class Feed:
         iterator in use, or the callable."""
         self.takes_request = False
         self._call: Callable[..., Any] | None = None
-        if inspect.isgeneratorfunction(source):
+        self._generates = _is_generator_function(source)
+        if self._generates or _is_iterable(source):
             pass
         elif callable(source):
             if self.cycle is not None:
@@ -65,7 +67,7 @@ class Feed:
                 )
             self._call = source
             self.takes_request = _takes_argument(source)
-        elif not isinstance(source, Iterable):
+        else:
             raise op.wrong_type("source", "a callable or an iterable", op.describe(source))
 
     @property
@@ -125,7 +127,7 @@ class Feed:
     def fresh(self) -> Iterator[Any]:
         """An iterator at the start of the iterable."""
         source = self.source
-        made: Iterator[Any] = iter(source() if inspect.isgeneratorfunction(source) else source)
+        made: Iterator[Any] = iter(source() if self._generates else source)
         return made
 
     def _again(self) -> Iterator[Any]:
@@ -141,10 +143,13 @@ class Feed:
             self.start_again()
 
 
-def check_cycle(source: Any, cycle: Any) -> None:
-    """Raise OperatorTypeError for a generator that is to be started again."""
+def check_source(source: Any, cycle: Any) -> None:
+    """Raise OperatorTypeError for a generator that is to be started again, and for what is neither
+    iterable nor a callable with at most one argument."""
     if inspect.isgenerator(source) and _checked_cycle(cycle) is not None:
         raise _not_again()
+    if source is not None:
+        Feed(source, cycle)
 
 
 def _not_again() -> op.OperatorTypeError:
@@ -165,25 +170,71 @@ def _checked_cycle(cycle: Any) -> str | None:
     raise op.wrong_type("cycle", "'no', 'quiet', 'raise', True or False", repr(cycle))
 
 
+def _is_generator_function(source: Any) -> bool:
+    """Whether calling it gives a generator; also an object whose `__call__` is such a function."""
+    if inspect.isgeneratorfunction(source):
+        return True
+    if isinstance(source, functools.partial):
+        return _is_generator_function(source.func)
+    return not inspect.isclass(source) and inspect.isgeneratorfunction(
+        getattr(source, "__call__", None)  # noqa: B004  # it is looked at, not asked whether it is
+    )
+
+
+def _is_iterable(source: Any) -> bool:
+    """Whether `iter` takes it: as DALI does, a callable that is also iterable is iterated over."""
+    kind = type(source)
+    if hasattr(kind, "__iter__"):
+        return kind.__iter__ is not None
+    return hasattr(kind, "__getitem__")
+
+
+_COUNTED_AS_THEY_ARE = (
+    FunctionType,
+    MethodType,
+    BuiltinFunctionType,
+    MethodWrapperType,
+    functools.partial,
+    type,
+)
+"""Callables whose own signature counts; of other objects it is that of their `__call__`."""
+
+
 def _takes_argument(source: Callable[..., Any]) -> bool:
-    """Whether the callable wants to be told which sample or batch."""
+    """Whether the callable wants to be told which sample or batch.
+
+    It does if it has a positional parameter, also one with a default. Raises OperatorTypeError for
+    callables of which that cannot be known, and for those with more parameters.
+    """
+    called: Any = source
+    if not isinstance(called, _COUNTED_AS_THEY_ARE) and not hasattr(called, "__wrapped__"):
+        called = called.__call__
     try:
-        parameters = inspect.signature(source).parameters.values()
-    except (TypeError, ValueError):  # builtins do not tell
+        parameters = list(inspect.signature(called).parameters.values())
+    except (TypeError, ValueError):  # some builtins do not tell
         return False
-    needed = [
-        parameter
-        for parameter in parameters
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-        and parameter.default is parameter.empty
-    ]
-    if len(needed) > 1:
-        raise op.OperatorTypeError(
-            argument="source",
-            expected="a callable with at most one argument",
-            got=f"{name_of(source)}, which takes {len(needed)}",
-        )
-    return bool(needed) or any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    if isinstance(source, functools.partial):  # what it has bound by name has a default
+        parameters = [
+            parameter
+            for parameter in parameters
+            if parameter.kind is not parameter.KEYWORD_ONLY or parameter.default is parameter.empty
+        ]
+    for parameter in parameters:
+        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            raise _wrong_parameters(source, f"`{parameter}`, a {parameter.kind.description} one")
+    if len(parameters) > 1:
+        names = ", ".join(f"`{parameter}`" for parameter in parameters)
+        raise _wrong_parameters(source, f"{len(parameters)}: {names}")
+    return bool(parameters)
+
+
+def _wrong_parameters(source: Any, got: str) -> op.OperatorTypeError:
+    return op.OperatorTypeError(
+        "the source must take no argument, or one that tells it which batch or sample is wanted",
+        argument="source",
+        expected="a callable with 0 or 1 positional parameters",
+        got=f"{name_of(source)}, which has {got}",
+    )
 
 
 def parts_of(item: Any, count: int | None) -> tuple[Any, ...]:
@@ -203,7 +254,7 @@ def parts_of(item: Any, count: int | None) -> tuple[Any, ...]:
 
 def check_parallel(source: Any, batch: bool) -> None:
     """Raise OperatorTypeError for a callable that processes cannot share."""
-    if inspect.isgeneratorfunction(source) or not callable(source):
+    if _is_generator_function(source) or _is_iterable(source) or not callable(source):
         return
     if not _takes_argument(source):
         wanted = "the number of the batch (or a BatchInfo)" if batch else "a SampleInfo"

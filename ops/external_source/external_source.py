@@ -13,7 +13,7 @@ from gradiva.eager.operators.argument_types import Strings
 from gradiva.eager.readers.source import Source, source_operator
 from gradiva.eager.support.lazy_import import lazy_module
 
-from .callback_source import BatchInfo, Feed, SampleInfo, check_cycle, check_parallel, parts_of
+from .callback_source import BatchInfo, Feed, SampleInfo, check_parallel, check_source, parts_of
 from .collate_feed import Receiver, declared_types, one_size, restored, stored
 from .fed_source import FedSource
 from .feed_state import counted, feed_state, restore_feed
@@ -71,10 +71,11 @@ def external_source(
 
     Args:
         source: an iterable or a generator function, whose items are batches; or a callable that
-            returns the next batch and raises StopIteration at the end. A callable with an argument
-            is told which batch: its number in the epoch, or a BatchInfo with `batch_info=True`. A
-            batch is an array with a leading axis, a list of arrays, or a Batch. None: the batches
-            are fed by `Pipeline.feed_input`, or given to `Pipeline.run` by name.
+            returns the next batch and raises StopIteration at the end. A callable with a
+            positional parameter, also one that has a default, is told which batch: its number in
+            the epoch, or a BatchInfo with `batch_info=True`. What is iterable and callable is
+            iterated over. A batch is an array with a leading axis, a list of arrays, or a Batch.
+            None: the batches are fed by `Pipeline.feed_input`, or given to `Pipeline.run` by name.
         batch: False if the source deals in single samples: a callable gets a SampleInfo for each.
         batch_info: hand a BatchInfo to a callable, in place of a number.
         num_outputs: if given, items are tuples (or arrays) of that many batches (or samples), and a
@@ -111,7 +112,7 @@ def external_source(
     ):
         if number is not None and number < 1:
             raise op.OperatorValueError(argument=name, expected="at least 1", got=str(number))
-    check_cycle(source, cycle)
+    check_source(source, cycle)
     if parallel and source is not None:
         check_parallel(source, batch)
     return tuple(declared_types(num_outputs or 1, layout, dtype, ndim))

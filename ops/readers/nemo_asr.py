@@ -36,7 +36,12 @@ _LONGEST: Final = 1e12
 """Seconds that a manifest may speak of: thousands of years."""
 
 
-@source_operator("readers.nemo_asr", schema="readers__NemoAsr", formerly=("nemo_asr_reader",))
+@source_operator(
+    "readers.nemo_asr",
+    schema="readers__NemoAsr",
+    formerly=("nemo_asr_reader",),
+    old_arguments={"normalize_text": None},
+)
 @op.takes(ReaderArguments)
 def nemo_asr(
     *,

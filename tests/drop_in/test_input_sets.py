@@ -199,7 +199,7 @@ def test_in_a_graph() -> None:
     def build(several: bool) -> Any:
         pipe = gradiva.Pipeline(3, 1, seed=2)
         with pipe:
-            value = fn.external_source(images, layout="HWC")
+            value = fn.external_source(lambda: images(1), layout="HWC")
             if several:
                 first, second = fn.random_resized_crop([value, value], size=(6, 6), name="cut")
             else:

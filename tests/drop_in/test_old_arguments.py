@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import warnings
+import wave
+from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 
 import gradiva
+import gradiva.backend as gradiva_backend
 from gradiva import OperatorTypeError, fn, ops, types
 from gradiva.capture.serialization.reader import read_pipeline
 from gradiva.eager.operators.operator import operators
@@ -25,20 +30,39 @@ IMAGES = gradiva.batch(
 FRAMES = gradiva.batch([np.zeros((2, 20, 20, 3), np.uint8)], layout="FHWC")
 DTYPE: dict[str, str | None] = {"output_dtype": "dtype"}
 BOTH: dict[str, str | None] = {"output_dtype": "dtype", "image_type": None}
+WINDOW: dict[str, str | None] = dict.fromkeys(
+    ("memory_stats", "split_stages", "use_chunk_allocator")
+)
 OLD: dict[str, dict[str, str | None]] = {
     "crop": BOTH,
     "crop_mirror_normalize": BOTH,
+    "decoders.image_crop": WINDOW,
+    "decoders.image_random_crop": WINDOW,
+    "decoders.image_slice": WINDOW,
     "lookup_table": DTYPE,
     "optical_flow": {"output_format": "output_grid"},
+    "readers.coco": {
+        "dump_meta_files": "save_preprocessed_annotations",
+        "dump_meta_files_path": "save_preprocessed_annotations_dir",
+        "meta_files_path": "preprocessed_annotations",
+        "save_img_ids": "image_ids",
+    },
+    "readers.nemo_asr": {"normalize_text": None},
     "resize": {"image_type": None},
     "rotate": DTYPE,
     "shapes": {"type": "dtype"},
     "slice": BOTH,
     "warp_affine": DTYPE,
 }
+READERS = [name for name in OLD if name.startswith("readers.")]
+_, PNG = cv2.imencode(".png", IMAGES.at(0))
+ENCODED = gradiva.batch([PNG, PNG])
 CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "crop": ((IMAGES,), {"crop": (3, 4)}),
     "crop_mirror_normalize": ((IMAGES,), {"crop": (3, 4)}),
+    "decoders.image_crop": ((ENCODED,), {"crop": (3, 4)}),
+    "decoders.image_random_crop": ((ENCODED,), {"seed": 3}),
+    "decoders.image_slice": ((ENCODED,), {"start": [1], "end": [4], "axes": [0]}),
     "lookup_table": ((IMAGES,), {"keys": [50], "values": [1.0]}),
     "optical_flow": ((FRAMES,), {}),
     "resize": ((IMAGES,), {"size": (4, 4)}),
@@ -52,6 +76,12 @@ VALUES = {
     "type": types.INT32,
     "image_type": types.RGB,
     "output_format": 2,
+    **dict.fromkeys(WINDOW, True),
+    "dump_meta_files": True,
+    "dump_meta_files_path": "written",
+    "meta_files_path": "written",
+    "save_img_ids": True,
+    "normalize_text": True,
 }
 
 
@@ -66,7 +96,9 @@ def test_where_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    "renamed", few([(name, old) for name in OLD for old in OLD[name]], count=5), ids="-".join
+    "renamed",
+    few([(name, old) for name in OLD if name in CALLS for old in OLD[name]], count=5),
+    ids="-".join,
 )
 def test_as_the_name_of_today(renamed: tuple[str, str]) -> None:
     """The same bits, and one warning at the line, however often it runs."""
@@ -87,6 +119,80 @@ def test_as_the_name_of_today(renamed: tuple[str, str]) -> None:
     assert found.type == expected.type
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+
+
+@pytest.mark.parametrize("where", ["pipeline", "class", "dynamic"])
+def test_of_readers(where: str, tmp_path: Path) -> None:
+    """They are read and written as under the names of today, and each is warned of."""
+    (tmp_path / "a.png").write_bytes(PNG.tobytes())
+    box = {"id": 1, "image_id": 7, "category_id": 3, "bbox": [0, 0, 4, 4], "iscrowd": 0, "area": 16}
+    facts = {"id": 7, "file_name": "a.png", "height": 8, "width": 8}
+    coco = {"images": [facts], "categories": [{"id": 3, "name": "x"}], "annotations": [box]}
+    (tmp_path / "a.json").write_text(json.dumps(coco))
+    folder = tmp_path / "written"
+    folder.mkdir()
+
+    def read(**given: Any) -> list[Any]:
+        given["file_root"] = str(tmp_path)
+        if where == "dynamic":
+            (batch, *rest) = next(iter(gradiva.readers.COCO(**given).next_epoch(batch_size=1)))
+            return [np.asarray(one.at(0)) for one in (batch, *rest)]
+
+        @gradiva.pipeline_def(batch_size=1, num_threads=1, device_id=None)
+        def pipe() -> Any:
+            if where == "class":
+                return tuple(ops.readers.COCO(**given)())
+            return tuple(fn.readers.coco(**given))
+
+        with pipe() as made:
+            return [np.asarray(one.at(0)) for one in made.run()]
+
+    file = str(tmp_path / "a.json")
+    with pytest.warns(DeprecationWarning, match="dump_meta_files") as caught:
+        read(annotations_file=file, dump_meta_files=True, dump_meta_files_path=str(folder))
+    assert {str(one.message).partition("`")[2].partition("`")[0] for one in caught} == {
+        "dump_meta_files",
+        "dump_meta_files_path",
+    }
+    with pytest.warns(DeprecationWarning, match="`meta_files_path` is the old name"):
+        found = read(meta_files_path=str(folder))
+    with pytest.warns(DeprecationWarning, match="`save_img_ids` is the old name"):
+        ids = read(annotations_file=file, save_img_ids=True)
+    assert [int(one.ravel()[0]) for one in ids[2:]] == [1, 7]
+    for one, other in zip(found, ids, strict=False):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_of_the_reader_of_manifests(tmp_path: Path) -> None:
+    sound = tmp_path / "a.wav"
+    with wave.open(str(sound), "wb") as file:
+        file.setparams((1, 2, 8000, 0, "NONE", ""))
+        file.writeframes(bytes(200))
+    lines = tmp_path / "list.json"
+    lines.write_text(json.dumps({"audio_filepath": str(sound), "duration": 0.1, "text": "Wörter"}))
+    made: Any = gradiva.readers.NemoAsr
+    with pytest.warns(DeprecationWarning, match="`normalize_text` has no effect"):
+        reader = made(manifest_filepaths=str(lines), normalize_text=True)
+    (_, _, text) = next(iter(reader.next_epoch(batch_size=1)))
+    assert bytes(text.at(0)).decode() == "Wörter"
+
+
+@pytest.mark.oracle
+def test_all_of_the_reference() -> None:
+    """Each operator that is here takes each argument that it takes there, the old ones included."""
+    backend = pytest.importorskip("nvidia.dali.backend", exc_type=ImportError)
+    lacking = {}
+    for name, one in operators.items():
+        if one.schema is None or (schema := backend.TryGetSchema(one.schema)) is None:
+            continue
+        known = {*gradiva_backend.GetSchema(one.schema).GetArgumentNames()}
+        lacking[name] = {
+            argument
+            for argument in schema.GetArgumentNames()
+            if argument not in known and not argument.startswith("_")
+        }
+    assert len(lacking) >= 120
+    assert {name: arguments for name, arguments in lacking.items() if arguments} == {}
 
 
 def test_under_both_names() -> None:

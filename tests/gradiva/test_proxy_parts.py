@@ -36,7 +36,7 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> dict[type, Any]:
     known: dict[type, Any] = {}
     collate = SimpleNamespace(default_collate_fn_map=known)
     data = SimpleNamespace(data=SimpleNamespace(_utils=SimpleNamespace(collate=collate)))
-    torch = SimpleNamespace(empty=lambda size, dtype: Block(size), uint8=None, utils=data)
+    torch = SimpleNamespace(empty=lambda size, dtype, device: Block(size), uint8=None, utils=data)
     monkeypatch.setattr(calls, "torch", torch)
     monkeypatch.setattr(Batch, "torch", lambda self: np.array(self.as_array()))
     return known

@@ -168,3 +168,59 @@ def test_what_the_evaluator_refuses(capsys: pytest.CaptureFixture[str]) -> None:
         LoaderEvaluator([], mode="replay")
     with pytest.raises(ValueError, match="expected a name"):
         LoaderEvaluator([]).save_metrics()
+
+
+@pytest.mark.parametrize("copy", [False, True])
+def test_torch_tensors_of_outputs(copy: bool) -> None:
+    from gradiva.plugin.pytorch import to_torch_type, torch_utils
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def pipe() -> Any:
+        return fn.external_source(lambda: np.arange(6, dtype=np.int16).reshape(2, 3))
+
+    with pipe() as made:
+        (batch,) = made.run()
+        for given in (batch, batch.as_tensor(), gradiva.as_batch(batch), batch[1]):
+            found = torch_utils.to_torch_tensor(given, copy)
+            assert found.dtype is to_torch_type[given.dtype] is torch.int16
+            assert found.ravel().tolist() == np.asarray(given).ravel().tolist()
+            shares = np.shares_memory(found.numpy(), np.asarray(given))
+            assert shares is not copy
+        target = torch.zeros((2, 3), dtype=torch.int16, device="cpu")
+        assert torch_utils.feed_ndarray(batch, target) is target
+        assert target.tolist() == [[0, 1, 2], [3, 4, 5]]
+    with pytest.raises(gradiva.OperatorTypeError, match="a tensor or a batch"):
+        torch_utils.to_torch_tensor([1], copy)
+
+
+def test_another_default_device_of_torch() -> None:
+    """Where new tensors of torch are made elsewhere by default, ours are where batches are."""
+    from gradiva.plugin.pytorch import IterableDataset
+
+    before = torch.get_default_device()
+    torch.set_default_device("meta")
+    try:
+        data = IterableDataset(_numbers, ["data"], num_workers=0)
+        found = [turn["data"] for turn in data]
+    finally:
+        torch.set_default_device(before)
+    assert [one.device.type for one in found] == ["cpu", "cpu"]
+    assert [one.ravel().tolist() for one in found] == [[0, 1], [2]]
+
+
+@pipeline_def(batch_size=2, num_threads=1, device_id=None)
+def _numbers(shard_id: int = 0, num_shards: int = 1) -> Any:
+    return fn.readers.file(
+        files=[__file__] * 3, labels=[0, 1, 2], name="R", shard_id=shard_id, num_shards=num_shards
+    )[1]
+
+
+def test_a_replay_of_a_loader_of_unknown_length() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def pipe() -> Any:
+        return fn.external_source([np.zeros((2, 1))] * 3)
+
+    loader = DALIGenericIterator(pipe(), ["data"])
+    assert len(loader) == 0
+    replay = LoaderEvaluator(loader, "replay", num_cached_batches=2)
+    assert len(list(replay)) == 2

@@ -1,21 +1,21 @@
 """From a function of the user's to the same function rewritten: its source, closure and globals."""
 
 from __future__ import annotations
-import __future__
 
 import ast
 import copy
-import dis
 import functools
-import linecache
 import sysconfig
 import warnings
 from collections.abc import Callable, Iterator
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar, overload
 
+from gradiva.eager.support.errors import Location, OperatorRuntimeError
+
 from .ast_analysis import RUNTIME
 from .ast_transform import rewrite_function
+from .source_text import FUTURE, has_branches, is_on_disk, parsed, text_of
 
 __all__ = ["converted", "do_not_convert", "is_users"]
 
@@ -24,11 +24,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 _MARK = "__gradiva_do_not_convert__"
 _LIBRARIES = tuple(
     {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-)
-_FUTURE = functools.reduce(
-    lambda flags, name: flags | getattr(__future__, name).compiler_flag,
-    __future__.all_feature_names,
-    0,
 )
 _GENERATOR = 0x20 | 0x80 | 0x200
 """Flags of generators and coroutines, which stay as they are."""
@@ -84,20 +79,14 @@ def converted(function: FunctionType, runtime: ModuleType, asked: bool = False) 
         return function
     if not (asked or is_users(function)):
         return function
-    made = _rewritten(code, "".join(linecache.getlines(code.co_filename, function.__globals__)))
+    source = text_of(function)
+    made = None if source is None else _rewritten(code.co_filename, source.code, source.text)
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     if made is not None:
         cells[RUNTIME] = CellType(runtime)
     if made is None or not set(made.co_freevars) <= set(cells):
-        if any("_IF_" in step.opname for step in dis.get_instructions(code)):
-            warnings.warn_explicit(
-                f"the source of {function.__qualname__} cannot be read (or nests about 20 blocks), "
-                "so its `if` statements and logical expressions take no symbols: define it in a "
-                "file (or split it), or mark it with do_not_convert",
-                UserWarning,
-                code.co_filename,
-                code.co_firstlineno,
-            )
+        if has_branches(code):
+            _tell(function, changed=source is None and is_on_disk(function))
         return function
     if RUNTIME not in made.co_freevars:
         return function
@@ -112,16 +101,39 @@ def converted(function: FunctionType, runtime: ModuleType, asked: bool = False) 
     return new
 
 
+def _tell(function: FunctionType, changed: bool) -> None:
+    """Say of a function with branches that its source is not known; an error if it has changed."""
+    code = function.__code__
+    if changed:
+        raise OperatorRuntimeError(
+            f"the source of {function.__qualname__} in its file is not that of the code that runs, "
+            "so its `if` statements and logical expressions cannot take symbols: if the file was "
+            "edited, load its module again; otherwise mark the function with do_not_convert",
+            operator="pipeline_def",
+            location=Location(code, code.co_firstlineno),
+        )
+    warnings.warn_explicit(
+        f"the source of {function.__qualname__} cannot be read (or nests about 20 blocks), "
+        "so its `if` statements and logical expressions take no symbols: define it in a "
+        "file (or split it), or mark it with do_not_convert",
+        UserWarning,
+        code.co_filename,
+        code.co_firstlineno,
+    )
+
+
 @functools.lru_cache(maxsize=1024)
-def _rewritten(code: CodeType, text: str) -> CodeType | None:
-    """The code of a function after rewriting; None if its source is not found, or nests too many
-    blocks."""
-    tree = _parsed(text)
+def _rewritten(file: str, code: CodeType, text: str) -> CodeType | None:
+    """The code of a function after rewriting; None if its source is not found in the text, or nests
+    too many blocks."""
+    tree = parsed(text)
     if tree is None:
         return None
     candidates = list(_candidates(tree, code))
     if len(candidates) > 1:
-        candidates = [one for one in candidates if _is_source(one, code)]
+        candidates = _around(candidates, code) or [
+            one for one in candidates if _is_source(one, code)
+        ]
         texts = {ast.dump(node) for node, _ in candidates}
         candidates = candidates[:1] if len(texts) == 1 else []
     if not candidates:
@@ -129,16 +141,8 @@ def _rewritten(code: CodeType, text: str) -> CodeType | None:
     node, owner = copy.deepcopy(candidates[0])
     rewrite_function(node)
     try:
-        return _compiled(node, owner, code)
+        return _compiled(node, owner, code, file)
     except SyntaxError:  # 20 blocks within each other, and those of our own
-        return None
-
-
-@functools.lru_cache(maxsize=64)
-def _parsed(text: str) -> ast.Module | None:
-    try:
-        return ast.parse(text) if text.strip() else None
-    except SyntaxError:
         return None
 
 
@@ -160,6 +164,25 @@ def _candidates(tree: ast.AST, code: CodeType, owner: str = "") -> Iterator[Foun
         yield from _candidates(node, code, node.name if isinstance(node, ast.ClassDef) else owner)
 
 
+def _around(lambdas: list[Found], code: CodeType) -> list[Found]:
+    """Of several lambdas in one line, the innermost that has all of the code in its body; none
+    where Python does not say in which columns code stands, as before 3.11."""
+    if not hasattr(code, "co_positions"):
+        return []
+    start = code.co_firstlineno, 0  # of instructions that stand for no expression
+    columns = {place[::2] for place in code.co_positions() if None not in place} - {start}
+    around = {
+        (body.lineno, body.col_offset): found
+        for found in lambdas
+        if isinstance(body := found[0].body, ast.expr)
+        and all(
+            (body.lineno, body.col_offset) <= place <= (body.end_lineno, body.end_col_offset)
+            for place in columns
+        )
+    }
+    return [around[max(around)]] if columns and around else []
+
+
 def _is_source(found: Found, code: CodeType) -> bool:
     """Whether this compiles to that code: for several lambdas of one line."""
     node, owner = copy.deepcopy(found)
@@ -175,7 +198,9 @@ def _is_source(found: Found, code: CodeType) -> bool:
     return same and plain[0] == plain[1]
 
 
-def _compiled(node: ast.FunctionDef | ast.Lambda, owner: str, code: CodeType) -> CodeType | None:
+def _compiled(
+    node: ast.FunctionDef | ast.Lambda, owner: str, code: CodeType, file: str = ""
+) -> CodeType | None:
     """The code of a function alone, with the free variables and flags that the code has."""
     statement: ast.stmt
     if isinstance(node, ast.Lambda):
@@ -195,9 +220,7 @@ def _compiled(node: ast.FunctionDef | ast.Lambda, owner: str, code: CodeType) ->
     outer = {name for name in (getattr(node, "name", ""), owner) if name} - {*code.co_freevars}
     function.body = [*([ast.Global(sorted(outer))] if outer else []), statement]
     ast.fix_missing_locations(function)
-    made = compile(
-        frame, code.co_filename, "exec", flags=code.co_flags & _FUTURE, dont_inherit=True
-    )
+    made = compile(frame, file, "exec", flags=code.co_flags & FUTURE, dont_inherit=True)
     return _inner(made, code.co_name, 3 if owner else 2)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -17,7 +18,12 @@ from gradiva.plugin.jax.arrays import jax
 from gradiva.plugin.jax.data_iterator import iterator_maker
 from gradiva.plugin.jax.iterators import DALIGenericIterator
 
-__all__ = ["ArraySpec", "DALIGenericPeekableIterator", "peekable_data_iterator"]
+__all__ = [
+    "ArraySpec",
+    "DALIGenericPeekableIterator",
+    "get_spec_for_array",
+    "peekable_data_iterator",
+]
 
 
 @dataclass(frozen=True)
@@ -122,9 +128,8 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
         return np.arange(begin, begin + self.batch_size) < end
 
     def _checked(self, turn: dict[Any, Any]) -> dict[Any, Any]:
-        kind = _array_spec()
         spec = {
-            name: kind(dtype=value.dtype, shape=tuple(value.shape))
+            name: get_spec_for_array(value)
             for name, value in turn.items()
             if hasattr(value, "dtype")
         }
@@ -141,11 +146,12 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
         return turn
 
 
-def _array_spec() -> Any:
-    try:
-        return import_module("clu.data.dataset_iterator").ArraySpec
-    except ImportError:
-        return ArraySpec
+def get_spec_for_array(jax_array: Any) -> Any:
+    """The dtype and the shape of an array, as an ArraySpec: CLU's, where it is installed."""
+    kind: Any = ArraySpec
+    with contextlib.suppress(ImportError):
+        kind = import_module("clu.data.dataset_iterator").ArraySpec
+    return kind(dtype=jax_array.dtype, shape=tuple(jax_array.shape))
 
 
 @overload

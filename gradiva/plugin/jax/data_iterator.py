@@ -165,8 +165,9 @@ def _parts(
 ) -> list[_Part]:
     """What each device's pipeline is made with; takes the batch size out of `given`."""
     known = inspect.signature(factory.function).parameters
+    open_ended = any(one.kind is one.VAR_KEYWORD for one in known.values())
     lacking = [name for name in ("shard_id", "num_shards") if name not in known]
-    if lacking:
+    if lacking and not open_ended:
         raise OperatorTypeError(
             f"to read a shard for each device, the function takes `{lacking[0]}` and gives it to "
             "its reader"

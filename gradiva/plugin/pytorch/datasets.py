@@ -73,7 +73,9 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         self._policy = last_batch_policy
         self._workers = num_workers
         # In shared memory: the epoch that worker n begins next, whichever process it is then.
-        self._next_epoch = torch.zeros(_MOST_WORKERS, dtype=torch.int64).share_memory_()
+        self._next_epoch = torch.zeros(
+            _MOST_WORKERS, dtype=torch.int64, device="cpu"
+        ).share_memory_()
         self._lengths: Callable[[int], int] | None = None
         self._loop: DALIGenericIterator | None = None
         self._shard = 0, 1

@@ -7,7 +7,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.ops.image.crop.crop_window import CropWindow, window_of
 
-from .arguments import DECODING, OWN, DecodedWindow
+from .arguments import DECODING, OWN, WITHOUT_EFFECT, DecodedWindow
 from .gpu import decode_on_gpu
 from .image import decoded_type, encode, picture, whole_images
 from .plan import DecodePlan
@@ -18,6 +18,7 @@ from .region import place_windows, region
     "decoders.image_crop",
     schema="decoders__ImageCrop",
     formerly=("experimental.decoders.image_crop", "image_decoder_crop"),
+    old_arguments=WITHOUT_EFFECT,
 )
 @op.takes(CropWindow, *DECODING)
 def image_crop(input: op.SampleType, /, **options: op.Unpack[DecodedWindow]) -> op.SampleType:

@@ -7,7 +7,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.ops.random.crop_window import check_window_arguments, random_windows
 
-from .arguments import DECODING, OWN, RandomlyDecoded
+from .arguments import DECODING, OWN, WITHOUT_EFFECT, RandomlyDecoded
 from .gpu import decode_on_gpu
 from .image import decoded_type, encode, picture, whole_images
 from .plan import DecodePlan
@@ -18,6 +18,7 @@ from .region import place_windows, region
     "decoders.image_random_crop",
     schema="decoders__ImageRandomCrop",
     formerly=("experimental.decoders.image_random_crop", "image_decoder_random_crop"),
+    old_arguments=WITHOUT_EFFECT,
     random=True,
 )
 @op.takes(..., *DECODING)

@@ -7,7 +7,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.ops.indexing.slice_region import SliceRegion, check_region, slice_region
 
-from .arguments import DECODING, OWN, SlicedImage
+from .arguments import DECODING, OWN, WITHOUT_EFFECT, SlicedImage
 from .gpu import decode_on_gpu
 from .image import decoded_type, encode, picture, whole_images
 from .plan import DecodePlan
@@ -18,6 +18,7 @@ from .region import place_windows, region
     "decoders.image_slice",
     schema="decoders__ImageSlice",
     formerly=("experimental.decoders.image_slice", "image_decoder_slice"),
+    old_arguments=WITHOUT_EFFECT,
     inputs=(1, 3),
 )
 @op.takes(SliceRegion, *DECODING)

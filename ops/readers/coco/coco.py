@@ -30,7 +30,17 @@ _DENSEST = 14
 """No format holds more pixels than 2 to this power in a byte: 8 of one bit, deflated 1032 to 1."""
 
 
-@source_operator("readers.coco", schema="readers__COCO", formerly=("coco_reader",))
+@source_operator(
+    "readers.coco",
+    schema="readers__COCO",
+    formerly=("coco_reader",),
+    old_arguments={
+        "meta_files_path": "preprocessed_annotations",
+        "dump_meta_files": "save_preprocessed_annotations",
+        "dump_meta_files_path": "save_preprocessed_annotations_dir",
+        "save_img_ids": "image_ids",
+    },
+)
 @op.takes(ReaderArguments)
 def coco(
     *,

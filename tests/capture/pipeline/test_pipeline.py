@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from pathlib import Path
@@ -51,13 +52,56 @@ def test_an_argument_of_the_function_hides_one_of_the_pipeline() -> None:
     assert pipe.seed == 7
 
 
+@pytest.mark.parametrize("conditionals", [False, True])
+def test_open_arguments(conditionals: bool) -> None:
+    """Names of the pipeline's arguments are its own, all others the function's."""
+    given: list[Any] = []
+
+    def note(*args: Any, **kwargs: Any) -> Any:
+        given[:] = [args, kwargs]
+        return fn.external_source(source=numbers, batch=False) * args[0]
+
+    loose = pipeline_def(batch_size=2, enable_conditionals=conditionals)(note)
+    assert first(loose(3, 4, seed=5, step=6, args=7, kwargs=8)) == [0, 3]
+    assert given == [(3, 4), {"step": 6, "args": 7, "kwargs": 8}]
+    pipe = loose(2, batch_size=3, num_threads=2, debug=False, enable_conditionals=False)
+    assert (first(pipe), pipe.num_threads, given[1]) == ([0, 2, 4], 2, {})
+
+    @pipeline_def(batch_size=2, enable_conditionals=conditionals)
+    def hides(step: int, /, *, seed: int = 1, **more: Any) -> Any:
+        given[:] = [step, seed, more]
+        return fn.external_source(source=numbers, batch=False)
+
+    pipe = hides(3, seed=9, step=4, prefetch_queue_depth=1)
+    assert (given, pipe.seed != 9) == ([3, 9, {"step": 4}], True)
+
+
+@pytest.mark.parametrize("conditionals", [False, True])
+def test_callables_without_a_name(conditionals: bool) -> None:
+    class Times:
+        options = function = "of the object's own"
+
+        def __init__(self) -> None:
+            self.options = self.function = "of the object's own"
+
+        def __call__(self, factor: int, plus: int = 1) -> Any:
+            return fn.external_source(source=numbers, batch=False) * factor + plus
+
+        def method(self, factor: int) -> Any:
+            return self(factor)
+
+    define = pipeline_def(batch_size=2, enable_conditionals=conditionals)
+    for made, arguments in (
+        (define(Times()), (3,)),
+        (define(functools.partial(Times(), 3)), ()),
+        (define(functools.partial(Times(), plus=1)), (3,)),
+        (define(Times().method), (3,)),
+    ):
+        assert first(made(*arguments)) == [1, 4]
+        assert made.__name__ in ("Times", "partial", "method")
+
+
 def test_refusals() -> None:
-    with pytest.raises(TypeError, match="name its arguments"):
-
-        @pipeline_def
-        def loose(**options: Any) -> Any:
-            return None
-
     with pytest.raises(TypeError, match=r"no argument `batchsize`; did you mean `batch_size`\?"):
         pipeline_def(batchsize=3)(lambda: None)  # type: ignore[call-overload]
     with pytest.raises(ValueError, match="argument `batch_size`"):

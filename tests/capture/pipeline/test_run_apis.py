@@ -262,6 +262,41 @@ def test_scheduled_calls(options: dict[str, Any]) -> None:
     assert pipe.empty()
 
 
+@pytest.mark.parametrize("again", ["schedule_run", "_run", "_run_once"])
+@pytest.mark.parametrize("options", DEPTHS)
+def test_batches_that_were_prefetched(options: dict[str, Any], again: str) -> None:
+    """As iterators do that people have written: the queue is filled, then each batch that is shared
+    asks for another one."""
+    for pipe in (counting(5, **options), Setup(**options)):
+        pipe._prefetch()
+        seen = [first(pipe.outputs())]
+        assert pipe.empty() is (pipe.cpu_queue_size == 1)
+        for _ in range(4):
+            getattr(pipe, again)()
+            seen.append(first(pipe.outputs()))
+        assert seen == [0, 1, 2, 3, 4]
+        getattr(pipe, again)()
+        with pytest.raises(StopIteration):
+            pipe.outputs()
+        assert pipe.empty()
+    pipe = counting(5, **options)
+    pipe._prefetch()
+    assert [first(pipe.share_outputs()) for _ in range(pipe.cpu_queue_size)] == list(
+        range(pipe.cpu_queue_size)
+    )
+    with pytest.raises(RuntimeError, match="call schedule_run before each share_outputs"):
+        pipe.share_outputs()
+
+
+@pytest.mark.parametrize("options", DEPTHS)
+def test_prefetched_and_run(options: dict[str, Any]) -> None:
+    for pipe in (counting(5, **options), Setup(**options)):
+        pipe._prefetch()
+        assert [first(pipe.run()) for _ in range(5)] == [0, 1, 2, 3, 4]
+        with pytest.raises(StopIteration):
+            pipe.run()
+
+
 def test_ways_to_run_do_not_mix() -> None:
     pipe = counting()
     pipe.run()

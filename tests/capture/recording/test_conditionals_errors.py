@@ -296,13 +296,21 @@ def test_functions_without_source_warn() -> None:
 @pytest.mark.tiny
 def test_lambdas_on_one_line() -> None:
     both = [lambda x: x if x > 1 else -x, lambda x: x if x > 2 else -x]
+    calls = [lambda x: fn.copy(x) if x > 1 else -x, lambda x: fn.copy(x) if x > 2 else -x]
+    inner: list[Any] = [lambda: lambda x: x if x > 1 else -x, lambda: lambda x: x if x > 2 else -x]
+    # fmt: off
+    lines = [lambda x:
+x if x > 1 else -x, lambda x: x if x > 2 else -x]
+    # fmt: on
 
-    def choose() -> Any:
-        return both[0](numbers()), both[1](numbers())
+    for first, second in (both, calls, [one() for one in inner], lines):
 
-    one, two = outputs_of(choose)
-    assert [int(value) for value in one] == [0, -1, 2, 3]
-    assert [int(value) for value in two] == [0, -1, -2, 3]
+        def choose(first: Any = first, second: Any = second) -> Any:
+            return first(numbers()), second(numbers())
+
+        one, two = outputs_of(choose)
+        assert [int(value) for value in one] == [0, -1, 2, 3]
+        assert [int(value) for value in two] == [0, -1, -2, 3]
 
 
 @pytest.mark.tiny

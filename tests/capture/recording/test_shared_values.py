@@ -1,4 +1,4 @@
-"""One random value for a whole batch: a warning where it meets one in a pipeline."""
+"""One random value for a whole batch: a warning where it meets one."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 
 import gradiva
 from gradiva import fn, pipeline_def
-from gradiva.capture.recording import shared_values
+from gradiva.eager.execution import shared_draws
 
 PIXELS = np.arange(4 * 6 * 8 * 3, dtype=np.uint8).reshape(4, 6, 8, 3)
 
 
 @pytest.fixture(autouse=True)
 def _nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_values, "_warned", set())
+    monkeypatch.setattr(shared_draws, "_warned", set())
 
 
 HEAD = """\
@@ -47,7 +47,7 @@ def warned(text: str, times: int = 1, **options: Any) -> list[str]:
 
 def test_both_lines_are_named_once() -> None:
     for debug in (False, True):
-        shared_values._warned.clear()
+        shared_draws._warned.clear()
         (text,) = warned(
             "coin = gradiva.random.coin_flip()\n"
             "images = fn.flip(images, horizontal=coin)\n"
@@ -92,13 +92,6 @@ def test_silence(name: str) -> None:
     assert warned(SILENT[name]) == []
 
 
-def test_dynamic_mode_says_nothing() -> None:
-    """There it is the plain meaning of the call, as of any tensor beside a batch."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        gradiva.flip(gradiva.as_batch(PIXELS, layout="HWC"), horizontal=gradiva.random.coin_flip())
-
-
 def test_the_value_is_the_same_in_both_modes() -> None:
     def body(images: Any) -> Any:
         return images * gradiva.random.uniform()
@@ -112,3 +105,67 @@ def test_the_value_is_the_same_in_both_modes() -> None:
     with gradiva.step(0, 4):
         expected = np.asarray(body(gradiva.as_batch(PIXELS, layout="HWC")))
     np.testing.assert_array_equal(np.asarray(pipe.run()[0]), expected)
+
+
+def _eager(body: Any) -> None:
+    for _ in range(2):
+        body(gradiva.as_batch(PIXELS, layout="HWC"))
+
+
+def _deferred(body: Any) -> None:
+    with gradiva.EvalMode.deferred:
+        _eager(body)
+
+
+def _compiled(body: Any) -> None:
+    _eager(gradiva.capture.compile(body))
+
+
+def _captured(body: Any) -> None:
+    for batch in gradiva.ExternalSource([PIXELS[0]] * 3).captured(batch_size=2):
+        body(batch)
+
+
+MODES = [_eager, _deferred, _compiled, _captured]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda batch: gradiva.flip(batch, horizontal=gradiva.random.coin_flip()),
+        lambda batch: batch * gradiva.random.uniform(),
+        lambda batch: (2 * gradiva.random.uniform() + 1) * batch,
+        lambda batch: gradiva.noise.gaussian(batch, stddev=gradiva.random.uniform()),
+    ],
+    ids=["argument", "arithmetic", "computed", "random"],
+)
+def test_in_dynamic_mode(mode: Any, body: Any) -> None:
+    with pytest.warns(UserWarning, match="draws one value for the whole batch") as caught:
+        mode(body)
+    assert [one.filename for one in caught] == [__file__]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda batch: gradiva.flip(
+            batch, horizontal=gradiva.random.coin_flip(batch_size=batch.batch_size)
+        ),
+        lambda batch: batch * gradiva.random.uniform(batch_size=batch.batch_size).tensors[0],
+        lambda batch: gradiva.flip(batch, horizontal=int(gradiva.random.coin_flip())),
+    ],
+    ids=["per sample", "of one sample", "a number"],
+)
+def test_nothing_is_said_in_dynamic_mode(mode: Any, body: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mode(body)
+
+
+def test_nothing_is_said_where_there_is_no_batch() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        one = gradiva.as_tensor(PIXELS[0], layout="HWC")
+        gradiva.flip(one, horizontal=gradiva.random.coin_flip())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def made(define: Define, typed: bool = True) -> Any:
 def loaded(data: bytes) -> Any:
     stored = read_pipeline(data)
     pipe = gradiva.Pipeline(batch_size=SIZE, num_threads=2, seed=5)
-    sources = {name: (lambda name=name: GIVEN[name]) for name in stored.fed}
+    sources = {name: partial(GIVEN.__getitem__, name) for name in stored.fed}
     with pipe:
         pipe.set_outputs(*stored.record(sources))
     return pipe

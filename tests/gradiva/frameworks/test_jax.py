@@ -262,3 +262,23 @@ class TestMistakes:
         iterator._pipes[0].close()
         with pytest.raises(RuntimeError, match="closed"):
             next(iterator)
+
+
+def test_single_outputs_as_arrays(jax: Any) -> None:
+    from gradiva.plugin.jax.clu import get_spec_for_array
+    from gradiva.plugin.jax.integration import _jax_device, _to_jax_array
+    from gradiva.plugin.jax.iterator import default_num_threads_value
+
+    with numbered(4, 4) as pipe:
+        (_, label, *_) = pipe.run()
+        for given in (label, label.as_tensor(), label[2]):
+            for copy in (False, True):
+                found = _to_jax_array(given, copy)
+                assert isinstance(found, jax.Array)
+                assert values(found) == values(given)
+                assert _jax_device(found).platform == "cpu"
+    spec = get_spec_for_array(found)
+    assert (spec.shape, spec.dtype) == (found.shape, np.int32)
+    assert default_num_threads_value() == 4
+    with pytest.raises(TypeError, match="a tensor or a batch"):
+        _to_jax_array(3, True)

@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gradiva
 from gradiva import fn, pipeline_def
 from gradiva.plugin.paddle import (
     DALIClassificationIterator,
     DALIGenericIterator,
     LastBatchPolicy,
     feed_ndarray,
+    lod_tensor_clip,
+    recursive_length,
+    to_paddle_type,
 )
 
 from .pipelines import leased, numbered, shapes_that_differ, spans
@@ -136,3 +140,29 @@ def test_mistakes(paddle: Any) -> None:
 
     with pytest.raises(TypeError, match="output 'x': Paddle has no such elements"):
         next(DALIGenericIterator(shorts(), ["x"]))
+
+
+def test_lengths_and_types(paddle: Any) -> None:
+    batch = gradiva.batch([np.zeros((2, 3), np.int16), np.zeros((1, 3), np.int16)])
+    assert recursive_length(batch, 0) == []
+    assert recursive_length(batch, 1) == [[2]]
+    assert recursive_length(batch, 2) == [[2], [2, 1]]
+    assert recursive_length(batch, 3) == [[2], [2, 1], [3, 3, 3]]
+    assert recursive_length(np.zeros((2, 3)), 2) == [[2], [3, 3]]
+    with pytest.raises(ValueError, match="at most 3"):
+        recursive_length(batch, 4)
+    kinds = paddle.framework.core.VarDesc.VarType
+    assert to_paddle_type(batch) == kinds.INT16
+    with pytest.raises(TypeError, match="no such elements"):
+        to_paddle_type(gradiva.cast(batch, dtype=gradiva.uint16))
+
+
+def test_the_first_parts_of_a_tensor_with_levels(paddle: Any) -> None:
+    pipe = shapes_that_differ()
+    with pipe:
+        (turn,) = next(DALIGenericIterator(pipe, [("data", 1)]))
+    whole = turn["data"]
+    (lengths,) = whole.recursive_sequence_lengths()
+    first = lod_tensor_clip(whole, 1)
+    assert first.recursive_sequence_lengths() == [lengths[:1]]
+    assert values(first) == values(np.array(whole)[: lengths[0]])

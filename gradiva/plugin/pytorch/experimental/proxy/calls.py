@@ -38,7 +38,7 @@ def _packed(arrays: Sequence[np.ndarray[Any, Any]]) -> _Packed:
     for array in arrays:
         parts.append((array.dtype.str, array.shape, end))
         end += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
-    made = _Packed(torch.empty(max(end, 1), dtype=torch.uint8), parts)
+    made = _Packed(torch.empty(max(end, 1), dtype=torch.uint8, device="cpu"), parts)
     for array, place in zip(arrays, made.arrays(), strict=True):
         place[...] = array
     return made

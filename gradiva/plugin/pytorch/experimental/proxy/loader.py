@@ -34,3 +34,7 @@ class DataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
         self._loop = weakref.ref(loop)
         self.dali_server._follow(loop)
         return loop
+
+    def ensure_server_listening(self) -> None:
+        """Start the server, if it is not running; a loop does so itself."""
+        self.dali_server.start_thread()

@@ -92,7 +92,8 @@ class LoaderEvaluator:
         try:
             count = len(self.dataloader)
         except TypeError:
-            count = len(self.cached_batches)
+            count = 0
+        count = count or len(self.cached_batches)  # iterators of unknown length say 0
         return itertools.islice(itertools.cycle(self.cached_batches), count)
 
     def get_metrics(self) -> dict[str, Any]:

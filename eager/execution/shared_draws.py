@@ -1,0 +1,43 @@
+"""A trap that is named: one random value for a whole batch, where one per sample may be meant.
+
+`random.coin_flip()` without `batch_size` draws one value. Where that meets a batch, in dynamic mode
+or in a pipeline, all of its samples are flipped, or none: so there is a warning, once for each line
+that draws.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+from gradiva.eager.support.errors import Location, user_location
+from gradiva.eager.values.drawn import SharedDraw
+from gradiva.eager.values.tensor import Tensor
+
+__all__ = ["warn_of_shared", "warn_of_values"]
+
+_warned: set[tuple[str, int]] = set()
+
+
+def warn_of_values(operator: str, values: Iterable[Any]) -> None:
+    """Warn of those of the values of a call on a batch that were drawn once for all of it."""
+    for value in values:
+        if isinstance(value, Tensor) and isinstance(value.drawn_at, SharedDraw):
+            drawn, where = value.drawn_at, user_location()
+            if where is not None:
+                warn_of_shared(drawn.operator, drawn, operator, where)
+
+
+def warn_of_shared(draws: str, drawn: Location, meets: str, where: Location) -> None:
+    """Warn that `meets`, at a line, uses for each sample what `draws` has drawn for all of them."""
+    place = drawn.code.co_filename, drawn.line
+    if place in _warned:
+        return
+    _warned.add(place)
+    text = (
+        f"gradiva.{draws} draws one value for the whole batch where it has no batch_size, {drawn}; "
+        f"`{meets}` uses it for each sample; fn.{draws} draws one for each, as does "
+        "batch_size=images.batch_size"
+    )
+    warnings.warn_explicit(text, UserWarning, where.code.co_filename, where.line)
