@@ -205,7 +205,8 @@ class SourceOperator(OperatorBase, Generic[P]):
         named: dict[str, Any] = dict(zip(self.arguments, args, strict=False))
         given = {**named, **kwargs}
         outputs = self.bind((), given)
-        return arranged(outputs, self.names(given)) if self.output_names else outputs
+        names = self.names(given)
+        return outputs if names is None else arranged(outputs, names)
 
     def bind(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         if self.per_sample is not None:
