@@ -249,6 +249,12 @@ class Recorder:
         edges = (*source, *self.branches.anchor())
         return self._builder.add(random_key, edges, attributes, (SampleType(None, 0, ""),))
 
+    def mark(self, node: Node, name: str | None, preserve: bool) -> None:
+        """Give a node the name that the user wants for it, and keep it if they ask for that."""
+        self._builder.describe(node, (), None, name)
+        if preserve:
+            self._builder.keep(node)
+
     def keep(self, node: Node) -> None:
         """Keep a node that no output needs."""
         self._builder.keep(node)

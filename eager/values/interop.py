@@ -83,7 +83,10 @@ def to_array(data: ArrayLike, wide: bool = False) -> np.ndarray[Any, Any]:
     if plain and not wide:
         array = _narrow(array)
     if array.dtype.kind not in "biuf" and not is_bfloat16(array.dtype):
-        raise OperatorTypeError(expected="an array of numbers or booleans", got=describe(data))
+        if not array.size or not all(isinstance(one, DType) for one in array.flat):
+            raise OperatorTypeError(expected="an array of numbers or booleans", got=describe(data))
+        # Members of enumerations are numbers; element types are objects, and have one each.
+        array = array.astype(np.int32)
     return array
 
 

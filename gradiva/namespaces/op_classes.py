@@ -168,7 +168,7 @@ def class_of(
 
 
 class Constant:
-    """The class spelling of `fn.constant`, whose arguments these are; name, preserve: accepted."""
+    """The class spelling of `fn.constant`, whose arguments these are."""
 
     def __init__(
         self,
@@ -185,6 +185,7 @@ class Constant:
         self.device, self.name, self.preserve = device, name, preserve
         self.arguments: dict[str, Any] = {
             "fdata": fdata, "idata": idata, "shape": shape, "dtype": dtype, "layout": layout,
+            "name": name, "preserve": preserve,
         }  # fmt: skip
 
     def __call__(self) -> Any:
