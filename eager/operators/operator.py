@@ -59,7 +59,8 @@ class OperatorBase:
 
     min_inputs, max_inputs: how many inputs; outputs: how many outputs (the type rule decides if it
     returns a tuple); random: its values come from a key; effects: it does more than make outputs;
-    frames: the arguments that may be given per frame ("1": inputs after the first one too);
+    frames: the arguments that may be given per frame ("1": inputs after the first one too; "CF":
+    channels are taken alone, so that frames may stand behind them);
     mixed: on a GPU it takes inputs in host memory all the same, as decoders do, for `gpu_work`;
     host_from: the inputs from this number on are in host memory too, since its shape rule reads
     their values; transfers: to another device it moves its input, and does nothing else; metadata:
