@@ -94,9 +94,10 @@ class OperatorClass:
         return bool(self.arguments.get("preserve", False))
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
-        """What the function returns for these inputs."""
+        """What the function returns for these inputs. None stands for what is not given."""
         with annotate_error(f"ops.{type(self).__name__}"):
-            keywords = self.operator.modern(keywords)
+            given = {name: value for name, value in keywords.items() if value is not None}
+            keywords = self.operator.modern(given)
             twice = [name for name in keywords if self.arguments.get(name) is not None]
             if twice:
                 raise OperatorValueError(
