@@ -110,9 +110,9 @@ def Constant(  # noqa: N802  the name that scripts use
     value: a number, or an array, a list or a tuple of numbers. dtype: to convert to, rounding half
     away from zero and saturating; by default that of the value, where Python's numbers and
     NumPy's 64-bit ones in arrays become int32 and float32, and members of enumerations (types.RGB,
-    types.INT16) their numbers, which types.DATA_TYPE and the like stand for. shape: of a sample; a single number
-    is repeated. layout: of a sample. device: where it is, "cpu" or "gpu". name: of the node, in a
-    pipeline definition. preserve: the node stays though nothing needs it.
+    types.INT16) their numbers, which types.DATA_TYPE and the like stand for. shape: of a sample; a
+    single number is repeated. layout: of a sample. device: where it is, "cpu" or "gpu". name: of
+    the node, in a pipeline definition. preserve: the node stays though nothing needs it.
 
     A number alone, without `shape`, `layout` and `device`, gives a ScalarConstant. All else is a
     Tensor, or in a pipeline definition a symbol, which can also be an output. Raises
@@ -121,9 +121,7 @@ def Constant(  # noqa: N802  the name that scripts use
     number = not np.ndim(value) and not isinstance(value, Tensor | DType | enum.Enum)
     if number and not shape and not layout and device is None:
         return ScalarConstant(value, dtype)
-    return ConstantNode(
-        device or "cpu", value, dtype, shape, layout, name=name, preserve=preserve
-    )
+    return ConstantNode(device or "cpu", value, dtype, shape, layout, name=name, preserve=preserve)
 
 
 def ConstantNode(  # noqa: N802  the name that scripts use
@@ -166,7 +164,8 @@ def constant(
     """A constant from numbers: `fdata` (float32 by default) or `idata` (int32), flat.
 
     shape: of a sample, by default that of a vector with all numbers; a single one is repeated.
-    dtype, layout, device, name, preserve: see `types.Constant`. Raises OperatorTypeError or OperatorValueError.
+    dtype, layout, device, name, preserve: see `types.Constant`. Raises OperatorTypeError or
+    OperatorValueError.
     """
     with annotate_error("constant"):
         if (fdata is None) == (idata is None):

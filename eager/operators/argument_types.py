@@ -42,9 +42,9 @@ __all__ = [
     "Paths",
     "RaggedFloatsArg",
     "RaggedIntsArg",
+    "Strings",
     "UnevenFloatsArg",
     "UnevenIntsArg",
-    "Strings",
     "argument_type",
     "evaluate",
 ]
@@ -123,8 +123,9 @@ class ArgumentType:
     name: for signatures; expected: for error messages; convert: from what the user wrote to a
     hashable value; element: dtype of the rows if it may be given per sample; vector: a row holds
     several values; ragged: how many may differ between samples: kernels see a list with a 1-D array
-    per sample; uneven: they see such a list where the numbers differ, and else an array; matrix: a row may have two axes, and an array of two axes is one matrix for all
-    samples; shaped: per sample it is an array of any shape, and kernels see the batch of these.
+    per sample; uneven: they see such a list where the numbers differ, and else an array; matrix: a
+    row may have two axes, and an array of two axes is one matrix for all samples; shaped: per
+    sample it is an array of any shape, and kernels see the batch of these.
     """
 
     name: str

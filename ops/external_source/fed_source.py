@@ -104,9 +104,7 @@ class FedSource(Source):
 
     def _starved(self) -> op.OperatorRuntimeError:
         missing = [
-            index
-            for index, queue in enumerate(self._queues)
-            if self._reads(index) and not queue
+            index for index, queue in enumerate(self._queues) if self._reads(index) and not queue
         ]
         of = "" if len(self._queues) == 1 else f" (output {missing[0]})"
         return StarvedError(

@@ -12,7 +12,6 @@ from gradiva.eager.jit.convert import round_half_away
 from gradiva.eager.support.errors import OperatorIndexError
 from gradiva.eager.types.arrays import Array
 
-
 _ARGUMENTS = (
     "start", "end", "shape", "rel_start", "rel_end", "rel_shape", "axes", "axis_names"
 )  # fmt: skip

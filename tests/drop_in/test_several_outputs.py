@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,14 @@ def pair() -> tuple[Any, Any]:
     return np.zeros((2, 1), np.float32), np.ones((2, 1), np.float32)
 
 
-BOXES = [0.1, 0.1, 0.9, 0.9]
+def twice(samples: Any) -> tuple[Any, Any]:
+    return samples, samples
+
+
+def boxes() -> Any:
+    return fn.constant(fdata=[0.1, 0.1, 0.9, 0.9], shape=(1, 4))
+
+
 LISTS: dict[str, tuple[int, Build]] = {
     "reader": (2, lambda folder: fn.readers.file(file_root=folder)),
     "class of a reader": (2, lambda folder: ops.readers.File(file_root=folder)()),
@@ -51,12 +58,12 @@ LISTS: dict[str, tuple[int, Build]] = {
     "class of a source": (2, lambda _: ops.ExternalSource(pair, num_outputs=2)()),
     "operator": (2, lambda _: fn.nonsilent_region(sound())),
     "class": (2, lambda _: ops.NonsilentRegion()(sound())),
-    "chain": (2, lambda _: ops.Compose([ops.Cast(dtype=types.FLOAT), ops.NonsilentRegion()])(sound())),
+    "chain": (2, lambda _: ops.Compose([ops.Copy(), ops.NonsilentRegion()])(sound())),
     "as asked": (2, lambda _: fn.resize(image(), size=[1, 1], save_attrs=True)),
     "frames": (2, lambda _: fn.element_extract(frames(), element_map=[0, 2])),
-    "function": (2, lambda _: fn.python_function(sound(), function=lambda x: (x, x), num_outputs=2)),
-    "no output": (0, lambda _: fn.python_function(sound(), function=lambda x: None, num_outputs=0)),
-    "random": (3, lambda _: fn.random_bbox_crop(fn.constant(fdata=BOXES, shape=(1, 4)), bbox_layout="xyXY")),
+    "function": (2, lambda _: fn.python_function(sound(), function=twice, num_outputs=2)),
+    "no output": (0, lambda _: fn.python_function(sound(), function=print, num_outputs=0)),
+    "random": (3, lambda _: fn.random_bbox_crop(boxes(), bbox_layout="xyXY")),
     "two inputs": (2, lambda _: fn.flip([image(), image()])),
     "two of two": (2, lambda _: fn.resize([image(), image()], size=[1, 1], save_attrs=True)),
 }  # fmt: skip
@@ -126,7 +133,9 @@ def test_a_list_is_returned(folder: str) -> None:
 def test_a_tuple_in_the_other_branch() -> None:
     @pipeline_def(batch_size=2, num_threads=1, device_id=None, enable_conditionals=True)
     def pipeline() -> Any:
-        samples = fn.external_source(lambda: [np.float32([0, 9, 0]), np.float32([0, 0, 9])])
+        samples = fn.external_source(
+            lambda: [np.array(row, np.float32) for row in ([0, 9, 0], [0, 0, 9])]
+        )
         first = samples[1] > 0
         if first:
             region = fn.nonsilent_region(samples, window_length=1)
@@ -143,7 +152,7 @@ def test_a_tuple_in_the_other_branch() -> None:
 @pytest.mark.parametrize("mode", [EvalMode.eager, EvalMode.deferred])
 def test_a_tuple_in_dynamic_mode(mode: EvalMode, folder: str) -> None:
     with mode:
-        made = gradiva.nonsilent_region(gradiva.batch([np.float32([0, 1, 0])]))
+        made = gradiva.nonsilent_region(gradiva.batch([np.array([0, 1, 0], np.float32)]))
         assert type(made) is tuple
         assert type(next(iter(gradiva.readers.File(file_root=folder).next_epoch(2)))) is tuple
 
@@ -154,3 +163,18 @@ def test_a_tuple_in_captured_loops(folder: str) -> None:
         assert type(batch) is tuple
         sounds = gradiva.cast(batch[0], dtype=gradiva.float32)
         assert type(gradiva.nonsilent_region(sounds)) is tuple
+
+
+def test_one_output_is_not_iterable() -> None:
+    """So scripts can ask whether there are several; a loop over its samples is an error."""
+    node = fn.random.uniform()
+    assert not isinstance(node, Iterable)
+    with pytest.raises(TypeError, match="not iterable"):
+        list(node)
+    with pytest.raises(TypeError, match=r"not iterable|cannot unpack"):
+        _, _ = node
+    assert isinstance(fn.nonsilent_region(sound_of_data()), Iterable)
+
+
+def sound_of_data() -> Any:
+    return fn.external_source(lambda: np.zeros((2, 4), np.float32))

@@ -235,7 +235,9 @@ def _cases() -> list[op.Case]:
             pad_output=True,
             output_layout="HWC",
             **padded,
-        ).equals([framed]).no_oracle(),
+        )
+        .equals([framed])
+        .no_oracle(),
         op.case("per sample mean", images, mean=np.array([mean, std, mean]), std=[50.0]),
         op.case("empty", op.samples(), **given).equals([]),
         op.case("too many means", images, mean=[1.0, 2.0]).value_error("`mean`"),

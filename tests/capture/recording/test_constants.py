@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,14 @@ from gradiva import fn, ops, pipeline_def, types
 pytestmark = pytest.mark.core
 
 OPTIONS: dict[str, Any] = {"batch_size": 2, "num_threads": 1, "device_id": None}
-NAMED = {
+
+
+def defined(**more: Any) -> Callable[[Callable[..., Any]], Any]:
+    made: Callable[[Callable[..., Any]], Any] = pipeline_def(**OPTIONS, **more)
+    return made
+
+
+NAMED: dict[str, Callable[..., Any]] = {
     "types": lambda **named: types.Constant(2.5, shape=(3, 2), **named),
     "array": lambda **named: types.Constant(np.ones((2, 2), np.float16), **named),
     "node": lambda **named: types.ConstantNode("cpu", [1, 2], **named),
@@ -24,7 +32,7 @@ NAMED = {
 
 @pytest.mark.parametrize("make", NAMED.values(), ids=NAMED)
 def test_a_name(make: Any) -> None:
-    @pipeline_def(**OPTIONS)
+    @defined()
     def pipeline() -> Any:
         return make(name="given") + 0, make()
 
@@ -37,7 +45,7 @@ def test_a_name(make: Any) -> None:
 
 @pytest.mark.parametrize("make", NAMED.values(), ids=NAMED)
 def test_preserve(make: Any) -> None:
-    @pipeline_def(**OPTIONS)
+    @defined()
     def pipeline(kept: bool) -> Any:
         make(name="unused", preserve=kept)
         return fn.random.uniform()
@@ -66,7 +74,7 @@ def test_members_of_enumerations_are_numbers(value: Any, kind: Any, number: Any)
     expected = np.asarray(number, np.int32)
     numbers = [int(one) for one in value] if isinstance(value, list) else int(value)
 
-    @pipeline_def(**OPTIONS)
+    @defined()
     def pipeline() -> Any:
         return (
             fn.copy(value),
@@ -88,7 +96,7 @@ def test_members_of_enumerations_are_numbers(value: Any, kind: Any, number: Any)
 def test_drawn_interpolations() -> None:
     choices = [types.INTERP_LINEAR, types.INTERP_CUBIC]
 
-    @pipeline_def(**OPTIONS, seed=1)
+    @defined(seed=1)
     def pipeline() -> Any:
         images = fn.random.uniform(range=(0, 255), dtype=types.UINT8, shape=(6, 5, 3))
         drawn = fn.random.choice(choices)

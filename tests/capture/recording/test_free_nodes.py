@@ -358,7 +358,5 @@ def test_devices() -> None:
 
 def test_a_list_is_no_output() -> None:
     pair = fn.external_source(source=batches, num_outputs=2)
-    with pytest.raises(
-        gradiva.OperatorTypeError, match="output 0 is a list of symbols: unpack it"
-    ):
+    with pytest.raises(gradiva.OperatorTypeError, match="output 0 is a list of symbols: unpack it"):
         made().set_outputs(pair)

@@ -202,7 +202,8 @@ def test_errors() -> None:
 PLANES: list[tuple[str, dict[str, list[Any]], dict[str, Any]]] = [
     ("gaussian_blur", {"sigma": numbers(0.5, 2)}, {}),
     ("gaussian_blur", {"sigma": numbers(0.5, 2, 2)}, {"dtype": gradiva.float32}),
-    ("gaussian_blur", {"window_size": [np.array(row) for row in ([3, 5, 1], [7], [1, 3, 5, 7])]}, {}),
+    ("gaussian_blur", {"window_size": [np.array(row) for row in ([3, 5, 1], [7], [1, 3, 5, 7])]},
+     {}),
     ("gaussian_blur", {"sigma": [row[:1] for row in numbers(0.5, 2)]}, {}),
     ("laplacian", {"scale": numbers(0.1, 0.5, 1)}, {"dtype": gradiva.float32}),
     ("laplacian", {"window_size": [np.array(row) for row in ([3, 5, 7], [7], [5, 3, 5, 7])]}, {}),
@@ -242,7 +243,7 @@ def test_frames_behind_channels_that_belong_together() -> None:
     with pytest.raises(gradiva.OperatorTypeError, match="values per frame need a sequence"):
         gradiva.hue(planes, hue=per_frame(numbers(0, 90)))
     with pytest.raises(gradiva.OperatorValueError, match="as many values as frames, 3, or one"):
-        gradiva.gaussian_blur(planes, sigma=per_frame([np.float32([1, 2])] * 3))
+        gradiva.gaussian_blur(planes, sigma=per_frame([np.array([1, 2], np.float32)] * 3))
     none = gradiva.batch([np.zeros((3, 0, 4, 5), np.uint8)] * 2, layout="CFHW")
     values = per_frame([np.zeros(0, np.float32)] * 2)
     assert gradiva.gaussian_blur(none, sigma=values).shape == [(3, 0, 4, 5)] * 2

@@ -42,7 +42,7 @@ WAYS = ["argument", "batch"]
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("second", ["WH", None])
 def test_a_layout_that_changes_is_an_error(way: str, second: str | None) -> None:
-    with pytest.raises(OperatorTypeError, match="another layout.*expected HW, as in the first"):
+    with pytest.raises(OperatorTypeError, match=r"another layout.*expected HW, as in the first"):
         fed("HW", second, way)
     with pytest.raises(RuntimeError, match="another layout"):
         sourced("HW", second or "")
@@ -56,7 +56,7 @@ def test_a_layout_may_come_later(way: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_data_that_are_fed_have_the_declared_layout(way: str) -> None:
-    with pytest.raises(OperatorTypeError, match="another layout.*'WH', as declared.*'HW'"):
+    with pytest.raises(OperatorTypeError, match=r"another layout.*'WH', as declared.*'HW'"):
         fed("HW", "HW", way, "WH")
 
 

@@ -1,8 +1,9 @@
-"""External sources of which not all is used: what nobody reads is not asked for, and not looked at."""
+"""External sources of which not all is used: what nobody reads is not asked for or looked at."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,11 @@ def numbers(output: Any) -> list[float]:
     return [float(np.asarray(one).reshape(-1)[0]) for one in output]
 
 
+def defined(**more: Any) -> Callable[[Callable[..., Any]], Any]:
+    made: Callable[[Callable[..., Any]], Any] = pipeline_def(**OPTIONS, **more)
+    return made
+
+
 def never(*_: Any) -> Any:
     raise AssertionError("nobody reads this source")
 
@@ -30,7 +36,7 @@ def never(*_: Any) -> Any:
 def test_an_unused_source_is_not_called(count: int | None, batch: bool, draws: bool) -> None:
     """Not for the positions either, which random values behind it are counted by."""
 
-    @pipeline_def(**OPTIONS)
+    @defined()
     def pipeline() -> Any:
         fn.external_source(never, num_outputs=count, batch=batch)
         return fn.random.uniform(range=(0, 1)) if draws else types.Constant(3)
@@ -42,7 +48,7 @@ def test_an_unused_source_is_not_called(count: int | None, batch: bool, draws: b
 
 def test_random_values_are_those_beside_a_source_that_is_read() -> None:
     def values(used: bool) -> list[list[float]]:
-        @pipeline_def(**OPTIONS)
+        @defined()
         def pipeline() -> Any:
             zeros = fn.external_source(lambda: np.zeros((3, 1), np.float32))
             drawn = fn.random.uniform(range=(0, 1))
@@ -55,7 +61,7 @@ def test_random_values_are_those_beside_a_source_that_is_read() -> None:
 
 
 def test_no_process_is_started_for_an_unused_source() -> None:
-    @pipeline_def(**OPTIONS, py_num_workers=2)
+    @defined(py_num_workers=2)
     def pipeline() -> Any:
         fn.external_source(never, batch=False, parallel=True)
         return fn.random.uniform()
@@ -72,7 +78,7 @@ def test_a_kept_source_is_read() -> None:
         asked.append(1)
         return np.zeros((3, 1), np.float32)
 
-    @pipeline_def(**OPTIONS, prefetch_queue_depth=1, exec_pipelined=False)
+    @defined(prefetch_queue_depth=1, exec_pipelined=False)
     def pipeline() -> Any:
         fn.external_source(source, preserve=True)
         return types.Constant(3)
@@ -102,12 +108,14 @@ def test_parts_that_nobody_reads_may_be_anything(used: int, item: Any, kind: str
 
     sources = {"callable": parts, "iterable": [parts()] * 5, "samples": lambda _: parts()}
 
-    @pipeline_def(**OPTIONS)
+    @defined()
     def pipeline() -> Any:
         outputs = fn.external_source(sources[kind], num_outputs=3, batch=whole)
         return outputs[used] + 1
 
-    with pytest.warns(UserWarning, match=f"outputs .* not used, of 3"), pipeline() as pipe:
+    with pipeline() as pipe:
+        with pytest.warns(UserWarning, match=r"outputs .* not used, of 3"):
+            pipe.build()
         for _ in range(2):
             assert numbers(pipe.run()[0]) == [used + 6.0] * 3
 
@@ -117,32 +125,33 @@ def test_in_processes() -> None:
     def source(info: Any) -> tuple[Any, Any]:
         return None, np.full((2,), info.idx_in_epoch, np.int32)
 
-    @pipeline_def(**OPTIONS, py_num_workers=2)
+    @defined(py_num_workers=2)
     def pipeline() -> Any:
         _, values = fn.external_source(source, num_outputs=2, batch=False, parallel=True)
         return values
 
-    with pytest.warns(UserWarning, match="output 0 is not used"), pipeline() as pipe:
+    with pipeline() as pipe:
+        with pytest.warns(UserWarning, match="output 0 is not used"):
+            pipe.build()
         assert numbers(pipe.run()[0]) == [0, 1, 2]
         assert numbers(pipe.run()[0]) == [3, 4, 5]
 
 
 def test_what_is_used_is_still_checked() -> None:
-    @pipeline_def(**OPTIONS)
+    @defined()
     def pipeline() -> Any:
         values, _ = fn.external_source(lambda: (None, np.zeros((3, 2))), num_outputs=2)
         return values
 
-    with (
-        pytest.warns(UserWarning, match="output 1 is not used"),
-        pipeline() as pipe,
-        pytest.raises(gradiva.OperatorTypeError, match="got None"),
-    ):
-        pipe.run()
+    with pipeline() as pipe:
+        with pytest.warns(UserWarning, match="output 1 is not used"):
+            pipe.build()
+        with pytest.raises(gradiva.OperatorTypeError, match="got None"):
+            pipe.run()
 
 
 def test_the_warning_names_the_line() -> None:
-    @pipeline_def(**OPTIONS)
+    @defined()
     def pipeline() -> Any:
         made = fn.external_source(lambda: [np.zeros((3, 2))] * 4, num_outputs=4)  # here
         return made[1], made[2]
@@ -179,7 +188,7 @@ def test_only_what_is_read_is_fed(used: list[int]) -> None:
 
 def test_what_is_fed_for_nothing_is_dropped() -> None:
     with Pipeline(**OPTIONS) as pipe:
-        first, second = fn.external_source(num_outputs=2, name="fed")
+        _, second = fn.external_source(num_outputs=2, name="fed")
         pipe.set_outputs(second)
         for step in range(3):
             pipe.feed_input("fed[0]", np.zeros((3, 1), np.float32))
@@ -189,7 +198,7 @@ def test_what_is_fed_for_nothing_is_dropped() -> None:
 
 def test_a_checkpoint_goes_on() -> None:
     def made(checkpoint: Any = None) -> Any:
-        @pipeline_def(**OPTIONS, enable_checkpointing=True, checkpoint=checkpoint)
+        @defined(enable_checkpointing=True, checkpoint=checkpoint)
         def pipeline() -> Any:
             fn.external_source(never)
             values = fn.external_source(
@@ -197,11 +206,14 @@ def test_a_checkpoint_goes_on() -> None:
             )[0]
             return values, fn.random.uniform()
 
-        return pipeline()
+        pipe = pipeline()
+        with pytest.warns(UserWarning, match="not used"):
+            pipe.build()
+        return pipe
 
-    with pytest.warns(UserWarning, match="not used"), made() as pipe:
+    with made() as pipe:
         pipe.run()
         saved = pipe.checkpoint()
         expected = [numbers(one) for one in pipe.run()]
-    with pytest.warns(UserWarning, match="not used"), made(saved) as again:
+    with made(saved) as again:
         assert [numbers(one) for one in again.run()] == expected

@@ -78,7 +78,7 @@ def test_elements_and_one_number_for_all() -> None:
     data = images()
     start, axes = [[1], [1, 2], [0, 1, 0], [2]], [[1], [0, 1], [0, 1, 2], [0]]
     found = gradiva.slice(data, start=start, end=[[4], [4], [4, 4, 2], [4]], axes=axes)
-    wanted = [np.s_[:, 1:4], np.s_[1:4, 2:4], np.s_[:4, 1:4, :2], np.s_[2:4]]
+    wanted: list[Any] = [np.s_[:, 1:4], np.s_[1:4, 2:4], np.s_[:4, 1:4, :2], np.s_[2:4]]
     for one, image, ranges in zip(found, data, wanted, strict=True):
         np.testing.assert_array_equal(one, np.asarray(image)[ranges])
 

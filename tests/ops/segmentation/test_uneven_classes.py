@@ -10,6 +10,7 @@ import pytest
 import gradiva
 from gradiva import fn, pipeline_def
 
+drawn: Any = gradiva.segmentation.random_object_bbox
 BOXES = {2: (0, 1, 2, 3), 3: (3, 0, 5, 2), 5: (2, 4, 4, 6), 7: (5, 5, 6, 7)}
 CLASSES = [[2], [3, 5], [2, 5, 7], [7, 3]]
 WEIGHTS = [[1.0], [0.0, 2.0], [0.0, 0.0, 3.0], [1.0, 0.0]]
@@ -45,10 +46,8 @@ OPTIONS: dict[str, Any] = {"format": "box", "output_class": True, "seed": 5}
 def test_weights(listed: bool) -> None:
     classes: Any = CLASSES if listed else uneven(CLASSES, np.int32)
     weights: Any = WEIGHTS if listed else uneven(WEIGHTS, np.float32)
-    made = gradiva.segmentation.random_object_bbox(
-        masks(), classes=classes, class_weights=weights, **OPTIONS
-    )
-    check(*made, DRAWN)
+    boxes, labels = drawn(masks(), classes=classes, class_weights=weights, **OPTIONS)
+    check(boxes, labels, DRAWN)
 
 
 def test_in_a_pipeline() -> None:
@@ -62,14 +61,15 @@ def test_in_a_pipeline() -> None:
         return tuple(made)
 
     with pipeline() as pipe:
-        check(*pipe.run(), DRAWN)
+        boxes, labels = pipe.run()
+        check(boxes, labels, DRAWN)
 
 
 def test_classes_alone() -> None:
     """Each sample draws what it draws with its own classes for all."""
-    made = gradiva.segmentation.random_object_bbox(masks(), classes=CLASSES, **OPTIONS)
+    made = drawn(masks(), classes=CLASSES, **OPTIONS)
     for sample, classes in enumerate(CLASSES):
-        alone = gradiva.segmentation.random_object_bbox(masks(), classes=classes, **OPTIONS)
+        alone = drawn(masks(), classes=classes, **OPTIONS)
         for one, other in zip(made, alone, strict=True):
             np.testing.assert_array_equal(one.at(sample), other.at(sample))
 
@@ -77,14 +77,10 @@ def test_classes_alone() -> None:
 def test_weights_alone() -> None:
     """Of the labels 1, 2, ...; 0 in the place of the background."""
     rows = [[0.0, 1.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0, 1.0], [0.0] * 6 + [1.0]]
-    check(
-        *gradiva.segmentation.random_object_bbox(masks(), class_weights=rows, **OPTIONS),
-        [2, 3, 5, 7],
-    )
-    given = {"class_weights": [[0.0, 1.0, 1.0], [0.0, 1.0], [0.0, 0.0, 1.0], [0.0, 1.0]]}
-    boxes, labels = gradiva.segmentation.random_object_bbox(
-        masks(), background=[2, 0, 0, 0], **given, **OPTIONS
-    )
+    boxes, labels = drawn(masks(), class_weights=rows, **OPTIONS)
+    check(boxes, labels, [2, 3, 5, 7])
+    given: Any = {"class_weights": [[0.0, 1.0, 1.0], [0.0, 1.0], [0.0, 0.0, 1.0], [0.0, 1.0]]}
+    boxes, labels = drawn(masks(), background=[2, 0, 0, 0], **given, **OPTIONS)
     check([boxes.at(i) for i in range(4)], [labels.at(i) for i in range(4)], [3, 2, 3, 2])
 
 
@@ -100,7 +96,7 @@ WHOLE = (0, 0, 6, 7)
     ],
 )
 def test_where_no_label_is_an_object(given: dict[str, Any]) -> None:
-    boxes, labels = gradiva.segmentation.random_object_bbox(masks(), **given, **OPTIONS)
+    boxes, labels = drawn(masks(), **given, **OPTIONS)
     assert [int(np.asarray(label)) for label in labels] == [2, 0, 5, 0]
     for box, wanted in zip(boxes, (BOXES[2], WHOLE, BOXES[5], WHOLE), strict=True):
         np.testing.assert_array_equal(box, wanted)
@@ -108,7 +104,7 @@ def test_where_no_label_is_an_object(given: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("given", [{"classes": []}, {"class_weights": []}])
 def test_no_classes_at_all(given: dict[str, Any]) -> None:
-    boxes, labels = gradiva.segmentation.random_object_bbox(masks(), **given, **OPTIONS)
+    boxes, labels = drawn(masks(), **given, **OPTIONS)
     assert not any(int(np.asarray(label)) for label in labels)
     for box in boxes:
         np.testing.assert_array_equal(box, WHOLE)
@@ -124,4 +120,4 @@ def test_no_classes_at_all(given: dict[str, Any]) -> None:
 )
 def test_errors_name_the_sample(given: dict[str, Any], words: str) -> None:
     with pytest.raises(gradiva.OperatorValueError, match=f"(?s){words}"):
-        gradiva.segmentation.random_object_bbox(masks(), **given, **OPTIONS)
+        drawn(masks(), **given, **OPTIONS)
