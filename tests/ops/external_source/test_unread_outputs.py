@@ -206,14 +206,15 @@ def test_a_checkpoint_goes_on() -> None:
             )[0]
             return values, fn.random.uniform()
 
-        pipe = pipeline()
-        with pytest.warns(UserWarning, match="not used"):
-            pipe.build()
-        return pipe
+        return pipeline()
 
     with made() as pipe:
+        with pytest.warns(UserWarning, match="not used"):
+            pipe.build()
         pipe.run()
         saved = pipe.checkpoint()
         expected = [numbers(one) for one in pipe.run()]
     with made(saved) as again:
+        with pytest.warns(UserWarning, match="not used"):
+            again.build()
         assert [numbers(one) for one in again.run()] == expected
