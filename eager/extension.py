@@ -37,6 +37,8 @@ from gradiva.eager.operators.argument_types import Paths as Paths
 from gradiva.eager.operators.argument_types import RaggedFloatsArg as RaggedFloatsArg
 from gradiva.eager.operators.argument_types import RaggedIntsArg as RaggedIntsArg
 from gradiva.eager.operators.argument_types import Strings as Strings
+from gradiva.eager.operators.argument_types import UnevenFloatsArg as UnevenFloatsArg
+from gradiva.eager.operators.argument_types import UnevenIntsArg as UnevenIntsArg
 from gradiva.eager.operators.arguments import Common as Common
 from gradiva.eager.operators.arguments import Sampled as Sampled
 from gradiva.eager.operators.call import Call as Call

@@ -6,7 +6,7 @@ from gradiva.eager.readers.source import SourceOperator
 
 from .graph import Graph, Node
 
-__all__ = ["without_dead_nodes"]
+__all__ = ["outputs_read", "without_dead_nodes"]
 
 
 def without_dead_nodes(graph: Graph) -> Graph:
@@ -28,3 +28,14 @@ def without_dead_nodes(graph: Graph) -> Graph:
             needed.add(node)
             pending += [edge.node for edge in node.inputs]
     return graph.with_(node for node in graph.nodes if node in needed)
+
+
+def outputs_read(graph: Graph, node: Node) -> frozenset[int]:
+    """The outputs of a node that others read, or that the graph returns; all of them where users
+    keep it. Random values that are counted along a source read nothing of it."""
+    if node in graph.kept:
+        return frozenset(range(len(node.type)))
+    edges = [*graph.outputs, *(edge for other in graph.nodes for edge in other.inputs)]
+    return frozenset(
+        edge.output for edge in edges if edge.node is node and edge.argument != "source"
+    )

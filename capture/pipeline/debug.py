@@ -107,7 +107,7 @@ class DebugRecorder(Recorder):
             tuple(map(self._symbol_of, inputs)),
             {name: self._symbol_of(value) for name, value in keywords.items()},
         )
-        return tuple(map(self.batch_of, made)) if isinstance(made, tuple) else self.batch_of(made)
+        return list(map(self.batch_of, made)) if isinstance(made, list) else self.batch_of(made)
 
     def described(self, node: Node) -> Any:
         """The lines that made a node, the operator behind it, and the name that the user gave."""

@@ -157,8 +157,9 @@ class PipelineProperties(PipelineBase):
     @overload
     def epoch_size(self, name: None = None) -> dict[str, int]: ...
     def epoch_size(self, name: str | None = None) -> Any:
-        """Samples per epoch: of the reader `name`, or a dict of all readers by name."""
-        sizes = {key: meta["epoch_size"] for key, meta in self.reader_meta().items()}
+        """Samples per epoch, with those that pad the shards to one size: of the reader `name`, or a
+        dict of all readers by name. `reader_meta` has both numbers."""
+        sizes = {key: meta["epoch_size_padded"] for key, meta in self.reader_meta().items()}
         return sizes if name is None else _of(sizes, name)
 
     @overload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,13 @@ import numpy as np
 
 from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.graph import Graph
+from gradiva.capture.graph.liveness import outputs_read
 from gradiva.capture.runtime.gpu_streams import DeviceStage, require_gpu
 from gradiva.capture.runtime.memory_statistics import MemoryStatistics
 from gradiva.capture.runtime.preallocate import preallocate
 from gradiva.capture.runtime.program import Program
 from gradiva.eager.random.default_generator import default
-from gradiva.eager.readers.source import Source
+from gradiva.eager.readers.source import Source, SourceOperator
 from gradiva.eager.runtime.affinity import thread_cpus
 from gradiva.eager.runtime.memory_settings import settings
 from gradiva.eager.runtime.worker_pool import WorkerPool
@@ -63,6 +65,7 @@ def build_runtime(
     program = Program(recorded)
     on_gpu = require_gpu(recorded, gpu, program.locate)
     graph = optimize(recorded)
+    _warn_of_unread(graph)
     cpu_depth, gpu_depth = options.depth
     stage = None
     if on_gpu:
@@ -95,9 +98,25 @@ def build_runtime(
     return PipelineRuntime(executor, lambda _: declared, gpu, restored is not None)
 
 
+def _warn_of_unread(graph: Graph) -> None:
+    """Warn, at the line of an external source, of outputs that are made for nothing."""
+    for node in graph.nodes:
+        if not isinstance(node.operator, SourceOperator) or not node.operator.only_if_read:
+            continue
+        used, lines = outputs_read(graph, node), graph.locations.get(node, ())
+        unread = [str(output) for output in range(len(node.type)) if output not in used]
+        if used and unread and lines and node.attribute("source") is not None:
+            several = "outputs {} are" if len(unread) > 1 else "output {} is"
+            text = (
+                f"{node.operator.name}: {several.format(', '.join(unread))} not used, of "
+                f"{len(node.type)} that {node.attribute('source')!r} makes: it need not make them"
+            )
+            warnings.warn_explicit(text, UserWarning, lines[0].code.co_filename, lines[0].line)
+
+
 def _process_pool(graph: Graph, options: PipelineOptions) -> ProcessPool | None:
     """The processes of parallel external sources, if there are any."""
-    if not any(node.attribute("parallel") for node in graph.nodes):
+    if not any(node.attribute("parallel") and outputs_read(graph, node) for node in graph.nodes):
         return None
     pool: ProcessPool = processes.ProcessPool(
         options.py_num_workers, options.py_start_method, None, options.py_callback_pickler

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gradiva.capture.graph.graph import Graph, Node, Opaque
+from gradiva.capture.graph.liveness import outputs_read
 from gradiva.capture.runtime.dropped_samples import BatchOutputs, SampleIndices, in_step
 from gradiva.capture.runtime.gpu_streams import DeviceStage, queued
 from gradiva.capture.runtime.program import Outputs, Positions, Program, Values
@@ -74,10 +75,17 @@ class SourcePlan:
         """What says how large the next batch is, where batches end with the epochs of a reader."""
         self.quarantine = Quarantine()
         self.sources: dict[Node, Source] = {}
+        self._unread: list[Node] = []
+        """Sources that are not asked for anything: see `SourceOperator.only_if_read`."""
         self.states = SourceStates(self.sources)
         for node in graph.nodes:
             if isinstance(node.operator, SourceOperator):
-                self.sources[node] = self._open(node, node.operator)
+                used = outputs_read(graph, node)
+                if node.operator.only_if_read and not used:
+                    self._unread.append(node)
+                    continue
+                self.sources[node] = source = self._open(node, node.operator)
+                source.used = used if len(used) < len(node.type) else None
         self.processes = processes
         self._aside: SourcePlan | None = None
         self._kept: dict[Node, tuple[Batch, ...]] = {}
@@ -229,7 +237,8 @@ class SourcePlan:
     def _positions(self, values: Values, size: int) -> dict[Any, Positions]:
         """The positions of this batch in each source; under None those of the last source."""
         first = self.iteration * self.batch_size
-        found: dict[Any, Positions] = {None: np.arange(first, first + size, dtype=np.int64)}
+        counted = np.arange(first, first + size, dtype=np.int64)
+        found: dict[Any, Positions] = {None: counted, **dict.fromkeys(self._unread, counted)}
         for node in self.sources:
             own = values[node, 0].positions
             if own is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from gradiva.eager.support.errors import (
     describe,
 )
 from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.types.dali_types import OtherType
 from gradiva.eager.types.device import Device
 from gradiva.eager.types.device import device as to_device
 from gradiva.eager.types.dtypes import DType, DTypeLike
@@ -99,22 +101,27 @@ def Constant(  # noqa: N802  the name that scripts use
     shape: Sequence[int] | None = None,
     layout: str | None = None,
     device: Any = None,
+    *,
+    name: str | None = None,
+    preserve: bool = False,
 ) -> Any:
     """A value that is the same for all samples.
 
     value: a number, or an array, a list or a tuple of numbers. dtype: to convert to, rounding half
     away from zero and saturating; by default that of the value, where Python's numbers and
-    NumPy's 64-bit ones in arrays become int32 and float32. shape: of a sample; a single number
-    is repeated. layout: of a sample. device: where it is, "cpu" or "gpu".
+    NumPy's 64-bit ones in arrays become int32 and float32, and members of enumerations (types.RGB,
+    types.INT16) their numbers, which types.DATA_TYPE and the like stand for. shape: of a sample; a
+    single number is repeated. layout: of a sample. device: where it is, "cpu" or "gpu". name: of
+    the node, in a pipeline definition. preserve: the node stays though nothing needs it.
 
     A number alone, without `shape`, `layout` and `device`, gives a ScalarConstant. All else is a
     Tensor, or in a pipeline definition a symbol, which can also be an output. Raises
     OperatorTypeError or OperatorValueError.
     """
-    number = not np.ndim(value) and not isinstance(value, Tensor)
+    number = not np.ndim(value) and not isinstance(value, Tensor | DType | enum.Enum)
     if number and not shape and not layout and device is None:
         return ScalarConstant(value, dtype)
-    return ConstantNode(device or "cpu", value, dtype, shape, layout)
+    return ConstantNode(device or "cpu", value, dtype, shape, layout, name=name, preserve=preserve)
 
 
 def ConstantNode(  # noqa: N802  the name that scripts use
@@ -123,6 +130,9 @@ def ConstantNode(  # noqa: N802  the name that scripts use
     dtype: DTypeLike | None = None,
     shape: Sequence[int] | None = None,
     layout: str | None = None,
+    *,
+    name: str | None = None,
+    preserve: bool = False,
 ) -> Any:
     """As `Constant`, never a ScalarConstant."""
     with annotate_error("types.Constant"):
@@ -137,7 +147,7 @@ def ConstantNode(  # noqa: N802  the name that scripts use
             made = Tensor.over(array, check_layout(layout or "", array.ndim))
         except (TypeError, ValueError) as error:
             raise OperatorValueError(str(error), argument="layout") from None
-        return _in_graph(made, where)
+        return _in_graph(made, where, name, preserve)
 
 
 def constant(
@@ -148,11 +158,14 @@ def constant(
     dtype: DTypeLike | None = None,
     layout: str | None = None,
     device: Any = "cpu",
+    name: str | None = None,
+    preserve: bool = False,
 ) -> Any:
     """A constant from numbers: `fdata` (float32 by default) or `idata` (int32), flat.
 
     shape: of a sample, by default that of a vector with all numbers; a single one is repeated.
-    dtype, layout, device: see `types.Constant`. Raises OperatorTypeError or OperatorValueError.
+    dtype, layout, device, name, preserve: see `types.Constant`. Raises OperatorTypeError or
+    OperatorValueError.
     """
     with annotate_error("constant"):
         if (fdata is None) == (idata is None):
@@ -162,7 +175,10 @@ def constant(
             raise OperatorTypeError(argument="idata", expected="integers", got=describe(idata))
         if shape is None:
             shape = (data.size,)
-    return ConstantNode(device, data, dtype, shape, layout)
+    return ConstantNode(device, data, dtype, shape, layout, name=name, preserve=preserve)
+
+
+_ENUMERATIONS = (OtherType.IMAGE_TYPE, OtherType.DATA_TYPE, OtherType.INTERP_TYPE)
 
 
 def _is_number(value: Any) -> bool:
@@ -188,6 +204,8 @@ def _as(value: Any, dtype: DTypeLike) -> Any:
 
 
 def _dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    if dtype in _ENUMERATIONS:
+        return np.dtype(np.int32)
     try:
         return DType.of(dtype).numpy
     except (TypeError, ValueError) as error:
@@ -231,12 +249,14 @@ def _shaped(array: np.ndarray[Any, Any], shape: Sequence[int] | None) -> np.ndar
         ) from None
 
 
-def _in_graph(made: Tensor, where: Device) -> Any:
+def _in_graph(made: Tensor, where: Device, name: str | None, preserve: bool) -> Any:
     """The constant itself, or, while a graph is recorded, a symbol for it."""
     recorder = current_interpreter()
     if not isinstance(recorder, Recorder):
         return made.to_device(where)
     try:
-        return recorder.symbol(made, 0).to_device(where)
+        symbol = recorder.symbol(made, 0)
+        recorder.mark(symbol.edge.node, name, preserve)
+        return symbol.to_device(where)
     except GradivaError as error:
         raise error.complete(operator="types.Constant") from None

@@ -100,7 +100,8 @@ class DataNode(Value, Symbolic):
     """A symbol for a batch: one output of one operator in a graph.
 
     It takes part in arithmetic and in calls of operators, which are recorded. It holds no data:
-    `if`, `len`, iteration and conversion to an array raise, naming the operator and its line.
+    `if`, `len` and conversion to an array raise, naming the operator and its line, and a loop over
+    it is Python's own TypeError.
     """
 
     __slots__ = ("edge", "recorder")
@@ -204,8 +205,9 @@ class DataNode(Value, Symbolic):
     def __len__(self) -> int:
         self._refuse("its length")
 
-    def __iter__(self) -> Any:
-        self._refuse("its samples (iteration or unpacking)")
+    __iter__ = None
+    """Scripts ask `isinstance(outputs, Iterable)`, as they ask for lists: one output is none.
+    Python itself refuses loops over it, and unpacking."""
 
     def __getitem__(self, ranges: Any) -> DataNode:
         """A part of each sample, as `slice`: recorded."""

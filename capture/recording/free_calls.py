@@ -44,8 +44,8 @@ class FreeCalls:
             tuple(map(stand_in, inputs)),
             {name: stand_in(value) for name, value in keywords.items()},
         )
-        if isinstance(made, tuple):
-            return tuple(FreeNode(one.edge, recorder, call) for one in made)
+        if isinstance(made, list):
+            return [FreeNode(one.edge, recorder, call) for one in made]
         return FreeNode(made.edge, recorder, call)
 
 

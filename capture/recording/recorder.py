@@ -155,7 +155,7 @@ class Recorder:
         symbols = [DataNode(Edge(node, output), self) for output in range(len(types))]
         asked = isinstance(operator, SourceOperator) and attributes.get("num_outputs") is not None
         single = len(symbols) == 1 and not asked
-        return symbols[0] if single else tuple(symbols)
+        return symbols[0] if single else symbols
 
     def adopt(self, values: Iterable[Any]) -> None:
         """Make the calls behind free nodes here, that were not made here before, with what they
@@ -180,7 +180,7 @@ class Recorder:
         if not isinstance(value, FreeNode) or value.call not in self._copies:
             return value
         made = self._copies[value.call]
-        return made[value.edge.output] if isinstance(made, tuple) else made
+        return made[value.edge.output] if isinstance(made, list) else made
 
     def input_edge(self, value: Any, index: int) -> Edge:
         """A symbol or a constant as input `index` of a call in the current branch."""
@@ -248,6 +248,12 @@ class Recorder:
         source = () if self._source is None else (Edge(self._source, 0, "source"),)
         edges = (*source, *self.branches.anchor())
         return self._builder.add(random_key, edges, attributes, (SampleType(None, 0, ""),))
+
+    def mark(self, node: Node, name: str | None, preserve: bool) -> None:
+        """Give a node the name that the user wants for it, and keep it if they ask for that."""
+        self._builder.describe(node, (), None, name)
+        if preserve:
+            self._builder.keep(node)
 
     def keep(self, node: Node) -> None:
         """Keep a node that no output needs."""

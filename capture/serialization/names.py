@@ -44,6 +44,7 @@ _INTS = (
     kinds.IntArg,
     kinds.IntsArg,
     kinds.RaggedIntsArg,
+    kinds.UnevenIntsArg,
     ImageType,
     kinds.InterpArg,
     InterpType,
@@ -55,6 +56,7 @@ _FLOATS = (
     kinds.FloatArg,
     kinds.FloatsArg,
     kinds.RaggedFloatsArg,
+    kinds.UnevenFloatsArg,
     kinds.MatrixArg,
     kinds.FloatArrayArg,
 )

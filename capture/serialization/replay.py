@@ -58,8 +58,8 @@ class Replay:
                 expected=error.expected,
                 got=error.got,
             ) from None
-        if not isinstance(results, tuple):
-            results = (results,)
+        if not isinstance(results, list | tuple):
+            results = [results]
         if len(results) != len(stored.outputs):
             raise OperatorValueError(
                 f"the stored operator {stored.label!r} has another number of outputs",

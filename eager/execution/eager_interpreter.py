@@ -12,7 +12,7 @@ from gradiva.eager.gpu.execute import on_gpu
 from gradiva.eager.operators.arguments import Argument, bytes_hint, is_edge
 from gradiva.eager.operators.interpreter import current_interpreter, eager_hook, free_calls_hook
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.operators.ragged import ragged_rows
+from gradiva.eager.operators.ragged import differ, ragged_rows
 from gradiva.eager.random.default_generator import get_default_rng
 from gradiva.eager.random.generator import RNG
 from gradiva.eager.random.keys import RandomKey
@@ -309,7 +309,8 @@ def as_argument(argument: Argument, value: Any, size: int) -> Any:
             got=f"a symbol of a graph: {value!r}",
         )
     if is_edge(argument, value):
-        if argument.kind.ragged and not isinstance(value, np.ndarray):
+        listed = isinstance(value, list | tuple)
+        if listed and (argument.kind.ragged or (argument.kind.uneven and differ(value))):
             return batch_on(ragged_rows(argument, value))
         try:
             array = to_array(value)

@@ -55,7 +55,7 @@ def prepare(
             static[name] = value.type
             if argument.kind.shaped:
                 rows[name] = value
-            elif argument.kind.ragged:
+            elif argument.kind.ragged or (argument.kind.uneven and not value.batch_shape.uniform):
                 rows[name] = ragged_rows(argument, [value.array(i) for i in range(size)])
             else:
                 rows[name] = argument.given_rows(_parameter_rows(argument, value), size)

@@ -1,6 +1,7 @@
 """Arguments per frame: a call on sequences becomes one on their frames, and the result sequences.
 
-An argument is given per frame if its samples have the layout letter F first (see `per_frame`).
+An argument is given per frame if its samples have the layout letter F first (see `per_frame`). In
+operators that take each channel alone, the frames of CFHW are the planes, channel after channel.
 Frames of a sample are made of one shape: where the shape rule gives several, the largest extents.
 """
 
@@ -12,7 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.operators.per_frame_types import has_frames, of_frames, of_sequences
+from gradiva.eager.operators.per_frame_types import (
+    axes_of_frames,
+    has_frames,
+    of_frames,
+    of_sequences,
+)
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, OperatorValueError
 from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import BatchShape
@@ -43,9 +49,12 @@ def _volume(shapes: Int64Array) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Which frames the samples of a call have. owners: of each frame, its sample."""
+    """Which frames the samples of a call have. axes: those before the axes of a frame, "F" or "CF";
+    lead: their extents, (N, len(axes)). owners: of each frame, its sample; numbers: its place in
+    it."""
 
-    counts: Int64Array
+    axes: str
+    lead: Int64Array
     owners: Int64Array
     numbers: Int64Array
 
@@ -54,7 +63,7 @@ class Frames:
         names: frozenset[str], inputs: tuple[Batch, ...], given: Mapping[str, Any], size: int
     ) -> Frames:
         """Raises OperatorTypeError and OperatorValueError."""
-        sequences = [batch for batch in inputs[:1] if has_frames(batch.type)]
+        axes = axes_of_frames(inputs[0].type, names) if inputs else ""
         per_frame = {
             name: value
             for name, value in given.items()
@@ -66,8 +75,9 @@ class Frames:
             for number, value in enumerate(inputs[1:])
             if has_frames(value.type)
         }
-        if sequences:
-            counts = sequences[0].batch_shape.shapes[:, 0]
+        if axes:
+            lead = inputs[0].batch_shape.shapes[:, : len(axes)]
+            counts = lead[:, -1]
         elif inputs and inputs[0].layout:
             raise OperatorTypeError(
                 "values per frame need a sequence",
@@ -76,7 +86,8 @@ class Frames:
                 got=repr(inputs[0].layout),
             )
         else:
-            counts = np.max(list(lengths.values()), axis=0)
+            axes, counts = "F", np.max(list(lengths.values()), axis=0)
+            lead = counts[:, None]
         for name, found in lengths.items():
             wrong = np.flatnonzero((found != counts) & (found != 1))
             if wrong.size:
@@ -88,9 +99,10 @@ class Frames:
                     got=str(found[sample]),
                     sample=sample,
                 )
-        owners = np.repeat(np.arange(size), counts)
-        starts = np.repeat(np.cumsum(counts) - counts, counts)
-        return Frames(counts, owners, np.arange(len(owners)) - starts)
+        planes = lead.prod(axis=1)
+        owners = np.repeat(np.arange(size), planes)
+        starts = np.repeat(np.cumsum(planes) - planes, planes)
+        return Frames(axes, lead, owners, np.arange(len(owners)) - starts)
 
     def unfold(self, value: Any) -> Any:
         """What a call on frames gets for an input or argument of the call on sequences."""
@@ -100,28 +112,34 @@ class Frames:
             return value
         batch_shape, where = value.batch_shape, value.provenance
         where = where.select(self.owners.tolist()) if where is not None else None
-        if not has_frames(value.type):
+        layout = value.type.layout or ""
+        axes = next((axes for axes in (self.axes, "F") if layout.startswith(axes)), "")
+        if not axes:
             return Batch.over(
                 value.data, batch_shape.select(self.owners.tolist()), value.type, where
             )
         shapes = batch_shape.shapes[self.owners]
-        # One value for all frames of a sample stands for each of them.
-        numbers = np.where(shapes[:, 0] == 1, 0, self.numbers)
-        frames = np.ascontiguousarray(shapes[:, 1:])
+        # One value for all frames of a sample stands for each of them, and one for a frame for each
+        # of its planes.
+        numbers = self.numbers
+        if axes == "F":
+            numbers = np.where(shapes[:, 0] == 1, 0, numbers % np.maximum(shapes[:, 0], 1))
+        frames = np.ascontiguousarray(shapes[:, len(axes) :])
         offsets = batch_shape.offsets[self.owners] + numbers * frames.prod(axis=1)
         uniform = not len(frames) or bool((frames == frames[0]).all())
         dense = uniform and bool((offsets == np.arange(len(frames)) * _volume(frames)).all())
         places = BatchShape(frames, offsets, batch_shape.size, uniform, dense, False)
-        return Batch.over(value.data, places, of_frames(value.type), where)
+        return Batch.over(value.data, places, of_frames(value.type, axes), where)
 
     def fold(self, batch_shape: BatchShape, source: Batch | None) -> BatchShape:
         """The shapes of sequences of such frames."""
-        shapes = np.zeros((len(self.counts), batch_shape.ndim + 1), np.int64)
-        shapes[:, 0] = self.counts
-        np.maximum.at(shapes[:, 1:], self.owners, batch_shape.shapes)
-        if source is not None and source.ndim == batch_shape.ndim + 1:
-            none = self.counts == 0
-            shapes[none, 1:] = source.batch_shape.shapes[none, 1:]
+        first = len(self.axes)
+        shapes = np.zeros((len(self.lead), batch_shape.ndim + first), np.int64)
+        shapes[:, :first] = self.lead
+        np.maximum.at(shapes[:, first:], self.owners, batch_shape.shapes)
+        if source is not None and source.ndim == batch_shape.ndim + first:
+            none = (self.lead == 0).any(axis=1)
+            shapes[none, first:] = source.batch_shape.shapes[none, first:]
         return BatchShape.of(shapes)
 
     def results(self, sequences: Batch) -> Batch:
@@ -169,7 +187,7 @@ def execute_frames(
         outputs = tuple(
             Batch.empty(
                 frames.fold(batch_shape, inputs[0] if inputs else None),
-                of_sequences(type),
+                of_sequences(type, frames.axes),
                 where,
                 device,
             )

@@ -43,6 +43,8 @@ __all__ = [
     "RaggedFloatsArg",
     "RaggedIntsArg",
     "Strings",
+    "UnevenFloatsArg",
+    "UnevenIntsArg",
     "argument_type",
     "evaluate",
 ]
@@ -130,8 +132,9 @@ class ArgumentType:
     name: for signatures; expected: for error messages; convert: from what the user wrote to a
     hashable value; element: dtype of the rows if it may be given per sample; vector: a row holds
     several values; ragged: how many may differ between samples: kernels see a list with a 1-D array
-    per sample; matrix: a row may have two axes, and an array of two axes is one matrix for all
-    samples; shaped: per sample it is an array of any shape, and kernels see the batch of these.
+    per sample; uneven: they see such a list where the numbers differ, and else an array; matrix: a
+    row may have two axes, and an array of two axes is one matrix for all samples; shaped: per
+    sample it is an array of any shape, and kernels see the batch of these.
     """
 
     name: str
@@ -140,6 +143,7 @@ class ArgumentType:
     element: type | None = None
     vector: bool = False
     ragged: bool = False
+    uneven: bool = False
     matrix: bool = False
     shaped: bool = False
 
@@ -184,6 +188,18 @@ RaggedFloatsArg: TypeAlias = Annotated[
     FloatsArg,
     ArgumentType(
         "RaggedFloatsArg", "numbers, or some per sample", _singles, np.float32, True, ragged=True
+    ),
+]
+UnevenIntsArg: TypeAlias = Annotated[
+    IntsArg,
+    ArgumentType(
+        "UnevenIntsArg", "integers, or some per sample", _integers, np.int64, True, uneven=True
+    ),
+]
+UnevenFloatsArg: TypeAlias = Annotated[
+    FloatsArg,
+    ArgumentType(
+        "UnevenFloatsArg", "numbers, or some per sample", _singles, np.float32, True, uneven=True
     ),
 ]
 FloatArrayArg: TypeAlias = Annotated[

@@ -57,6 +57,6 @@ def call_sets(
     ]
     if len(made) == 1:
         return made[0]
-    if isinstance(made[0], tuple):
+    if isinstance(made[0], tuple | list):
         return [list(outputs) for outputs in zip(*made, strict=True)]
     return made

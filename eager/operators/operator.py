@@ -22,7 +22,7 @@ from gradiva.eager.support.hooks import Hook
 from gradiva.eager.support.lazy_names import Provider, Registry
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.tensor import Tensor
-from gradiva.eager.values.value import Value, refuse_bfloat16
+from gradiva.eager.values.value import Symbolic, Value, refuse_bfloat16
 
 from .arguments import check_names, parse_signature, position_hint
 from .decomposition import Decomposition
@@ -42,6 +42,7 @@ __all__ = ["Maker", "Operator", "maker", "operator", "operator_places", "operato
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=Value)
+S = TypeVar("S", bound=Symbolic)
 F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
 Self = TypeVar("Self", bound="OperatorBase")
@@ -59,7 +60,8 @@ class OperatorBase:
 
     min_inputs, max_inputs: how many inputs; outputs: how many outputs (the type rule decides if it
     returns a tuple); random: its values come from a key; effects: it does more than make outputs;
-    frames: the arguments that may be given per frame ("1": inputs after the first one too);
+    frames: the arguments that may be given per frame ("1": inputs after the first one too; "CF":
+    channels are taken alone, so that frames may stand behind them);
     mixed: on a GPU it takes inputs in host memory all the same, as decoders do, for `gpu_work`;
     host_from: the inputs from this number on are in host memory too, since its shape rule reads
     their values; transfers: to another device it moves its input, and does nothing else; metadata:
@@ -276,7 +278,8 @@ def _named(module: str, name: str) -> OperatorBase:
 
 class Operator(OperatorBase, Generic[P, R]):
     """An operator on batches: what it is called with, a Batch, a Tensor or a symbol, it returns; or
-    several of these, if its type rule returns a tuple. `Any` is for what the arguments decide."""
+    several of these, if its type rule returns a tuple: a tuple of batches or tensors, a list of
+    symbols. `Any` is for what the arguments decide."""
 
     @overload
     def __call__(self: One[P], input: V, /, *args: P.args, **kwargs: P.kwargs) -> V: ...
@@ -284,6 +287,10 @@ class Operator(OperatorBase, Generic[P, R]):
     def __call__(self: One[P], input: Plain, /, *args: P.args, **kwargs: P.kwargs) -> Tensor: ...
     @overload
     def __call__(self, input: list[V], /, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+    @overload
+    def __call__(
+        self: Pair[P] | Many[P], input: S, /, *args: P.args, **kwargs: P.kwargs
+    ) -> list[S]: ...
     @overload
     def __call__(self: Pair[P], input: V, /, *args: P.args, **kwargs: P.kwargs) -> tuple[V, V]: ...
     @overload

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradiva.eager.types.sample_type import SampleType
 
-__all__ = ["framed_types", "has_frames", "of_frames", "of_sequences"]
+__all__ = ["axes_of_frames", "framed_types", "has_frames", "of_frames", "of_sequences"]
 
 
 def has_frames(type: SampleType) -> bool:
@@ -16,20 +16,29 @@ def has_frames(type: SampleType) -> bool:
     return bool(type.layout) and type.layout[0] == "F"  # type: ignore[index]
 
 
-def of_frames(type: SampleType) -> SampleType:
+def axes_of_frames(type: SampleType, names: frozenset[str]) -> str:
+    """The axes before those of a frame, "" for what has none: F, or CF in operators that take each
+    channel alone ("CF" among `names`)."""
+    if "CF" in names and (type.layout or "").startswith("CF"):
+        return "CF"
+    return "F" if has_frames(type) else ""
+
+
+def of_frames(type: SampleType, axes: str = "F") -> SampleType:
     """The type of one frame."""
-    if not has_frames(type):
+    if not axes or not (type.layout or "").startswith(axes):
         return type
-    layout = (type.layout or "")[1:]
-    ndim = None if type.ndim is None else type.ndim - 1
+    layout = (type.layout or "")[len(axes) :]
+    ndim = None if type.ndim is None else type.ndim - len(axes)
     return type.with_(ndim=ndim, layout="" if set(layout) <= {"*"} else layout)
 
 
-def of_sequences(type: SampleType) -> SampleType:
+def of_sequences(type: SampleType, axes: str = "F") -> SampleType:
     """The type of a sequence of such frames."""
     if type.ndim is None or type.layout is None:
         return type.with_(ndim=None, layout=None)
-    return type.with_(ndim=type.ndim + 1, layout="F" + (type.layout or "*" * type.ndim))
+    layout = axes + (type.layout or "*" * type.ndim)
+    return type.with_(ndim=type.ndim + len(axes), layout=layout)
 
 
 def framed_types(rule: Callable[..., Any], names: frozenset[str]) -> Callable[..., Any]:
@@ -50,8 +59,13 @@ def framed_types(rule: Callable[..., Any], names: frozenset[str]) -> Callable[..
                 return types
             # Whether it is per frame turns out later.
             return types.with_(ndim=None, layout=None)
-        stripped = [of_frames(one) if isinstance(one, SampleType) else one for one in inputs]
+        first = next((one for one in inputs[:1] if isinstance(one, SampleType)), None)
+        axes = "F" if first is None else axes_of_frames(first, names) or "F"
+        stripped = [
+            of_frames(one, axes if one is first else "F") if isinstance(one, SampleType) else one
+            for one in inputs
+        ]
         given.update({name: of_frames(kind) for name, kind in kinds.items()})
-        return of_sequences(rule(*stripped, **given))
+        return of_sequences(rule(*stripped, **given), axes)
 
     return infer

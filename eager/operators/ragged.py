@@ -11,7 +11,12 @@ from gradiva.eager.support.errors import OperatorTypeError, describe
 
 from .arguments import Argument
 
-__all__ = ["ragged_rows"]
+__all__ = ["differ", "ragged_rows"]
+
+
+def differ(values: Sequence[Any]) -> bool:
+    """Whether samples have different numbers of values."""
+    return len({len(value) if hasattr(value, "__len__") else 1 for value in values}) > 1
 
 
 def ragged_rows(argument: Argument, values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:

@@ -67,7 +67,8 @@ class Source(ABC):
     for full batches only, also where less is needed, because what the user hands over for a batch
     is one thing; the rest is cut off. device: where its batches are wanted: it may make them there,
     else they are copied. any_thread: its reads, one after another, may be made by different
-    threads; the user's functions may count on one.
+    threads; the user's functions may count on one. used: the outputs that somebody reads, None for
+    all; in place of the others any batch of as many samples will do.
     """
 
     lost: Sequence[int] = ()
@@ -78,6 +79,7 @@ class Source(ABC):
     whole = False
     device: Device = CPU
     any_thread = False
+    used: frozenset[int] | None = None
 
     def begin(self, count: int) -> None:
         """It will be read soon: what takes its time for the first samples, about so many, may be
@@ -195,17 +197,21 @@ class SourceOperator(OperatorBase, Generic[P]):
     output_names: from the arguments, the names of the outputs, if users get them by name.
     per_sample: arguments that may differ per sample, and what a call then is: a source has no
     inputs, so it is one without these, and other operators on what it delivers.
+    only_if_read: it is not asked for samples of which nothing but the positions is needed, for
+    random values.
     """
 
     open: Callable[[dict[str, Any], int], Source]
     output_names: Callable[[dict[str, Any]], Sequence[str] | None] | None = None
     per_sample: tuple[Sequence[str], Callable[[dict[str, Any]], Any]] | None = None
+    only_if_read = False
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         named: dict[str, Any] = dict(zip(self.arguments, args, strict=False))
         given = {**named, **kwargs}
         outputs = self.bind((), given)
-        return arranged(outputs, self.names(given)) if self.output_names else outputs
+        names = self.names(given)
+        return outputs if names is None else arranged(outputs, names)
 
     def bind(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         if self.per_sample is not None:

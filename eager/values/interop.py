@@ -83,10 +83,13 @@ def to_array(data: ArrayLike, wide: bool = False) -> np.ndarray[Any, Any]:
     if plain and not wide:
         array = _narrow(array)
     if array.dtype.kind not in "biuf" and not is_bfloat16(array.dtype):
-        expected = "an array of numbers or booleans"
-        if hasattr(data, "read"):
-            expected += " (of an open file, what its read() returns)"
-        raise OperatorTypeError(expected=expected, got=describe(data))
+        if not array.size or not all(isinstance(one, DType) for one in array.flat):
+            expected = "an array of numbers or booleans"
+            if hasattr(data, "read"):
+                expected += " (of an open file, what its read() returns)"
+            raise OperatorTypeError(expected=expected, got=describe(data))
+        # Members of enumerations are numbers; element types are objects, and have one each.
+        array = array.astype(np.int32)
     return array
 
 

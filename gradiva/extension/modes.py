@@ -24,7 +24,7 @@ __all__ = ["CaseCalls", "argument_dtype", "outputs_of", "per_sample"]
 
 def outputs_of(result: Any) -> tuple[Any, ...]:
     """What an operator returned, as a tuple also where it is one output."""
-    return result if isinstance(result, tuple) else (result,)
+    return tuple(result) if isinstance(result, tuple | list) else (result,)
 
 
 class CaseCalls:

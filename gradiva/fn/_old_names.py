@@ -78,7 +78,7 @@ def ssd_random_crop(
     (n, 1). num_attempts: windows that are tried for each random threshold. Returns the three, with
     the boxes whose centers are in the window. Raises OperatorTypeError and OperatorValueError.
     """
-    anchors, shapes, boxes, labels = random_bbox_crop(
+    made = random_bbox_crop(
         boxes,
         labels,
         thresholds=[0.0, 0.1, 0.3, 0.5, 0.7, 0.9],
@@ -90,4 +90,5 @@ def ssd_random_crop(
         **common,
     )
     common.pop("seed", None)
-    return slice_(images, anchors, shapes, **common), boxes, labels
+    anchors, shapes, boxes, labels = made
+    return type(made)((slice_(images, anchors, shapes, **common), boxes, labels))

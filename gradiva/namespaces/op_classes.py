@@ -94,9 +94,10 @@ class OperatorClass:
         return bool(self.arguments.get("preserve", False))
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
-        """What the function returns for these inputs."""
+        """What the function returns for these inputs. None stands for what is not given."""
         with annotate_error(f"ops.{type(self).__name__}"):
-            keywords = self.operator.modern(keywords)
+            given = {name: value for name, value in keywords.items() if value is not None}
+            keywords = self.operator.modern(given)
             twice = [name for name in keywords if self.arguments.get(name) is not None]
             if twice:
                 raise OperatorValueError(
@@ -168,7 +169,7 @@ def class_of(
 
 
 class Constant:
-    """The class spelling of `fn.constant`, whose arguments these are; name, preserve: accepted."""
+    """The class spelling of `fn.constant`, whose arguments these are."""
 
     def __init__(
         self,
@@ -185,6 +186,7 @@ class Constant:
         self.device, self.name, self.preserve = device, name, preserve
         self.arguments: dict[str, Any] = {
             "fdata": fdata, "idata": idata, "shape": shape, "dtype": dtype, "layout": layout,
+            "name": name, "preserve": preserve,
         }  # fmt: skip
 
     def __call__(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,19 @@ class Receiver:
         facts = (arguments[name] for name in ("layout", "dtype", "ndim"))
         self._types = declared_types(arguments["num_outputs"] or 1, *facts)
         self.fixed: list[op.SampleType | None] = [None] * len(self._types)
+
+    def fed(self, item: Any, index: int, layout: str | None) -> op.Batch:
+        """As `batch`, for an item that is fed. layout: of a sample, by default that of the item.
+        Raises OperatorTypeError for one that contradicts the declared layout."""
+        declared = self._types[index].layout
+        stated = layout or (item.layout if isinstance(item, op.Batch) else "")
+        if declared and stated and stated != declared:
+            raise op.OperatorTypeError(
+                f"the data for output {index} have another layout",
+                expected=f"{declared!r}, as declared",
+                got=repr(stated),
+            )
+        return self.batch(item, index, layout or None)
 
     def batch(self, item: Any, index: int, layout: str | None = None) -> op.Batch:
         """The item as the batch of output `index`; layout: of a sample, instead of the declared."""
@@ -57,18 +71,21 @@ class Receiver:
         return fixed
 
     def _check(self, made: op.Batch, declared: op.SampleType, index: int) -> None:
-        """The dtype and rank are those declared, or those of the first batch."""
+        """The dtype and rank are those declared, or those of the first batch; a layout that one
+        batch has had, all have."""
         wanted = self.fixed[index] or declared
+        layout = (wanted.layout, made.layout) if wanted.layout else (None, None)
         for what, expected, got in (
             ("dtype", wanted.dtype, made.dtype),
             ("rank", wanted.ndim, made.ndim),
+            ("layout", *layout),
         ):
             if expected is not None and got != expected and len(made):
                 since = "as declared" if self.fixed[index] is None else "as in the first batch"
                 raise op.OperatorTypeError(
                     f"output {index} of the source has another {what}",
                     expected=f"{expected}, {since}",
-                    got=str(got),
+                    got=str(got or "none"),
                 )
         if len(made):
             self.fixed[index] = op.SampleType(made.dtype, made.ndim, made.layout)
@@ -105,6 +122,18 @@ def one_size(batches: tuple[op.Batch, ...], most: int) -> int:
             "", f"at most {most} samples", size, "the source returned a batch that is too large"
         )
     return size
+
+
+def with_unread(batches: Sequence[op.Batch | None], most: int) -> tuple[op.Batch, ...]:
+    """The batches, of one size; empty samples in place of those that nobody reads. Raises
+    OperatorValueError."""
+    read = tuple(batch for batch in batches if batch is not None)
+    size = one_size(read, most)
+    if len(read) == len(batches):
+        return read
+    return tuple(
+        batch_on(np.empty((size, 0), np.uint8)) if batch is None else batch for batch in batches
+    )
 
 
 _MOST_OUTPUTS = 1000

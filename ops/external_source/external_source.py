@@ -14,7 +14,7 @@ from gradiva.eager.readers.source import Source, source_operator
 from gradiva.eager.support.lazy_import import lazy_module
 
 from .callback_source import BatchInfo, Feed, SampleInfo, check_parallel, check_source, parts_of
-from .collate_feed import Receiver, declared_types, one_size, restored, stored
+from .collate_feed import Receiver, declared_types, restored, stored, with_unread
 from .fed_source import FedSource
 from .feed_state import counted, feed_state, restore_feed
 
@@ -83,7 +83,8 @@ def external_source(
         cycle: what to do at the end of an iterable: "no" (or None) ends the data; "quiet" (or True)
             starts again; "raise" ends the epoch, and starts again after `reset`.
         layout, dtype, ndim: of the samples, one or one per output. Data of another dtype or rank is
-            an error; without `dtype` and `ndim` the first batch fixes them.
+            an error, and so are fed data of another layout; what is left out, the first batch that
+            has it fixes.
         repeat_last: deliver the last batch again where the data has ended.
         blocking: let `run` wait for data that is to be fed, instead of raising
             OperatorRuntimeError; a callable or iterable always is waited for.
@@ -119,6 +120,7 @@ def external_source(
 
 
 external_source.delivers_on_gpu = True
+external_source.only_if_read = True
 
 
 @external_source.opens
@@ -177,9 +179,14 @@ class ExternalFeed(Source):
 
     def _made(self, items: tuple[Any, ...], batch_size: int) -> tuple[op.Batch, ...]:
         """The batches for what the source returned, of one size that is not too large."""
-        batches = tuple(self._batch(item, index) for index, item in enumerate(items))
-        one_size(batches, batch_size)
-        return batches
+        used = self.used
+        return with_unread(
+            [
+                self._batch(item, index) if used is None or index in used else None
+                for index, item in enumerate(items)
+            ],
+            batch_size,
+        )
 
     def _batch(self, item: Any, index: int) -> op.Batch:
         return self._receiver.batch(item, index)

@@ -11,7 +11,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.readers.source import Source
 
-from .collate_feed import Receiver, one_size, restored, stored
+from .collate_feed import Receiver, one_size, restored, stored, with_unread
 from .feed_state import counted
 
 
@@ -45,26 +45,36 @@ class FedSource(Source):
 
     def accept(self, item: Any, output: int, batch_size: int, layout: str | None) -> op.Batch:
         """The item as a batch that can be fed. Raises OperatorTypeError or OperatorValueError."""
-        batch = self._receiver.batch(item, output, layout)
+        batch = self._receiver.fed(item, output, layout)
         one_size((batch,), batch_size)
         return batch
 
     def feed(self, output: int, batch: op.Batch) -> None:
         """Put a batch that was accepted behind those that wait already."""
+        if not self._reads(output):
+            return
         with self._changed:
             self._queues[output].append(batch)
             self._changed.notify_all()
 
+    def _reads(self, output: int) -> bool:
+        return self.used is None or output in self.used
+
+    def _awaited(self) -> list[deque[op.Batch]]:
+        """The queues of the outputs that somebody reads."""
+        return [queue for output, queue in enumerate(self._queues) if self._reads(output)]
+
     def waiting(self) -> int:
         """Complete items that were fed and not yet read."""
         with self._changed:
-            return min(len(queue) for queue in self._queues)
+            return min(map(len, self._awaited()))
 
-    def _taken(self, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
+    def _taken(self, batch_size: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
         """What was fed next, as soon as it is there, or `_last`. Raises StopIteration at the end,
-        and StarvedError."""
+        StarvedError, and OperatorValueError for batches of different sizes."""
         with self._changed:
-            while not all(self._queues):
+            awaited = self._awaited()
+            while not all(awaited):
                 if self._closed or pool.cancelled:
                     raise StopIteration
                 if self._demanded >= self.turn and not self._blocking:
@@ -72,13 +82,19 @@ class FedSource(Source):
                         return self._last
                     raise self._starved()
                 self._changed.wait(0.5)
-            return tuple(queue.popleft() for queue in self._queues)
+            return with_unread(
+                [
+                    queue.popleft() if self._reads(output) else None
+                    for output, queue in enumerate(self._queues)
+                ],
+                batch_size,
+            )
 
     def read(self, batch_size: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
-        batches = self._taken(pool)
+        batches = self._taken(batch_size, pool)
         if batches is self._last:
             return batches
-        size = one_size(batches, batch_size)
+        size = len(batches[0])
         positions = np.arange(self._position, self._position + size, dtype=np.int64)
         self._position += size
         for batch in batches:
@@ -88,7 +104,9 @@ class FedSource(Source):
         return batches
 
     def _starved(self) -> op.OperatorRuntimeError:
-        missing = [index for index, queue in enumerate(self._queues) if not queue]
+        missing = [
+            index for index, queue in enumerate(self._queues) if self._reads(index) and not queue
+        ]
         of = "" if len(self._queues) == 1 else f" (output {missing[0]})"
         return StarvedError(
             f"there is no data for this batch{of}: call feed_input before each run, give the data "

@@ -107,7 +107,7 @@ class VideoInput(FedSource):
 
     def read(self, batch_size: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
         if self._current is None:
-            (fed,) = self._taken(pool)
+            (fed,) = self._taken(1, pool)
             data = np.ascontiguousarray(fed.array(0)).reshape(-1)
             self._number += 1
             self._current = self._opened(VideoData(data, f"fed video {self._number}"))

@@ -78,7 +78,7 @@ def _axes(call: op.Call, ndim: int) -> list[op.Int64Array]:
     """The axes to pad of each sample, from 0; all where none are named."""
     rows: list[op.Int64Array] | None = call["axes"]
     if rows is None:
-        return list(named_axes(call, ndim, call.inputs[0].type.layout or "", ""))
+        return list(named_axes(call, (call.size, ndim), call.inputs[0].type.layout or "", ""))
     known: dict[tuple[int, ...], op.Int64Array] = {}
     for sample, row in enumerate(rows):
         if tuple(row) not in known:

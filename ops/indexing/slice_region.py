@@ -14,6 +14,11 @@ from gradiva.eager.types.arrays import Array
 
 _FAR: Final = 1 << 31
 """No end lies there, unless the sample is as long."""
+_ARGUMENTS = (
+    "start", "end", "shape", "rel_start", "rel_end", "rel_shape", "axes", "axis_names"
+)  # fmt: skip
+_INPUTS = ("anchor", "shape of the region")
+_NORMALIZED = dict(zip(_INPUTS, ("normalized_anchor", "normalized_shape"), strict=True))
 
 
 class SupportsGet(Protocol):
@@ -35,20 +40,21 @@ class SliceRegion(TypedDict, total=False):
         end, rel_end: the high end, not included.
         shape, rel_shape: the extent in its place. The end of the sample if none is given. One
             number stands for all axes.
-        axes: which axes the numbers are about, negative ones counted from the end.
+        axes: which axes the numbers are about, negative ones counted from the end; none: all.
+            Samples may differ in how many they are, and so in how many numbers there are.
         axis_names: their letters in its place, "WH" (x before y) if neither is given. Other axes
             stay whole.
         normalized_anchor: whether floats in `anchor` are fractions of the extents.
         normalized_shape: whether floats in `extent` are fractions of the extents.
     """
 
-    start: op.IntsArg | None
-    end: op.IntsArg | None
-    shape: op.IntsArg | None
-    rel_start: op.FloatsArg | None
-    rel_end: op.FloatsArg | None
-    rel_shape: op.FloatsArg | None
-    axes: op.IntsArg | None
+    start: op.UnevenIntsArg | None
+    end: op.UnevenIntsArg | None
+    shape: op.UnevenIntsArg | None
+    rel_start: op.UnevenFloatsArg | None
+    rel_end: op.UnevenFloatsArg | None
+    rel_shape: op.UnevenFloatsArg | None
+    axes: op.UnevenIntsArg | None
     axis_names: str | None
     normalized_anchor: bool
     normalized_shape: bool
@@ -90,12 +96,46 @@ def slice_region(
     Ends are rounded half away from zero. Raises OperatorValueError, also
     for an end before its start.
     """
-    axes = named_axes(call, shapes.shape[1], layout, default)
-    if len(call.inputs) < 3:
-        return region_along(call, shapes, axes)
+    given = {name: call[name] for name in _ARGUMENTS}
+    given |= {name: _rows(batch) for name, batch in zip(_INPUTS, call.inputs[1:], strict=False)}
+    for name, batch in zip(_INPUTS, call.inputs[1:], strict=False):
+        given[f"{name} in fractions"] = call[_NORMALIZED[name]] and batch.dtype.is_float
+    lengths = [[len(row) for row in rows] for rows in given.values() if isinstance(rows, list)]
+    if not lengths:
+        return _even_region(given, shapes, layout, default)
+    anchors, windows = np.empty_like(shapes), np.empty_like(shapes)
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for sample, counts in enumerate(zip(*lengths, strict=True)):
+        groups.setdefault(counts, []).append(sample)
+    for members in groups.values():
+        part = {name: _of(members, value) for name, value in given.items()}
+        try:
+            found = _even_region(part, shapes[members], layout, default)
+        except op.GradivaError as error:
+            if error.sample is not None:
+                error.sample = members[error.sample]
+            raise
+        anchors[members], windows[members] = found
+    return anchors, windows
+
+
+def _of(members: list[int], value: Any) -> Any:
+    """The rows of some samples, which have as many numbers each; other values as they are."""
+    if isinstance(value, list):
+        return np.stack([value[sample] for sample in members])
+    return value[members] if isinstance(value, np.ndarray) else value
+
+
+def _even_region(
+    given: Mapping[str, Any], shapes: op.Int64Array, layout: str, default: str
+) -> tuple[op.Int64Array, op.Int64Array]:
+    """`slice_region` for samples that have as many numbers each."""
+    axes = named_axes(given, shapes.shape, layout, default)
+    if _INPUTS[0] not in given:
+        return region_along(given, shapes, axes)
     along = np.take_along_axis(shapes, axes, axis=1)
-    low = _input(call, 1, along, call["normalized_anchor"])
-    high = low + _input(call, 2, along, call["normalized_shape"])
+    low = _input(given, _INPUTS[0], along)
+    high = low + _input(given, _INPUTS[1], along)
     return _region(shapes, axes, low, high)
 
 
@@ -145,19 +185,22 @@ def _rounded(values: Array, extents: op.Int64Array) -> op.Int64Array:
     return round_half_away(values).astype(np.int64)
 
 
-def named_axes(call: op.Call, ndim: int, layout: str, default: str) -> op.Int64Array:
+def named_axes(
+    given: SupportsGet, samples: tuple[int, ...], layout: str, default: str
+) -> op.Int64Array:
     """(N, k): the axes that the arguments `axes` or `axis_names` name, all if they name none.
 
-    Raises OperatorValueError for axes that are not there, or named twice.
+    samples: (N, ndim). Raises OperatorValueError for axes that are not there, or named twice.
     """
-    names, axes = call["axis_names"], call["axes"]
+    count, ndim = samples
+    names, axes = given["axis_names"], given["axes"]
     if axes is None:
         names = default if names is None else names
         if len(set(names)) < len(names) or not set(names) <= set(layout):
             there = f"axes of {layout!r}" if layout else "`axes`, for there is no layout"
             raise op.OperatorValueError(argument="axis_names", expected=there, got=repr(names))
         found = [layout.index(letter) for letter in names] or list(range(ndim))
-        return np.tile(np.array(found, np.int64), (call.size, 1))
+        return np.tile(np.array(found, np.int64), (count, 1))
     return wrapped_axes(axes, ndim)
 
 
@@ -188,20 +231,26 @@ def inside(axes: op.Int64Array, ndim: int, first: int = 0, argument: str = "axes
     return wrapped
 
 
-def _input(call: op.Call, number: int, along: op.Int64Array, normalized: bool) -> Array:
-    given: op.Batch = call.inputs[number]
+def _rows(given: op.Batch) -> Array | list[Array]:
+    """The numbers of an input, float64: (N, k), or a list of rows whose lengths differ."""
+    rows = [given.array(sample).reshape(-1) for sample in range(len(given))]
     lengths = given.batch_shape.volumes
-    bad = lengths != along.shape[1]
-    op.refuse_samples(
-        bad,
-        "",
-        str(along.shape[1]),
-        lengths,
-        f"the {'anchor' if number == 1 else 'shape'} has a number for each axis",
-    )
-    rows = np.array([given.array(i).reshape(-1) for i in range(call.size)], np.float64)
+    if (lengths == lengths[:1]).all():
+        return np.array(rows, np.float64).reshape(len(rows), -1 if rows else 0)
+    return [row.astype(np.float64) for row in rows]
+
+
+def _input(given: Mapping[str, Any], name: str, along: op.Int64Array) -> Array:
+    rows: Array = given[name]
+    if rows.shape[1] != along.shape[1] and len(rows):
+        raise op.OperatorValueError(
+            f"the {name} has a number for each axis",
+            expected=str(along.shape[1]),
+            got=str(rows.shape[1]),
+            sample=0,
+        )
     rows = rows.reshape(along.shape)
-    return rows * along if normalized and given.data.dtype.kind == "f" else rows
+    return rows * along if given[f"{name} in fractions"] else rows
 
 
 def _argument(given: SupportsGet, name: str, along: op.Int64Array) -> Array | None:

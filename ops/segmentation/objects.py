@@ -13,23 +13,27 @@ def class_rows(call: op.Call) -> tuple[Any, Any, Any]:
     """Of each sample: the classes (N, C), their weights (N, C) or (N, 0), the background (N,)."""
     classes, weights, given = call["classes"], call["class_weights"], call["background"]
     background = np.zeros(call.size, np.int64) if given is None else given
+    implied = classes is None
+    if isinstance(classes, list) or isinstance(weights, list):
+        classes, weights = _filled(classes, weights)
     if weights is not None:
         bad = ~((weights >= 0) & np.isfinite(weights)).all(axis=1)
         op.refuse_samples(bad, "class_weights", "numbers from 0 on", weights)
         if classes is None:
             classes = np.tile(np.arange(1, weights.shape[1] + 1), (call.size, 1))
-            if given is not None:
-                classes[classes == background[:, None]] = 0
         elif classes.shape != weights.shape:
             raise op.wrong_value(
                 "class_weights",
                 f"a weight for each of {classes.shape[1]} classes",
                 weights.shape[1],
             )
+        if implied and given is not None:
+            classes = np.where(classes == background[:, None], 0, classes)
     if classes is None:
         return np.empty((call.size, 0), np.int64), np.empty((call.size, 0)), background
-    if classes.shape[1] == 0:
-        raise op.OperatorValueError(argument="classes", expected="one label or more", got="none")
+    if classes.shape[1] == 0:  # none are objects, while without classes all are
+        classes = np.full((call.size, 1), _NO_LABEL)
+        weights = None if weights is None else np.zeros((call.size, 1))
     if given is None:
         background = background.copy()
         for sample, labels in enumerate(classes.tolist()):
@@ -40,6 +44,29 @@ def class_rows(call: op.Call) -> tuple[Any, Any, Any]:
         op.refuse_samples(inside, "classes", "labels other than the background", classes)
     spread = np.empty((call.size, 0)) if weights is None else weights.astype(np.float64)
     return classes, spread, background
+
+
+_NO_LABEL = np.iinfo(np.int64).min
+
+
+def _filled(classes: Any, weights: Any) -> tuple[Any, Any]:
+    """Classes and weights whose numbers differ between samples, as arrays: filled up with labels
+    that no mask has, of weight 0."""
+    counts = [len(row) for row in (weights if classes is None else classes)]
+    places = np.arange(max(counts)) < np.array(counts)[:, None]
+    labels = np.tile(np.arange(1, max(counts) + 1), (len(counts), 1))
+    if classes is not None:
+        labels[places] = np.concatenate(list(classes))
+    labels[~places] = _NO_LABEL
+    if weights is None:
+        return labels, None
+    for sample, (row, count) in enumerate(zip(weights, counts, strict=True)):
+        if len(row) != count:
+            expected = f"a weight for each of {count} classes"
+            raise op.wrong_value("class_weights", expected, len(row), sample=sample)
+    spread = np.zeros(labels.shape)
+    spread[places] = np.concatenate(list(weights))
+    return labels, spread
 
 
 @op.jit

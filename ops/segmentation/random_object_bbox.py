@@ -24,8 +24,8 @@ def random_object_bbox(
     /,
     *,
     background: op.IntArg | None = None,
-    classes: op.IntsArg | None = None,
-    class_weights: op.FloatsArg | None = None,
+    classes: op.UnevenIntsArg | None = None,
+    class_weights: op.UnevenFloatsArg | None = None,
     foreground_prob: op.FloatArg = 1.0,
     threshold: op.IntsArg | None = None,
     k_largest: int | None = None,
@@ -55,7 +55,7 @@ def random_object_bbox(
         format: "anchor_shape", "start_end": two outputs; "box": one, start and end together.
         cache_objects: accepted; nothing is cached.
         rng, seed: see `gradiva.random`. All arguments but k_largest, format and the flags may
-            differ per sample.
+            differ per sample, classes and their weights also in number.
 
     Returns:
         Int32 boxes, in pixels, with one number per axis; of the whole mask, with the background for

@@ -122,7 +122,7 @@ def pipeline(body: Callable[[Any], Any], where: str, **options: Any) -> Pipeline
     with pipe:
         images = fn.external_source(samples, layout="HWC", device=where)
         made = body(images)
-        pipe.set_outputs(*(made if isinstance(made, tuple) else (made,)))
+        pipe.set_outputs(*(made if isinstance(made, list | tuple) else (made,)))
     return pipe
 
 
@@ -134,7 +134,7 @@ def in_loop(body: Callable[[Any], Any], where: str, turns: int) -> list[Any]:
     for _ in range(turns):
         images = source(SIZE)
         made = body(images.gpu() if where == "gpu" else images)
-        found.append([bits(one) for one in (made if isinstance(made, tuple) else (made,))])
+        found.append([bits(one) for one in (made if isinstance(made, list | tuple) else (made,))])
     return found
 
 

@@ -21,7 +21,7 @@ def fed(body: Any, where: str) -> Pipeline:
     pipe = Pipeline(SIZE, 2, 0, seed=11)
     with pipe:
         made = body(fn.external_source(name="images", layout="HWC", device=where))
-        pipe.set_outputs(*(made if isinstance(made, tuple) else (made,)))
+        pipe.set_outputs(*(made if isinstance(made, list | tuple) else (made,)))
     return pipe
 
 

@@ -125,6 +125,15 @@ def test_wrong_arguments_are_errors_where_they_are_written() -> None:
     assert "test_op_classes.py" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("made", "called"), [({"size": (3, 4)}, {"size": None}), ({"size": None}, {"size": (3, 4)})]
+)
+def test_none_is_not_given(made: dict[str, Any], called: dict[str, Any]) -> None:
+    image = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)
+    found = ops.Resize(**made)(image, **called)
+    np.testing.assert_array_equal(found, gradiva.resize(image, size=(3, 4)))
+
+
 def test_compose() -> None:
     composed = ops.Compose([ops.Cast(dtype=types.FLOAT), ops.Flip(), lambda batch: batch + 1])
     same(composed(images()), gradiva.flip(gradiva.cast(images(), dtype=types.FLOAT)) + 1)

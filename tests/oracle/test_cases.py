@@ -63,8 +63,8 @@ def test_case(operator: OperatorBase, case: Case) -> None:
     ours: Any = operator
     target = python.add if operator.name == "add" else operator.name
     results = ours(*case.inputs, **case.arguments)
-    results = results if isinstance(results, tuple) else (results,)
+    results = results if isinstance(results, list | tuple) else (results,)
     expected = reference(target, list(case.inputs), outputs=len(results), named=case.arguments)
-    expected = expected if isinstance(expected, tuple) else (expected,)
+    expected = expected if isinstance(expected, list | tuple) else (expected,)
     for result, theirs in zip(results, expected, strict=True):
         assert_close(result, theirs, **tolerances(operator))

@@ -312,7 +312,7 @@ def ours(program: Program) -> gradiva.Pipeline:
     pipe = gradiva.Pipeline(**OPTIONS)
     with pipe:
         outputs = program(OURS)
-        pipe.set_outputs(*outputs if isinstance(outputs, tuple) else (outputs,))
+        pipe.set_outputs(*outputs if isinstance(outputs, list | tuple) else (outputs,))
     return pipe
 
 
@@ -320,7 +320,7 @@ def theirs(program: Program) -> Any:
     pipe = dali.Pipeline(**OPTIONS)
     with pipe:
         outputs = program(THEIRS)
-        pipe.set_outputs(*outputs if isinstance(outputs, tuple) else (outputs,))
+        pipe.set_outputs(*outputs if isinstance(outputs, list | tuple) else (outputs,))
     return pipe
 
 

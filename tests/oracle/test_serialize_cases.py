@@ -119,7 +119,7 @@ class Stored:
         self.pipe = gradiva.Pipeline(batch_size=_size(operator, case), **OPTIONS)
         with self.pipe:
             outputs = self._call(operator, case)
-            self.pipe.set_outputs(*outputs if isinstance(outputs, tuple) else (outputs,))
+            self.pipe.set_outputs(*outputs if isinstance(outputs, list | tuple) else (outputs,))
         self.data = self.pipe.serialize()
 
     def _call(self, operator: OperatorBase, case: Case) -> Any:

@@ -61,6 +61,8 @@ def training(size: int) -> tuple[DataNode, DataNode]:
     images = fn.resize(images, size=(size, size))
     images = fn.brightness_contrast(images, brightness=fn.random.uniform(range=(0.8, 1.2)))
     images = fn.cast(images, dtype=types.FLOAT) / 255
+    attributes: list[DataNode] = fn.nonsilent_region(images)
+    print(attributes)
     return images, numbers
 
 

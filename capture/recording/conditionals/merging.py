@@ -84,7 +84,8 @@ def _merged(true: Any, false: Any, sides: Sides, recorder: SymbolRecorder, part:
     if true is false:
         return true
     kind = type(true)
-    if kind is type(false):
+    # Several outputs of an operator are a list; a tuple may stand for them in the other branch.
+    if kind is type(false) or {kind, type(false)} == {list, tuple}:
         if isinstance(true, tuple | list):
             if len(true) != len(false):
                 raise DivergentError(

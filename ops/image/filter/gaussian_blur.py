@@ -15,7 +15,7 @@ from .blur_windows import blurred_type, extents_of
 from .gaussian_windows import windows
 
 
-@op.operator("gaussian_blur", schema="GaussianBlur", frames=("sigma", "window_size"))
+@op.operator("gaussian_blur", schema="GaussianBlur", frames=("sigma", "window_size", "CF"))
 def gaussian_blur(
     input: op.SampleType,
     /,

@@ -18,7 +18,7 @@ from .laplacian_windows import laplacian_windows
 @op.operator(
     "laplacian",
     schema="Laplacian",
-    frames=("scale", "smoothing_size", "window_size"),
+    frames=("scale", "smoothing_size", "window_size", "CF"),
     same_shapes=True,
 )
 def laplacian(

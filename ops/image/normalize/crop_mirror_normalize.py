@@ -59,7 +59,8 @@ def crop_mirror_normalize(
     Args:
         input: uint8, uint16, int8, int16, int32, float16 or float32; layouts HWC, CHW, volumes with
             D, sequences with F. Without a layout HWC, DHWC or FDHWC by rank.
-        fill_values: written as they are, not normalized.
+        fill_values: written as they are, not normalized; 0 where there are none, as for channels
+            that `pad_output` adds to as many as there are values.
         mirror: nonzero to flip along W; may differ per sample.
         mean, std: one value or one per channel; may differ per sample.
         scale, shift: applied last, to use more of the range of an integer `dtype`.
@@ -182,11 +183,16 @@ def _fill(call: op.Call) -> Any:
     if call["out_of_bounds_policy"] != "pad":
         return np.zeros(most, dtype)
     fill = fill_array(call["fill_values"], dtype)
-    if len(fill) not in (1, most):
+    if len(fill) == 1:
+        return np.repeat(fill, most)
+    source = call.inputs[0]
+    axis = source.layout.index("C") if source.layout else -1
+    if len(fill) not in (0, most, int(source.batch_shape.shapes[:, axis].max())):
         raise op.wrong_value(
             "fill_values", f"1 value, or one for each of {most} output channels", len(fill)
         )
-    return np.broadcast_to(fill, (most,)).copy()
+    # Channels that `pad_output` adds need no value of their own.
+    return np.concatenate([fill, np.zeros(most - len(fill), dtype)])
 
 
 @crop_mirror_normalize.cases
@@ -208,6 +214,9 @@ def _cases() -> list[op.Case]:
     given = {"crop": (4, 4), "mean": mean, "std": std}
     bytes_: Any = {"output_layout": "HWC", "dtype": op.uint8, "scale": 50.0, "shift": 128.0}
     padded: Any = {"out_of_bounds_policy": "pad", "fill_values": [1, 2, 3]}
+    framed = np.full((8, 10, 4), (1, 2, 3, 0), np.float32)
+    framed[1:7, 1:9] = 0
+    framed[1:7, 1:9, :3] = images.at(0)
     return [
         op.case("default", images).equals(plain),
         op.case("normalize, mirror some", images, **given, mirror=[0, 1, 0]).equals(
@@ -219,6 +228,16 @@ def _cases() -> list[op.Case]:
         op.case("gray int16 to int8", gray, mean=100, std=250.0, dtype=op.int8),
         op.case("planes", planes, crop=(3, 3), mirror=1, mean=[0.1, 0.2, 0.3]),
         op.case("pad window", images, crop=(10, 10), mean=mean, std=std, **padded),
+        op.case(
+            "pad window and channels",
+            op.batch([images.at(0)], layout="HWC"),
+            crop=(8, 10),
+            pad_output=True,
+            output_layout="HWC",
+            **padded,
+        )
+        .equals([framed])
+        .no_oracle(),
         op.case("per sample mean", images, mean=np.array([mean, std, mean]), std=[50.0]),
         op.case("empty", op.samples(), **given).equals([]),
         op.case("too many means", images, mean=[1.0, 2.0]).value_error("`mean`"),

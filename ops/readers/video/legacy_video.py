@@ -156,7 +156,7 @@ def _resized(given: dict[str, Any]) -> Any:
     read = video(**{name: value for name, value in given.items() if name not in _RESIZING})
     clips, *others = read if isinstance(read, list | tuple) else [read]
     made = resize(clips, **sizes)
-    return (made, *others) if others else made
+    return [made, *others] if others else made
 
 
 video_resize.per_sample = _RESIZING, _resized

@@ -239,10 +239,10 @@ def test_metadata(photographs: Path) -> None:
         return one, two
 
     pipe = program()
-    assert pipe.epoch_size() == {"one": 7, "readers.file": 7}
-    assert pipe.epoch_size("one") == 7
+    assert pipe.epoch_size() == {"one": 8, "readers.file": 7}
+    assert pipe.epoch_size("one") == 8
     meta = pipe.reader_meta("one")
-    assert meta["epoch_size_padded"] == 8
+    assert (meta["epoch_size"], meta["epoch_size_padded"]) == (7, 8)
     assert meta["number_of_shards"] == 2
     assert pipe.reader_meta("readers.file")["epoch_size_padded"] == 7
     with pytest.raises(ValueError, match="the name of a reader"):

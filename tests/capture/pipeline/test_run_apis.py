@@ -137,11 +137,15 @@ def test_ragged_and_small_batches_and_layouts() -> None:
 
     made = pipe()
     made.feed_input("x", [np.zeros((2, 3)), np.zeros((4, 1))])
-    made.feed_input("x", np.zeros((1, 2, 2)), layout="AB")
-    made.feed_input("x", gradiva.batch(np.zeros((3, 2, 2)), layout="CD"), layout=None)
+    with pytest.raises(gradiva.OperatorTypeError, match="another layout"):
+        made.feed_input("x", np.zeros((1, 2, 2)), layout="AB")
+    made.feed_input("x", np.zeros((1, 2, 2)))
+    with pytest.raises(gradiva.OperatorTypeError, match="another layout"):
+        made.feed_input("x", gradiva.batch(np.zeros((3, 2, 2)), layout="CD"), layout=None)
+    made.feed_input("x", gradiva.batch(np.zeros((3, 2, 2)), layout="HW"), layout=None)
     outputs = [made.run()[0] for _ in range(3)]
     assert [output.shape() for output in outputs] == [[(2, 3), (4, 1)], [(2, 2)], [(2, 2)] * 3]
-    assert [output.layout() for output in outputs] == ["HW", "AB", "HW"]
+    assert [output.layout() for output in outputs] == ["HW", "HW", "HW"]
 
 
 def test_fed_data_are_a_copy() -> None:

@@ -25,7 +25,7 @@ PAIRS = {
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
 @pytest.mark.parametrize("typed", few([True, False], True))

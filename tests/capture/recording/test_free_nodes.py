@@ -97,12 +97,12 @@ def test_outside_is_as_inside(program: Callable[[], Any]) -> None:
     inside = made()
     with inside:
         values = program()
-        inside.set_outputs(*(values if isinstance(values, tuple) else (values,)))
+        inside.set_outputs(*(values if isinstance(values, list | tuple) else (values,)))
     expected = outputs(inside)
     values = program()
     for _ in range(2):
         outside = made()
-        outside.set_outputs(*(values if isinstance(values, tuple) else (values,)))
+        outside.set_outputs(*(values if isinstance(values, list | tuple) else (values,)))
         same(outputs(outside), expected)
     same(outputs(pipeline_def(program)(batch_size=SIZE, num_threads=2, seed=11)), expected)
     returned = pipeline_def(lambda given: given)(values, batch_size=SIZE, num_threads=1, seed=11)
@@ -356,9 +356,7 @@ def test_devices() -> None:
     assert pixels.evaluate() is pixels
 
 
-def test_a_tuple_is_no_output() -> None:
+def test_a_list_is_no_output() -> None:
     pair = fn.external_source(source=batches, num_outputs=2)
-    with pytest.raises(
-        gradiva.OperatorTypeError, match="output 0 is a tuple of symbols: unpack it"
-    ):
+    with pytest.raises(gradiva.OperatorTypeError, match="output 0 is a list of symbols: unpack it"):
         made().set_outputs(pair)

@@ -21,7 +21,6 @@ def _misused() -> dict[str, Callable[[Any], Any]]:
         "len": len,
         "number": float,
         "array": np.asarray,
-        "iteration": list,
         "with data": lambda coin: gradiva.flip(data, horizontal=coin),
         "data and an operator": lambda coin: data * coin,
         "compiled": lambda coin: capture.compile(lambda x: x * coin)(data),

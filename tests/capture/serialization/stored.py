@@ -25,7 +25,7 @@ def pipeline(build: Callable[[], Any], **options: Any) -> Pipeline:
     pipe = Pipeline(**{"batch_size": 2, "num_threads": 1, **options})
     with pipe:
         outputs = build()
-        pipe.set_outputs(*outputs if isinstance(outputs, tuple) else (outputs,))
+        pipe.set_outputs(*outputs if isinstance(outputs, list | tuple) else (outputs,))
     return pipe
 
 

@@ -197,3 +197,53 @@ def test_errors() -> None:
         gradiva.rotate(videos(), angle=per_frame(bad))
     with pytest.raises(gradiva.OperatorValueError, match="`horizontal`"):
         gradiva.flip(videos(), horizontal=per_frame([np.array([1, 0, 1], np.int32)] * 3))
+
+
+PLANES: list[tuple[str, dict[str, list[Any]], dict[str, Any]]] = [
+    ("gaussian_blur", {"sigma": numbers(0.5, 2)}, {}),
+    ("gaussian_blur", {"sigma": numbers(0.5, 2, 2)}, {"dtype": gradiva.float32}),
+    ("gaussian_blur", {"window_size": [np.array(row) for row in ([3, 5, 1], [7], [1, 3, 5, 7])]},
+     {}),
+    ("gaussian_blur", {"sigma": [row[:1] for row in numbers(0.5, 2)]}, {}),
+    ("laplacian", {"scale": numbers(0.1, 0.5, 1)}, {"dtype": gradiva.float32}),
+    ("laplacian", {"window_size": [np.array(row) for row in ([3, 5, 7], [7], [5, 3, 5, 7])]}, {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "rows", "others"), PLANES)
+@pytest.mark.parametrize("mode", ["eager", "pipeline"])
+def test_frames_behind_the_channels(
+    name: str, rows: dict[str, Any], others: dict[str, Any], mode: str
+) -> None:
+    """CFHW is computed as FCHW is, where each channel is taken alone."""
+    operator = getattr(gradiva, name)
+    given = {key: per_frame(value) for key, value in rows.items()}
+    planes = gradiva.transpose(videos(), perm=[3, 0, 1, 2])
+    assert planes.layout == "CFHW"
+    wanted = operator(gradiva.transpose(videos(), perm=[0, 3, 1, 2]), **given, **others)
+    if mode == "eager":
+        found = operator(planes, **given, **others)
+    else:
+
+        @gradiva.pipeline_def(batch_size=3, num_threads=2)
+        def pipeline() -> Any:
+            source = [(planes, *(gradiva.batch(value) for value in rows.values()))]
+            data, *values = fn.external_source(source, num_outputs=1 + len(rows))
+            marked = {key: fn.per_frame(one) for key, one in zip(rows, values, strict=True)}
+            return getattr(fn, name)(data, **marked, **others)
+
+        (found,) = pipeline().run()
+    assert [one.shape for one in found] == planes.shape
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other).transpose(1, 0, 2, 3))
+
+
+def test_frames_behind_channels_that_belong_together() -> None:
+    planes = gradiva.transpose(videos(), perm=[3, 0, 1, 2])
+    with pytest.raises(gradiva.OperatorTypeError, match="values per frame need a sequence"):
+        gradiva.hue(planes, hue=per_frame(numbers(0, 90)))
+    with pytest.raises(gradiva.OperatorValueError, match="as many values as frames, 3, or one"):
+        gradiva.gaussian_blur(planes, sigma=per_frame([np.array([1, 2], np.float32)] * 3))
+    none = gradiva.batch([np.zeros((3, 0, 4, 5), np.uint8)] * 2, layout="CFHW")
+    values = per_frame([np.zeros(0, np.float32)] * 2)
+    assert gradiva.gaussian_blur(none, sigma=values).shape == [(3, 0, 4, 5)] * 2
