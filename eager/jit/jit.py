@@ -24,6 +24,7 @@ from .kernel_digest import extensions, global_names, kernel_digest
 from .numba_compiler import (
     Outlined,
     c_callback,
+    compiler_is_loaded,
     compiler_lock,
     keep_compiled,
     on_compile,
@@ -367,7 +368,7 @@ def _before_fork() -> None:
     and modules that are imported would be for ever as they were in the middle of it."""
     compile_lock.acquire()
     _held.append(compile_lock)
-    if "numba.core.compiler_lock" in sys.modules:
+    if compiler_is_loaded():
         lock = compiler_lock()
         lock.acquire()
         _held.append(lock)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import multiprocessing
 import os
 import pickle
 import signal
@@ -460,3 +461,10 @@ def test_the_child_of_a_fork_leaves_the_workers_alone() -> None:
     assert os.waitpid(child, 0)[1] == 0
     assert first + plain(pipe) == stream(pipeline(sources.sample, 0, batch=False), 1)[0]
     pipe.close()
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_daemon_process_is_told_what_to_do(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)  # type: ignore[attr-defined]
+    with pytest.raises(gradiva.OperatorRuntimeError, match=r"daemon=False.*py_start_method='fork'"):
+        pipeline(sources.sample, py_start_method=method).run()
