@@ -8,13 +8,15 @@ changes speed only, and the code of callables, of which only the name is known.
 from __future__ import annotations
 
 import enum
+import platform
+from functools import cache
 from hashlib import blake2b
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from gradiva.eager.readers.source import Described, SourceOperator
-from gradiva.eager.support.versions import library_version
 from gradiva.eager.types.dtypes import DType
 
 from .builtin_ops import constant, random_key
@@ -44,6 +46,8 @@ _OURS = frozenset(("effect", "shared"))
 """Attributes that no user gives."""
 
 _LENGTH = 60
+_MODULES = {"opencv-python-headless": "cv2", "pillow": "PIL"}
+"""The modules of packages that compute values, by the names that operators give (`libraries`)."""
 
 
 def user_nodes(graph: Graph) -> list[Node]:
@@ -70,7 +74,25 @@ def library_versions(graph: Graph) -> dict[str, str]:
         for node in graph.nodes
         for library in node.operator.libraries_of(dict(node.attributes), node.type)
     }
-    return {name: library_version(name) for name in sorted(names)}
+    return {name: _version(name) for name in sorted(names)}
+
+
+@cache
+def _version(package: str) -> str:
+    """The version of a package. NumPy's names the implementation of `exp` that fits this processor,
+    too, since its elementary functions differ between those in the last bits."""
+    if package == "numpy":
+        return f"{np.__version__} ({_numpy_target()})"
+    return str(getattr(import_module(_MODULES[package]), "__version__", "unknown"))
+
+
+def _numpy_target() -> str:
+    try:
+        introspect = import_module("numpy.lib.introspect")
+        found = introspect.opt_func_info(func_name="^exp$", signature="float64")
+        return f"{platform.machine()} {found['exp']['dd']['current']}"
+    except (ImportError, AttributeError, KeyError):  # NumPy before 2.2
+        return platform.machine()
 
 
 def _operator(graph: Graph, node: Node, numbers: dict[Node, int]) -> dict[str, Any]:

@@ -32,10 +32,8 @@ def without_dead_nodes(graph: Graph) -> Graph:
 
 def outputs_read(graph: Graph, node: Node) -> frozenset[int]:
     """The outputs of a node that others read, or that the graph returns; all of them where users
-    keep it. Random values that are counted along a source read nothing of it."""
+    keep it. Random values that are counted along a source read how many samples it has."""
     if node in graph.kept:
         return frozenset(range(len(node.type)))
     edges = [*graph.outputs, *(edge for other in graph.nodes for edge in other.inputs)]
-    return frozenset(
-        edge.output for edge in edges if edge.node is node and edge.argument != "source"
-    )
+    return frozenset(edge.output for edge in edges if edge.node is node)

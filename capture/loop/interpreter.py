@@ -39,7 +39,7 @@ class LoopInterpreter:
     @property
     def runs_at_once(self) -> bool:
         """Whether there are but loops around a call: what is not a loop's own is as without them,
-        in the body, after a `break`, and whoever holds the loops."""
+        in the body, after a `break`, and while somebody holds the loops."""
         outer: Interpreter | None = self.outer
         while isinstance(outer, LoopInterpreter):
             outer = outer.outer

@@ -75,14 +75,11 @@ class SourcePlan:
         """What says how large the next batch is, where batches end with the epochs of a reader."""
         self.quarantine = Quarantine()
         self.sources: dict[Node, Source] = {}
-        self._unread: list[Node] = []
-        """Sources that are not asked for anything: see `SourceOperator.only_if_read`."""
         self.states = SourceStates(self.sources)
         for node in graph.nodes:
             if isinstance(node.operator, SourceOperator):
                 used = outputs_read(graph, node)
                 if node.operator.only_if_read and not used:
-                    self._unread.append(node)
                     continue
                 self.sources[node] = source = self._open(node, node.operator)
                 source.used = used if len(used) < len(node.type) else None
@@ -237,8 +234,7 @@ class SourcePlan:
     def _positions(self, values: Values, size: int) -> dict[Any, Positions]:
         """The positions of this batch in each source; under None those of the last source."""
         first = self.iteration * self.batch_size
-        counted = np.arange(first, first + size, dtype=np.int64)
-        found: dict[Any, Positions] = {None: counted, **dict.fromkeys(self._unread, counted)}
+        found: dict[Any, Positions] = {None: np.arange(first, first + size, dtype=np.int64)}
         for node in self.sources:
             own = values[node, 0].positions
             if own is not None:

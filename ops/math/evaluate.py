@@ -114,7 +114,7 @@ def _elementary(op: str, out: Array, *operands: Array) -> None:
         fill_float32(op, out, *operands)
         return
     wide = np.empty(out.shape, np.float32)
-    fill_float32(op, wide, *operands)
+    fill_float32(op, wide, *(one.astype(out.dtype, copy=False) for one in operands))
     np.copyto(out, wide, casting="unsafe")
 
 

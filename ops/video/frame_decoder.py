@@ -167,7 +167,7 @@ class FrameDecoder:
         return True
 
     def _be_tolerant(self, tolerant: bool) -> None:
-        """Open the video anew where another decoder is needed."""
+        """Open the video again where another decoder is needed."""
         if self._may_overrule and tolerant != self._tolerant:
             self._tolerant = tolerant
             if self._opened is not None:

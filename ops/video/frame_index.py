@@ -206,7 +206,7 @@ def _going_on(
     times: op.Int64Array, unit: Fraction, rate: Fraction
 ) -> tuple[op.Int64Array, Fraction]:
     """Times of frames that are told apart by their numbers only, ascending, and their unit: where
-    times begin anew they go on instead, and where some are not known, the rate counts."""
+    times begin again they go on instead, and where some are not known, the rate counts."""
     if (times == NO_TIME).any():
         return np.arange(len(times), dtype=np.int64), 1 / rate
     steps = np.diff(times, prepend=times[:1])

@@ -97,6 +97,11 @@ def resized(images: Any) -> Any:
     return gradiva.brightness(images, brightness=0.7), gradiva.resize(images, size=(5, 5))
 
 
+def numbered(number: int) -> list[np.ndarray[Any, Any]]:
+    """The batch of this number, for sources, which are called with one argument."""
+    return samples(number)
+
+
 def prepared(images: Any) -> Any:
     images = gradiva.resize(images, size=(11, 12))
     return gradiva.crop_mirror_normalize(
@@ -120,7 +125,7 @@ def pipeline(body: Callable[[Any], Any], where: str, **options: Any) -> Pipeline
     given = {"batch_size": SIZE, "num_threads": 2, "seed": 11, "device_id": 0, **options}
     pipe = Pipeline(**given)
     with pipe:
-        images = fn.external_source(samples, layout="HWC", device=where)
+        images = fn.external_source(numbered, layout="HWC", device=where)
         made = body(images)
         pipe.set_outputs(*(made if isinstance(made, list | tuple) else (made,)))
     return pipe

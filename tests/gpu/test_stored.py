@@ -11,7 +11,7 @@ from gradiva import Pipeline, fn, pipeline_def, types
 from gradiva.capture.serialization import files
 from tests.tiers import few
 
-from .recipes import BODIES, SIZE, bits, device, in_loop, outputs, pipeline, samples
+from .recipes import BODIES, SIZE, bits, device, in_loop, numbered, outputs, pipeline
 from .shim import COMPILER
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="g++ is not there")
@@ -26,7 +26,7 @@ def fed(body: Any, where: str) -> Pipeline:
 
 
 def read(data: bytes, name: str = "images") -> Pipeline:
-    return files.load(Pipeline, data, None, {}, {name: samples})
+    return files.load(Pipeline, data, None, {}, {name: numbered})
 
 
 def lines(pipe: Pipeline) -> list[str]:

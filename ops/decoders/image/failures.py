@@ -35,24 +35,25 @@ def failed(
     """What `again` gives, which decodes the sample once more; else raises SampleDataError with the
     reason, or MemoryError where memory is short."""
     need = (_OF_JPEG_2000 if info.format == "jpeg2000" else _PER_PIXEL) * info.height * info.width
-    damaged = op.SampleDataError(str(error), sample=sample)
+    reason = str(error)
     if has_room(_PLENTY * need):
-        raise damaged from None
+        # No variable holds the new error: this frame is in its traceback.
+        raise op.SampleDataError(reason, sample=sample) from None
     with _alone:
         if has_room(need):
             try:
                 return again()
             except ValueError:
                 if has_room(need):
-                    raise damaged from None
+                    raise op.SampleDataError(reason, sample=sample) from None
     raise MemoryError(
         f"{need} bytes that decoding {info.height} x {info.width} pixels of {info.format} may "
-        f"take; without them it failed ({error})"
+        f"take; without them it failed ({reason})"
     )
 
 
 def has_room(size: int) -> bool:
-    """Whether so many bytes could be had now. They are not touched."""
+    """Whether so many bytes are available now. They are not touched."""
     try:
         np.empty(size, np.uint8)
     except MemoryError:

@@ -11,11 +11,11 @@ import pytest
 
 import gradiva
 from gradiva import fn, pipeline_def, types
+from gradiva.capture.graph import fingerprint
 from gradiva.capture.iterators.iterator import LastBatchPolicy
 from gradiva.capture.loaders.deal import Deal, Place
 from gradiva.capture.loaders.maker import BatchMaker
 from gradiva.eager.readers.source import Part
-from gradiva.eager.support import versions
 from gradiva.plugin.numpy import DALIRaggedIterator
 
 SIZE = 7
@@ -112,14 +112,14 @@ def test_other_versions_of_libraries_are_other_data(
             data = fn.readers.numpy(file_root=folder)
             return gradiva.math.exp(fn.cast(data, dtype=types.FLOAT64 if double else types.FLOAT))
 
-        monkeypatch.setattr(versions, "_numpy_target", lambda: version)
-        versions.library_version.cache_clear()
+        monkeypatch.setattr(fingerprint, "_numpy_target", lambda: version)
+        fingerprint._version.cache_clear()
         maker = BatchMaker(counted())
         try:
             return maker.facts().digest
         finally:
             maker.close()
-            versions.library_version.cache_clear()
+            fingerprint._version.cache_clear()
 
     assert facts(False, "one") == facts(False, "two")
     assert facts(True, "one") == facts(True, "one")

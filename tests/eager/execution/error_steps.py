@@ -55,7 +55,7 @@ def make_files(folder: Path) -> Files:
     return Files(good, *([*first, str(path), *rest] for path in (cut, text, missing)))
 
 
-def mine(*_: Any) -> Any:
+def mine(_: Any = None) -> Any:
     """A callback of the user's."""
     raise KeyError("mine")
 

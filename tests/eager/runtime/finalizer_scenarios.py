@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -140,7 +141,7 @@ def sources() -> None:
             pipe = gradiva.Pipeline(batch_size=2, num_threads=2)
             with pipe:
                 given = fn.external_source(
-                    source=lambda kept=kept: np.full((2, 3), len(kept), np.uint8)
+                    source=partial(lambda kept: np.full((2, 3), len(kept), np.uint8), kept)
                 )
                 pipe.set_outputs(given + 1)
             kept.append(pipe)

@@ -26,24 +26,34 @@ def defined(**more: Any) -> Callable[[Callable[..., Any]], Any]:
     return made
 
 
-def never(*_: Any) -> Any:
+def never() -> Any:
     raise AssertionError("nobody reads this source")
 
 
 @pytest.mark.parametrize("count", [None, 1, 2, 4])
 @pytest.mark.parametrize("batch", [True, False])
-@pytest.mark.parametrize("draws", [True, False])
-def test_an_unused_source_is_not_called(count: int | None, batch: bool, draws: bool) -> None:
-    """Not for the positions either, which random values behind it are counted by."""
-
+def test_an_unused_source_is_not_called(count: int | None, batch: bool) -> None:
     @defined()
     def pipeline() -> Any:
         fn.external_source(never, num_outputs=count, batch=batch)
-        return fn.random.uniform(range=(0, 1)) if draws else types.Constant(3)
+        return types.ConstantNode("cpu", 3)
 
     with pipeline() as pipe:
         for _ in range(3):
             pipe.run()
+
+
+def test_random_values_behind_a_source_ask_it_how_many_samples_there_are() -> None:
+    """As in dynamic mode: a batch has as many values as the source has samples."""
+    sizes = [3, 1, 2]
+
+    @defined()
+    def pipeline() -> Any:
+        fn.external_source(lambda number: np.zeros((sizes[number], 1)))
+        return fn.random.uniform(range=(0, 1))
+
+    with pipeline() as pipe:
+        assert [len(pipe.run()[0]) for _ in sizes] == sizes
 
 
 def test_random_values_are_those_beside_a_source_that_is_read() -> None:
@@ -63,8 +73,8 @@ def test_random_values_are_those_beside_a_source_that_is_read() -> None:
 def test_no_process_is_started_for_an_unused_source() -> None:
     @defined(py_num_workers=2)
     def pipeline() -> Any:
-        fn.external_source(never, batch=False, parallel=True)
-        return fn.random.uniform()
+        fn.external_source(lambda info: never(), batch=False, parallel=True)
+        return types.ConstantNode("cpu", 3)
 
     with pipeline() as pipe:
         pipe.run()
@@ -200,7 +210,6 @@ def test_a_checkpoint_goes_on() -> None:
     def made(checkpoint: Any = None) -> Any:
         @defined(enable_checkpointing=True, checkpoint=checkpoint)
         def pipeline() -> Any:
-            fn.external_source(never)
             values = fn.external_source(
                 lambda number: (np.full((3, 1), number, np.int32), None), num_outputs=2
             )[0]

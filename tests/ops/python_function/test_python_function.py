@@ -208,7 +208,7 @@ def test_effects_run_once_in_order(threads: int, ahead: bool) -> None:
         source = fn.external_source(counted, batch=False)
         fn.python_function(source, function=unused, preserve=True)
         made = fn.python_function(source, function=nothing, num_outputs=0)
-        assert made == ()
+        assert made == []
         fn.python_function(
             source, function=lambda a: both.append(("first", int(a[0]))), num_outputs=0
         )
