@@ -24,7 +24,6 @@ from .kernel_digest import extensions, global_names, kernel_digest
 from .numba_compiler import (
     Outlined,
     c_callback,
-    compiler_is_loaded,
     compiler_lock,
     keep_compiled,
     on_compile,
@@ -36,8 +35,8 @@ __all__ = [
     "Kernel",
     "NotThereError",
     "compile_entry",
-    "compile_lock",
     "compiled_kernels",
+    "compiling",
     "idle_seconds",
     "inlined",
     "jit",
@@ -57,7 +56,7 @@ _OPTIONS: Final = {"fastmath": False, "error_model": "numpy"}
 _INSIDE: Final = {"no_cpython_wrapper": True}
 """Of kernels that other kernels call: entries for Python would be compiled into each of these."""
 
-compile_lock = threading.RLock()
+_lock = threading.RLock()
 """Who has it, makes dispatchers, or loads Numba."""
 _announced = False
 _listening = False
@@ -113,14 +112,14 @@ class Kernel:
 
     def dispatcher(self) -> Any:
         """The Numba dispatcher; imports Numba on first use."""
-        with compile_lock:
+        with compiling():
             if self._compiled is None:
                 self._compiled = _compile(self)
             return self._compiled
 
     def inside(self) -> Any:
         """What stands for the kernel in those that call it."""
-        with compile_lock:
+        with compiling():
             if self._inside is None:
                 self._inside = _compile(self, inside=True)
                 if self.outline:
@@ -230,7 +229,7 @@ def compile_entry(
     function = kernel.function
     name = f"{entry.__name__}.{function.__module__}.{function.__qualname__}"
     copy = _copied(entry, {"row": dispatcher, "carray": numba.carray}, name)
-    with compile_lock:
+    with compiling():
         compiled = c_callback(numba, copy, signature, {**_OPTIONS, "nopython": True})
         described = _copied(entry, {"row": kernel}, name)
         _keep(numba, compiled, described, {**_OPTIONS, "callback": True})
@@ -268,12 +267,23 @@ def register_intrinsic(stub: Callable[..., Any]) -> Callable[[T], T]:
 def load_intrinsic(stub: Callable[..., Any]) -> Any:
     """What stands for a stub of `register_intrinsic` in what Numba compiles."""
     function = cast(FunctionType, stub)
-    with compile_lock:
+    with compiling() as numba:
         if _intrinsics[function] is None:
-            numba = _numba()
             define = cast(Callable[[Any], Any], extensions[function])
             _intrinsics[function] = numba.extending.intrinsic(define(numba))
         return _intrinsics[function]
+
+
+@contextmanager
+def compiling() -> Iterator[Any]:
+    """A block in which no other thread compiles; gives Numba.
+
+    Numba's lock is taken first, then ours, always in this order: Numba has its own while it asks
+    our kernels for what they call.
+    """
+    numba = _numba()
+    with compiler_lock(), _lock:
+        yield numba
 
 
 def load_numba() -> Any:
@@ -282,7 +292,7 @@ def load_numba() -> Any:
 
 
 def _numba() -> Any:
-    with compile_lock:
+    with _lock:
         return _loaded_numba()
 
 
@@ -366,12 +376,15 @@ _held: list[Any] = []
 def _before_fork() -> None:
     """Wait for what other threads compile: in the child there are no such threads, and LLVM, Numba
     and modules that are imported would be for ever as they were in the middle of it."""
-    compile_lock.acquire()
-    _held.append(compile_lock)
-    if compiler_is_loaded():
-        lock = compiler_lock()
-        lock.acquire()
-        _held.append(lock)
+    while True:
+        # While Numba is being imported, its lock is taken with ours held.
+        locks = [compiler_lock(), _lock] if _listening else [_lock]
+        for lock in locks:
+            lock.acquire()
+        _held.extend(locks)
+        if len(locks) == 2 or not _listening:
+            return
+        _after_fork()  # Numba was imported meanwhile
 
 
 def _after_fork() -> None:

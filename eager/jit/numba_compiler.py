@@ -11,7 +11,6 @@ import hashlib
 import importlib
 import inspect
 import pickle
-import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, Protocol
@@ -24,7 +23,6 @@ __all__ = [
     "CompiledStore",
     "Outlined",
     "c_callback",
-    "compiler_is_loaded",
     "compiler_lock",
     "flat_entry",
     "keep_compiled",
@@ -63,11 +61,6 @@ _LOCKS: Final = "numba.core.compiler_lock"
 def compiler_lock() -> Any:
     """Who has it, has Numba or LLVM at work."""
     return importlib.import_module(_LOCKS).global_compiler_lock
-
-
-def compiler_is_loaded() -> bool:
-    """Whether somebody can have this lock."""
-    return _LOCKS in sys.modules
 
 
 def keep_compiled(numba: Any, compiled: Any, store: CompiledStore | None, options: object) -> None:

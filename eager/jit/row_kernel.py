@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from .jit import Kernel, compile_entry, compile_lock, jit
+from .jit import Kernel, compile_entry, compiling, jit
 from .streaming import copy_past
 
 __all__ = [
@@ -52,7 +52,7 @@ class RowKernel:
         key = (source.str, target.str)
         found = self._entries.get(key)
         if found is None:
-            with compile_lock:
+            with compiling():
                 found = self._entries.get(key)
                 if found is None:
                     found = compile_entry(self._kernel, _ENTRIES[self.kind], source, target)
