@@ -4,6 +4,7 @@
 # the position of the last page back from its granule position, which is the end of the *sound*, and not that of its
 # packets (Vorbis I, A.2: the last page may say less than its packets hold, to cut off what is too much). So a read
 # after such a seek gives samples that are late by what is cut off, without an error. Exit 0: as described; 1: changed.
+# Seen: of 480000 samples the last page begins at about 432128; from there on most seeks are late, by 384 samples.
 set -e
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -18,6 +18,7 @@ import io, resource, sys, warnings
 import numpy as np
 from PIL import Image
 import gradiva
+from gradiva.eager.jit.later import wait_until_prepared
 from gradiva.eager.support.errors import SampleDataError
 
 y, x = np.mgrid[0:1000, 0:1500]
@@ -59,6 +60,7 @@ for kind in sys.argv[1:]:
     ]
     for decode in decoders:
         whole = [one.copy() for one in decode(gradiva.batch(files)).arrays()]
+        wait_until_prepared()
         for more in (1, 5, 7, 11, 40):
             batch = gradiva.batch(files)
             found = limited(more, lambda: decode(batch))
