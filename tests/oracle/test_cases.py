@@ -65,6 +65,6 @@ def test_case(operator: OperatorBase, case: Case) -> None:
     results = ours(*case.inputs, **case.arguments)
     results = results if isinstance(results, list | tuple) else (results,)
     expected = reference(target, list(case.inputs), outputs=len(results), named=case.arguments)
-    expected = expected if isinstance(expected, list | tuple) else (expected,)
+    expected = expected if isinstance(expected, tuple) else (expected,)
     for result, theirs in zip(results, expected, strict=True):
         assert_close(result, theirs, **tolerances(operator))

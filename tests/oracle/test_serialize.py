@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -345,7 +345,7 @@ def stored_by_them(program: Program) -> tuple[tuple[Batch, ...], tuple[Samples, 
     pipe = theirs(program)
     data = pipe.serialize()
     names = read_pipeline(data).fed
-    sources = {name: (lambda name=name: given()[name]) for name in names}
+    sources = {name: partial(lambda one: given()[one], name) for name in names}
     loaded = load(gradiva.Pipeline, data, None, {}, sources)
     pipe.build()
     return loaded.run(), run_theirs(pipe, names)

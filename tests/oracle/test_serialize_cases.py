@@ -4,6 +4,7 @@ part by its cases."""
 from __future__ import annotations
 
 import operator as python
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -183,9 +184,13 @@ class Stored:
     def by_us(self, data: bytes) -> tuple[Batch, ...]:
         """What we make of a file."""
         assert {*read_pipeline(data).fed} == {*self.sources}
-        sources = {name: (lambda value=value: value) for name, value in self.sources.items()}
+        sources = {name: partial(_value, value) for name, value in self.sources.items()}
         outputs: tuple[Batch, ...] = load(gradiva.Pipeline, data, None, {}, sources).run()
         return outputs
+
+
+def _value(value: Batch) -> Batch:
+    return value
 
 
 def _same(got: tuple[Batch, ...], expected: tuple[Batch, ...]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,7 @@ def run_theirs(data: bytes) -> Outputs:
 def run_ours(data: bytes) -> Outputs:
     pipe = gradiva.Pipeline(**OPTIONS)
     stored = read_pipeline(data)
-    sources = {name: (lambda name=name: GIVEN[name]) for name in stored.fed}
+    sources = {name: partial(GIVEN.__getitem__, name) for name in stored.fed}
     with pipe:
         pipe.set_outputs(*stored.record(sources))
     return samples(pipe.run())
