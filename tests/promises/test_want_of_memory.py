@@ -14,14 +14,15 @@ pytest.importorskip("resource")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of memory hold on Linux")
 
 PROGRAM = """
-import io, resource, sys, warnings
+import faulthandler, io, resource, sys, warnings
+faulthandler.enable()
 import numpy as np
 from PIL import Image
 import gradiva
 from gradiva.eager.jit.later import wait_until_prepared
 from gradiva.eager.support.errors import SampleDataError
 
-y, x = np.mgrid[0:1000, 0:1500]
+y, x = np.mgrid[0:2000, 0:3000]
 large = np.stack([x // 8, y // 6, (x + y) // 14], -1).astype(np.uint8)
 
 def encoded(kind, array):
@@ -61,7 +62,7 @@ for kind in sys.argv[1:]:
     for decode in decoders:
         whole = [one.copy() for one in decode(gradiva.batch(files)).arrays()]
         wait_until_prepared()
-        for more in (1, 5, 7, 11, 40):
+        for more in (1, 6, 14, 24, 60):
             batch = gradiva.batch(files)
             found = limited(more, lambda: decode(batch))
             short += found is None
