@@ -16,18 +16,8 @@ from gradiva.eager.cuda.streams import DeviceStream
 from gradiva.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 from tests.tiers import few
 
-from .recipes import (
-    BODIES,
-    SIZE,
-    bits,
-    colors,
-    device,
-    in_loop,
-    numbered,
-    outputs,
-    pipeline,
-    samples,
-)
+from . import recipes
+from .recipes import BODIES, SIZE, bits, colors, device, in_loop, outputs, pipeline, samples
 from .shim import COMPILER
 from .simulated import simulated
 
@@ -151,7 +141,7 @@ def test_two_pipelines_at_once() -> None:
 def test_conditionals() -> None:
     @pipeline_def(batch_size=SIZE, num_threads=2, seed=5, device_id=0, enable_conditionals=True)
     def define(where: str) -> Any:
-        images = fn.external_source(numbered, layout="HWC", device=where)
+        images = fn.external_source(recipes.numbered, layout="HWC", device=where)
         tossed = fn.random.coin_flip(dtype=types.BOOL)
         if tossed:
             images = fn.brightness(images, brightness=0.5)
@@ -403,7 +393,7 @@ def test_samples_that_leave_a_step() -> None:
     def define(where: str) -> Pipeline:
         pipe = Pipeline(SIZE, 2, 0, seed=1)
         with pipe:
-            images = fn.external_source(numbered, layout="HWC", device=where)
+            images = fn.external_source(recipes.numbered, layout="HWC", device=where)
             damaged = fn.external_source(
                 lambda number: [np.full(9, 7, np.uint8), *map(encoded, (number, number + 1))]
             )
