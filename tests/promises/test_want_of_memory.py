@@ -63,7 +63,9 @@ for kind in sys.argv[1:]:
     for decode in decoders:
         whole = [one.copy() for one in decode(gradiva.batch(files)).arrays()]
         wait_until_prepared()
-        for more in (1, 6, 14, 24, 60):
+        # Megabytes; the image has 18. With next to none left, CPython 3.11 itself was seen to crash
+        # in the call of a Python function: its small objects take their memory by the megabyte.
+        for more in (5, 8, 14, 24, 60):
             batch = gradiva.batch(files)
             found = limited(more, lambda: decode(batch))
             short += found is None
@@ -76,7 +78,7 @@ for kind in sys.argv[1:]:
     assert len(gradiva.decoders.image(gradiva.batch([bad, files[1]]), on_error="skip")) == 1
     warnings.simplefilter("error")
 much = np.zeros(1 << 28, np.uint8)
-assert limited(1, lambda: gradiva.batch([much])) is None
+assert limited(5, lambda: gradiva.batch([much])) is None
 assert short, "memory was never short"
 print("whole", short)
 """
@@ -103,5 +105,6 @@ def test_images_are_raised_not_left_out(kinds: tuple[str, ...]) -> None:
         text=True,
         timeout=300,
     )
-    assert done.returncode == 0, done.stderr[-2000:]
+    # Of a crash, the thread that caused it is not always the last one that is shown.
+    assert done.returncode == 0, f"{done.stderr[:3000]}\n...\n{done.stderr[-2000:]}"
     assert done.stdout.startswith("whole")
