@@ -1,6 +1,6 @@
 """Which module declares which operator.
 
-`python -m tests.gradiva.make_names` writes this file.
+`python -m building.make_names` writes this file.
 """
 
 from gradiva.eager.operators.operator import operator_places

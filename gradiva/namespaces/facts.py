@@ -1,7 +1,7 @@
 """What the reference's list of operators says, and how much of it is here.
 
-`facts.json` holds names, devices, numbers of inputs and arguments; `tests/gradiva/make_facts.py`
-made it.
+`facts.json` holds names, devices, numbers of inputs and arguments; `building/make_facts.py` made
+it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The names of the modules that users import, and where these names are.
 
-`python -m tests.gradiva.make_names` writes this file.
+`python -m building.make_names` writes this file.
 """
 
 PLACES = {

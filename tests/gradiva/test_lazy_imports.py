@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 import gradiva
+from building.make_names import lazy_files
 from gradiva import capture, fn
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.values.value import arithmetic
 from gradiva.namespaces.op_classes import OperatorClass
 from gradiva.ops.class_names import PACKAGES, classes
-from tests.gradiva.make_names import lazy_files
 
 ROOT = Path(__file__).parents[2]
 LOADED = "import sys; print(*sorted(name for name in sys.modules if name.startswith({!r})))"

@@ -6,10 +6,8 @@ import importlib
 
 import pytest
 
-from gradiva import capture
-from gradiva.eager.operators.operator import operators
-from tests.gradiva import make_readme
-from tests.gradiva.make_names import (
+from building import make_readme
+from building.make_names import (
     FILES,
     FOLDER,
     OPERATORS,
@@ -24,6 +22,8 @@ from tests.gradiva.make_names import (
     places_in,
     written,
 )
+from gradiva import capture
+from gradiva.eager.operators.operator import operators
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def operators_of() -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize("file", FILES)
 def test_up_to_date(file: str, operators_of: dict[str, dict[str, str]]) -> None:
-    """If this fails: `python -m tests.gradiva.make_names`."""
+    """If this fails: `python -m building.make_names`."""
     path, wanted = FOLDER / file, operators_of[FILES[file]]
     assert wanted
     assert missing(path.read_text("utf-8"), wanted) == {}
@@ -46,7 +46,7 @@ def test_up_to_date(file: str, operators_of: dict[str, dict[str, str]]) -> None:
 
 
 def test_the_tables_of_places_are_up_to_date() -> None:
-    """If this fails: `python -m tests.gradiva.make_names`."""
+    """If this fails: `python -m building.make_names`."""
     assert {*lazy_files()} >= {"gradiva", "gradiva.fn", "gradiva.operators", "gradiva.fn.readers"}
     assert formatted(names_table()) == (FOLDER / "namespaces" / "places.py").read_text("utf-8")
     assert formatted(operators_table()) == (OPERATORS / "places.py").read_text("utf-8")
@@ -100,7 +100,7 @@ def test_what_is_out_of_date_is_written() -> None:
 
 @pytest.mark.full
 def test_the_table_of_the_readme_is_up_to_date() -> None:
-    """If this fails: `python -m tests.gradiva.make_readme`."""
+    """If this fails: `python -m building.make_readme`."""
     text = make_readme.README.read_text("utf-8")
     assert make_readme.table() in text
     assert make_readme.written(text) == text

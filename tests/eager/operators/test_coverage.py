@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gradiva
+from building.make_facts import facts as parsed
 from gradiva.__main__ import main
 from gradiva.commands import listing
 from gradiva.eager.operators.arguments import is_edge
@@ -19,7 +20,6 @@ from gradiva.eager.values.batch import Batch
 from gradiva.extension.modes import outputs_of
 from gradiva.fn._awaited import LATER
 from gradiva.namespaces.facts import Fact, facts, later, operator_of, reached
-from tests.gradiva.make_facts import facts as parsed
 from tests.tiers import SLOW_OPERATORS, few
 
 EXCLUDED: dict[str, set[str]] = {}

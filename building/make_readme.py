@@ -1,4 +1,4 @@
-"""Write the README's table of operators: `python -m tests.gradiva.make_readme`.
+"""Write the README's table of operators: `python -m building.make_readme`.
 
 A field has the operators that the files of some folders declare; a few names that no declaration
 has stand here. `test_public_names` checks that the table is up to date.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .make_names import declared
+from building.make_names import declared
 
-README = Path(__file__).parents[2] / "README.md"
+README = Path(__file__).parents[1] / "README.md"
 HEAD = "| field | operators |\n|---|---|\n"
 FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
     "data": (

@@ -1,5 +1,5 @@
-"""Write the import lines of the public modules, and the tables of places: `python -m
-tests.gradiva.make_names`.
+"""Write the import lines of the public modules, and the tables of places:
+`python -m building.make_names`.
 
 An operator is public where its name says: "transforms.scale" is `gradiva.transforms.scale`. The
 lines stand in files, so that type checkers and editors find them. Where they are for these alone,
@@ -22,7 +22,7 @@ from typing import Any
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.values.value import arithmetic
 
-FOLDER = Path(__file__).parents[2] / "gradiva"
+FOLDER = Path(__file__).parents[1] / "gradiva"
 OPERATORS = FOLDER.parent / "ops"
 DECORATORS = ("op.operator", "op.maker", "source_operator")
 FILES = {
@@ -46,7 +46,7 @@ BY_PLUGINS = {"numba_function"}
 """Operators that are there when a plugin is imported, and not before."""
 TABLE = '''"""{about}
 
-`python -m tests.gradiva.make_names` writes this file.
+`python -m building.make_names` writes this file.
 """
 
 {code}'''
