@@ -12,6 +12,7 @@ import contextlib
 import copy
 import os
 import shutil
+import struct
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -49,6 +50,8 @@ from .sound_parsers import mpeg_audio, sound, sound_sizes
 __all__ = ["PARSERS", "Parser", "clear", "survives"]
 
 MOST_PIXELS = 1 << 14
+_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, struct.error)
+"""What no error of ours may come from: bytes that nobody has thought of, and no damage."""
 
 
 class Parser(NamedTuple):
@@ -63,17 +66,19 @@ class Parser(NamedTuple):
 
 def survives(parser: Parser, data: bytes) -> bool:
     """Whether the bytes were taken; False where they were refused as they may be."""
-    taken = True
+    refused: Exception | None = None
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:
             parser.read(data)
         except parser.allowed as error:
             str(error).encode()
-            taken = False
+            refused = error
+    cause = refused and refused.__cause__
+    assert not isinstance(cause, _FAULTS), f"refused by accident: {cause!r}"
     foreign = [one for one in heard if one.category is not UserWarning]
     assert not foreign, f"warned: {foreign[0].message}"
-    return taken
+    return refused is None
 
 
 @cache
