@@ -93,13 +93,14 @@ def _by_packets(
     marked[[place_of[time] for time in refused if time in place_of]] = True
     marked[:count] |= _said_by_container(packets.corrupt, intra[:count], codec)
     intra &= ~marked
-    damaged = marked[:count].copy()
-    for begin in np.flatnonzero(damaged).tolist():
-        behind = np.flatnonzero(intra[begin:count])
-        end = begin + int(behind[0]) if len(behind) else count
-        damaged[begin:end] = True
-        if end < count:  # and those behind that picture that are shown before it
-            damaged[end:] |= packets.shown[end:] < packets.shown[end]
+    begins = np.flatnonzero(marked[:count])
+    ends = _next(intra[:count])[begins]
+    damaged = _covered(begins, ends, count)
+    # And those behind that picture that are shown before it.
+    latest = np.full(count, NO_TIME, np.int64)
+    known = ends[ends < count]
+    latest[known] = packets.shown[known]
+    damaged |= packets.shown < np.maximum.accumulate(latest)
     shown = out[:count]
     if packets.one_to_one and refused:
         first = int(np.argmax(shown))
@@ -128,20 +129,34 @@ def _said_by_container(corrupt: Flags, intra: Flags, codec: str) -> Flags:
 def _by_order(frames: list[_Row], refused: list[int], delay: int) -> Flags:
     """The same where only the order of the frames is known. refused: how many frames came before
     a packet that was refused; delay: how many frames a decoder holds back."""
-    damaged = np.zeros(len(frames), np.bool_)
-    begins = [(place, place + delay) for place in refused]
+    count = len(frames)
+    begins = [(min(place, count), min(place + delay, count)) for place in refused]
     for place, frame in enumerate(frames):
         if frame.marked:
             begin = place
             while not frame.between and begin and frames[begin - 1].between:
                 begin -= 1
             begins.append((begin, place + 1))
-    for begin, place in begins:
-        end = place
-        while end < len(frames) and not (frames[end].intra and not frames[end].marked):
-            end += 1
-        damaged[begin:end] = True
-    return damaged
+    clean = np.array([frame.intra and not frame.marked for frame in frames], np.bool_)
+    lows, places = np.array(begins, np.int64).reshape(-1, 2).T
+    return _covered(lows, _next(clean)[places], count)
+
+
+def _next(flags: Flags) -> op.Int64Array:
+    """For each place, and the one behind the last, the first one from there on that has the flag,
+    or else the one behind the last."""
+    count = len(flags)
+    places = np.append(np.where(flags, np.arange(count), count), count)
+    return np.minimum.accumulate(places[::-1])[::-1]
+
+
+def _covered(begins: op.Int64Array, ends: op.Int64Array, count: int) -> Flags:
+    """Which of so many places lie in one of these ranges."""
+    steps = np.zeros(count + 1, np.int64)
+    np.add.at(steps, begins, 1)
+    np.add.at(steps, ends, -1)
+    found: Flags = np.cumsum(steps)[:count] > 0
+    return found
 
 
 def _decoded(opened: Opened) -> tuple[list[_Row], list[tuple[int, int]]]:
