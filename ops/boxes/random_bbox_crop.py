@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.support.user_warning import warn_user
 
 from .box_rows import BoxRows, box_rows, keep_rows, require_boxes, require_labels
 from .crop_options import Limits, Options, check_options, columns_of, limits_of
@@ -45,7 +46,8 @@ def random_bbox_crop(
     place uniformly. A window that would keep no box does not count.
 
     Args:
-        boxes: float32, (n, 4), or (n, 6) in volumes; fractions of the input.
+        boxes: float32, (n, 4), or (n, 6) in volumes; fractions of the input. A box that ends
+            before it begins gives a warning, and overlaps with nothing.
         bbox_layout: what the columns are: x, y, z (start), X, Y, Z (end) or W, H, D (size), in any
             order; "xyXY" or "xyzXYZ" by default, sizes with `ltrb=False`.
         ltrb: whether boxes are given by their ends, where `bbox_layout` is not given.
@@ -105,14 +107,21 @@ def _corners(rows: BoxRows, options: Options) -> np.ndarray[Any, Any]:
         ordered[:, ndim:] += ordered[:, :ndim]
     # Sums of float32 numbers may miss 1 by their last digits.
     good = (ordered >= -1e-6) & (ordered <= 1.0 + 1e-6)
-    if not good.all() or (ordered[:, ndim:] < ordered[:, :ndim]).any():
-        bad = ~good.all(axis=1) | (ordered[:, ndim:] < ordered[:, :ndim]).any(axis=1)
-        row = int(np.flatnonzero(bad)[0])
+    if not good.all():
+        row = int(np.flatnonzero(~good.all(axis=1))[0])
         raise op.OperatorValueError(
             "a box is not inside the input",
-            expected="fractions from 0 to 1, starts before ends",
+            expected="fractions from 0 to 1",
             got=str(rows.values[row].tolist()),
             sample=rows.sample(row),
+        )
+    reversed_boxes = (ordered[:, ndim:] < ordered[:, :ndim]).any(axis=1)
+    if reversed_boxes.any():
+        row = int(np.flatnonzero(reversed_boxes)[0])
+        warn_user(
+            "random_bbox_crop: boxes that end before they begin overlap with nothing, such as "
+            f"{rows.values[row].tolist()} in sample {rows.sample(row)} of a batch (`bbox_layout` "
+            "and `ltrb` say what the numbers are)"
         )
     np.maximum(ordered, 0.0, out=ordered)
     return np.minimum(ordered, 1.0, out=ordered)
