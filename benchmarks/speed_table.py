@@ -16,7 +16,11 @@ README = ROOT / "README.md"
 HEAD = "| what | against DALI on the same cores | measured by |\n|---|---|---|\n"
 ROWS = (
     ("decode JPEGs", "recipes", "decode"),
-    ("decode, resize to 256, crop 224, normalize", "recipes", "val: resize 256, crop 224, normalize"),
+    (
+        "decode, resize to 256, crop 224, normalize",
+        "recipes",
+        "val: resize 256, crop 224, normalize",
+    ),
     (
         "decode a random window, resize to 224, mirror, normalize",
         "recipes",

@@ -5,7 +5,6 @@ Each row is a photograph of the package, and five variants of it that one functi
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,9 @@ def draw() -> np.ndarray[Any, Any]:
     """The picture: rows of photographs, each with its variants on the right."""
     gradiva.random.set_seed(5)
     names = [str(ROOT / "gradiva" / "photographs" / name) for name in PHOTOGRAPHS]
-    files = gradiva.io.file.read(gradiva.batch([np.frombuffer(n.encode(), np.uint8) for n in names]))
+    files = gradiva.io.file.read(
+        gradiva.batch([np.frombuffer(n.encode(), np.uint8) for n in names])
+    )
     plain = gradiva.resize(gradiva.decoders.image(files), resize_shorter=SIZE)
     columns = [gradiva.crop(plain, crop=(SIZE, SIZE))]
     columns += [augment(files) for _ in range(VARIANTS)]

@@ -26,7 +26,8 @@ FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
             *("io", "python_function"),
         ),
         "`readers.tfrecord`, `readers.table`, `readers.mix`, `external_source`, `numba_function`, "
-        "`types.Constant`; as objects `ExternalSource`, `readers.File`, `readers.TFRecord` and so on",
+        "`types.Constant`; as objects `ExternalSource`, `readers.File`, `readers.TFRecord` and "
+        "so on",
     ),
     "decoding": (
         ("decoders", "decoders.audio", "decoders.image"),
