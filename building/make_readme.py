@@ -1,4 +1,4 @@
-"""Write the README's table of operators: `python -m building.make_readme`.
+"""Write the table of operators in docs/operators.md: `python -m building.make_readme`.
 
 A field has the operators that the files of some folders declare; a few names that no declaration
 has stand here. `test_public_names` checks that the table is up to date.
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from building.make_names import declared
 
-README = Path(__file__).parents[1] / "README.md"
+PAGE = Path(__file__).parents[1] / "docs" / "operators.md"
 HEAD = "| field | operators |\n|---|---|\n"
 FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
     "data": (
@@ -25,24 +25,25 @@ FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
             ),
             *("io", "python_function"),
         ),
-        "`readers.tfrecord`, `external_source`, `numba_function`, `types.Constant`; as objects "
-        "`ExternalSource`, `readers.File`, `readers.TFRecord` and so on",
+        "`readers.tfrecord`, `readers.table`, `readers.mix`, `external_source`, `numba_function`, "
+        "`types.Constant`; as objects `ExternalSource`, `readers.File`, `readers.TFRecord` and "
+        "so on",
     ),
     "decoding": (
         ("decoders", "decoders.audio", "decoders.image"),
-        "`imread`; JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000, GIF, AVIF; WAV, and "
+        "`peek_audio`; `imread`; JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000, GIF, AVIF; WAV, and "
         "through soundfile FLAC, Ogg, AIFF, MP3",
     ),
-    "windows and sizes": (("image.resize", "image.crop", "image.masking", "image.paste"), ""),
+    "crops and sizes": (("image.resize", "image.crop", "image.masking", "image.paste"), ""),
     "warps": (("image.warp", "transforms"), ""),
     "color and intensity": (("image.color", "image.normalize", "image.debayer"), ""),
     "filters and noise": (("image.filter", "noise", "image.jpeg"), ""),
-    "sounds": (("audio",), ""),
-    "videos": (("video", "readers.video", "external_source"), ""),
+    "audio": (("audio",), ""),
+    "video": (("video", "readers.video", "external_source"), ""),
     "arrays": (
         ("arrays", "arrays.fill", "arrays.shape", "indexing", "reductions"),
-        "`+ - * / // % ** & \\| ^ << >>`, comparisons, `math.*`, subscripts (`tensor[...]`, "
-        "`batch.slice[...]`)",
+        "`pad_channels`; `+ - * / // % ** & \\| ^ << >>`, comparisons, `math.*`, subscripts "
+        "(`tensor[...]`, `batch.slice[...]`)",
     ),
     "random values": (("random",), ""),
     "boxes and masks": (("boxes", "segmentation"), ""),
@@ -81,13 +82,13 @@ def table() -> str:
 
 
 def written(text: str) -> str:
-    """The README with the table in place of the one that is there."""
+    """The page with the table in place of the one that is there."""
     before, _, rest = text.partition(HEAD)
     return before + table() + "\n" + rest.partition("\n\n")[2]
 
 
 def main() -> None:
-    README.write_text(written(README.read_text("utf-8")), "utf-8")
+    PAGE.write_text(written(PAGE.read_text("utf-8")), "utf-8")
 
 
 if __name__ == "__main__":

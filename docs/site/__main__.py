@@ -15,21 +15,8 @@ from pathlib import Path
 from gradiva.eager.support.errors import GradivaError
 
 from . import guides, operator_pages, reference
+from .picture import PICTURE
 from .registry import ROOT, known
-
-HOME = """# gradiva
-
-Operators for batches of images and tensors, that run at once or as a prefetching pipeline.
-
-```{toctree}
-:maxdepth: 2
-
-tutorials/index
-operators/index
-reference/index
-guides/index
-```
-"""
 
 
 def write_sources(target: Path, said: Callable[[str], None]) -> int:
@@ -37,7 +24,7 @@ def write_sources(target: Path, said: Callable[[str], None]) -> int:
     if target.exists():
         shutil.rmtree(target)
     pages = {
-        "index": HOME,
+        "index": guides.home_page(),
         "operators/index": operator_pages.index_page(),
         "operators/support": operator_pages.support_page(),
         "reference/index": reference.reference_index(),
@@ -49,6 +36,7 @@ def write_sources(target: Path, said: Callable[[str], None]) -> int:
     pages |= {f"reference/{name}": reference.module_page(name) for name in reference.MODULES}
     pictures = target / "pictures"
     pictures.mkdir(parents=True)
+    shutil.copy(PICTURE, pictures)
     operators = known()
     for number, (name, operator) in enumerate(operators.items(), 1):
         if number % 20 == 0:

@@ -2,9 +2,11 @@
 
 project = "gradiva"
 author = "the authors of gradiva"
+project_copyright = author
 extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}
 myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
 html_theme = "furo"
 html_title = "gradiva"
 html_copy_source = False

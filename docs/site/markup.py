@@ -56,8 +56,10 @@ def indented(block: str, width: int) -> str:
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
-    """A table; the cells are markup already."""
+    """A table; the cells are markup already, but for line ends and what would end a cell."""
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(
-        f"| {' | '.join(cell.replace(chr(10), ' ') for cell in row)} |" for row in lines
-    )
+    return "\n".join(f"| {' | '.join(_cell(cell) for cell in row)} |" for row in lines)
+
+
+def _cell(cell: str) -> str:
+    return re.sub(r"(?<!\\)\|", r"\\|", cell.replace("\n", " "))

@@ -121,12 +121,7 @@ def _facts(operator: OperatorBase) -> str:
     rows.append(["reference library", REFERENCE[has.reference]])
     symbol = symbol_of(operator)
     if symbol is not None:
-        rows.append(
-            [
-                "written",
-                f"`` {symbol.replace('pos', '+').replace('neg', '-')} ``".replace("|", "\\|"),
-            ]
-        )
+        rows.append(["written", f"`` {symbol.replace('pos', '+').replace('neg', '-')} ``"])
     rows.append(["names", ", ".join(f"`{name}`" for name in names_of(operator)) or "none"])
     schema = operator.schema
     rows.append(

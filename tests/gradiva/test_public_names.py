@@ -99,15 +99,15 @@ def test_what_is_out_of_date_is_written() -> None:
 
 
 @pytest.mark.full
-def test_the_table_of_the_readme_is_up_to_date() -> None:
+def test_the_table_of_operators_is_up_to_date() -> None:
     """If this fails: `python -m building.make_readme`."""
-    text = make_readme.README.read_text("utf-8")
+    text = make_readme.PAGE.read_text("utf-8")
     assert make_readme.table() in text
     assert make_readme.written(text) == text
     assert make_readme.written(text.replace("`resize`, ", "")) == text
 
 
 @pytest.mark.full
-def test_every_folder_of_operators_is_in_one_field_of_the_readme() -> None:
+def test_every_folder_of_operators_is_in_one_field_of_the_table() -> None:
     folders = [name for names, _ in make_readme.FIELDS.values() for name in names]
     assert sorted(folders) == sorted(make_readme.by_folder())

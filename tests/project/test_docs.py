@@ -1,24 +1,31 @@
 """The documents are true: their examples run and print what they say, their links lead somewhere.
 
-A block fenced as `python run` is executed. The blocks of one document share their names, like the
-cells of a notebook. A block fenced as `text output` that follows one is what it must print.
+A block fenced as `python run` is executed; one fenced as `python run PACKAGE ...` is executed where
+these packages are installed. The blocks of one document share their names, like the cells of a
+notebook. A block fenced as `text output` that follows one is what it must print.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import linecache
 import re
 import runpy
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import gradiva
+
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("llms.txt")])
+MOST_LINES = 30
+"""Of a recipe in docs/tasks.md."""
 
 _BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
@@ -39,7 +46,7 @@ def with_examples() -> list[Path]:
     return [
         document
         for document in DOCUMENTS
-        if any(kind == "python run" for kind, _ in blocks(document))
+        if any(kind.startswith("python run") for kind, _ in blocks(document))
     ]
 
 
@@ -49,31 +56,59 @@ def name_of(document: Path) -> str:
 
 @pytest.mark.parametrize("document", with_examples(), ids=name_of)
 def test_examples(
-    document: Path, photographs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    document: Path,
+    photographs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
     for name in [*sys.modules]:
         if name.split(".")[:2] == ["nvidia", "dali"]:  # which other tests compare with
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.chdir(tmp_path)
+    request.addfinalizer(partial(gradiva.set_num_threads, gradiva.get_num_threads()))
     (tmp_path / "photos").symlink_to(photographs, target_is_directory=True)
     names: dict[str, Any] = {}
-    printed = ""
+    printed: str | None = ""
     for kind, text in blocks(document):
-        if kind == "python run":
+        if kind.startswith("python run"):
+            if any(importlib.util.find_spec(name) is None for name in kind.split()[2:]):
+                printed = None
+                continue
             (tmp_path / "example.py").write_text(text, "utf-8")
             linecache.clearcache()
             stream = io.StringIO()
             with contextlib.redirect_stdout(stream):
                 names = runpy.run_path("example.py", names, "__main__")
             printed = stream.getvalue()
-        elif kind == "text output":
+        elif kind == "text output" and printed is not None:
             assert timeless(printed) == timeless(text), (
                 f"the example before this output in {name_of(document)}"
             )
 
 
 def test_examples_are_found() -> None:
-    assert ROOT / "README.md" in with_examples()
+    assert {ROOT / "README.md", ROOT / "llms.txt", ROOT / "docs" / "tasks.md"} <= {*with_examples()}
+
+
+def test_recipes_are_short() -> None:
+    for kind, text in blocks(ROOT / "docs" / "tasks.md"):
+        assert len(text.splitlines()) <= MOST_LINES, kind
+
+
+def test_the_readme_is_short() -> None:
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    assert len(lines) <= 150
+    assert lines.index("import gradiva") < 60
+
+
+def test_the_index_names_every_page() -> None:
+    """docs/README.md has a line for each page, and each page stands there once."""
+    index = ROOT / "docs" / "README.md"
+    linked = re.findall(r"^- \[[^\]]+\]\(([^)]+)\):", index.read_text("utf-8"), re.MULTILINE)
+    pages = {path.name for path in index.parent.glob("*.md")} - {index.name}
+    assert len(linked) == len({*linked})
+    assert pages <= {*linked}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)

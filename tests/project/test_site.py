@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gradiva
-from docs.site import guides, operator_pages, reference
+from docs.site import guides, markup, operator_pages, reference
 from docs.site.__main__ import main, run_sphinx
 from docs.site.docstrings import is_google, parse
 from docs.site.examples import PICTURES
@@ -158,10 +158,38 @@ def test_names_that_need_a_package_which_is_not_there(monkeypatch: pytest.Monkey
 
 
 def test_links_of_guides_lead_to_pages() -> None:
-    page = guides.guide_page(ROOT / "README.md")
-    assert "](../guides/dynamic.md)" in page
-    assert "](../tutorials/01_dynamic_mode.md)" in page
+    page = guides.guide_page(ROOT / "docs" / "tasks.md")
+    assert "](../guides/errors.md)" in page
+    assert "](../tutorials/04_writing_an_operator.md)" in page
+    assert ".py)" not in page
+
+
+def test_the_front_page_is_the_readme() -> None:
+    page = guides.home_page()
+    assert page.startswith("# gradiva\n")
+    assert "![Photographs, and five variants of each](pictures/augmented.jpg)" in page
+    assert "](guides/tasks.md)" in page
+    assert "](guides/index.md)" in page
+    assert "](tutorials/00_from_scratch.md)" in page
     assert "](docs/" not in page
+
+
+def test_guides_stand_in_the_order_of_their_index() -> None:
+    page = guides.guides_index()
+    places = [page.index(f"/{name}.md): ") for name in ("install", "tasks", "dynamic", "design")]
+    assert places == sorted(places)
+    assert "- [Installation](../guides/install.md): " in page
+    assert {path.name for path in guides.GUIDES} >= {"install.md", "kernels.md", "CHANGELOG.md"}
+
+
+def test_operators_by_field_are_links() -> None:
+    page = guides.guide_page(ROOT / "docs" / "operators.md")
+    assert "[`random.choice`](../operators/random-choice.md)" in page
+
+
+def test_a_bar_does_not_end_a_cell() -> None:
+    lines = markup.table(["a", "b"], [["`x | y`", r"already \| so"]]).splitlines()
+    assert lines[2] == r"| `x \| y` | already \| so |"
 
 
 def test_tutorials_are_text_and_code() -> None:
