@@ -26,12 +26,13 @@ from gradiva.eager.values.value import Symbolic, Value, refuse_bfloat16
 
 from .arguments import check_names, parse_signature, position_hint
 from .decomposition import Decomposition
+from .docstrings import with_common
 from .input_sets import SET_TYPES, call_sets, has_sets
 from .interpreter import current_interpreter, eager_interpreter
 from .old_arguments import modern_arguments
 from .per_frame_types import framed_types
 from .plan import kernel_of_call
-from .signature import described, spread
+from .signature import described, explained, spread
 
 if TYPE_CHECKING:
     from gradiva.eager.cuda.context import Gpu
@@ -59,7 +60,9 @@ class OperatorBase:
     """An operator: its arguments, its type rule, shape rule, kernels and cases.
 
     min_inputs, max_inputs: how many inputs; outputs: how many outputs (the type rule decides if it
-    returns a tuple); random: its values come from a key; effects: it does more than make outputs;
+    returns a tuple); random: its values come from a key; takes_seed, draws: whether `seed` has no
+    warning, and is shown; shown_common: the arguments of all operators that help shows;
+    effects: it does more than make outputs;
     frames: the arguments that may be given per frame ("1": inputs after the first one too; "CF":
     channels are taken alone, so that frames may stand behind them);
     mixed: on a GPU it takes inputs in host memory all the same, as decoders do, for `gpu_work`;
@@ -78,6 +81,10 @@ class OperatorBase:
     formerly: its names in old scripts, without `fn.`; old_arguments: arguments of old scripts, and
     their names of today, None for those that have no effect any more.
     """
+
+    takes_seed = False
+    draws = False
+    shows_common = True
 
     def __init__(
         self,
@@ -100,9 +107,11 @@ class OperatorBase:
         self.infer = framed_types(function, self.frames) if frames else function
         self.min_inputs, self.max_inputs = inputs
         self.random = random
-        self.takes_seed = random
         self.effects = effects
         self.arguments, self.common = parse_signature(function, random)
+        self.takes_seed = random or self.takes_seed
+        drawn = self.common if random or self.draws else self.common - {"seed"}
+        self.shown_common = drawn - self.arguments.keys() if self.shows_common else frozenset[str]()
         self.shape_rule: Callable[[Call], Any] | None = _same_shapes if same_shapes else None
         self.kernels: dict[str, Callable[[Call], Any]] = {}
         self.view_rule: Callable[[Call], Any] | None = None
@@ -116,12 +125,12 @@ class OperatorBase:
         self.mixed = self.transfers = self.metadata = self.delivers_on_gpu = False
         self.host_from: int | None = None
         self.gpu_work: Callable[[Call, Gpu], None] | None = None
-        self.__doc__ = function.__doc__
+        self.__doc__ = with_common(function.__doc__, explained(self.shown_common))
         self.__name__ = function.__name__
         self.__module__ = function.__module__
         self.__qualname__ = function.__qualname__
         self.__wrapped__ = function
-        self.__signature__ = spread(function, self.arguments, self.common)
+        self.__signature__ = spread(function, self.arguments, self.shown_common)
         # For those who inspect it. Python itself calls the class's.
         if callable(self):
             vars(self)["__call__"] = described(self.bind, self.__signature__)

@@ -205,6 +205,11 @@ class SourceOperator(OperatorBase, Generic[P]):
     output_names: Callable[[dict[str, Any]], Sequence[str] | None] | None = None
     per_sample: tuple[Sequence[str], Callable[[dict[str, Any]], Any]] | None = None
     only_if_read = False
+    takes_seed = True
+
+    def __init__(self, *declaration: Any, draws: bool, **options: Any) -> None:
+        self.draws = draws
+        super().__init__(*declaration, **options)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         named: dict[str, Any] = dict(zip(self.arguments, args, strict=False))
@@ -274,12 +279,14 @@ def source_operator(
     schema: str | None = None,
     formerly: tuple[str, ...] = (),
     old_arguments: Mapping[str, str | None] | None = None,
+    draws: bool = True,
 ) -> Callable[[Callable[P, Any]], SourceOperator[P]]:
     """Declare a source: decorates its type rule, whose signature is the public one. The arguments
-    are those of `operator`."""
+    are those of `operator`; draws: whether the seed decides about something, such as the order of
+    samples."""
 
     def declare(function: Callable[P, Any]) -> SourceOperator[P]:
-        made = SourceOperator[P](
+        return SourceOperator[P](
             function,
             name,
             (0, 0),
@@ -287,8 +294,7 @@ def source_operator(
             schema=schema,
             formerly=formerly,
             old_arguments=old_arguments,
+            draws=draws,
         )
-        made.takes_seed = True
-        return made
 
     return declare

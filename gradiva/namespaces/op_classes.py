@@ -158,8 +158,7 @@ def class_of(
         "__doc__": found.__doc__,
         "__module__": "gradiva.ops",
         "__signature__": Signatures(
-            inspect.Signature([*own, *named(found.common, taken=found.arguments)]),
-            found.__signature__,
+            inspect.Signature([*own, *named(found.shown_common)]), found.__signature__
         ),
         "function": staticmethod(function),
         "in_order": _IN_ORDER.get(found.name) or tuple(positional),

@@ -40,7 +40,7 @@ def random_bbox_crop(
     quiet: bool = False,
     **common: op.Unpack[op.Sampled],
 ) -> tuple[op.SampleType, ...]:
-    """Draw a crop window under conditions on boxes, and crop the boxes.
+    """Draw a crop window that keeps enough of the bounding boxes, and crop the boxes to it.
 
     Sides are drawn independently and uniformly, and drawn again if a ratio is out of range; the
     place uniformly. A window that would keep no box does not count.
@@ -76,7 +76,6 @@ def random_bbox_crop(
             by default those whose center is.
         output_bbox_indices: return the indices of the boxes that are kept.
         quiet: give no warning if `total_num_attempts` were not enough.
-        rng, seed: see `gradiva.random`.
 
     Returns:
         Where the window begins and its size, float32, in the order x, y, z, as fractions (as pixels
@@ -87,6 +86,13 @@ def random_bbox_crop(
         OperatorTypeError: for other dtypes and ranks.
         OperatorValueError: for boxes outside the input, and arguments out of range.
         OperatorRuntimeError: if a million windows without `total_num_attempts` did not fit.
+
+    Example:
+        image, boxes = gradiva.imread("cat.jpg"), np.float32([[0.25, 0.25, 0.5, 0.75]])
+        start, shape, boxes = gradiva.random_bbox_crop(
+            boxes, thresholds=[0.0, 0.3, 0.5], scaling=(0.3, 1.0), aspect_ratio=(0.5, 2.0)
+        )
+        window = gradiva.slice(image, start, shape)
     """
     require_boxes(boxes, labels)
     check_options(locals())

@@ -36,7 +36,7 @@ def inflate(
     check_output_size: bool = False,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Inflate LZ4 blocks: arrays that were compressed whole, or in chunks, such as one per frame.
+    """Decompress arrays that were compressed as LZ4 blocks, whole or in chunks, such as frames.
 
     A block is what `lz4.block.compress(array.tobytes(), store_size=False)` makes, without the
     frame that the files of the program lz4 have around theirs. It takes nothing but memory of the
@@ -64,6 +64,10 @@ def inflate(
             extents and chunks that are not in it.
         OperatorRuntimeError: with the sample, its file and the chunk, for bytes that are no such
             block, are cut short, or are not those of as many elements as the shape has.
+
+    Example:
+        data = np.fromfile("depth.lz4", np.uint8)
+        gradiva.decoders.inflate(data, shape=(4, 6), dtype="uint16").shape  # (4, 6)
     """
     op.require_dtype(input, (op.uint8,), "compressed input")
     op.require_ndim(input, (1,), "compressed input")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 parallel_feed = lazy_module("gradiva.ops.external_source.parallel_feed")
 
 
-@source_operator("external_source")
+@source_operator("external_source", draws=False)
 def external_source(
     source: Any = None,
     num_outputs: int | None = None,
@@ -56,7 +56,7 @@ def external_source(
     use_copy_kernel: bool = False,
     **common: op.Unpack[_Common],
 ) -> Any:
-    """Take batches from a callable or an iterable.
+    """Feed a pipeline with batches from a Python callable or an iterable.
 
     Batches may be smaller than the pipeline's batch size, not larger. A checkpoint continues a
     callable with an argument at its number, and whatever has `state_dict()` and
@@ -104,6 +104,13 @@ def external_source(
     Raises:
         OperatorRuntimeError: with the callable's own traceback, if it raises.
         OperatorTypeError: for data that is no batch.
+
+    Example:
+        @pipeline_def(batch_size=4, num_threads=2)
+        def squares():
+            return fn.external_source(lambda info: np.float32(info.idx_in_epoch**2), batch=False)
+
+        (output,) = squares().run()
     """
     if num_outputs is not None and num_outputs < 1:
         raise op.wrong_value("num_outputs", "at least 1", num_outputs)

@@ -55,6 +55,12 @@ def slice(
     Raises:
         OperatorValueError: naming the sample, for a region that leaves it or ends before it starts,
             and for axes that it does not have.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        gradiva.slice(image, start=(50, 100), shape=(200, 300), axis_names="HW").shape
+        # (200, 300, 3)
+        gradiva.slice(image, rel_start=(0.25, 0.25), rel_end=(0.75, 0.75)).shape  # (150, 225, 3)
     """
     check_region(anchor, extent, options)
     return input.with_(dtype=output_dtype(input, dtype))

@@ -38,6 +38,11 @@ def read(
     Raises:
         OperatorRuntimeError: with the file, for one that cannot be read.
         OperatorValueError: for an empty path.
+
+    Example:
+        path = np.frombuffer(b"cat.jpg", np.uint8)
+        data = gradiva.io.file.read(path)
+        gradiva.decoders.image(data).shape  # (300, 451, 3)
     """
     op.require_dtype(input, (op.uint8, op.int8), "paths")
     op.require_ndim(input, (1,), "paths")

@@ -142,19 +142,23 @@ def random_crop_generator(
     num_attempts: int = 10,
     **common: op.Unpack[op.Sampled],
 ) -> tuple[op.SampleType, op.SampleType]:
-    """Draw a crop window for each image shape.
+    """Draw a random crop window for each image shape.
 
     Args:
         input: the shape of an image, (h, w) or (h, w, c): integers, 1-D.
         random_area, random_aspect_ratio, num_attempts: as in `decoders.image_random_crop`, whose
             windows these are, for the same key.
-        rng, seed: see `gradiva.random`.
 
     Returns:
         Anchors (top, left) and shapes (h, w) of the windows, int32, in pixels.
 
     Raises:
         OperatorValueError: for shapes that are none, and for bad ranges.
+
+    Example:
+        data = np.fromfile("cat.jpg", np.uint8)
+        start, shape = gradiva.random_crop_generator(gradiva.peek_image_shape(data))
+        window = gradiva.decoders.image_slice(data, start=start, shape=shape, axis_names="HW")
     """
     op.require_dtype(input, (op.int32, op.int64, op.uint32, op.uint64), "the shape")
     op.require_ndim(input, (1,), "the shape")

@@ -38,7 +38,7 @@ def file(
     split: op.Floats | None = None,
     **options: op.Unpack[ReaderOptions],
 ) -> tuple[op.SampleType, op.SampleType]:
-    """Read files: their bytes (uint8, 1-D) and their labels (int32, shape (1,)).
+    """Read files and their labels, for example from one folder for each class.
 
     Args:
         file_root: a folder with one folder per label, in alphabetical order; or the folder that
@@ -65,6 +65,11 @@ def file(
     Raises:
         OperatorValueError: for a missing folder or list, and for one that names no files.
         OperatorRuntimeError: with the file, for a file that cannot be read.
+
+    Example:
+        reader = gradiva.readers.File(file_root="photos", random_shuffle=True)
+        for files, labels in reader.next_epoch(batch_size=4):
+            images = gradiva.decoders.image(files)
     """
     return op.SampleType(op.uint8, 1, "", "cpu"), op.SampleType(op.int32, 1, "", "cpu")
 

@@ -23,8 +23,9 @@ def reshape(
     layout: op.Layout | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """The elements of each sample, in their order, under another shape. Nothing is copied: the
-    result lies in the memory of the input.
+    """Give the elements of each sample another shape, in their order.
+
+    Nothing is copied: the result shares the memory of the input.
 
     Args:
         input: any dtype, rank and layout.
@@ -46,6 +47,9 @@ def reshape(
         OperatorValueError: with the sample, if the shape is for another number of elements or
             ambiguous, if it is given twice or not at all, and for axes that are not there.
         OperatorTypeError: for a second input that is not 1-D integers.
+
+    Example:
+        gradiva.reshape(np.arange(6), shape=(2, -1))  # [[0, 1, 2], [3, 4, 5]]
     """
     return reshaped_type(input, shape_input, shape, rel_shape, src_dims, layout)
 
@@ -107,10 +111,10 @@ def reinterpret(
     layout: op.Layout | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """The bytes of each sample as elements of another dtype, under another shape. Nothing is copied
-    but for bool, and for memory where the elements would not be aligned.
+    """Read the bytes of each sample as elements of another dtype, under another shape.
 
-    As bool, every byte but 0 is True.
+    Nothing is copied, except for bool and for memory where the elements would not be aligned. As
+    bool, every byte but 0 is True.
 
     Args:
         input: any dtype, rank and layout.
@@ -125,6 +129,10 @@ def reinterpret(
     Raises:
         OperatorValueError: with the sample, if the bytes do not fill the shape or the last axis,
             and as `reshape` does.
+
+    Example:
+        data = np.uint8([1, 0, 0, 0, 0, 1, 0, 0])
+        gradiva.reinterpret(data, dtype="int32")  # [1, 256]
     """
     return reshaped_type(input, shape_input, shape, rel_shape, src_dims, layout, dtype)
 

@@ -26,7 +26,9 @@ def peek_image_shape(
     on_error: op.OnError = "raise",
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """The shape (height, width, channels) of the image that `decoders.image` would return.
+    """Read the shape of images, (height, width, channels), from the headers of their files.
+
+    It is the shape of what `decoders.image` returns.
 
     Args:
         input: the bytes of one file per sample: uint8, 1-D. Only the header is read.
@@ -41,6 +43,9 @@ def peek_image_shape(
 
     Raises:
         OperatorRuntimeError: with the sample and its file, for data that is no image.
+
+    Example:
+        gradiva.peek_image_shape(np.fromfile("cat.jpg", np.uint8))  # [300, 451, 3]
     """
     op.require_dtype(input, (op.uint8,), "encoded data")
     op.require_ndim(input, (1,), "encoded data")

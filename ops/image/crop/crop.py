@@ -42,6 +42,10 @@ def crop(
     Raises:
         OperatorValueError: naming the sample, for a window that leaves it and for positions outside
             0..1.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        gradiva.crop(image, crop=(224, 224), crop_pos_x=0.0).shape  # (224, 224, 3)
     """
     layout = op.require_layout(input, LAYOUTS[:7], {3: "HWC", 4: "DHWC"})
     return op.with_layout(input, layout).with_(dtype=output_dtype(input, dtype))

@@ -53,7 +53,7 @@ class OutOfBounds(TypedDict, total=False):
     Args:
         out_of_bounds_policy: what to do with a window that leaves the sample: "error", "pad" (with
             `fill_values`) or "trim_to_shape".
-        fill_values: with "pad": one, or one per channel.
+        fill_values: with "pad", the value outside of the sample, or one for each channel.
     """
 
     out_of_bounds_policy: str

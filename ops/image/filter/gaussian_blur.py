@@ -48,6 +48,9 @@ def gaussian_blur(
         OperatorTypeError: for other dtypes and layouts.
         OperatorValueError: for negative numbers, even windows and windows of more than 65535
             pixels.
+
+    Example:
+        image = gradiva.gaussian_blur(gradiva.imread("cat.jpg"), sigma=3.0)
     """
     return blurred_type(input, dtype)
 

@@ -32,7 +32,7 @@ def laplacian(
     dtype: op.DTypeLike | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """The Laplacian of samples: the sum of the second derivatives along each of the axes D, H, W.
+    """Compute the Laplacian: the sum of the second derivatives along each of the axes D, H, W.
 
     Smoothing windows are binomial coefficients, those of derivatives their second differences (for
     size 3: 1, -2, 1), as in OpenCV's Laplacian. Beyond the border pixels are mirrored, the
@@ -57,6 +57,9 @@ def laplacian(
     Raises:
         OperatorTypeError: for other dtypes and layouts.
         OperatorValueError: for other sizes.
+
+    Example:
+        edges = gradiva.laplacian(gradiva.imread("cat.jpg"), window_size=3, dtype="float32")
     """
     return blurred_type(input, dtype)
 

@@ -24,7 +24,7 @@ def normalize_by_numbers(
     epsilon: float = 0.0,
     dtype: op.DTypeLike = op.float32,
 ) -> op.SampleType:
-    """out = scale * (in - mean) / sqrt(stddev ** 2 + epsilon) + shift, as `normalize` computes it.
+    """Compute scale * (in - mean) / sqrt(stddev ** 2 + epsilon) + shift, as `normalize` does.
 
     Args:
         input: any dtype, rank and layout.

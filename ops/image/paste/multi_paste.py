@@ -39,7 +39,7 @@ def multi_paste(
     dtype: op.DTypeLike | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Put regions of samples on a canvas of zeros, later ones over earlier ones.
+    """Paste regions of samples onto a canvas of zeros, later ones over earlier ones.
 
     All but `dtype` may differ per sample, also in their number. The axes that are not cut (C, F)
     are as in the pasted samples.
@@ -67,6 +67,12 @@ def multi_paste(
 
     Raises:
         OperatorValueError: naming the sample, for regions that leave their sample or the output.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        pair = gradiva.multi_paste(
+            image, gradiva.flip(image), output_size=(300, 902), out_anchors=[0, 0, 0, 451]
+        )
     """
     for number, other in enumerate(more, start=1):
         for what in ("dtype", "ndim", "layout"):

@@ -41,7 +41,9 @@ def parquet(
     cache_bytes: int = 1 << 28,
     **options: op.Unpack[ReaderOptions],
 ) -> tuple[op.SampleType, ...]:
-    """Read columns of Parquet files; a row is a sample. Needs pyarrow: `gradiva[parquet]`.
+    """Read rows of Parquet files.
+
+    It needs pyarrow: `gradiva[parquet]`.
 
     Args:
         paths: the files, one or several.
@@ -60,6 +62,11 @@ def parquet(
         OperatorValueError: for a missing file, and one that lacks a column.
         OperatorRuntimeError: with the file and the row, for what cannot be read, for a row without
             a value, and for a value that the type does not hold.
+
+    Example:
+        reader = gradiva.readers.Parquet(paths="data.parquet", columns=["image", "label"])
+        for files, labels in reader.next_epoch(batch_size=4):
+            images = gradiva.decoders.image(files)
     """
     return types_of_columns(columns, dtypes)
 

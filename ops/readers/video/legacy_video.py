@@ -90,7 +90,7 @@ def video(
     counts too.
 
     Args:
-        sequence_length: frames of a clip.
+        sequence_length: the number of frames of a clip.
         labels: with `filenames`, one each; an empty list stands for the numbers of the files.
 
     Returns:
@@ -103,6 +103,11 @@ def video(
             that makes no sense, and videos without a clip.
         OperatorRuntimeError: with the file, and with the frame where it is one, for a video that
             cannot be read or decoded, or is cut.
+
+    Example:
+        reader = gradiva.readers.Video(filenames=["clip.mp4"], sequence_length=8)
+        for clips in reader.next_epoch(batch_size=2):
+            print(clips.shape)
     """
     return _types(options)
 
@@ -126,7 +131,7 @@ def video_resize(
     """Read clips of videos and resize their frames: `readers.video` and `resize`.
 
     Args:
-        sequence_length: frames of a clip.
+        sequence_length: the number of frames of a clip.
         labels: with `filenames`, one each; an empty list stands for the numbers of the files.
 
     Returns:
@@ -139,6 +144,11 @@ def video_resize(
             folder or list, a line of a list that makes no sense, and videos without a clip.
         OperatorRuntimeError: with the file, and with the frame where it is one, for a video that
             cannot be read or decoded, or is cut.
+
+    Example:
+        reader = gradiva.readers.VideoResize(filenames=["clip.mp4"], sequence_length=8, size=128)
+        for clips in reader.next_epoch(batch_size=2):
+            print(clips.shape)
     """
     return _types(options)
 

@@ -54,26 +54,26 @@ FrameNumbers: TypeAlias = Annotated[
 class VideoArguments(TypedDict, total=False):
     """
     Args:
-        filenames: the videos.
+        filenames: the paths of the videos.
         file_list: a text file with lines of the form "path label [start [end]]". Paths with spaces
             stand in double quotes; those that are not absolute are paths from the working directory
             or, if nothing is there, from where the list is. The end is not included. One that is
             behind the last frame, or none, stands for the end of the video. A range without a frame
             is left out, with a warning.
         file_root: a folder with one folder per label, whose names in alphabetical order are
-            numbered, holding videos. What is nothing like a video is left out, with a warning.
-        labels: of `filenames`, one each.
-        step: frames from the beginning of a clip to that of the next one; by default, and below 0,
-            `sequence_length * stride`.
-        stride: frames from one of a clip to the next.
+            numbered, holding videos. Files that are no videos are left out, with a warning.
+        labels: a label for each of `filenames`.
+        step: the number of frames from the beginning of a clip to that of the next one; by default,
+            and below 0, `sequence_length * stride`.
+        stride: the number of frames from one frame of a clip to the next.
         enable_frame_num: add an output with numbers of frames: "scalar", or True, that of the first
             one, int32 of shape (1,); "sequence" those of all, int32 of shape (frames,), -1 for what
             is filled.
         enable_timestamps: add an output with the times at which the frames are shown: seconds from
             the first frame of the file on, float64 of shape (frames,), -1.0 for what is filled.
         image_type: RGB (default) or YCbCr.
-        colorspace: "bt601" for the pixels of the reference, which takes all videos to be of that
-            standard. By default what the file says counts.
+        colorspace: "bt601" for the pixels of DALI, which takes all videos to be of that standard.
+            By default the colors are those that the file declares.
         apply_rotation: turn the frames as the display matrix of the file says, by quarters: videos
             of phones stand upright then. By default they lie as they were recorded.
     """
