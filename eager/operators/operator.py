@@ -27,7 +27,7 @@ from gradiva.eager.values.value import Symbolic, Value, refuse_bfloat16
 from .arguments import check_names, parse_signature, position_hint
 from .decomposition import Decomposition
 from .docstrings import with_common
-from .input_sets import SET_TYPES, call_sets, has_sets
+from .input_sets import SET_TYPES, call_sets, has_sets, with_batches
 from .interpreter import current_interpreter, eager_interpreter
 from .old_arguments import modern_arguments
 from .per_frame_types import framed_types
@@ -208,8 +208,10 @@ class OperatorBase:
         try:
             if self.old_arguments:
                 keywords = self.modern(keywords)
-            if not SET_TYPES.isdisjoint(map(type, inputs)) and has_sets(inputs):
-                return call_sets(self._bind, inputs, keywords, self.random)
+            if not SET_TYPES.isdisjoint(map(type, inputs)):
+                if has_sets(inputs):
+                    return call_sets(self._bind, inputs, keywords, self.random)
+                inputs = with_batches(inputs)
             return self._bind(inputs, keywords)
         except GradivaError as error:
             del inputs, keywords  # who keeps the error keeps this frame
@@ -288,14 +290,20 @@ def _named(module: str, name: str) -> OperatorBase:
 class Operator(OperatorBase, Generic[P, R]):
     """An operator on batches: what it is called with, a Batch, a Tensor or a symbol, it returns; or
     several of these, if its type rule returns a tuple: a tuple of batches or tensors, a list of
-    symbols. `Any` is for what the arguments decide."""
+    symbols. `Any` is for what the arguments decide.
+
+    In dynamic mode a list of arrays or bytes is a batch of them, in every place where a batch may
+    stand. A list of batches, tensors or symbols is an input set: the operator is called for each of
+    them, and the results are a list."""
 
     @overload
     def __call__(self: One[P], input: V, /, *args: P.args, **kwargs: P.kwargs) -> V: ...
     @overload
     def __call__(self: One[P], input: Plain, /, *args: P.args, **kwargs: P.kwargs) -> Tensor: ...
     @overload
-    def __call__(self, input: list[V], /, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+    def __call__(
+        self, input: list[V] | Sequence[Plain], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Any: ...
     @overload
     def __call__(
         self: Pair[P] | Many[P], input: S, /, *args: P.args, **kwargs: P.kwargs
