@@ -6,7 +6,7 @@ import importlib
 
 import pytest
 
-from building import make_readme
+from building import make_operator_table
 from building.make_names import (
     FILES,
     FOLDER,
@@ -100,14 +100,14 @@ def test_what_is_out_of_date_is_written() -> None:
 
 @pytest.mark.full
 def test_the_table_of_operators_is_up_to_date() -> None:
-    """If this fails: `python -m building.make_readme`."""
-    text = make_readme.PAGE.read_text("utf-8")
-    assert make_readme.table() in text
-    assert make_readme.written(text) == text
-    assert make_readme.written(text.replace("`resize`, ", "")) == text
+    """If this fails: `python -m building.make_operator_table`."""
+    text = make_operator_table.PAGE.read_text("utf-8")
+    assert make_operator_table.table() in text
+    assert make_operator_table.written(text) == text
+    assert make_operator_table.written(text.replace("`resize`, ", "")) == text
 
 
 @pytest.mark.full
 def test_every_folder_of_operators_is_in_one_field_of_the_table() -> None:
-    folders = [name for names, _ in make_readme.FIELDS.values() for name in names]
-    assert sorted(folders) == sorted(make_readme.by_folder())
+    folders = [name for names, _ in make_operator_table.FIELDS.values() for name in names]
+    assert sorted(folders) == sorted(make_operator_table.by_folder())

@@ -1,4 +1,4 @@
-"""Write the table of operators in docs/operators.md: `python -m building.make_readme`.
+"""Write the table of operators in docs/operators.md: `python -m building.make_operator_table`.
 
 A field has the operators that the files of some folders declare; a few names that no declaration
 has stand here. `test_public_names` checks that the table is up to date.
