@@ -1,1 +1,1 @@
-"""What scripts expect beside the functions: the classes of operators, facts about names."""
+"""What exists only because DALI's scripts import it; `compat/old_paths.py` has their paths."""
