@@ -3,8 +3,8 @@
 
 An operator is public where its name says: "transforms.scale" is `gradiva.transforms.scale`. The
 lines stand in files, so that type checkers and editors find them. Where they are for these alone,
-under `if TYPE_CHECKING:`, `gradiva/namespaces/places.py` says the same to the module when it runs,
-and `ops/places.py` says which module declares which operator. `test_public_names` checks that all
+under `if TYPE_CHECKING:`, `gradiva/_names.py` says the same to the module when it runs: which
+module declares which operator, and where the other names are. `test_public_names` checks that all
 are up to date; run this after an operator is added, moved or renamed.
 """
 
@@ -26,9 +26,9 @@ FOLDER = Path(__file__).parents[1] / "gradiva"
 OPERATORS = FOLDER.parent / "ops"
 DECORATORS = ("op.operator", "op.maker", "source_operator")
 FILES = {
-    "operators.py": "",
+    "compat/dali/experimental/__init__.py": "experimental",
     "decoders.py": "decoders",
-    "experimental/__init__.py": "experimental",
+    "fn/_shared_operators.py": "",
     "fn/decoders.py": "decoders",
     "fn/experimental/__init__.py": "experimental",
     "fn/io/file.py": "io.file",
@@ -40,16 +40,47 @@ FILES = {
     "transforms.py": "transforms",
 }
 """Which package of operators a module of gradiva shows."""
-WRAPPED = {"batch_permutation": "gradiva.namespaces.recorded"}
+WRAPPED = {"batch_permutation": "gradiva.fn._recorded"}
 """Operators that are public in the form that this module gives them."""
+PACKAGES = {
+    "gradiva": "",
+    "gradiva.fn": "",
+    "gradiva.fn._shared_operators": "",
+    "gradiva.decoders": "decoders",
+    "gradiva.fn.decoders": "decoders",
+    "gradiva.fn.readers": "readers",
+    "gradiva.random": "random",
+}
+"""Of the modules whose names are imported when they are asked for: which package each shows."""
 BY_PLUGINS = {"numba_function"}
 """Operators that are there when a plugin is imported, and not before."""
-TABLE = '''"""{about}
+TABLE = '''"""Which module declares which operator, and the names of the modules that users import.
 
 `python -m building.make_names` writes this file.
 """
 
-{code}'''
+
+def _by_name(table: dict[str, tuple[str, ...]]) -> dict[str, str]:
+    return {name: f"gradiva.ops.{module}" for module, names in table.items() for name in names}
+
+
+OPERATORS = _by_name(%(public)r)
+"""The operators that users call, and the modules that declare them."""
+EVERY_OPERATOR = OPERATORS | _by_name(%(others)r)
+ARITHMETIC = _by_name(%(arithmetic)r)
+"""The names of arithmetic functions, and the modules that declare them."""
+NAMES: dict[str, tuple[str | None, dict[str, str]]] = %(names)r
+"""By module: the package whose operators it has, if any, and the places of its other names."""
+
+
+def names_of(module: str) -> dict[str, str]:
+    """The names of a module, and their places, as `lazy_names` takes them."""
+    package, others = NAMES[module]
+    if package is None:
+        return others
+    split = ((*name.rpartition("."), place) for name, place in OPERATORS.items())
+    return {name: f"{place}:{name}" for found, _, name, place in split if found == package} | others
+'''
 WITHOUT_SCHEMA = ("python_function",)
 """Public operators that stored pipelines cannot hold. What else has no schema is no function of its
 own: arithmetic, subscripts, parts of other operators."""
@@ -131,7 +162,7 @@ def lazy_files() -> dict[str, Path]:
         _module(path): path
         for path in (FOLDER, *FOLDER.glob("*/"))
         for path in sorted(path.glob("*.py"))
-        if "PLACES[__name__]" in path.read_text("utf-8")
+        if "names_of(__name__)" in path.read_text("utf-8")
     }
 
 
@@ -155,6 +186,8 @@ def places_in(text: str) -> dict[str, str]:
                 inside = f"{node.module}.{alias.name}"
                 place = inside if _file(inside).exists() else f"{node.module}:{alias.name}"
                 found[alias.asname or alias.name] = place
+        elif isinstance(node, ast.AnnAssign):  # a package that type checkers do not look into
+            found[ast.unparse(node.target)] = f"gradiva.{ast.unparse(node.target)}"
         elif isinstance(node, ast.Assign):  # another name for one of these
             found[ast.unparse(node.targets[0])] = found[ast.unparse(node.value)]
     # A star stands for another table.
@@ -167,28 +200,50 @@ def _file(module: str) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
-def names_table() -> str:
-    """The text of `gradiva/namespaces/places.py`."""
-    about = "The names of the modules that users import, and where these names are."
-    places = {name: places_in(path.read_text("utf-8")) for name, path in lazy_files().items()}
-    return TABLE.format(about=about, code=f"PLACES = {places!r}\n")
-
-
-def operators_table() -> str:
-    """The text of `ops/places.py`."""
+def table() -> str:
+    """The text of `gradiva/_names.py`."""
     for module in pkgutil.walk_packages([str(OPERATORS)], "gradiva.ops."):
         importlib.import_module(module.name)
-    code = f"""
-from gradiva.eager.operators.operator import operator_places
-from gradiva.eager.support.lazy_names import Modules
-from gradiva.eager.values.value import arithmetic_places
+    public = {
+        f"{package}.{name}".lstrip("."): module
+        for package, names in declared().items()
+        for name, module in names.items()
+    }
+    every = dict(_declaring(operators))
+    rows = {name: _row(name, path, public) for name, path in lazy_files().items()}
+    return TABLE % {
+        "public": _by_module(public),
+        "others": _by_module({name: every[name] for name in every if name not in public}),
+        "arithmetic": _by_module(dict(_declaring(arithmetic))),
+        "names": rows,
+    }
 
-OPERATORS = {dict(_declaring(operators))!r}
-ARITHMETIC = {dict(_declaring(arithmetic))!r}
-operator_places.fill(Modules(OPERATORS))
-arithmetic_places.fill(Modules(ARITHMETIC))
-"""
-    return TABLE.format(about="Which module declares which operator.", code=code)
+
+def _row(module: str, path: Path, public: dict[str, str]) -> tuple[str | None, dict[str, str]]:
+    """What `NAMES` says of a module."""
+    text = path.read_text("utf-8")
+    places = places_in(text)
+    if "import *" in text:
+        places = places_in((FOLDER / "fn" / "_shared_operators.py").read_text("utf-8")) | places
+    package = PACKAGES.get(module)
+    known = (
+        {}
+        if package is None
+        else {
+            name.removeprefix(f"{package}."): f"{where}:{name.rpartition('.')[2]}"
+            for name, where in public.items()
+            if name.rpartition(".")[0] == package
+        }
+    )
+    return package, {name: one for name, one in places.items() if known.get(name) != one}
+
+
+def _by_module(modules: dict[str, str]) -> dict[str, tuple[str, ...]]:
+    """The names that each module declares."""
+    found: dict[str, list[str]] = {}
+    for name, module in sorted(modules.items()):
+        found.setdefault(module.removeprefix("gradiva.ops."), []).append(name)
+    return {module: tuple(names) for module, names in sorted(found.items())}
 
 
 def _declaring(registry: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -200,14 +255,7 @@ def _declaring(registry: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def formatted(text: str) -> str:
     """A table as `ruff format` writes it."""
-    ruff = [
-        sys.executable,
-        "-m",
-        "ruff",
-        "format",
-        "--stdin-filename",
-        str(OPERATORS / "places.py"),
-    ]
+    ruff = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(FOLDER / "_names.py")]
     return subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout
 
 
@@ -221,8 +269,7 @@ def main() -> None:
     ruff = [sys.executable, "-m", "ruff"]
     subprocess.run([*ruff, "check", "--fix", "--quiet", "--select", "I", *paths], check=True)
     subprocess.run([*ruff, "format", "--quiet", *paths], check=True)
-    (FOLDER / "namespaces" / "places.py").write_text(formatted(names_table()), "utf-8")
-    (OPERATORS / "places.py").write_text(formatted(operators_table()), "utf-8")
+    (FOLDER / "_names.py").write_text(formatted(table()), "utf-8")
 
 
 if __name__ == "__main__":

@@ -18,8 +18,7 @@ from gradiva.eager.support.errors import (
     OperatorValueError,
     leaving,
 )
-from gradiva.eager.support.hooks import Hook
-from gradiva.eager.support.lazy_names import Provider, Registry
+from gradiva.eager.support.lazy_names import Modules, Registry
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.tensor import Tensor
 from gradiva.eager.values.value import Symbolic, Value, refuse_bfloat16
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
     from .call import Call
 
-__all__ = ["Maker", "Operator", "maker", "operator", "operator_places", "operators"]
+__all__ = ["Maker", "Operator", "maker", "operator", "operators"]
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=Value)
@@ -50,8 +49,7 @@ Self = TypeVar("Self", bound="OperatorBase")
 Plain: TypeAlias = "np.ndarray[Any, Any] | bytes"
 LibraryRule: TypeAlias = Callable[[Mapping[str, Any], Sequence[SampleType]], tuple[str, ...]]
 
-operator_places: Hook[Provider] = Hook("operators by name", "gradiva.ops.places")
-operators: Registry[OperatorBase] = Registry(operator_places)
+operators: Registry[OperatorBase] = Registry(Modules("gradiva._names:EVERY_OPERATOR"))
 """All operators by name: "flip", "decoders.image", ... Those of gradiva are imported when they are
 asked for."""
 

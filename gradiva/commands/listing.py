@@ -7,12 +7,12 @@ import difflib
 import inspect
 from collections.abc import Iterator
 
+from gradiva.compat.dali.facts import Fact, facts, later, operator_of, reached
 from gradiva.eager.gpu.execute import devices_of
 from gradiva.eager.operators.arguments import Argument
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import OperatorValueError
-from gradiva.namespaces.facts import Fact, facts, later, operator_of, reached
 
 __all__ = ["add_arguments", "coverage_lines", "run"]
 

@@ -10,9 +10,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.readers.remote_files import read_any_files
-from gradiva.ops.class_names import attributes_of
-
-__getattr__, __dir__ = attributes_of("io.file", globals())
 
 
 @op.operator("io.file.read", schema="io__file__Read")

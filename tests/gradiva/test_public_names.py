@@ -10,16 +10,14 @@ from building import make_operator_table
 from building.make_names import (
     FILES,
     FOLDER,
-    OPERATORS,
     WITHOUT_SCHEMA,
     declared,
     formatted,
     imported,
     lazy_files,
     missing,
-    names_table,
-    operators_table,
     places_in,
+    table,
     written,
 )
 from gradiva import capture
@@ -45,11 +43,10 @@ def test_up_to_date(file: str, operators_of: dict[str, dict[str, str]]) -> None:
     assert set(wanted) - set(names) == set()
 
 
-def test_the_tables_of_places_are_up_to_date() -> None:
+def test_the_table_of_names_is_up_to_date() -> None:
     """If this fails: `python -m building.make_names`."""
-    assert {*lazy_files()} >= {"gradiva", "gradiva.fn", "gradiva.operators", "gradiva.fn.readers"}
-    assert formatted(names_table()) == (FOLDER / "namespaces" / "places.py").read_text("utf-8")
-    assert formatted(operators_table()) == (OPERATORS / "places.py").read_text("utf-8")
+    assert {*lazy_files()} >= {"gradiva", "gradiva.compat", "gradiva.fn", "gradiva.fn.readers"}
+    assert formatted(table()) == (FOLDER / "_names.py").read_text("utf-8")
     lines = (FOLDER.parent / "capture" / "__init__.py").read_text("utf-8")
     assert vars(capture)["_places"] == places_in(lines)
 
@@ -60,13 +57,15 @@ if TYPE_CHECKING:
     from gradiva import fn as fn
     from gradiva.eager.types.dtypes import bool_ as bool_
     from gradiva.eager.types.dtypes import int8 as _other
-    from gradiva.operators import *
+    from gradiva.fn._shared_operators import *
 
+    ops: Any
     short = _other
 """
     assert places_in(text) == {
         "bool_": "gradiva.eager.types.dtypes:bool_",
         "fn": "gradiva.fn",
+        "ops": "gradiva.ops",
         "short": "gradiva.eager.types.dtypes:int8",
     }
 

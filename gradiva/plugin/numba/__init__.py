@@ -1,6 +1,6 @@
 """Functions that Numba compiles, as operators: `fn.numba_function` and `NumbaFunction`."""
 
-from gradiva.namespaces.op_classes import class_of
+from gradiva.compat.dali.op_classes import class_of
 from gradiva.plugin.numba import fn
 from gradiva.plugin.numba.fn import numba_function
 

@@ -1,9 +1,9 @@
 """The functions of `gradiva.fn` under their old names."""
 
+from gradiva.compat.dali.old_names import fast_resize_crop_mirror as _fast_resize_crop_mirror
+from gradiva.compat.dali.old_names import old
+from gradiva.compat.dali.old_names import ssd_random_crop as _ssd_random_crop
 from gradiva.fn import decoders, random, readers, transforms
-from gradiva.fn._old_names import fast_resize_crop_mirror as _fast_resize_crop_mirror
-from gradiva.fn._old_names import old
-from gradiva.fn._old_names import ssd_random_crop as _ssd_random_crop
 from gradiva.ops.indexing.properties import shapes as _shapes
 
 audio_decoder = old("audio_decoder", decoders.audio)

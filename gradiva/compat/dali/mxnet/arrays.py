@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from gradiva.capture.iterators.iterator_options import IteratorTypeError, IteratorValueError
+from gradiva.compat.dali.mxnet.old_numpy import old_names
 from gradiva.eager.support.errors import OperatorTypeError, annotate_error
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
-from gradiva.plugin.mxnet.old_numpy import old_names
 
 try:
     with old_names(), warnings.catch_warnings():

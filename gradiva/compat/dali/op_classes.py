@@ -13,18 +13,26 @@ from functools import cache
 from typing import Any
 
 from gradiva import fn
+from gradiva.compat.dali.awaited import AWAITED, LATER, later
+from gradiva.compat.dali.class_names import PACKAGES, classes, waiting
+from gradiva.compat.dali.dl_tensor_function import dl_tensor_python_function
+from gradiva.compat.dali.facts import operator_of
 from gradiva.eager.operators.arguments import check_names, is_edge
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.signature import Signatures, named
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, annotate_error
 from gradiva.eager.types.dtypes import DTypeLike
-from gradiva.fn._awaited import AWAITED, LATER, later
-from gradiva.namespaces.dl_tensor_function import dl_tensor_python_function
-from gradiva.namespaces.facts import operator_of
-from gradiva.ops.class_names import PACKAGES, class_provider, classes, waiting
 from gradiva.ops.python_function.python_function import python_function
 
-__all__ = ["Compose", "Constant", "DLTensorPythonFunction", "OperatorClass", "class_of"]
+__all__ = [
+    "Compose",
+    "Constant",
+    "DLTensorPythonFunction",
+    "OperatorClass",
+    "class_of",
+    "names",
+    "provide",
+]
 
 _WORDS = {
     "bbox": "BBox",
@@ -206,20 +214,20 @@ def _class_name(name: str) -> str:
     return "".join(_WORDS.get(word, word.capitalize()) for word in name.split("_"))
 
 
-class _Classes:
-    """Makes the classes of the functions in `gradiva.fn` and its modules."""
+def names() -> set[str]:
+    """The names of all classes of the functions in `gradiva.fn` and its modules."""
+    packages = (f"{package}." for package in PACKAGES)
+    return {prefix + name for prefix in ("", *packages) for name in _functions(prefix)}
 
-    def names(self) -> set[str]:
-        packages = (f"{package}." for package in PACKAGES)
-        return {prefix + name for prefix in ("", *packages) for name in _functions(prefix)}
 
-    def provide(self, name: str) -> None:
-        package, dot, last = name.rpartition(".")
-        function = _functions(package + dot).get(last)
-        if function is not None:
-            module = importlib.import_module(f"gradiva.fn.{package}".rstrip("."))
-            # Two threads may both make one.
-            classes.setdefault(name, _OWN.get(name) or class_of(last, getattr(module, function)))
+def provide(name: str) -> None:
+    """Make the class of this name, if there is a function for it."""
+    package, dot, last = name.rpartition(".")
+    function = _functions(package + dot).get(last)
+    if function is not None:
+        module = importlib.import_module(f"gradiva.fn.{package}".rstrip("."))
+        # Two threads may both make one.
+        classes.setdefault(name, _OWN.get(name) or class_of(last, getattr(module, function)))
 
 
 @cache
@@ -236,7 +244,6 @@ def _functions(prefix: str) -> dict[str, str]:
 _OWN = {"Constant": Constant, "DLTensorPythonFunction": DLTensorPythonFunction}
 """Classes that are written out here."""
 classes["Compose"] = Compose
-class_provider.fill(_Classes())
 for _name in {*LATER, *AWAITED}:
     _reason = later(_name)
     if _reason is not None:

@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from gradiva.compat.dali.adapted_function import AdaptedFunction
 from gradiva.eager.operators.signature import extended
 from gradiva.eager.support.errors import OperatorTypeError, describe
 from gradiva.eager.values.capsules import is_capsule
-from gradiva.namespaces.adapted_function import AdaptedFunction
 from gradiva.ops.python_function.python_function import python_function
 
 if TYPE_CHECKING:

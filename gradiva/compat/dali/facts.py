@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from gradiva import fn
-from gradiva.fn._awaited import later
-from gradiva.fn._old_names import operator_of, renamed
+from gradiva.compat.dali.awaited import later
+from gradiva.compat.dali.old_names import operator_of, renamed
 
 __all__ = [
     "VERSION",

@@ -2,4 +2,4 @@
 
 from gradiva import tfrecord as tfrecord
 from gradiva import types as types
-from gradiva.backend import *  # noqa: F403
+from gradiva.compat.dali.backend import *  # noqa: F403

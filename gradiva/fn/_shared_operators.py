@@ -2,12 +2,12 @@
 
 import typing as _typing
 
+from gradiva._names import names_of as _names_of
 from gradiva.eager.support.lazy_names import lazy_names as _lazy_names
-from gradiva.namespaces.places import PLACES as _PLACES
 
-# Nothing is imported before it is asked for; `places` is made of these lines.
+# Nothing is imported before it is asked for; `_names` is made of these lines.
 if _typing.TYPE_CHECKING:
-    from gradiva.namespaces.recorded import batch_permutation as batch_permutation
+    from gradiva.fn._recorded import batch_permutation as batch_permutation
     from gradiva.ops.arrays.cast import cast as cast
     from gradiva.ops.arrays.cast import cast_like as cast_like
     from gradiva.ops.arrays.concatenate import cat as cat
@@ -99,6 +99,6 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.random.crop_window import random_crop_generator as random_crop_generator
     from gradiva.ops.video.optical_flow import optical_flow as optical_flow
 else:
-    _places = _PLACES[__name__]
+    _places = _names_of(__name__)
     __getattr__, __dir__ = _lazy_names(__name__, _places)
     __all__ = list(_places)

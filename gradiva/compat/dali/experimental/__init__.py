@@ -1,6 +1,6 @@
 """Operators under trial, and the place where scripts look for dynamic mode."""
 
-from gradiva.experimental import dynamic, readers
+from gradiva.compat.dali.experimental import dynamic, readers
 from gradiva.fn.experimental import decoders, peek_image_shape
 from gradiva.ops.image.filter.dilate_erode import dilate, erode
 from gradiva.ops.image.filter.median_blur import median_blur

@@ -10,9 +10,9 @@ import numpy as np
 from gradiva.capture.iterators.iterator import LastBatchPolicy, PipelineIterator
 from gradiva.capture.iterators.iterator_options import IteratorValueError, entries_of
 from gradiva.capture.pipeline.pipeline import Pipeline
+from gradiva.compat.dali.mxnet.arrays import dense, mx, to_mxnet
 from gradiva.eager.support.errors import OperatorValueError, annotate_error, describe
 from gradiva.eager.values.batch import Batch
-from gradiva.plugin.mxnet.arrays import dense, mx, to_mxnet
 
 __all__ = ["DALIClassificationIterator", "DALIGenericIterator"]
 

@@ -19,15 +19,16 @@ def later(name: str) -> str | None:
     return LATER.get(AWAITED.get(name, name))
 
 
-def absent(package: str, root: str = "gradiva.fn") -> Callable[[str], Any]:
-    """`__getattr__` of `gradiva.fn` ("") or of a package in it, or of the same in `root`."""
-    where = f"{root}.{package}".rstrip(".")
+def absent(module: str) -> Callable[[str], Any]:
+    """`__getattr__` of `gradiva.fn` and the modules in it, and of those of the same names in
+    `gradiva`, for names that are not there."""
+    package = module.removeprefix("gradiva.").removeprefix("fn").removeprefix(".")
     prefix = f"{package}." if package else ""
 
     def get(name: str) -> Any:
         reason = later(prefix + name)
         if reason is None:
-            raise AttributeError(f"module {where!r} has no attribute {name!r}")
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
         new = AWAITED.get(prefix + name)
         called = f" (fn.{new})" if new else ""
         raise AttributeError(f"fn.{prefix}{name}{called} is not there yet: it waits for {reason}")

@@ -8,8 +8,8 @@ from typing import Any
 from gradiva.capture.iterators.iterator import LastBatchPolicy, PipelineIterator
 from gradiva.capture.iterators.iterator_options import IteratorValueError
 from gradiva.capture.pipeline.pipeline import Pipeline
+from gradiva.compat.dali.mxnet.arrays import dense, to_mxnet
 from gradiva.eager.values.batch import Batch
-from gradiva.plugin.mxnet.arrays import dense, to_mxnet
 
 __all__ = ["DALIGluonIterator"]
 

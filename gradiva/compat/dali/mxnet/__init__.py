@@ -5,9 +5,9 @@ before, and they are there for as long as that takes.
 """
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy
-from gradiva.plugin.mxnet.arrays import feed_ndarray
-from gradiva.plugin.mxnet.gluon import DALIGluonIterator
-from gradiva.plugin.mxnet.modules import DALIClassificationIterator, DALIGenericIterator
+from gradiva.compat.dali.mxnet.arrays import feed_ndarray
+from gradiva.compat.dali.mxnet.gluon import DALIGluonIterator
+from gradiva.compat.dali.mxnet.modules import DALIClassificationIterator, DALIGenericIterator
 
 __all__ = [
     "DALIClassificationIterator",

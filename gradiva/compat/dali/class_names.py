@@ -1,7 +1,7 @@
 """The class spelling of operators, `gradiva.ops.Resize(size=...)(images)`.
 
-The classes are made from the operators by a higher room (`gradiva/namespaces/op_classes.py`), each
-when it is first asked for; the packages of this room hand them out as their attributes.
+The classes are made from the operators by `op_classes.py`, each when it is first asked for. The
+packages in `gradiva.ops` have them as their attributes, which `compat/old_paths.py` adds.
 """
 
 from __future__ import annotations
@@ -10,21 +10,18 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from gradiva.eager.support.hooks import Hook
-from gradiva.eager.support.lazy_names import Provider, Registry
+from gradiva.compat.old_paths import CLASS_PACKAGES
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.support.lazy_names import Registry
 
-__all__ = ["PACKAGES", "attributes_of", "class_provider", "classes", "waiting"]
+__all__ = ["PACKAGES", "attributes_of", "classes", "waiting"]
 
-class_provider: Hook[Provider] = Hook(
-    "the class spelling of operators", "gradiva.namespaces.op_classes"
-)
-classes: Registry[Any] = Registry(class_provider)
+classes: Registry[Any] = Registry(lazy_module("gradiva.compat.dali.op_classes"))
 """Classes by name: "Resize", "decoders.Image", ..."""
 
 PACKAGES = (
-    *("decoders", "experimental", "experimental.decoders", "experimental.inputs"),
-    *("experimental.readers", "io", "io.file", "noise", "random", "readers", "reductions"),
-    *("segmentation", "transforms"),
+    *CLASS_PACKAGES[1:],
+    *("experimental", "experimental.decoders", "experimental.inputs", "experimental.readers"),
 )
 """The packages of classes."""
 

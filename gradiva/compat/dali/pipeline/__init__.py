@@ -5,7 +5,7 @@ from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.pipeline.pipeline_def import pipeline_def
 from gradiva.capture.recording.conditionals.function_source import do_not_convert
 from gradiva.capture.recording.data_node import DataNode
-from gradiva.pipeline import experimental
+from gradiva.compat.dali.pipeline import experimental
 
 __all__ = [
     "DataNode",

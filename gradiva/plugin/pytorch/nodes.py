@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from torchdata.nodes import BaseNode
-
 from gradiva.eager.readers.reader import Reader as DynamicReader
 from gradiva.eager.support.errors import (
     OperatorRuntimeError,
@@ -25,6 +23,15 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
+
+try:
+    from torchdata.nodes import BaseNode
+except ModuleNotFoundError as error:
+    if error.name != "torchdata":
+        raise
+    raise ModuleNotFoundError(
+        "gradiva.plugin.pytorch.nodes needs torchdata: pip install torchdata", name=error.name
+    ) from error
 
 __all__ = ["DictMapper", "Reader", "ToTorch"]
 

@@ -7,9 +7,9 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from gradiva.compat.dali.awaited import AWAITED
 from gradiva.eager.operators.old_arguments import warn_of_old
 from gradiva.eager.operators.operator import OperatorBase, operators
-from gradiva.fn._awaited import AWAITED
 from gradiva.ops.boxes.random_bbox_crop import random_bbox_crop
 from gradiva.ops.image.resize.resize_crop_mirror import resize_crop_mirror
 from gradiva.ops.indexing.slice import slice as slice_

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradiva.backend.libraries import (
+from gradiva.capture.pipeline.outputs import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+from gradiva.compat.dali.backend.libraries import (
     GetCudaVersion,
     GetCufftVersion,
     GetCxx11AbiFlag,
@@ -23,7 +24,7 @@ from gradiva.backend.libraries import (
     RestrictPinnedMemUsage,
     check_cuda_runtime,
 )
-from gradiva.backend.schemas import (
+from gradiva.compat.dali.backend.schemas import (
     GetSchema,
     OpSchema,
     RegisteredCPUOps,
@@ -31,7 +32,8 @@ from gradiva.backend.schemas import (
     RegisteredMixedOps,
     TryGetSchema,
 )
-from gradiva.capture.pipeline.outputs import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+from gradiva.compat.dali.plugin_manager import load_directory as LoadDirectory
+from gradiva.compat.dali.plugin_manager import load_library as LoadLibrary
 from gradiva.eager.cuda.cupy_runtime import count_gpus, gpu_of, known_gpus
 from gradiva.eager.cuda.requirements import cuda_version
 from gradiva.eager.runtime.host_memory import MemoryStats, pool
@@ -41,8 +43,6 @@ from gradiva.eager.support.validation import integer
 from gradiva.eager.types.device import Device
 from gradiva.eager.values.buffers import gpu_named
 from gradiva.eager.values.capsules import CUDA, capsule_device, is_capsule
-from gradiva.plugin_manager import load_directory as LoadDirectory
-from gradiva.plugin_manager import load_library as LoadLibrary
 
 __all__ = [
     "CheckDLPackCapsule",
