@@ -116,7 +116,7 @@ def _said_by_container(corrupt: Flags, intra: Flags, codec: str) -> Flags:
     joined, and, where a file is cut, of many that lie in one piece with the end."""
     if codec not in _NOTICING or not corrupt.any():
         return corrupt
-    begins_next_but_one = np.append(intra[2:], (False, False))
+    begins_next_but_one = np.append(intra, (False, False))[2:]
     last_sound = np.flatnonzero(~corrupt[:-1])
     piece = int(last_sound[-1]) + 1 if len(last_sound) else 0
     meant = np.where(begins_next_but_one, False, corrupt)

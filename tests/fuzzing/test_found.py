@@ -73,6 +73,7 @@ FOUND: dict[str, tuple[str, bytes]] = {
     ),
     "a GIF whose first image leaves its screen": ("image_header", gif(12000, 9000, 8)),
     "a GIF larger than Pillow likes": ("image_header", gif(12000, 9000, 8, screen=(12000, 9000))),
+    "a video of one packet that is corrupt": ("video_index", b"\0\0\x04data\x08"),
     "an escape": ("npy", npy(r"{'descr': '\d', 'fortran_order': False, 'shape': (4,)}")),
 }
 TAKEN = {"a size of many digits", "half a character in a name", "a zero in a name"}
