@@ -29,6 +29,7 @@ from .sound_files import (
     muxed,
     of_unknown_length,
     tone,
+    with_edits,
     with_timescale,
     written,
 )
@@ -360,6 +361,37 @@ def test_edit_lists_count_in_seconds(up: int, down: int) -> None:
     whole = decoded(file)
     assert whole.shape == (48000, 1)
     np.testing.assert_array_equal(decoded(with_timescale(file, up, down)), whole)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_edit_lists_of_several_parts(channels: int, version: int) -> None:
+    """Each is cut to the sample, wherever packets begin. The movie counts in milliseconds."""
+    file = muxed(tone(48000, channels), "mp4", "aac", 48000)
+    whole = decoded(file)
+    begin = 1024  # what the encoder puts before the sound
+    parts = [(200, 0), (301, 24001), (7, 5000), (200, 0)]
+    edits = [(duration, begin + place, 1 << 16) for duration, place in parts]
+    wanted = np.concatenate([whole[place : place + 48 * duration] for duration, place in parts])
+    late = [(50, -1, 1 << 16), *edits]
+    for some in (edits, late):
+        np.testing.assert_array_equal(check_parts(with_edits(file, some, version)), wanted)
+    pause = [edits[0], (10, -1, 1 << 16), edits[1]]
+    found = decoded(with_edits(file, pause, version))
+    np.testing.assert_array_equal(found[:9600], wanted[:9600])
+    assert not found[9600:10080].any()
+    np.testing.assert_array_equal(found[10080:], wanted[9600 : 9600 + 301 * 48])
+    one = [(200, begin, 1 << 16), (0, begin, 1 << 16)]
+    np.testing.assert_array_equal(decoded(with_edits(file, one, version)), wanted[:9600])
+    beyond = [edits[0], (5000, begin + 24000, 1 << 16)]  # to the end of what is there
+    found = decoded(with_edits(file, beyond, version))
+    there = np.concatenate([whole[:9600], whole[24000:]])
+    np.testing.assert_array_equal(found[: len(there)], there)
+    assert len(there) <= len(found) < len(there) + 1024
+    with pytest.raises(OperatorRuntimeError, match="another speed"):
+        decoded(with_edits(file, [edits[0], (100, begin, 1 << 17)], version))
+    with pytest.raises(OperatorRuntimeError, match="values are more than"):
+        decoded(with_edits(file, [edits[0], (2**32 - 1, -1, 1 << 16), edits[1]], version))
 
 
 @pytest.mark.parametrize("rate", [48000, 24000, 16000])
