@@ -242,7 +242,7 @@ def test_what_is_not_there_is_named() -> None:
 def test_values_that_a_tag_cannot_have() -> None:
     """Each is an error of the sample, and not one of Python, nor pixels of another place."""
     image, few_values = pixels(6, 8, 3), pixels(6, 8, bits=2)
-    colored = {"data": [bytes(6 * 8 * 2)], "big": True}
+    colored: dict[str, Any] = {"data": [bytes(6 * 8 * 2)], "big": True}
     wrong = {
         "a fraction": tiff(image, 6, tags={530: (5, [2, 2])}, **colored),
         "a large number": tiff(image, 6, tags={531: (16, [1 << 20])}, **colored),
