@@ -146,7 +146,8 @@ def test_ink_of_floats() -> None:
     whole = decoded(tiff(image, 5), dtype=np.float32)
     np.testing.assert_array_equal(whole, np.dstack([expected, np.ones((5, 8), np.float32)]))
     gray = decoded(tiff(image, 5), "GRAY", np.float32)[..., 0]
-    np.testing.assert_allclose(gray, expected @ np.float32([0.299, 0.587, 0.114]), rtol=1e-5)
+    weights = np.array([0.299, 0.587, 0.114], np.float32)
+    np.testing.assert_allclose(gray, np.asarray(expected @ weights), rtol=1e-5)
 
 
 @pytest.mark.parametrize("compression", ["zstd", "lzma"])
