@@ -13,7 +13,8 @@ import pytest
 import gradiva
 from gradiva import OperatorRuntimeError, batch
 from gradiva.ops.decoders.audio import sound_file
-from gradiva.ops.decoders.audio.mpeg_frames import header_at, silence
+from gradiva.ops.decoders.audio.audio import wav_file
+from gradiva.ops.decoders.audio.mpeg_frames import header_at, silence, walk
 from tests.tiers import few
 
 from .sound_files import (
@@ -142,6 +143,15 @@ def test_short_mp3() -> None:
     _, frames = mp3(44100, 1, 32000)
     for count in (1, 2, 5):
         assert len(check_parts(b"".join(frames[:count]), count=2)) == count * 1152
+
+
+def test_a_walk_keeps_no_more_than_its_frames() -> None:
+    """Of a file of many short streams there are many."""
+    second = b"".join(mp3(44100, 1, 32000)[1])
+    data = np.frombuffer(second, np.uint8)
+    walked = walk(data, 0)
+    assert all(kept.base is None for kept in (walked.places, walked.sizes, walked.tags))
+    assert len(walked.places) > 1
 
 
 def test_damaged_mp3() -> None:
@@ -287,6 +297,14 @@ def test_headers_written_before_the_length_was_known(
     np.testing.assert_array_equal(
         check_parts(file, gradiva.int32, 2), decoded(known, dtype=gradiva.int32)
     )
+
+
+def test_wav_of_which_only_the_head_was_written() -> None:
+    """The rest is zeros, which are no chunks: they are not gone through one by one."""
+    head = wav_file(np.zeros((4, 1), np.int16)).tobytes()[:36]
+    for behind in (bytes(1 << 25), bytes(8) + b"data" + bytes(40)):
+        with pytest.raises(OperatorRuntimeError, match="WAV file without samples"):
+            decoded(head + behind)
 
 
 def test_wav_without_samples_before_other_chunks() -> None:
