@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Callable
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+import numpy as np
+
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
 
@@ -312,6 +314,11 @@ class Transport:
         """All bytes of an object of which these are the first ones."""
         facts = await self.facts(url)
         expected.compare(facts.version)
+        try:
+            np.empty(facts.size, np.uint8)
+        except (MemoryError, ValueError):
+            text = f"there is not enough memory for the {facts.size} bytes ({shown(url)})"
+            raise StorageError(text) from None
         rest = [
             self.read(url, begin, min(begin + LARGEST, facts.size), facts)
             for begin in range(len(data), facts.size, LARGEST)
