@@ -26,15 +26,15 @@ _NORMAL: Final = 1 << 16
 
 
 class Edit(NamedTuple):
-    """A part, in seconds. begin: of the media, or None for a pause."""
+    """A part of the media, in seconds."""
 
-    begin: Fraction | None
+    begin: Fraction
     duration: Fraction
 
 
 def several_edits(data: Array, track: int) -> list[Edit]:
-    """The edit list of the track with this number, from its first part on; nothing where there is
-    no list of more than one part. Raises ValueError for parts that are played at other speeds."""
+    """The edit list of the track with this number, without its pauses; nothing where there is no
+    list of more than one part. Raises ValueError for parts that are played at other speeds."""
     view = data.data
     found: list[Edit] = []
     try:
@@ -46,9 +46,7 @@ def several_edits(data: Array, track: int) -> list[Edit]:
                         found = _edits(box, _scale(facts[b"mvhd"]))
     except struct.error:
         return []
-    while found and found[0].begin is None:
-        del found[0]
-    return found if sum(edit.begin is not None for edit in found) > 1 else []
+    return found if len(found) > 1 else []
 
 
 def _boxes(view: memoryview) -> Iterator[tuple[bytes, memoryview]]:
@@ -68,13 +66,18 @@ def _boxes(view: memoryview) -> Iterator[tuple[bytes, memoryview]]:
 
 def _number(track: memoryview) -> int:
     box = dict(_boxes(track)).get(b"tkhd", memoryview(b""))
-    number: int = struct.unpack_from(">I", box, 20 if box[:1] == b"\1" else 12)[0]
+    number: int = struct.unpack_from(">I", box, 20 if _is_wide(box) else 12)[0]
     return number
+
+
+def _is_wide(box: memoryview) -> bool:
+    """Whether the times in a box have 64 bits."""
+    return len(box) > 0 and box[0] == 1
 
 
 def _scale(header: memoryview) -> int:
     """Units of a second, of a movie or of a track."""
-    scale: int = struct.unpack_from(">I", header, 20 if header[:1] == b"\1" else 12)[0]
+    scale: int = struct.unpack_from(">I", header, 20 if _is_wide(header) else 12)[0]
     return max(scale, 1)
 
 
@@ -84,30 +87,28 @@ def _edits(track: memoryview, scale: int) -> list[Edit]:
     listed, header = next(inner).get(b"elst"), next(inner).get(b"mdhd")
     if listed is None or header is None:
         return []
-    entry = struct.Struct(">Qqi" if listed[:1] == b"\1" else ">Iii")
+    entry = struct.Struct(">Qqi" if _is_wide(listed) else ">Iii")
     (count,) = struct.unpack_from(">I", listed, 4)
     units, made = _scale(header), []
     for number in range(min(count, (len(listed) - 8) // entry.size)):
         duration, begin, rate = entry.unpack_from(listed, 8 + number * entry.size)
         if duration and begin >= 0 and rate != _NORMAL and count > 1:
             raise ValueError("parts of the sound are to be played at another speed")
-        if duration:
-            at = Fraction(begin, units) if begin >= 0 else None
-            made.append(Edit(at, Fraction(duration, scale)))
+        if duration and begin >= 0:
+            made.append(Edit(Fraction(begin, units), Fraction(duration, scale)))
     return made
 
 
 def cut_out(samples: Array, edits: list[Edit], first: Fraction, channels: int, rate: int) -> Array:
-    """The parts of what was decoded, flat, which begins at the time `first`; pauses are silence.
-    Raises ValueError for more than is decoded of one file."""
+    """The parts of what was decoded, flat, which begins at the time `first`. Raises ValueError for
+    more than is decoded of one file."""
     ends = np.cumsum([0, *(edit.duration for edit in edits)])
     places = [round(end * rate) for end in ends]
     parts, total = [samples[:0]], 0
     for edit, begin, end in zip(edits, places[:-1], places[1:], strict=True):
         count = (end - begin) * channels
-        at = 0 if edit.begin is None else max(round((edit.begin - first) * rate), 0) * channels
-        total += count if edit.begin is None else min(count, max(samples.size - at, 0))
+        at = max(round((edit.begin - first) * rate), 0) * channels
+        parts.append(samples[at : at + count])
+        total += parts[-1].size
         refuse_long(total)
-        silent = edit.begin is None
-        parts.append(np.zeros(count, samples.dtype) if silent else samples[at : at + count])
     return np.concatenate(parts)

@@ -232,8 +232,8 @@ def walk(data: Array, begin: int) -> Walked:
     count = int(_walk(data, begin, places, sizes, tags, state)) if most else 0
     end, gaps, cut = state.tolist()
     # Copies: there may be many walks, and each has room for all frames that the file could have.
-    kept = (each[:count].copy() for each in (places, sizes, tags))
-    return Walked(*kept, end, gaps, bool(cut))
+    places, sizes, tags = places[:count].copy(), sizes[:count].copy(), tags[:count].copy()
+    return Walked(places, sizes, tags, end, gaps, bool(cut))
 
 
 def header_at(data: Array, at: int) -> Header:

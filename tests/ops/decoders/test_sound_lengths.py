@@ -395,10 +395,8 @@ def test_edit_lists_of_several_parts(channels: int, version: int) -> None:
     for some in (edits, late):
         np.testing.assert_array_equal(check_parts(with_edits(file, some, version)), wanted)
     pause = [edits[0], (10, -1, 1 << 16), edits[1]]
-    found = decoded(with_edits(file, pause, version))
-    np.testing.assert_array_equal(found[:9600], wanted[:9600])
-    assert not found[9600:10080].any()
-    np.testing.assert_array_equal(found[10080:], wanted[9600 : 9600 + 301 * 48])
+    found = decoded(with_edits(file, pause, version))  # there are no samples in a pause
+    np.testing.assert_array_equal(found, wanted[: 9600 + 301 * 48])
     one = [(200, begin, 1 << 16), (0, begin, 1 << 16)]
     np.testing.assert_array_equal(decoded(with_edits(file, one, version)), wanted[:9600])
     beyond = [edits[0], (5000, begin + 24000, 1 << 16)]  # to the end of what is there
@@ -409,7 +407,7 @@ def test_edit_lists_of_several_parts(channels: int, version: int) -> None:
     with pytest.raises(OperatorRuntimeError, match="another speed"):
         decoded(with_edits(file, [edits[0], (100, begin, 1 << 17)], version))
     with pytest.raises(OperatorRuntimeError, match="values are more than"):
-        decoded(with_edits(file, [edits[0], (2**32 - 1, -1, 1 << 16), edits[1]], version))
+        decoded(with_edits(file, [(1000, begin, 1 << 16)] * 23000, version))
 
 
 @pytest.mark.parametrize("rate", [48000, 24000, 16000])
