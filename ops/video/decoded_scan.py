@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .packet_scan import NO_TIME, Flags, Packets
+from .packet_scan import NO_TIME, Flags, Packets, known_time
 from .video_file import Opened, VideoSource, av, refuse_short_memory
 
 __all__ = ["FLAGGED", "DecodedScan", "scan_decoded"]
@@ -116,7 +116,7 @@ def _said_by_container(corrupt: Flags, intra: Flags, codec: str) -> Flags:
     joined, and, where a file is cut, of many that lie in one piece with the end."""
     if codec not in _NOTICING or not corrupt.any():
         return corrupt
-    begins_next_but_one = np.append(intra[2:], (False, False))
+    begins_next_but_one = np.append(intra, (False, False))[2:]
     last_sound = np.flatnonzero(~corrupt[:-1])
     piece = int(last_sound[-1]) + 1 if len(last_sound) else 0
     meant = np.where(begins_next_but_one, False, corrupt)
@@ -170,17 +170,13 @@ def _decoded(opened: Opened) -> tuple[list[_Row], list[tuple[int, int]]]:
             try:
                 found = context.decode(packet)
             except (av.FFmpegError, EOFError):
-                refused.append((_known(packet.pts), len(frames)))
+                refused.append((known_time(packet.pts), len(frames)))
                 continue
             for frame in found:
                 kind = int(frame.pict_type)
                 intra = frame.key_frame and kind == _INTRA
-                row = _Row(_known(frame.pts), frame.is_corrupt, intra, kind == _BETWEEN)
+                row = _Row(known_time(frame.pts), frame.is_corrupt, intra, kind == _BETWEEN)
                 frames.append(row)
     except (av.FFmpegError, EOFError):
         pass
     return frames, refused
-
-
-def _known(time: int | None) -> int:
-    return NO_TIME if time is None else time

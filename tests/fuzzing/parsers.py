@@ -46,7 +46,7 @@ from tests.capture.serialization.stored import again
 from tests.ops.readers.formats import FORMATS, values, write_lmdb
 
 from . import hdf5_heaps, seeds, video_scans, video_units
-from .sound_parsers import mpeg_audio, sound, sound_sizes
+from .sound_parsers import movies, mp4_edits, mpeg_audio, sound, sound_sizes
 
 __all__ = ["PARSERS", "Parser", "clear", "survives"]
 
@@ -462,6 +462,7 @@ PARSERS: dict[str, Parser] = {
     "sound": Parser(sound, seeds.sounds),
     "mpeg_audio": Parser(mpeg_audio, seeds.mpeg_audio, (ValueError,)),
     "sound_sizes": Parser(sound_sizes, seeds.sound_headers, (ValueError,)),
+    "mp4_edits": Parser(mp4_edits, movies, (ValueError,)),
     "video_units": Parser(video_units.units, video_units.seeds, ()),
     "video_index": Parser(video_scans.index, video_scans.seeds, (NoVideoError,)),
     "tfrecord": of_records("tfrecord", "*.tfrecord", "index_path"),

@@ -146,7 +146,8 @@ def test_ink_of_floats() -> None:
     whole = decoded(tiff(image, 5), dtype=np.float32)
     np.testing.assert_array_equal(whole, np.dstack([expected, np.ones((5, 8), np.float32)]))
     gray = decoded(tiff(image, 5), "GRAY", np.float32)[..., 0]
-    np.testing.assert_allclose(gray, expected @ np.float32([0.299, 0.587, 0.114]), rtol=1e-5)
+    weights = np.array([0.299, 0.587, 0.114], np.float32)
+    np.testing.assert_allclose(gray, np.asarray(expected @ weights), rtol=1e-5)
 
 
 @pytest.mark.parametrize("compression", ["zstd", "lzma"])
@@ -242,7 +243,7 @@ def test_what_is_not_there_is_named() -> None:
 def test_values_that_a_tag_cannot_have() -> None:
     """Each is an error of the sample, and not one of Python, nor pixels of another place."""
     image, few_values = pixels(6, 8, 3), pixels(6, 8, bits=2)
-    colored = {"data": [bytes(6 * 8 * 2)], "big": True}
+    colored: dict[str, Any] = {"data": [bytes(6 * 8 * 2)], "big": True}
     wrong = {
         "a fraction": tiff(image, 6, tags={530: (5, [2, 2])}, **colored),
         "a large number": tiff(image, 6, tags={531: (16, [1 << 20])}, **colored),
