@@ -68,7 +68,8 @@ class Source(ABC):
     is one thing; the rest is cut off. device: where its batches are wanted: it may make them there,
     else they are copied. any_thread: its reads, one after another, may be made by different
     threads; the user's functions may count on one. used: the outputs that somebody reads, None for
-    all; in place of the others any batch of as many samples will do.
+    all; in place of the others any batch of as many samples will do. counted: whether nobody reads
+    more than the number of samples.
     """
 
     lost: Sequence[int] = ()
@@ -80,6 +81,7 @@ class Source(ABC):
     device: Device = CPU
     any_thread = False
     used: frozenset[int] | None = None
+    counted: bool = False
 
     def begin(self, count: int) -> None:
         """It will be read soon: what takes its time for the first samples, about so many, may be

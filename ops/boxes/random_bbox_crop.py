@@ -121,13 +121,10 @@ def _corners(rows: BoxRows, options: Options) -> np.ndarray[Any, Any]:
             got=str(rows.values[row].tolist()),
             sample=rows.sample(row),
         )
-    reversed_boxes = (ordered[:, ndim:] < ordered[:, :ndim]).any(axis=1)
-    if reversed_boxes.any():
-        row = int(np.flatnonzero(reversed_boxes)[0])
+    if (ordered[:, ndim:] < ordered[:, :ndim]).any():
         warn_user(
-            "random_bbox_crop: boxes that end before they begin overlap with nothing, such as "
-            f"{rows.values[row].tolist()} in sample {rows.sample(row)} of a batch (`bbox_layout` "
-            "and `ltrb` say what the numbers are)"
+            "random_bbox_crop: a box that ends before it begins overlaps with nothing; "
+            "`bbox_layout` and `ltrb` say what its numbers are"
         )
     np.maximum(ordered, 0.0, out=ordered)
     return np.minimum(ordered, 1.0, out=ordered)

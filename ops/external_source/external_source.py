@@ -14,7 +14,7 @@ from gradiva.eager.readers.source import Source, source_operator
 from gradiva.eager.support.lazy_import import lazy_module
 
 from .callback_source import BatchInfo, Feed, SampleInfo, check_parallel, check_source, parts_of
-from .collate_feed import Receiver, declared_types, restored, stored, with_unread
+from .collate_feed import Receiver, declared_types, nothing, restored, stored, with_unread
 from .fed_source import FedSource
 from .feed_state import counted, feed_state, restore_feed
 
@@ -186,6 +186,8 @@ class ExternalFeed(Source):
 
     def _made(self, items: tuple[Any, ...], batch_size: int) -> tuple[op.Batch, ...]:
         """The batches for what the source returned, of one size that is not too large."""
+        if self._uses_nothing:
+            return nothing(len(items[0]), self._count)
         used = self.used
         return with_unread(
             [
@@ -194,6 +196,11 @@ class ExternalFeed(Source):
             ],
             batch_size,
         )
+
+    @property
+    def _uses_nothing(self) -> bool:
+        """Whether items may be anything. A whole batch is looked at, to see how large it is."""
+        return self.counted and not self.whole
 
     def _batch(self, item: Any, index: int) -> op.Batch:
         return self._receiver.batch(item, index)
@@ -224,6 +231,8 @@ class ExternalFeed(Source):
         return tuple([row[output] for row in rows] for output in range(self._count))
 
     def _outputs(self, item: Any, sample: int | None) -> tuple[Any, ...]:
+        if self._uses_nothing:
+            return (None,) * self._count
         try:
             return parts_of(item, self._arguments["num_outputs"])
         except op.GradivaError as error:

@@ -28,7 +28,7 @@ def crop(rows: Any, **more: Any) -> Any:
 @pytest.mark.parametrize("layout", ["xyXY", "xyWH"])
 def test_they_are_taken_with_a_warning(layout: str) -> None:
     rows = ROWS if layout == "xyXY" else SIZED
-    with pytest.warns(UserWarning, match="end before they begin .* in sample 0") as said:
+    with pytest.warns(UserWarning, match="ends before it begins") as said:
         start, size, boxes, labels = crop(rows, bbox_layout=layout)
     assert said[0].filename == __file__
     assert labels.at(0).tolist() == [0, 1, 2]  # the centers are in the window
@@ -41,7 +41,7 @@ def test_they_are_taken_with_a_warning(layout: str) -> None:
 
 @pytest.mark.parametrize("prune", [0.0, 0.25])
 def test_they_have_nothing_in_common_with_a_window(prune: float) -> None:
-    with pytest.warns(UserWarning, match="overlap with nothing"):
+    with pytest.warns(UserWarning, match="overlaps with nothing"):
         labels = crop(ROWS, bbox_prune_threshold=prune)[3]
     assert labels.at(0).tolist() == [0]
 
@@ -49,10 +49,10 @@ def test_they_have_nothing_in_common_with_a_window(prune: float) -> None:
 @pytest.mark.parametrize("kind", ["iou", "overlap"])
 def test_no_window_reaches_their_threshold(kind: str) -> None:
     more = {"thresholds": (0.1,), "threshold_type": kind, "total_num_attempts": 50}
-    with pytest.warns(UserWarning, match="no window fits|end before") as said:
+    with pytest.warns(UserWarning, match="no window fits|ends before") as said:
         crop(ROWS, **more)
     assert len(said) == 2
-    with pytest.warns(UserWarning, match="end before"):
+    with pytest.warns(UserWarning, match="ends before"):
         crop(ROWS, **more, all_boxes_above_threshold=False)
 
 
@@ -63,9 +63,9 @@ def test_pipelines_draw_the_same() -> None:
         return tuple(fn.random_bbox_crop(rows, labels, seed=1, **CROP))
 
     pipe: Pipeline = boxes()
-    with pipe, pytest.warns(UserWarning, match="end before they begin"):
+    with pipe, pytest.warns(UserWarning, match="ends before it begins"):
         found = pipe.run()
-    with pytest.warns(UserWarning, match="end before they begin"):
+    with pytest.warns(UserWarning, match="ends before it begins"):
         alone = crop(ROWS)
     for ours, other in zip(found, alone, strict=True):
         np.testing.assert_array_equal(ours.at(0), other.at(0))
