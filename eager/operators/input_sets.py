@@ -1,5 +1,5 @@
-"""Inputs that are lists or tuples: input sets, `a, b = slice([a, b], anchor, shape)`, and in dynamic
-mode the samples of a batch, `decoders.image([bytes, bytes])`."""
+"""Inputs that are lists or tuples: input sets, `a, b = slice([a, b], anchor, shape)`, and in
+dynamic mode the samples of a batch, `decoders.image([bytes, bytes])`."""
 
 from __future__ import annotations
 

@@ -300,7 +300,11 @@ class Operator(OperatorBase, Generic[P, R]):
     def __call__(self: One[P], input: Plain, /, *args: P.args, **kwargs: P.kwargs) -> Tensor: ...
     @overload
     def __call__(
-        self, input: list[V] | Sequence[Plain], /, *args: P.args, **kwargs: P.kwargs
+        self,
+        input: list[V] | list[np.ndarray[Any, Any]] | list[bytes],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
     ) -> Any: ...
     @overload
     def __call__(

@@ -165,6 +165,10 @@ class Source(ABC):
         None if only `set_state` can tell."""
         return None
 
+    def classes(self) -> list[str] | None:
+        """The name of each label, where labels are numbers of names; else None."""
+        return None
+
     def remaining(self) -> int | None:
         """Samples left in the current epoch, or None if the source does not know."""
         return None

@@ -264,6 +264,15 @@ class Batch(DeviceValue):
         whole: np.ndarray[Any, Any] = stacked([self.array(i) for i in range(count)], self.data)
         return whole.reshape(shape)
 
+    def numpy(self, pad: bool = False) -> np.ndarray[Any, Any]:
+        """All samples as one NumPy array with a leading batch axis, as `np.asarray(batch)` is: a
+        view if the batch is dense. pad: fill samples up to the largest, with 0.
+
+        Raises OperatorValueError if the shapes differ and `pad` was not given, OperatorTypeError
+        for a batch on a GPU: take `.cpu()` of it.
+        """
+        return self.padded() if pad else np.asarray(self)
+
     def padded(self, fill: float = 0) -> np.ndarray[Any, Any]:
         """One array that holds every sample in its low corner, the rest being `fill`. On a GPU
         the operator `pad` does that: raises OperatorTypeError."""

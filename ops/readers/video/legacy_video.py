@@ -14,6 +14,7 @@ from gradiva.ops.image.resize.arguments import (
     ResizeSize,
 )
 from gradiva.ops.image.resize.resize import resize
+from gradiva.ops.readers.labels import LabelArguments
 from gradiva.ops.readers.reader_arguments import SHUFFLED_AFTER, ReaderArguments
 from gradiva.ops.readers.table_source import opens_table
 
@@ -80,7 +81,7 @@ def _types(given: Any) -> tuple[op.SampleType, ...]:
 
 
 @source_operator("readers.video", schema="readers__Video", formerly=("video_reader",))
-@op.takes(VideoArguments, LegacyArguments, ..., ReaderArguments)
+@op.takes(VideoArguments, LegacyArguments, ..., LabelArguments, ReaderArguments)
 def video(
     *, sequence_length: int, **options: op.Unpack[LegacyOptions]
 ) -> tuple[op.SampleType, ...]:
@@ -94,8 +95,8 @@ def video(
         labels: with `filenames`, one each; an empty list stands for the numbers of the files.
 
     Returns:
-        Clips, uint8 or float32, FHWC; labels, int32 of shape (1,), where there are any; then what
-        was asked for of numbers and times.
+        Clips, uint8 or float32, FHWC; labels, by default int32 of shape (1,), where there are any;
+        then what was asked for of numbers and times.
 
     Raises:
         OperatorTypeError: for other dtypes.
@@ -123,6 +124,7 @@ def video(
     ResizeRegion,
     ResizeFilters,
     ResizeBuffers,
+    LabelArguments,
     ReaderArguments,
 )
 def video_resize(
@@ -135,8 +137,8 @@ def video_resize(
         labels: with `filenames`, one each; an empty list stands for the numbers of the files.
 
     Returns:
-        Clips, uint8 or float32, FHWC; labels, int32 of shape (1,), where there are any; then what
-        was asked for of numbers and times.
+        Clips, uint8 or float32, FHWC; labels, by default int32 of shape (1,), where there are any;
+        then what was asked for of numbers and times.
 
     Raises:
         OperatorTypeError: for other dtypes.
@@ -210,7 +212,9 @@ def _open_resized(given: dict[str, Any]) -> VideoTable:
 
 
 for _operator in (video, video_resize):
-    _operator.not_stored(*SHUFFLED_AFTER, "colorspace", "apply_rotation")
+    _operator.not_stored(
+        *SHUFFLED_AFTER, "colorspace", "apply_rotation", "label_dtype", "label_shape"
+    )
     _operator.delivers_on_gpu = True
 Video = reader_class("Video", video)
 VideoResize = reader_class("VideoResize", video_resize)

@@ -7,6 +7,7 @@ from typing import Any
 from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
+from gradiva.ops.readers.labels import LabelArguments
 from gradiva.ops.readers.reader_arguments import SHUFFLED_AFTER, ReaderArguments
 from gradiva.ops.readers.table_source import opens_table
 
@@ -19,7 +20,7 @@ __all__ = ["Video", "video"]
 
 
 @source_operator("experimental.readers.video", schema="experimental__readers__Video")
-@op.takes(VideoArguments, ..., ReaderArguments)
+@op.takes(VideoArguments, ..., LabelArguments, ReaderArguments)
 def video(
     *,
     sequence_length: int,
@@ -55,8 +56,8 @@ def video(
             and the last one included; a video of fewer frames repeats some.
 
     Returns:
-        Clips, uint8, FHWC; labels, int32 of shape (1,), where there are any; then what was asked
-        for of numbers and times.
+        Clips, uint8, FHWC; labels, by default int32 of shape (1,), where there are any; then what
+        was asked for of numbers and times.
 
     Raises:
         OperatorValueError: for arguments out of range, a missing folder or list, a line of a list
@@ -86,6 +87,6 @@ def _open(given: dict[str, Any]) -> VideoTable:
     )
 
 
-video.not_stored(*SHUFFLED_AFTER, "colorspace", "apply_rotation")
+video.not_stored(*SHUFFLED_AFTER, "colorspace", "apply_rotation", "label_dtype", "label_shape")
 video.delivers_on_gpu = True
 Video = reader_class("Video", video)

@@ -6,9 +6,12 @@ import warnings
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias, TypedDict
 
+import numpy as np
+
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import ArgumentType
 from gradiva.ops.readers.ahead.remote import storage_of
+from gradiva.ops.readers.labels import LabelArguments, LabelForm
 from gradiva.ops.readers.reader_arguments import ReaderOptions
 from gradiva.ops.video.clip_frames import fill_values, pad_mode_of
 from gradiva.ops.video.colorspaces import check_colorspace
@@ -91,7 +94,7 @@ class VideoArguments(TypedDict, total=False):
     apply_rotation: bool
 
 
-class VideoOptions(VideoArguments, ReaderOptions, total=False):
+class VideoOptions(VideoArguments, LabelArguments, ReaderOptions, total=False):
     """For type checkers: what stands for `**options` of the type rules."""
 
 
@@ -99,7 +102,7 @@ def video_types(given: Mapping[str, Any], dtype: op.DType = op.uint8) -> tuple[o
     """The types of the outputs."""
     made = [op.SampleType(dtype, 4, "FHWC", "cpu")]
     if given["labels"] is not None or given["file_list"] or given["file_root"]:
-        made.append(op.SampleType(op.int32, 1, "", "cpu"))
+        made.append(LabelForm.of(given).type)
     if given["enable_frame_num"] not in ("none", False):
         made.append(op.SampleType(op.int32, 1, "", "cpu"))
     if given["enable_timestamps"]:
@@ -133,7 +136,10 @@ def open_videos(
         if uniform and given[name] != default:
             warnings.warn(f"`{name}` means nothing with `uniform_sample`", stacklevel=2)
     storage = storage_of(given)
-    videos, labels = listed_videos(given, storage, number_files)
+    videos, labels, classes = listed_videos(given, storage, number_files)
+    form = LabelForm.of(given)
+    if labels:
+        form.checked(np.array([video.label for video in videos], np.int64))
     span = length * stride if whole_strides else 1 + (length - 1) * stride
     step = length * stride if given["step"] < 0 else given["step"]
     options = ClipOptions(
@@ -150,6 +156,8 @@ def open_videos(
         bool(given["file_root"]),
         given["colorspace"],
         given["apply_rotation"],
+        form,
+        classes,
     )
     table = VideoTable(videos, ranges, options, storage, finish)
     if not len(table):

@@ -49,7 +49,8 @@ def test_arrays_of_one_shape_are_a_batch_too() -> None:
 
 
 def test_images_of_other_libraries() -> None:
-    made = gradiva.flip([Image.fromarray(image) for image in RAGGED])
+    pictures: Any = [Image.fromarray(image) for image in RAGGED]
+    made = gradiva.flip(pictures)
     np.testing.assert_array_equal(made.at(1), RAGGED[1][:, ::-1])
 
 
@@ -62,7 +63,7 @@ def test_several_inputs_and_arguments_per_sample() -> None:
 
 
 def test_names_of_files(tmp_path: Path) -> None:
-    names = []
+    names: Any = []
     for text in ("a", "bcd"):
         names.append(str(tmp_path / text))
         Path(names[-1]).write_text(text)
@@ -95,11 +96,12 @@ def test_lists_of_batches_and_of_tensors_are_input_sets_still() -> None:
     assert [type(one) for one in tensors] == [gradiva.Tensor] * 2
 
 
-def test_lists_of_numbers_are_arrays_still() -> None:
-    assert gradiva.cast([1, 2, 3], dtype="uint8").shape == (3,)
-    assert gradiva.cast([[1, 2], [3, 4]], dtype="uint8").shape == (2, 2)
-    assert gradiva.cast([np.int64(1), np.int64(2)], dtype="uint8").shape == (2,)
-    assert gradiva.cast([], dtype="uint8").shape == (0,)
+@pytest.mark.parametrize(
+    ("numbers", "shape"),
+    [([1, 2, 3], (3,)), ([[1, 2], [3, 4]], (2, 2)), ([np.int64(1), np.int64(2)], (2,)), ([], (0,))],
+)
+def test_lists_of_numbers_are_arrays_still(numbers: Any, shape: tuple[int, ...]) -> None:
+    assert gradiva.cast(numbers, dtype="uint8").shape == shape
 
 
 @pytest.mark.parametrize(
