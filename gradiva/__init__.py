@@ -8,6 +8,14 @@
 
 The same function of batches, called inside a function decorated with `pipeline_def`, becomes a
 prefetching pipeline with the same bits.
+
+Where to go from here:
+
+    tutorials/               the idea on one page (00_from_scratch.py), then every part
+    docs/                    guides: dynamic mode, pipelines, readers, errors, PyTorch, ...
+    python -m gradiva ops    all operators by field; `python -m gradiva ops resize` shows one
+    help(gradiva.resize)     the arguments of an operator, with an example
+    python -m gradiva demo   decodes and augments photographs, and shows them
 """
 
 import typing as _typing

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +26,7 @@ class Written(str):
 
 @dataclass(frozen=True, slots=True)
 class _CommonArgument:
-    """An argument that all operators take, and what help says of it, as a line of a section."""
+    """An argument that all operators take, and what help says of it."""
 
     kind: str
     said: str
@@ -34,28 +36,28 @@ class _CommonArgument:
 _COMMON = {
     "batch_size": _CommonArgument(
         "int | None",
-        """the number of samples in dynamic mode, if no input is a batch; without it the
-        result is one Tensor.""",
+        "the number of samples in dynamic mode, if no input is a batch; without it, the result is "
+        "one Tensor.",
     ),
     "device": _CommonArgument(
         "DeviceLike | None",
-        """"cpu" or "gpu", where the operator runs; by default on the GPU if an input is there,
-        else on the CPU. `ops NAME` says which operators run on a GPU.""",
+        '"cpu" or "gpu", where the operator runs; by default on the GPU if an input is there, else '
+        "on the CPU. `python -m gradiva ops NAME` says whether it runs on a GPU.",
     ),
-    "name": _CommonArgument("str | None", "of the node in a pipeline."),
+    "name": _CommonArgument("str | None", "the name of the node in a pipeline."),
     "preserve": _CommonArgument(
         "bool", "in a pipeline, keep the node even if nothing uses its outputs.", False
     ),
     "bytes_per_sample_hint": _CommonArgument(
         "Ints",
-        """in a pipeline, the size of a sample of the output (or of each output), in
-        bytes: so much is reserved before the first batch. 0: no hint.""",
+        "in a pipeline, the bytes that are reserved for a sample of the output before the first "
+        "batch, one number or one for each output; 0 for no hint.",
         0,
     ),
     "seed": _CommonArgument(
         "int | None",
-        """the seed of the random values, which makes a call repeat them; by default they follow
-        from the seed of the pipeline, or of `gradiva.random.set_seed`.""",
+        "the seed of what is drawn, which makes a call repeat it; by default the seed of the "
+        "pipeline, or that of `gradiva.random.set_seed`.",
     ),
     "rng": _CommonArgument(
         "RNG | None", "the generator of the random values, in place of the default one."
@@ -102,7 +104,18 @@ def named(common: Iterable[str], taken: Iterable[str] = ()) -> list[inspect.Para
 def explained(common: Iterable[str]) -> list[str]:
     """What help says of the arguments that all operators take, as lines of a section."""
     present = set(common)
-    return [f"    {name}: {argument.said}" for name, argument in _COMMON.items() if name in present]
+    return [_line(name) for name in _COMMON if name in present]
+
+
+@functools.cache
+def _line(name: str) -> str:
+    return textwrap.fill(
+        f"{name}: {_COMMON[name].said}",
+        96,
+        initial_indent=" " * 4,
+        subsequent_indent=" " * 8,
+        break_long_words=False,
+    )
 
 
 def described(

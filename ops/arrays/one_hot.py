@@ -42,7 +42,7 @@ def one_hot(
             whatever its rank, the results are vectors of `num_classes`.
         axis_name: a letter for the new axis. The result has a layout if the new axis has a letter
             and the input a layout, or if it is a vector.
-        dtype: of the result.
+        dtype: the element type of the result.
         num_classes: length of the new axis.
         on_value, off_value: converted to `dtype`; for integers fractions are dropped, and values
             out of range become the nearest ones.

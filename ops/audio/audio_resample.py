@@ -42,8 +42,9 @@ def audio_resample(
         scale: out_rate / in_rate, in place of the rates.
         out_length: the number of samples of the output, in place of the rates; 0 for none.
         quality: from 0 to 100: 0 has 3 lobes on each side, 50 has 16, 100 has 64.
-        dtype: of the output, one of those of the input; the input's by default. The largest value
-            of a signed type stands for 1.0; unsigned types are shifted by half of their range.
+        dtype: the element type of the output, one of those of the input; by default that of the
+            input. The largest value of a signed type stands for 1.0; unsigned types are shifted by
+            half of their range.
 
     Returns:
         Samples of the same rank, layout and channels.

@@ -49,8 +49,8 @@ def preemphasis_filter(
         input: integers, float32 or float64, one channel: (n,), (n, 1) or (1, n); any layout.
         preemph_coeff: the factor of the sample before; may differ per sample.
         border: the sample x[-1] before the first: "clamp", x[0]; "zero", 0; "reflect", x[1].
-        dtype: of the output, float32 by default. Values become integers by rounding half away from
-            zero and saturating.
+        dtype: the element type of the output, float32 by default. Values become integers by
+            rounding half away from zero and saturating.
 
     Returns:
         Samples of the same shapes and layout.

@@ -41,7 +41,8 @@ def to_decibels(
 
     Raises:
         OperatorTypeError: for other dtypes.
-        OperatorValueError: for 0 as `reference` or `multiplier`, and for no finite numbers.
+        OperatorValueError: for 0 as `reference` or `multiplier`, and for numbers that are not
+            finite.
 
     Example:
         gradiva.to_decibels(np.float32([1.0, 0.1, 0.001]), cutoff_db=-80)  # [0.0, -10.0, -30.0]

@@ -163,7 +163,7 @@ def bbox_paste(
 
     Raises:
         OperatorTypeError: for other dtypes.
-        OperatorValueError: for other shapes, for a ratio below 1 and places that are no numbers.
+        OperatorValueError: for other shapes, for a ratio below 1 and places that are not numbers.
 
     Example:
         boxes = np.float32([[0.25, 0.25, 0.5, 0.75]])  # left, top, right, bottom

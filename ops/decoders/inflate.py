@@ -44,9 +44,9 @@ def inflate(
 
     Args:
         input: uint8, 1-D.
-        shape: of the array, or of the array in each chunk. May differ per sample.
-        dtype: of its elements, which are in the byte order of the machine.
-        layout: of the array, or of that in each chunk.
+        shape: the shape of the array, or of the array in each chunk. May differ per sample.
+        dtype: the type of the elements, which are in the byte order of the machine.
+        layout: the layout of the array, or of that in each chunk.
         algorithm: "LZ4".
         chunk_offsets: where the chunks of a sample begin. Without sizes each ends where the next
             one begins, the last one with the sample. May differ per sample, also in number.

@@ -31,8 +31,8 @@ def numpy(
         The arrays, whose ranks are equal.
 
     Raises:
-        OperatorRuntimeError: with the sample and its file, for what is no such file, is cut or too
-            long, or differs in type or rank.
+        OperatorRuntimeError: with the sample and its file, for data that is not an npy file, is cut
+            or too long, or differs in type or rank.
 
     Example:
         data = np.fromfile("arrays/0.npy", np.uint8)

@@ -95,7 +95,7 @@ def video(
     Raises:
         OperatorValueError: for arguments that exclude each other or are out of range.
         OperatorRuntimeError: with the sample and its file, and with the frame where it is one, for
-            data that is no video, is damaged or cut short.
+            data that is not a video, is damaged or cut short.
 
     Example:
         data = np.fromfile("clip.mp4", np.uint8)

@@ -82,9 +82,9 @@ def external_source(
             tuple is returned.
         cycle: what to do at the end of an iterable: "no" (or None) ends the data; "quiet" (or True)
             starts again; "raise" ends the epoch, and starts again after `reset`.
-        layout, dtype, ndim: of the samples, one or one per output. Data of another dtype or rank is
-            an error, and so are fed data of another layout; what is left out, the first batch that
-            has it fixes.
+        layout, dtype, ndim: the layout, the element type and the rank of the samples, one or one
+            per output. Data of another dtype or rank is an error, and so are fed data of another
+            layout; what is left out, the first batch that has it fixes.
         repeat_last: deliver the last batch again where the data has ended.
         blocking: let `run` wait for data that is to be fed, instead of raising
             OperatorRuntimeError; a callable or iterable always is waited for.
@@ -96,14 +96,14 @@ def external_source(
             iterable lives in one worker; if that dies, what was delivered is skipped in another.
         prefetch_queue_depth: with `parallel`, batches that are asked for before they are needed.
         bytes_per_sample_hint: with `parallel`, the size of a sample, for the first shared memory.
-        cuda_stream, use_copy_kernel: of GPU sources; without effect.
+        cuda_stream, use_copy_kernel: without effect; they are about sources on a GPU.
 
     Returns:
         The batches of the source: one, or a tuple of `num_outputs`.
 
     Raises:
         OperatorRuntimeError: with the callable's own traceback, if it raises.
-        OperatorTypeError: for data that is no batch.
+        OperatorTypeError: for data that is not a batch.
 
     Example:
         @pipeline_def(batch_size=4, num_threads=2)

@@ -57,8 +57,8 @@ def video(
 
     Raises:
         OperatorValueError: for arguments out of range.
-        OperatorRuntimeError: with the frame where it is one, for data that is no video, is damaged
-            or cut short; where there is nothing left to be read.
+        OperatorRuntimeError: with the frame where it is one, for data that is not a video, is
+            damaged or cut short; where there is nothing left to be read.
 
     Example:
         @pipeline_def(batch_size=4, num_threads=2)

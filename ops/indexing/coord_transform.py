@@ -39,8 +39,8 @@ def coord_transform(
         T: m numbers or one for all; 0 by default.
         MT: instead of both, m * (n + 1) numbers, [M T], or one for a diagonal. All may differ per
             sample, then as matrices or lists of equal lengths.
-        dtype: of the output: float32 (default), or the input's, then rounded half away from zero
-            and saturated.
+        dtype: the element type of the output: float32 (default), or the input's, then rounded half
+            away from zero and saturated.
 
     Returns:
         Samples whose last axis has m values.

@@ -46,8 +46,8 @@ def slice(
         out_of_bounds_policy: what to do with a region that leaves the sample: "error", "pad" (with
             `fill_values`, one or one per channel) or "trim_to_shape".
         fill_values: with "pad": one value, or one per channel.
-        dtype: of the output: the input's (default), uint8, float32 or float16. A float that becomes
-            an integer loses its fraction here and saturates.
+        dtype: the element type of the output: that of the input (default), uint8, float32 or
+            float16. A float that becomes an integer loses its fraction here and saturates.
 
     Returns:
         The region of each sample.

@@ -48,7 +48,7 @@ def choice(
         found from a random word of 64 bits by integer operations.
 
     Raises:
-        OperatorTypeError: for a scalar that is no integer.
+        OperatorTypeError: for a scalar that is not an integer.
         OperatorValueError: for an `a` without elements, and for a `p` of another length, outside
             0..1, or with a sum that is 1e-4 or more away from 1.
 

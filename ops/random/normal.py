@@ -45,7 +45,7 @@ def normal(
         Samples of the drawn shape.
 
     Raises:
-        OperatorTypeError: for parameters that are no numbers.
+        OperatorTypeError: for parameters that are not numbers.
 
     Example:
         gradiva.random.normal(mean=1.0, stddev=0.1, shape=(2, 3)).shape  # (2, 3)

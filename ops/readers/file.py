@@ -55,7 +55,8 @@ def file(
         files, labels: the same as Python lists; without labels, files are numbered.
         dir_filters, file_filters: patterns such as `*.jpg` for the names of folders and files, case
             counting only with `case_sensitive_filter`. Where the usual `file_filters` leave out
-            files with endings of other pictures and sounds, such as `.gif`, a warning counts them.
+            files with endings of other images and audio files, such as `.gif`, a warning counts
+            them.
         case_sensitive_filter: whether case counts in `dir_filters` and `file_filters`.
         recursive: read files in nested folders of `file_root` too. Their label is still that of the
             folder in `file_root`.

@@ -70,7 +70,7 @@ def nemo_asr(
         downmix: make the mean of all channels.
         dtype: float32 (default), int16 or int32.
         sample_rate: resample to this rate, in Hz; 0 and less keep that of each file.
-        quality: of resampling, from 0 to 100.
+        quality: the quality of resampling, from 0 to 100.
         min_duration, max_duration: leave out what the manifest says to be shorter or longer, in
             seconds; 0 for no limit. What has no duration there is shorter than any limit.
         read_sample_rate, read_text, read_idxs: which outputs there are beside the audio.

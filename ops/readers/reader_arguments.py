@@ -113,9 +113,9 @@ class ReaderArguments(TypedDict, total=False):
         sampler: which samples an epoch has: a sampler of `gradiva.samplers`, "weighted",
             "balanced", "shuffle_blocks", or a function of the epoch that returns numbers of
             samples. By default each sample once. See `docs/readers.md`.
-        weights: of "weighted": a number from 0 on for each sample of the data set.
-        epoch_size: of "weighted" and "balanced": samples in an epoch; by default as many as the
-            data set has.
+        weights: with "weighted", a number from 0 on for each sample of the data set.
+        epoch_size: with "weighted" and "balanced", the number of samples in an epoch; by default as
+            many as the data set has.
         bucket: a `gradiva.samplers.Bucket`: batches of samples of about one size, and of as many
             as fit a budget, at most a full batch.
         with_index: add an output, int64 of shape (1,): the number of the sample in the data set.

@@ -28,8 +28,8 @@ def full(
     Args:
         fill_value: any dtype, which the result has; its axes align with the last ones of `shape`,
             and extents of 1 are repeated.
-        shape: of a sample; a scalar by default. May differ per sample.
-        layout: of the result; none by default.
+        shape: the shape of a sample; a scalar by default. May differ per sample.
+        layout: the layout of the result; none by default.
 
     Returns:
         Samples of the given shape, of the dtype of `fill_value`.

@@ -25,9 +25,9 @@ def zeros(
     """Make samples full of zeros.
 
     Args:
-        shape: of a sample; a scalar by default. May differ per sample.
+        shape: the shape of a sample; a scalar by default. May differ per sample.
         dtype: any, int32 by default.
-        layout: of the samples; none by default.
+        layout: the layout of the samples; none by default.
 
     Returns:
         Samples of zeros.
@@ -54,9 +54,9 @@ def ones(
     """Make samples full of ones.
 
     Args:
-        shape: of a sample; a scalar by default. May differ per sample.
+        shape: the shape of a sample; a scalar by default. May differ per sample.
         dtype: any, int32 by default.
-        layout: of the samples; none by default.
+        layout: the layout of the samples; none by default.
 
     Returns:
         Samples of ones.
@@ -80,7 +80,7 @@ def zeros_like(
 
     Args:
         like: any dtype, rank and layout.
-        dtype: of the result; that of `like` by default.
+        dtype: the element type of the result; that of `like` by default.
 
     Returns:
         Samples of zeros.
@@ -105,7 +105,7 @@ def ones_like(
 
     Args:
         like: any dtype, rank and layout.
-        dtype: of the result; that of `like` by default.
+        dtype: the element type of the result; that of `like` by default.
 
     Returns:
         Samples of ones.

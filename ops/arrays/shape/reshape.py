@@ -37,8 +37,8 @@ def reshape(
         src_dims: the axes whose extents the result has, in this order, -1 for a new axis of extent
             1; `rel_shape` scales what it chooses. With `shape` it has no effect. May differ per
             sample.
-        layout: of the result. Without it the layout stays if the number of axes does, else there is
-            none; "" drops it.
+        layout: the layout of the result. Without it the layout stays if the number of axes does,
+            else there is none; "" drops it.
 
     Returns:
         The same elements under the new shape.
@@ -118,7 +118,7 @@ def reinterpret(
 
     Args:
         input: any dtype, rank and layout.
-        dtype: of the result; that of the input by default.
+        dtype: the element type of the result; that of the input by default.
         shape_input, shape, rel_shape, src_dims, layout: as in `reshape`, extents in elements of the
             result; `rel_shape` is relative to the extents of the input. Without them the last
             extent changes with the size of the elements.

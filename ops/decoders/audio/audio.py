@@ -59,7 +59,7 @@ def audio(
 
     Ogg may hold Vorbis or Opus. `pip install "gradiva[audio]"` installs soundfile. WAV files of
     plain integers or floats need nothing. A WAV file that is cut short has the samples that are
-    there. AAC, M4A, WMA, the sound of video files, and what else libsndfile does not know, need
+    there. AAC, M4A, WMA, the audio of video files, and what else libsndfile does not know, need
     PyAV: `pip install "gradiva[video]"`. What a header does not say of the length, its file is read
     for to the end (docs/audio.md).
 
@@ -70,7 +70,7 @@ def audio(
             others times the largest value, rounded and saturated.
         sample_rate: resample to this rate, in Hz, after mixing (see `audio_resample`); 0 keeps that
             of the file. May differ per sample.
-        quality: of resampling, from 0 to 100.
+        quality: the quality of resampling, from 0 to 100.
         offset, duration: decode a part only: where it begins and how long it is at most, in seconds
             of the file; rounded to samples of the file. May differ per sample.
         frames: in place of `duration`, in samples of the file. May differ per sample.

@@ -77,9 +77,9 @@ def image(
         HWC samples.
 
     Raises:
-        OperatorRuntimeError: with the sample and its file, for data that is no image, is damaged or
-            cut short, has more than `max_pixels` pixels, more than its bytes can hold, or more than
-            256 scans (a progressive JPEG has about ten).
+        OperatorRuntimeError: with the sample and its file, for data that is not an image, is
+            damaged or cut short, has more than `max_pixels` pixels, more than its bytes can hold,
+            or more than 256 scans (a progressive JPEG has about ten).
 
     Example:
         reader = gradiva.readers.File(file_root="photos")

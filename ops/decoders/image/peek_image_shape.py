@@ -33,7 +33,7 @@ def peek_image_shape(
     Args:
         input: the bytes of one file per sample: uint8, 1-D. Only the header is read.
         image_type: the channels are those of this type; ANY_DATA counts those of the file.
-        dtype: of the shape; int64 by default.
+        dtype: the type of the numbers; int64 by default.
         adjust_orientation: after the EXIF orientation.
         on_error: "skip" takes a sample without a readable header out of the batch, "replace" makes
             its shape three zeros; "raise" (default) fails the batch. See `docs/errors.md`.
@@ -42,7 +42,7 @@ def peek_image_shape(
         Samples of shape (3,).
 
     Raises:
-        OperatorRuntimeError: with the sample and its file, for data that is no image.
+        OperatorRuntimeError: with the sample and its file, for data that is not an image.
 
     Example:
         gradiva.peek_image_shape(np.fromfile("cat.jpg", np.uint8))  # [300, 451, 3]

@@ -33,8 +33,8 @@ def crop(
     Args:
         input: any dtype; layouts HWC, CHW, volumes with D, sequences with F (all frames are cut
             alike). Without a layout HWC, DHWC or FDHWC by rank, and the output has that layout.
-        dtype: of the output: the input's (default), uint8, float32 or float16. A float that becomes
-            an integer loses its fraction here and saturates.
+        dtype: the element type of the output: that of the input (default), uint8, float32 or
+            float16. A float that becomes an integer loses its fraction here and saturates.
 
     Returns:
         Samples of the size of the window.

@@ -34,7 +34,7 @@ class CropWindow(TypedDict, total=False):
         crop_h, crop_w, crop_d: in place of `crop`, the sizes one by one; may differ per sample.
         crop_pos_x, crop_pos_y, crop_pos_z: where the window lies, from 0 (low end) to 1 (high end);
             may differ per sample. It starts at position * (extent - size).
-        rounding: of that start: "round" (half away from zero) or "truncate".
+        rounding: the rounding of that start: "round" (half away from zero) or "truncate".
     """
 
     crop: op.FloatsArg | None

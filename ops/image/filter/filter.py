@@ -53,7 +53,7 @@ def filter(
             `fill_value`. Other names of these: "101", "1001", "reflect"; "edge"; "fill", "pad".
         mode: "same": outputs are as large as inputs. "valid": only where the filter lies inside the
             sample; `anchor` and `border` are not needed.
-        dtype: of the output, float32 or the input's; the input's by default.
+        dtype: the element type of the output: float32 or that of the input, which is the default.
 
     Returns:
         Samples of the input's shapes, or smaller ones by the filter's extent - 1.

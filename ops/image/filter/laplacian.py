@@ -42,14 +42,15 @@ def laplacian(
     Args:
         input: any dtype but bool; layouts HWC, CHW, HW, W and these with D or F; H, W and D may be
             other letters. Without a layout samples have at most 3 axes, all of which count.
-        window_size: of the derivatives: odd, 3 to 31, one or one per axis; may differ per sample.
-        smoothing_size: of the windows that smooth each derivative along the other axes: odd, 1 (no
-            smoothing) to 31, one or one per axis; may differ per sample. By default the window size
-            of the derivative.
+        window_size: the window size of the derivatives: odd, 3 to 31, one or one per axis; may
+            differ per sample.
+        smoothing_size: the size of the windows that smooth each derivative along the other axes:
+            odd, 1 (no smoothing) to 31, one or one per axis; may differ per sample. By default the
+            window size of the derivative.
         scale: factors of the derivatives, one or one per axis, 1 by default; may differ per sample.
         normalized_kernel: scale each derivative by 2 ** (n + 2 - s), with n axes and s the sum of
             the sizes of its windows; not together with `scale`.
-        dtype: of the output, float32 or the input's; the input's by default.
+        dtype: the element type of the output: float32 or that of the input, which is the default.
 
     Returns:
         Samples of the same shapes.

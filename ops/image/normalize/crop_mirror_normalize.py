@@ -59,7 +59,7 @@ def crop_mirror_normalize(
     Args:
         input: uint8, uint16, int8, int16, int32, float16 or float32; layouts HWC, CHW, volumes with
             D, sequences with F. Without a layout HWC, DHWC or FDHWC by rank.
-        fill_values: written as they are, not normalized; 0 where there are none, as for channels
+        fill_values: written as they are, not normalized; 0 where none are given, as for channels
             that `pad_output` adds to as many as there are values.
         mirror: nonzero to flip along W; may differ per sample.
         mean, std: one value or one per channel; may differ per sample.

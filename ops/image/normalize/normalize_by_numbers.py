@@ -31,13 +31,13 @@ def normalize_by_numbers(
         mean, stddev: numbers.
         shift, scale: what mean and deviation become.
         epsilon: added to the variance.
-        dtype: of the output.
+        dtype: the element type of the output.
 
     Returns:
         Samples of the same shapes and layout.
 
     Raises:
-        OperatorTypeError: for arguments that are no numbers.
+        OperatorTypeError: for arguments that are not numbers.
     """
     return input.with_(dtype=dtype)
 

@@ -39,8 +39,8 @@ def paste(
         n_channels: how many numbers `fill_value` has, if it has several.
         paste_x, paste_y: where the sample lies, from 0 (low end) to 1 (high end): it begins at
             trunc(position * (canvas - extent)).
-        fill_value: of the canvas: one value, or `n_channels` of them, of which samples with fewer
-            channels take the first ones. Cast to the input's dtype as in C.
+        fill_value: the color of the canvas: one value, or `n_channels` of them, of which samples
+            with fewer channels take the first ones. Cast to the input's dtype as in C.
 
     Returns:
         Samples of the size of the canvas, of the same dtype.

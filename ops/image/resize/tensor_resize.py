@@ -60,7 +60,8 @@ def tensor_resize(
         scales: the factors of the extents, in place of `sizes`.
         mode, max_size, dtype: as in `resize`; they, the region and filters are about these axes
             alone.
-        size_rounding: of extents that are no integers: "round" (half up), "truncate" or "ceil".
+        size_rounding: the rounding of extents that are not integers: "round" (half up), "truncate"
+            or "ceil".
         subpixel_scale: adjust the source region so that rounding does not change the scale.
         alignment: the place in the region that stays where it is then: 0 the low end, 1 the high
             end.

@@ -31,8 +31,8 @@ class WarpOptions(TypedDict, total=False):
             input's, and mixed in.
         interp_type: INTERP_LINEAR, between centers of pixels, or INTERP_NN, the pixel of that
             place.
-        dtype: of the output, one of the input's dtypes; that of the input by default. Rounded half
-            away from zero, saturated.
+        dtype: the element type of the output, one of the input's dtypes; that of the input by
+            default. Rounded half away from zero, saturated.
     """
 
     size: op.FloatsArg | None

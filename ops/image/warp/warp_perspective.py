@@ -68,7 +68,8 @@ def warp_perspective(
             by default. May differ per sample.
         border_mode: what is outside of the input: "constant", "replicate" (aaa|abc), "reflect"
             (cba|abc), "reflect_101" (dcb|abcd), "wrap" (bcd|abcd).
-        fill_value: of the constant border, one number or one for each channel; 0 by default.
+        fill_value: the value of the constant border: one number or one for each channel; 0 by
+            default.
         interp_type: INTERP_NN, INTERP_LINEAR or INTERP_CUBIC.
         pixel_origin: whether (0, 0) is the "corner" or the "center" of the first pixel.
 

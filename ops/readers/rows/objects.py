@@ -71,7 +71,7 @@ def table(
 
     Raises:
         OperatorRuntimeError: with the number of the row, for what the object raises, for rows that
-            lack an entry, and for values that are no arrays or that the type does not hold.
+            lack an entry, and for values that are not arrays or that the type does not hold.
         OperatorValueError: for an object without rows.
 
     Example:

@@ -48,7 +48,7 @@ def parquet(
     Args:
         paths: the files, one or several.
         columns: for each output the name of a column: of numbers, lists of numbers, tensors, texts,
-            bytes, or of images and sounds as the data sets of Hugging Face hold them: with bytes,
+            bytes, or of images and audio as the data sets of Hugging Face hold them: with bytes,
             or with the path of a file. `a.b` is a column of this name, or field b of structure a.
         dtypes: for each output its type; that of the column by default.
         cache_bytes: files are read in groups of rows; of groups that were read before, so many

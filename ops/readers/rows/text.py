@@ -60,7 +60,7 @@ def jsonl(
 
     Raises:
         OperatorValueError: for a missing file.
-        OperatorRuntimeError: with the file and the place in it, for a line that is no object or
+        OperatorRuntimeError: with the file and the place in it, for a line that is not an object or
             lacks a field, and for a value that the type does not hold.
 
     Example:
