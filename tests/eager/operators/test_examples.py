@@ -17,8 +17,8 @@ import pytest
 
 from docs.site.docstrings import parse
 from docs.site.registry import known, names_of
-from gradiva.eager.operators.operator import OperatorBase
 from gradiva.compat.dali.facts import operator_of
+from gradiva.eager.operators.operator import OperatorBase
 from gradiva.ops.math.arithmetic import BINARY, UNARY
 from tests.tiers import SLOW_OPERATORS, is_quick
 
