@@ -1,4 +1,5 @@
-"""Builds wheels as setuptools does, with machine code in them for the kernels of usual pipelines.
+"""Builds wheels as setuptools does, with machine code in them for the kernels of usual pipelines,
+with docs/differences.md, which `gradiva.compat` reads, and with stub files for old import paths.
 
 The sources of the wheel run in a process of their own, with an empty folder for their kernels; what
 they left there is put into the wheel as `gradiva/prebuilt`. Nothing is loaded from there unless
@@ -14,6 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from contents import contents
 from prebuild import add_files, compiled, is_wanted, needed
 from setuptools import build_meta
 
@@ -45,9 +47,10 @@ def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
 def build_wheel(
     wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None
 ) -> str:
-    """The wheel of setuptools, with the folder of kernels added."""
+    """The wheel of setuptools, with more files."""
     name: str = build_meta.build_wheel(wheel_directory, config_settings, metadata_directory)
     wheel = Path(wheel_directory, name)
+    add_files(wheel, contents())
     if is_wanted():
         with tempfile.TemporaryDirectory() as folder:
             try:

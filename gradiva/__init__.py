@@ -21,8 +21,19 @@ Where to go from here:
 import typing as _typing
 
 from gradiva._names import names_of as _names_of
-from gradiva.compat.old_paths import install as _install
-from gradiva.eager.support.lazy_names import lazy_names as _lazy_names
+
+try:
+    from gradiva.compat.old_paths import install as _install
+    from gradiva.eager.support.lazy_names import lazy_names as _lazy_names
+except ModuleNotFoundError as _error:
+    if _error.name != "gradiva.eager":
+        raise
+    raise ImportError(
+        "gradiva/eager, gradiva/ops and gradiva/capture must be symbolic links to the folders "
+        "beside gradiva/, but this checkout has files in their place: allow links (on Windows, "
+        "turn on Developer Mode), then run `git config core.symlinks true` and "
+        "`git checkout -- gradiva`"
+    ) from None
 
 __version__ = "0.1.0"
 

@@ -10,7 +10,9 @@ from pathlib import Path
 
 __all__ = ["Row", "rows", "rows_about"]
 
-_FILE = Path(__file__).with_name("differences.md")  # a link to docs/differences.md
+_INSTALLED = Path(__file__).with_name("differences.md")
+"""A copy of docs/differences.md, which the build puts there; a checkout has none."""
+_FILE = _INSTALLED if _INSTALLED.exists() else Path(__file__).parents[2] / "docs/differences.md"
 _CODE = re.compile(r"`([^`]+)`")
 _NAME = re.compile(r"([A-Za-z_][\w.]*\*?)(?:$|\(|=)")
 _VALUED = re.compile(r"(?:^|[(\s])(\w+)=(?!=)")

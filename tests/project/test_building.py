@@ -6,8 +6,12 @@ import base64
 import hashlib
 import importlib.util
 import os
+import re
+import shutil
 import subprocess
 import sys
+import tarfile
+import venv
 import zipfile
 from importlib.metadata import requires, version
 from pathlib import Path
@@ -16,7 +20,7 @@ from types import ModuleType
 import pytest
 from packaging.requirements import Requirement
 
-from tests.eager.jit.package_copy import ROOMS, ROOT, run_script
+from tests.eager.jit.package_copy import ROOMS, ROOT, copy_package, run_script
 
 RECORD = "gradiva-1.dist-info/RECORD"
 
@@ -118,6 +122,123 @@ def test_it_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made.is_wanted()
     monkeypatch.setenv("GRADIVA_PREBUILD", "0")
     assert not made.is_wanted()
+
+
+BUILD = """
+import os, sys
+sys.path.insert(0, "building")
+import backend
+print(os.path.abspath(os.path.join(sys.argv[2], getattr(backend, sys.argv[1])(sys.argv[2]))))
+"""
+INSTALLED = """
+import gradiva, numpy, os, sys
+assert gradiva.__file__.startswith(sys.prefix), gradiva.__file__
+image = numpy.arange(48, dtype=numpy.uint8).reshape(4, 4, 3)
+assert numpy.array_equal(numpy.asarray(gradiva.flip(image, horizontal=1)), image[:, ::-1])
+import gradiva.pipeline, gradiva.backend.schemas
+from gradiva.compat.differences import rows
+from gradiva.compat.dali.facts import facts
+assert len(rows()) > 50 and len(facts()) > 100
+folder = os.path.dirname(gradiva.__file__)
+kernels = [name for _, _, names in os.walk(folder) for name in names if name.endswith(".cuh")]
+print(len(kernels), os.path.exists(os.path.join(folder, "py.typed")))
+"""
+TYPED = """
+import gradiva.experimental.dynamic as ndd
+from gradiva.backend import TensorListCPU
+from gradiva.ops import Resize
+from gradiva.ops.experimental.readers import Fits
+from gradiva.pipeline import Pipeline, pipeline_def
+from gradiva.pipeline.experimental import pipeline_def as the_same
+reveal_type(Pipeline)
+reveal_type(TensorListCPU)
+Resize(size=3), Fits(), ndd.flip
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment with a wheel that is made from a source distribution. It
+    sees the packages that are installed here, but not the checkout."""
+    if int(version("setuptools").split(".")[0]) < 77:
+        pytest.skip("setuptools is older than what the build asks for")
+    folder = tmp_path_factory.mktemp("built")
+    tree = copy_package(folder / "tree")
+    for name in ("building", "docs/differences.md", "LICENSE", "MANIFEST.in", "README.md"):
+        (tree / name).parent.mkdir(exist_ok=True)
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tree / name)
+    shutil.copy(ROOT / "pyproject.toml", tree)
+    with tarfile.open(_built("build_sdist", tree)) as archive:
+        archive.extractall(folder / "unpacked")
+    (unpacked,) = (folder / "unpacked").iterdir()
+    shutil.rmtree(tree)
+    wheel = _built("build_wheel", unpacked)
+    environment = folder / "environment"
+    venv.create(environment, symlinks=True)
+    (packages,) = environment.glob("lib/python*/site-packages")
+    here = [path for path in sys.path if path.endswith("site-packages")]
+    (packages / "here.pth").write_text("\n".join(here))
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(packages)
+    return environment / "bin" / "python"
+
+
+def _built(what: str, tree: Path) -> str:
+    made = subprocess.run(
+        [sys.executable, "-c", BUILD, what, str(tree.parent)],
+        cwd=tree,
+        env={**os.environ, "GRADIVA_PREBUILD": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr[-4000:]
+    return made.stdout.splitlines()[-1]
+
+
+@pytest.mark.full
+@pytest.mark.skipif(sys.platform == "win32", reason="about an environment of POSIX")
+def test_a_wheel_from_a_source_distribution_runs(installed: Path, tmp_path: Path) -> None:
+    command = [str(installed), "-I", "-c", INSTALLED]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    kernels = len([path for room in ROOMS[:3] for path in (ROOT / room).rglob("*.cuh")])
+    assert run.stdout.split() == [str(kernels), "True"]
+
+
+@pytest.mark.full
+@pytest.mark.skipif(sys.platform == "win32", reason="about an environment of POSIX")
+def test_type_checkers_know_old_import_paths(installed: Path, tmp_path: Path) -> None:
+    pytest.importorskip("mypy", reason="mypy is not installed")
+    (tmp_path / "user.py").write_text(TYPED)
+    command = [sys.executable, "-m", "mypy", f"--python-executable={installed}", "user.py"]
+    there = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    run = subprocess.run(
+        command, cwd=tmp_path, env=there, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout
+    for name in ("capture.pipeline.pipeline.Pipeline", "capture.pipeline.outputs.TensorListCPU"):
+        assert f"gradiva.{name}" in run.stdout
+
+
+SENTENCE = r"must be symbolic links .* `git config core\.symlinks true`"
+
+
+def test_a_checkout_without_links_says_what_to_do(tmp_path: Path) -> None:
+    folder = copy_package(tmp_path)
+    for room in ROOMS[:3]:
+        (folder / "gradiva" / room).unlink()
+        (folder / "gradiva" / room).write_text(f"../{room}")  # as git writes it there
+    run = subprocess.run(
+        [sys.executable, "-c", "import gradiva"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert re.search(SENTENCE, run.stderr.splitlines()[-1])
 
 
 @pytest.mark.full
