@@ -204,7 +204,7 @@ def test_strips_that_end_within_a_block(block: tuple[int, int], compression: int
     """Each strip of subsampled YCbCr begins with whole blocks, also behind one that ends within
     some; and rows end within blocks."""
     (across, down), width = block, 9
-    luminance = np.tile(np.arange(20, 200, 10, np.uint8)[:, None], (1, 16))
+    luminance = np.tile(np.arange(20, 200, 10, dtype=np.uint8)[:, None], (1, 16))
     for height, rows in itertools.product((5, 8, 9), (1, 2, 3, 5)):
         strips = []
         for top in range(0, height, rows):
