@@ -68,11 +68,15 @@ def scan_decoded(source: VideoSource, packets: Packets) -> DecodedScan:
     known = np.unique(packets.shown[packets.shown != NO_TIME])
     if packets.timeless:
         times[:] = NO_TIME
-    ascending = len(times) > 0 and times[0] != NO_TIME and bool((np.diff(times) > 0).all())
-    if ascending and len(known) == len(packets.shown):
+    if _all_ascend(times) and len(known) == len(packets.shown):
         return _by_packets(frames, [time for time, _ in refused], packets, codec)
     damaged = _by_order(frames, [place for _, place in refused], delay)
     return DecodedScan(times, damaged, np.array([frame.intra for frame in frames], np.bool_))
+
+
+def _all_ascend(times: op.Int64Array) -> bool:
+    """Whether all frames have times, each a later one than the frame before."""
+    return len(times) > 0 and not (times == NO_TIME).any() and bool((np.diff(times) > 0).all())
 
 
 def _by_packets(

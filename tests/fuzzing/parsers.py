@@ -29,7 +29,6 @@ from gradiva.capture.serialization.reader import read_pipeline
 from gradiva.eager.checkpoints import files as checkpoint_files
 from gradiva.eager.checkpoints.json_codec import from_json_value
 from gradiva.eager.storage.errors import StorageError
-from gradiva.eager.storage.http_checks import Expected
 from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
 from gradiva.ops.decoders.formats.headers_jpeg import read_plain
 from gradiva.ops.decoders.formats.image_info import at_scale
@@ -46,6 +45,7 @@ from tests.capture.serialization.stored import again
 from tests.ops.readers.formats import FORMATS, values, write_lmdb
 
 from . import hdf5_heaps, seeds, video_scans, video_units
+from .http_parsers import http_answer, http_page, pages
 from .sound_parsers import movies, mp4_edits, mpeg_audio, sound, sound_sizes
 
 __all__ = ["PARSERS", "Parser", "clear", "survives"]
@@ -443,14 +443,6 @@ def stored_pipeline(data: bytes) -> None:
     again(read_pipeline(pipe.serialize()))
 
 
-def http_answer(data: bytes) -> None:
-    """The lines of an answer about an object of 100 bytes, of which 10 were asked for."""
-    first, *lines = data.decode("latin1").split("\n")
-    headers = dict(line.partition(": ")[::2] for line in lines)
-    expected = Expected(100, 'ETag "a"')
-    expected.look(206 if first[:1] == "2" else 200, headers)
-
-
 PARSERS: dict[str, Parser] = {
     "image_header": Parser(image_header, seeds.images, (ValueError,)),
     "image": Parser(image, seeds.images, compiled=True),
@@ -492,4 +484,5 @@ PARSERS: dict[str, Parser] = {
     "json_state": Parser(json_state, seeds.edits),
     "pipeline": Parser(stored_pipeline, seeds.pipelines),
     "http_answer": Parser(http_answer, seeds.answers, (StorageError,)),
+    "http_page": Parser(http_page, pages, ()),
 }

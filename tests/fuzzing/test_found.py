@@ -82,7 +82,7 @@ FOUND: dict[str, tuple[str, bytes]] = {
     "times that are too far apart": ("video_index", far_apart(0, 250, 0, 255)),
     "an escape": ("npy", npy(r"{'descr': '\d', 'fortran_order': False, 'shape': (4,)}")),
 }
-TAKEN = {"a size of many digits", "half a character in a name", "a zero in a name"}
+TAKEN = {"half a character in a name", "a zero in a name"}
 TAKEN |= {"a name that is no text", "times that are too far apart"}
 """These are passed over, or left out where `on_error` says so."""
 

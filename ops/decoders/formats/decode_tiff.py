@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,8 +45,9 @@ def decode_tiff(data: Array, info: ImageInfo, color: str) -> Array:
 def _stored(layout: Layout, info: ImageInfo) -> Array:
     """The channels that ANY_DATA delivers."""
     if layout.photometric in (t.YCBCR, t.CIELAB) and layout.compression in t.STREAMS:
-        file = np.frombuffer(as_uncompressed(layout), np.uint8)
-        return decode_opencv(file, info, "ALL")
+        file, width = as_uncompressed(layout)
+        image = decode_opencv(np.frombuffer(file, np.uint8), replace(info, width=width), "ALL")
+        return image[:, : info.width]
     if layout.compression in t.STREAMS:
         samples = read_samples(layout)
     else:

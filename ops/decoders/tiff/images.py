@@ -96,9 +96,9 @@ def _image(layout: Layout, pieces: Sequence[memoryview], height: int) -> Array:
     return found.reshape(height, layout.width, samples)
 
 
-def as_uncompressed(layout: Layout) -> bytes:
-    """A file with the same image in YCbCr or CIELab, uncompressed: its data are known to be whole.
-    Raises ValueError."""
+def as_uncompressed(layout: Layout) -> tuple[bytes, int]:
+    """A file with the same image in YCbCr or CIELab, uncompressed: its data are known to be whole;
+    and its width, which may be a larger one. Raises ValueError."""
     subsampling = layout.tags.all(_SUBSAMPLING, 2) if layout.photometric == t.YCBCR else (1, 1)
     across, down = (*subsampling, 2)[:2]
     if layout.samples != 3 or layout.bits != 8 or layout.planes or not 0 < across * down <= 16:
@@ -118,20 +118,27 @@ def as_uncompressed(layout: Layout) -> bytes:
     if (across, down) == (1, 1):
         tags.pop(t.TILE_WIDTH, None), tags.pop(t.TILE_HEIGHT, None)
         tags[t.ROWS_PER_STRIP] = _LONG, [layout.height]
-        return tiff_file(tags, [read_samples(layout).tobytes()])
+        return tiff_file(tags, [read_samples(layout).tobytes()]), layout.width
     # Some luminances and two chrominances of a block of pixels lie side by side.
     columns = -(-layout.columns // across) * (across * down + 2)
+    rows = -(-layout.rows // down)
+    whole, last = divmod(layout.height, layout.rows)
     blocks = replace(
         layout,
-        height=-(-layout.height // down),
-        rows=-(-layout.rows // down),
+        height=whole * rows - (-last // down),
+        rows=rows,
         width=-(-layout.width // layout.columns) * columns,
         columns=columns,
         samples=1,
         predictor=1,
     )
-    pieces = [np.ascontiguousarray(piece).data for piece, _ in decoded_pieces(blocks)]
-    return tiff_file(tags, [piece.cast("B") for piece in pieces], tiles=layout.tiled)
+    # libtiff divides the bytes of a row of blocks by its rows of pixels, and drops the remainder (a
+    # block of 4 x 4 pixels has 18 bytes), so there must be an even number of blocks side by side.
+    width = layout.width if layout.tiled else -(-layout.width // (2 * across)) * 2 * across
+    more = 0 if layout.tiled else width // across * (across * down + 2) - columns
+    pieces = [np.pad(piece, ((0, 0), (0, more))) for piece, _ in decoded_pieces(blocks)]
+    tags[t.WIDTH] = _LONG, [width]
+    return tiff_file(tags, [piece.data.cast("B") for piece in pieces], tiles=layout.tiled), width
 
 
 def _geometry(layout: Layout) -> dict[int, tuple[int, Sequence[int]]]:

@@ -97,9 +97,17 @@ def _plain(column: Any) -> Any:
         elif _is_type(kind, "binary_view"):
             return column.cast(arrow.large_binary())
         elif _is_type(kind, "list_view") or _is_type(kind, "large_list_view"):
-            return column.cast(arrow.large_list(kind.value_type))
+            return _without_view(column)
         else:
             return column
+
+
+def _without_view(column: Any) -> Any:
+    """Lists one behind the other. A cast of the library would lose the values of the last one."""
+    lengths = compute.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    values, nulls = column.flatten(), column.is_null()
+    return arrow.LargeListArray.from_arrays(arrow.array(offsets), values, mask=nulls)
 
 
 def _is_tensor(kind: Any) -> bool:
@@ -161,7 +169,9 @@ class Column:
             begins, ends = offsets[begins], offsets[ends]
             level = _plain(level.values)
         lacks |= _any_null(level, begins, ends)
-        numbers = (level.fill_null(0) if level.null_count else level).to_numpy(zero_copy_only=False)
+        if level.null_count:
+            level = level.fill_null(False if arrow.types.is_boolean(level.type) else 0)
+        numbers = level.to_numpy(zero_copy_only=False)
         whole = numbers if dtype is None else attempted(partial(fitted, numbers, dtype))
         converted = not isinstance(whole, op.SampleDataError)
         valid = chosen.is_valid().to_numpy(zero_copy_only=False)

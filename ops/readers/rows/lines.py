@@ -48,15 +48,17 @@ def _scan_rows(handle: Handle, size: int, delimiter: bytes) -> Scan:
 def _scan(handle: Handle, size: int, quotes: _Quotes | None) -> Scan:
     ends: list[np.ndarray[Any, Any]] = []
     returns: list[np.ndarray[Any, Any]] = []
-    place, before = 0, 0
+    place, before, first = 0, 0, 0
     while place < size:
         content = pread(handle, _CHUNK, place)
         data = np.frombuffer(content, np.uint8)
         if not data.size:
             raise op.SampleDataError(f"it ends at byte {place}")
-        name = None if place else compression_of(content)
-        if name in _COMPRESSED:
-            raise op.SampleDataError(f"the file is compressed with {name}: decompress it")
+        if not place:
+            name = compression_of(content)
+            if name in _COMPRESSED:
+                raise op.SampleDataError(f"the file is compressed with {name}: decompress it")
+            first = len(_BOM) if content.startswith(_BOM) else 0
         found = np.flatnonzero(data == 10)
         if quotes is not None:
             found = quotes.breaks(content, data, found)
@@ -64,7 +66,7 @@ def _scan(handle: Handle, size: int, quotes: _Quotes | None) -> Scan:
         ends.append(place + found)
         place, before = place + data.size, int(data[-1])
     stops = np.concatenate([*ends, [size]]).astype(np.int64)
-    begins = np.concatenate([[0], stops[:-1] + 1])
+    begins = np.concatenate([[first], stops[:-1] + 1])
     stops -= np.concatenate([*returns, [before == 13]]).astype(np.int64)
     places = np.stack([begins, stops - begins], 1)
     return places[places[:, 1] > 0], b""
@@ -147,14 +149,14 @@ def fields_of(text: str, delimiter: str) -> list[str]:
         return text.split(delimiter)
     try:
         # A second row is found only where the first one ends.
-        if len(text) <= csv.field_size_limit():
-            rows = list(csv.reader([text, ""], delimiter=delimiter))
-        else:
-            with _limit_lock:  # the limit is that of the process
-                limit = csv.field_size_limit(len(text))
-                try:
-                    rows = list(csv.reader([text, ""], delimiter=delimiter))
-                finally:
+        with _limit_lock:  # the limit is that of the process
+            limit = csv.field_size_limit()
+            if len(text) > limit:
+                csv.field_size_limit(len(text))
+            try:
+                rows = list(csv.reader([text, ""], delimiter=delimiter))
+            finally:
+                if len(text) > limit:
                     csv.field_size_limit(limit)
     except csv.Error as error:
         raise op.SampleDataError(f"a row that is no CSV: {error}") from None

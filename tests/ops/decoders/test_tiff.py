@@ -198,6 +198,29 @@ def test_rare_color_spaces(photometric: int) -> None:
         np.testing.assert_array_equal(decoded(data), np.full_like(image, 77))
 
 
+@pytest.mark.parametrize("compression", [1, 5])
+@pytest.mark.parametrize("block", [(1, 1), (2, 1), (2, 2), (4, 1), (4, 2), (4, 4)])
+def test_strips_that_end_within_a_block(block: tuple[int, int], compression: int) -> None:
+    """Each strip of subsampled YCbCr begins with whole blocks, also behind one that ends within
+    some; and rows end within blocks."""
+    (across, down), width = block, 9
+    luminance = np.tile(np.arange(20, 200, 10, dtype=np.uint8)[:, None], (1, 16))
+    for height, rows in itertools.product((5, 8, 9), (1, 2, 3, 5)):
+        strips = []
+        for top in range(0, height, rows):
+            blocks = [
+                luminance[y : y + down, x : x + across].tobytes() + b"\x80\x80"
+                for y in range(top, min(top + rows, height), down)
+                for x in range(0, width, across)
+            ]
+            strips.append(CODECS[compression](b"".join(blocks)))
+        given: dict[str, Any] = {"rows": rows, "data": strips, "compression": compression}
+        image = np.zeros((height, width, 3), np.uint8)
+        found = decoded(tiff(image, 6, tags={530: (3, [across, down])}, **given))
+        expected = np.repeat(luminance[:height, :width, None], 3, 2)
+        np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("mode", ["L", "RGB", "CMYK"])
 def test_jpeg_strips(mode: str) -> None:
     y, x = np.mgrid[0:80, 0:71]

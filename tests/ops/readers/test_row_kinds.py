@@ -74,6 +74,24 @@ def test_nulls_of_nested_columns(tmp_path: Path) -> None:
             read(readers.Parquet, **given)
 
 
+@pytest.mark.parametrize("kind", ["list_", "large_list", "list_view", "large_list_view"])
+@pytest.mark.parametrize("inner", ["int64", "bool_", "float16"])
+def test_lists_with_nulls(kind: str, inner: str, tmp_path: Path) -> None:
+    """A list that lacks a value fails alone, and the last one of a group is as good as others."""
+    arrow = pytest.importorskip("pyarrow", "25" if "view" in kind else None)
+    number = np.float16 if inner == "float16" else bool if inner == "bool_" else int
+    rows = [[0], [1, 0], None, [0, None], [], [1, 1, 0]]
+    made = [row and [one if one is None else number(one) for one in row] for row in rows]
+    path = parquet(tmp_path, c=arrow.array(made, getattr(arrow, kind)(getattr(arrow, inner)())))
+    found = read(readers.Parquet, paths=path, columns="c", on_error="skip")
+    assert [one.tolist() for one in found] == [rows[k] for k in (0, 1, 4, 5)]
+    nested = getattr(arrow, kind)(getattr(arrow, kind)(getattr(arrow, inner)()))
+    whole = [[made[0], made[0]], [], [made[1], made[1]], [made[5]]]
+    path = parquet(tmp_path, c=arrow.array(whole, nested))
+    found = read(readers.Parquet, paths=path, columns="c")
+    assert [one.tolist() for one in found if one.size] == [one for one in whole if one]
+
+
 def test_types_of_arrow(tmp_path: Path) -> None:
     """Views, extension types, dictionaries in structures, half floats in lists."""
     arrow = pytest.importorskip("pyarrow", "18")

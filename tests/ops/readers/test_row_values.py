@@ -9,6 +9,7 @@ import io
 import json
 import math
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 
 from gradiva import OperatorRuntimeError, OperatorValueError, readers
+from gradiva.ops.readers.rows.lines import fields_of
 
 from .formats import values
 
@@ -312,6 +314,24 @@ def test_quoted_text_that_does_not_end(tmp_path: Path) -> None:
     for delimiter in ('"', "\n", ",,"):
         with pytest.raises(OperatorValueError, match="one character"):
             read(readers.CSV, **given, delimiter=delimiter)
+
+
+def test_a_mark_of_the_byte_order_is_no_line(tmp_path: Path) -> None:
+    path = tmp_path / "marked"
+    for end in (b"\n", b"\r\n"):
+        for first in (b"", end, end * 3):
+            path.write_bytes(b"\xef\xbb\xbf" + first + b"x,y" + end + b'"a",b' + end)
+            assert read(readers.CSV, paths=str(path), columns="x")[0].tobytes() == b"a"
+            path.write_bytes(b"\xef\xbb\xbf" + first + b'{"x": 5}' + end)
+            assert [int(one) for one in read(readers.JSONL, paths=str(path), columns="x")] == [5]
+
+
+def test_rows_of_several_threads() -> None:
+    """Long ones raise the limit of Python's module for a moment, which others may see."""
+    long, short = '"' + "a" * 200_000 + '"', '"' + "b" * 140_000 + '"'
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda row: fields_of(row, ","), [long, short] * 200))
+    assert found == [[long[1:-1]], [short[1:-1]]] * 200
 
 
 def test_long_fields_of_csv(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradiva.ops.video.decoded_scan import _by_order, _by_packets, _Row
+from gradiva.ops.video.decoded_scan import _all_ascend, _by_order, _by_packets, _Row
 from gradiva.ops.video.packet_scan import NO_TIME, Packets
 
 Frames = list[tuple[int, bool, bool, bool]]
@@ -88,3 +88,18 @@ def test_many_damaged_frames(intra: bool) -> None:
     assert not _by_packets([], [], packets([]), "h264").times.size
     nowhere = _by_packets(rows([(NO_TIME, True, False, False)]), [7], packets([3]), "h264")
     assert nowhere.times.tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ([3, 5, 6], True),
+        ([3, 5, 5], False),
+        ([3, 5, NO_TIME], False),  # their difference is no integer of 64 bits
+        ([NO_TIME, 3, 5], False),
+        ([NO_TIME], False),
+        ([], False),
+    ],
+)
+def test_frames_are_told_apart_by_times_that_all_have(times: list[int], expected: bool) -> None:
+    assert _all_ascend(np.array(times, np.int64)) == expected
