@@ -79,13 +79,10 @@ class StoredOptions:
             if self.exec_async:
                 kind |= _ASYNC | (_SEPARATED if apart else _DYNAMIC)
         message.executor_type = kind
-        flags = _AFFINITY if self.set_affinity else 0
-        for chosen, known, default in (
-            (self.concurrency, _CONCURRENCY, _CONCURRENCY[OperatorConcurrency.BACKEND]),
-            (self.stream_policy, _STREAMS, 0),
-        ):
-            flags |= default if chosen is None else known.get(chosen, default)
-        message.executor_flags = flags
+        concurrency = self.concurrency or OperatorConcurrency.BACKEND
+        flags = _CONCURRENCY.get(concurrency, _CONCURRENCY[OperatorConcurrency.BACKEND])
+        flags |= _STREAMS.get(self.stream_policy or StreamPolicy.UNSPECIFIED, 0)
+        message.executor_flags = flags | (_AFFINITY if self.set_affinity else 0)
         message.enable_checkpointing = self.enable_checkpointing
         message.bytes_per_sample_hint = self.bytes_per_sample or 0
 
