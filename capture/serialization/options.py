@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import functools
+import operator
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from gradiva.capture.pipeline.options import OperatorConcurrency, StreamPolicy
 from gradiva.eager.support.errors import OperatorValueError
 
 __all__ = ["StoredOptions"]
 
 _CPU_ONLY = -99999
 _PIPELINED, _ASYNC, _SEPARATED, _DYNAMIC = 1, 2, 4, 8
-_AFFINITY, _BY_TASKS = 1, 4
+_AFFINITY = 1
+_CONCURRENCY = {
+    OperatorConcurrency.NONE: 2,
+    OperatorConcurrency.BACKEND: 4,
+    OperatorConcurrency.FULL: 6,
+}
+"""How the format says it; what was not given is as BACKEND."""
+_STREAMS = {StreamPolicy.SINGLE: 16, StreamPolicy.PER_BACKEND: 32, StreamPolicy.PER_OPERATOR: 48}
+_Choice = TypeVar("_Choice")
 _MOST_THREADS = 4096
 _MOST_PREFETCHED = 1 << 16
 
@@ -33,6 +45,8 @@ class StoredOptions:
     bytes_per_sample: int = 0
     enable_checkpointing: bool = False
     set_affinity: bool = False
+    stream_policy: StreamPolicy | None = None
+    concurrency: OperatorConcurrency | None = None
 
     @classmethod
     def of(cls, pipeline: Any) -> StoredOptions:
@@ -65,7 +79,10 @@ class StoredOptions:
             if self.exec_async:
                 kind |= _ASYNC | (_SEPARATED if apart else _DYNAMIC)
         message.executor_type = kind
-        message.executor_flags = _BY_TASKS | (_AFFINITY if self.set_affinity else 0)
+        concurrency = self.concurrency or OperatorConcurrency.BACKEND
+        flags = _CONCURRENCY.get(concurrency, _CONCURRENCY[OperatorConcurrency.BACKEND])
+        flags |= _STREAMS.get(self.stream_policy or StreamPolicy.UNSPECIFIED, 0)
+        message.executor_flags = flags | (_AFFINITY if self.set_affinity else 0)
         message.enable_checkpointing = self.enable_checkpointing
         message.bytes_per_sample_hint = self.bytes_per_sample or 0
 
@@ -77,6 +94,7 @@ class StoredOptions:
         other = _within(message, "prefetch_queue_depth_gpu", 1, _MOST_PREFETCHED)
         if kind & _SEPARATED and depth != other:
             depth = {"cpu_size": depth, "gpu_size": other}
+        flags = message.executor_flags
         return cls(
             batch_size=_within(message, "batch_size", 1, 1 << 31),
             num_threads=_within(message, "num_threads", 1, _MOST_THREADS),
@@ -87,8 +105,15 @@ class StoredOptions:
             prefetch_queue_depth=depth,
             bytes_per_sample=_within(message, "bytes_per_sample_hint", 0, 1 << 48),
             enable_checkpointing=message.enable_checkpointing,
-            set_affinity=bool(message.executor_flags & _AFFINITY),
+            set_affinity=bool(flags & _AFFINITY),
+            stream_policy=_chosen(_STREAMS, flags),
+            concurrency=_chosen(_CONCURRENCY, flags),
         )
+
+
+def _chosen(known: Mapping[_Choice, int], flags: int) -> _Choice | None:
+    mask = functools.reduce(operator.or_, known.values())
+    return next((choice for choice, bits in known.items() if flags & mask == bits), None)
 
 
 def _within(message: Any, name: str, least: int, most: int) -> int:

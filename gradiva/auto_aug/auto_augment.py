@@ -135,6 +135,8 @@ def apply_auto_augment(policy: Policy, data: Any, seed: int | None = None, **kwa
     policy: a Policy; each sample draws one of its sub-policies, and takes each augmentation in it
         with that one's probability.
     kwargs: go to the augmentations that take them; OperatorTypeError if none does.
+
+    Raises OperatorValueError for a policy without sub-policies.
     """
     if not isinstance(policy, Policy):
         raise OperatorTypeError(
@@ -142,6 +144,15 @@ def apply_auto_augment(policy: Policy, data: Any, seed: int | None = None, **kwa
             argument="policy",
             expected="a Policy",
             got=describe(policy),
+            location=user_location(),
+        )
+    if not policy.sub_policies:
+        raise OperatorValueError(
+            "the policy has no sub-policies, so there is nothing to draw from",
+            operator="auto_aug.apply_auto_augment",
+            argument="policy",
+            expected="at least one sub-policy, which may be empty",
+            got=repr(policy.name),
             location=user_location(),
         )
     refuse_unused(policy.augmentations.values(), kwargs, "auto_aug.apply_auto_augment")

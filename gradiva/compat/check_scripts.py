@@ -90,7 +90,7 @@ class _Check:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._found: dict[tuple[int, str, str | None], Finding] = {}
+        self._found: dict[tuple[int, str, str | None, bool], Finding] = {}
         self._optional: set[str] = set()
 
     def findings(self) -> list[Finding]:
@@ -109,7 +109,7 @@ class _Check:
         self, line: int, path: str, argument: str | None, verdict: Verdict, text: str = ""
     ) -> None:
         name = uses.short_name(path)
-        key = (line, name, argument)
+        key = (line, name, argument, verdict == "rare")
         before = self._found.get(key)
         if before is None or before.verdict == "there":
             if before is not None and before.text and text:
@@ -152,6 +152,12 @@ class _Check:
             if name not in call.own:
                 verdict = "optional" if optional and verdict == "missing" else verdict
                 self._add(line, call.path, name, verdict, text)
-        differing = uses.differences(found, call.path, call.arguments)
-        if differing:
-            self._add(call.line, call.path, None, "differs", "\n".join(differing))
+        given = {name: value for name, (_, value) in call.arguments.items()}
+        rows_of_call = uses.differences(found, call.path, given)
+        for verdict, chosen in (
+            ("differs", [row for row in rows_of_call if not row.rare]),
+            ("rare", [row for row in rows_of_call if row.rare]),
+        ):
+            if chosen:
+                text = "\n".join(f"{row.what} ({row.place})" for row in chosen)
+                self._add(call.line, call.path, None, verdict, text)

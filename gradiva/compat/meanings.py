@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from gradiva.compat.conditions import value_of
 from gradiva.compat.names import SOURCE, TARGET
 
 __all__ = [
@@ -71,7 +72,7 @@ Meaning: TypeAlias = "Name | Object | Own | Factory | None"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call: its arguments by name, with their values where those stand in the script."""
+    """A call: its arguments by name, with their lines and values."""
 
     path: str
     line: int
@@ -99,10 +100,9 @@ def imported_by_call(node: ast.Call) -> str | None:
 
 
 def keywords_of(node: ast.Call) -> dict[str, tuple[int, Any]]:
-    """The lines and values of the arguments that a call gives by name; of other values than
-    constants, None."""
+    """The lines and values of the arguments that a call gives by name (see `value_of`)."""
     return {
-        one.arg: (one.value.lineno, getattr(one.value, "value", None))
+        one.arg: (one.value.lineno, value_of(one.value))
         for one in node.keywords
         if one.arg is not None
     }

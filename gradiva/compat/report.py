@@ -12,8 +12,12 @@ from gradiva.eager.display.table import html_table
 
 __all__ = ["Finding", "Report", "Verdict"]
 
-Verdict = Literal["there", "differs", "missing", "optional"]
-_COLORS = {"missing": "31", "differs": "33", "optional": "36", "there": "32"}
+Verdict = Literal["there", "differs", "rare", "missing", "optional"]
+_COLORS = {"missing": "31", "differs": "33", "rare": "2", "optional": "36", "there": "32"}
+_HEADINGS = {
+    "optional": "missing, where the script catches the error",
+    "rare": "rare (differs for unusual values and files, or where DALI stops with an error)",
+}
 _WIDTH = 100
 
 
@@ -22,7 +26,8 @@ class Finding:
     """A name or an argument of the reference that a script uses.
 
     argument: None if it is about the name itself. verdict: "missing", "differs" (`text` has the
-    rows of docs/differences.md), "there", or "optional": missing, but the script catches the error.
+    rows of docs/differences.md), "rare" (the same, for rows that few scripts meet), "there", or
+    "optional": missing, but the script catches the error.
     text: what to do, or what differs.
     """
 
@@ -61,6 +66,11 @@ class Report(Sequence[Finding]):
     def differs(self) -> list[Finding]:
         """What is there and differs."""
         return self._of("differs")
+
+    @property
+    def rare(self) -> list[Finding]:
+        """What is there and differs in a way that few scripts meet."""
+        return self._of("rare")
 
     @property
     def there(self) -> list[Finding]:
@@ -116,11 +126,11 @@ class Report(Sequence[Finding]):
     def _lines(self, color: bool, everything: bool) -> Iterator[str]:
         for file, findings in _by_file(self.findings):
             yield file
-            for verdict in ("missing", "optional", "differs"):
+            for verdict in ("missing", "optional", "differs", "rare"):
                 yield from _section(verdict, findings, color)
             names = dict[str, list[int]]()
             notes = dict[str, str]()
-            listed = {one.what for one in findings if one.verdict != "there"}
+            listed = {one.what for one in findings if one.verdict not in ("there", "rare")}
             for one in findings:
                 if one.verdict == "there" and one.what not in listed:
                     names.setdefault(one.what, []).append(one.line)
@@ -145,7 +155,7 @@ def _section(verdict: Verdict, findings: Sequence[Finding], color: bool) -> Iter
     if lines:
         yield _heading(verdict, color)
     for (what, text), places in lines.items():
-        if verdict == "differs":
+        if verdict in ("differs", "rare"):
             yield f"    {_lines_of(places)}: {what}"
             for row in text.split("\n"):
                 yield from _wrapped(row, 6, 8)
@@ -154,7 +164,7 @@ def _section(verdict: Verdict, findings: Sequence[Finding], color: bool) -> Iter
 
 
 def _heading(verdict: Verdict, color: bool) -> str:
-    text = {"optional": "missing, where the script catches the error"}.get(verdict, verdict)
+    text = _HEADINGS.get(verdict, verdict)
     return f"  \033[{_COLORS[verdict]}m{text}\033[0m:" if color else f"  {text}:"
 
 

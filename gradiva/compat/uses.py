@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from gradiva.compat.dali.facts import facts, operator_of, renamed
-from gradiva.compat.differences import rows_about
+from gradiva.compat.differences import Row, rows_about
 from gradiva.compat.names import SOURCE, TARGET
 from gradiva.compat.report import Verdict
 from gradiva.eager.gpu.execute import devices_of
@@ -48,7 +48,7 @@ def argument_verdict(
 ) -> tuple[Verdict, str]:
     """Whether an argument of a call of `value` is there, and what to do if it is not.
 
-    literal: the value if it stands in the script, else None. own: names that are taken too.
+    literal: the value if it stands in the script (see `value_of`). own: names that are taken too.
     """
     operator = operator_behind(value)
     known = _parameters(value)
@@ -67,12 +67,16 @@ def argument_verdict(
     return "there", ""
 
 
-def differences(value: Any, path: str, given: Mapping[str, Any]) -> list[str]:
-    """What of a call differs: the rows of docs/differences.md."""
+def differences(value: Any, path: str, given: Mapping[str, Any]) -> list[Row]:
+    """What of a call differs. given: its arguments with their values."""
     operator = operator_behind(value)
     name = short_name(path).removeprefix("fn.") if operator is None else operator.name
     known = () if operator is None else tuple(operator.arguments)
-    return [f"{row.what} ({row.place})" for row in rows_about(name, known, given)]
+    root = path.partition(".")[2] if path.startswith(f"{TARGET}.") else short_name(path)
+    dynamic = root.startswith("experimental.dynamic") or (
+        path.startswith(f"{TARGET}.") and not root.startswith(("fn.", "ops.", "plugin."))
+    )
+    return rows_about(name, known, given, dynamic)
 
 
 def _parameters(value: Any) -> frozenset[str] | None:

@@ -85,6 +85,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "bin in a policy": (lambda: Policy("x", 11, [[(a.color, 0.5, 11)]]), "0 to 10"),
     "no bin in a policy": (lambda: Policy("x", 11, [[(a.color, 0.5, None)]]), "a magnitude bin"),
     "a pair": (lambda: Policy("x", 11, [[(a.color, 0.5)]]), "magnitude bin"),  # type: ignore[list-item]
+    "an empty policy": (
+        lambda: gradiva.auto_aug.auto_augment.apply_auto_augment(Policy("none", 11, []), images()),
+        "no sub-policies.*'none'",
+    ),
     "select nothing": (lambda: select([], index(0, 0), images()), "at least one function"),
     "select beyond": (lambda: select([a.invert], index(0, 1), images()), "from 0 to 0.*got 1"),
     "select by floats": (

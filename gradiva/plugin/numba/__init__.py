@@ -17,7 +17,7 @@ class NumbaFunction(_Base):  # type: ignore[misc]
 
     # Scripts that work with and without a GPU ask DALI's class before they choose a device.
     @staticmethod
-    def _check_minimal_numba_version(throw: bool = True) -> bool:
+    def _check_minimal_numba_version(throw: bool = True) -> bool:  # noqa: ARG004
         """Whether Numba is recent enough: gradiva does not install without such a version."""
         return True
 

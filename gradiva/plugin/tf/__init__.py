@@ -15,10 +15,14 @@ from gradiva.plugin.tf import experimental
 if TYPE_CHECKING:
     from gradiva.plugin.tf.dataset import DALIDataset, dataset_options, serialize_pipeline
     from gradiva.plugin.tf.iterators import DALIGenericIterator
+    from gradiva.plugin.tf.operations import DALIIterator, DALIIteratorWrapper, DALIRawIterator
 
 __all__ = [
     "DALIDataset",
     "DALIGenericIterator",
+    "DALIIterator",
+    "DALIIteratorWrapper",
+    "DALIRawIterator",
     "LastBatchPolicy",
     "dataset_compatible_tensorflow",
     "dataset_distributed_compatible_tensorflow",
@@ -31,10 +35,12 @@ __all__ = [
 _PLACES = {
     "DALIDataset": "dataset",
     "DALIGenericIterator": "iterators",
+    "DALIIterator": "operations",
+    "DALIIteratorWrapper": "operations",
+    "DALIRawIterator": "operations",
     "dataset_options": "dataset",
     "serialize_pipeline": "dataset",
 }
-_TF1 = ("DALIIterator", "DALIIteratorWrapper", "DALIRawIterator")
 
 
 def dataset_compatible_tensorflow() -> bool:
@@ -53,11 +59,6 @@ def dataset_distributed_compatible_tensorflow() -> bool:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _TF1:
-        raise AttributeError(
-            f"{name} is an operation of TensorFlow 1, which there is no native code for here: use "
-            "DALIDataset, or DALIGenericIterator for eager tensors"
-        )
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

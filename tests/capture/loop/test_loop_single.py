@@ -47,7 +47,7 @@ def arithmetic(images: Any) -> Any:
     pair = random.uniform(shape=(2,))
     return [
         sample * number, images * number, number + 1, number * random.normal(),
-        pair * np.float32([1, 2]), gradiva.tensor([1, 2]) * pair,
+        pair * np.array([1, 2], np.float32), gradiva.tensor([1, 2]) * pair,
     ]  # fmt: skip
 
 
