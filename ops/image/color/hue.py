@@ -43,7 +43,7 @@ class RgbOnly(TypedDict, total=False):
         OperatorValueError: for another `image_type`.
     """
 
-    image_type: op.ImageType
+    image_type: op.ImageTypeLike
     dtype: op.DTypeLike | None
 
 
@@ -67,7 +67,7 @@ def hue(
     Args:
         hue: degrees; may differ per sample.
     """
-    return color_type(input, options["dtype"], options["image_type"])
+    return color_type(input, options["dtype"], int(options["image_type"]))
 
 
 @op.operator("saturation", schema="Saturation", frames=("saturation",))
@@ -82,7 +82,7 @@ def saturation(
     Args:
         saturation: 0 makes images gray, 1 leaves them as they are; may differ per sample.
     """
-    return color_type(input, options["dtype"], options["image_type"])
+    return color_type(input, options["dtype"], int(options["image_type"]))
 
 
 @op.operator("hsv", schema="Hsv", frames=("hue", "saturation", "value"))
@@ -137,7 +137,7 @@ def color_twist(
         brightness, contrast, saturation: factors.
         hue: degrees. All may differ per sample.
     """
-    return color_type(input, options["dtype"], options["image_type"])
+    return color_type(input, options["dtype"], int(options["image_type"]))
 
 
 hue.shapes(require_channels)

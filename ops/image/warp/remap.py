@@ -24,7 +24,7 @@ def remap(
     mapy: op.SampleType | op.Value,
     /,
     *,
-    interp: op.InterpType = op.InterpType.INTERP_LINEAR,
+    interp: op.InterpTypeLike = op.InterpType.INTERP_LINEAR,
     pixel_origin: str = "corner",
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
@@ -50,7 +50,7 @@ def remap(
         OperatorValueError: for shapes that do not fit together.
     """
     op.require_dtype(input, PIXELS)
-    require_simple(interp, "interp")
+    require_simple(int(interp), "interp")
     require_origin(pixel_origin)
     for number, one in enumerate((mapx, mapy), 1):
         assert isinstance(one, op.SampleType)
