@@ -214,7 +214,6 @@ InterpArg: TypeAlias = Annotated[
     InterpType | int | str | Value | Sequence[int] | _Array,
     ArgumentType(
         "InterpArg",
-    "InterpTypeLike",
         "an interpolation such as types.INTERP_LINEAR or 'linear', or one per sample",
         _enumeration(InterpType),
         np.int64,
