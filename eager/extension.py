@@ -25,8 +25,10 @@ from gradiva.eager.operators.argument_types import FloatArg as FloatArg
 from gradiva.eager.operators.argument_types import FloatArrayArg as FloatArrayArg
 from gradiva.eager.operators.argument_types import Floats as Floats
 from gradiva.eager.operators.argument_types import FloatsArg as FloatsArg
+from gradiva.eager.operators.argument_types import ImageTypeLike as ImageTypeLike
 from gradiva.eager.operators.argument_types import IntArg as IntArg
 from gradiva.eager.operators.argument_types import InterpArg as InterpArg
+from gradiva.eager.operators.argument_types import InterpTypeLike as InterpTypeLike
 from gradiva.eager.operators.argument_types import Ints as Ints
 from gradiva.eager.operators.argument_types import IntsArg as IntsArg
 from gradiva.eager.operators.argument_types import Layout as Layout

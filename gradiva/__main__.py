@@ -1,5 +1,5 @@
-"""The command line: `python -m gradiva demo | run | check | graph | ops | info | warmup | rec2idx |
-scan | tfrecord2idx | verify | wds2idx`."""
+"""The command line: `python -m gradiva demo | run | check | graph | ops | info | warmup | preview |
+rec2idx | scan | tfrecord2idx | verify | wds2idx`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 import gradiva
-from gradiva.commands import demo, graph, index_files, listing, scan, verify, warmup
+from gradiva.commands import demo, graph, index_files, listing, preview, scan, verify, warmup
 from gradiva.compat import check_scripts, run_script
 from gradiva.eager.cuda.cupy_runtime import count_gpus
 from gradiva.eager.cuda.requirements import missing
@@ -35,6 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         commands.add_parser("check", help="what of a script for nvidia.dali is here")
     )
     graph.add_arguments(commands.add_parser("graph", help="show the graph of a pipeline in a file"))
+    preview.add_arguments(
+        commands.add_parser("preview", help="a contact sheet of a pipeline or function in a file")
+    )
     listing.add_arguments(commands.add_parser("ops", help="list the operators, or show one"))
     commands.add_parser("info", help="versions, threads and folders")
     warmup.add_arguments(commands.add_parser("warmup", help="compile the kernels ahead of time"))
@@ -60,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return check_scripts.run(given)
         if given.command == "graph":
             return graph.run(given)
+        if given.command == "preview":
+            return preview.run(given)
         if given.command == "ops":
             return listing.run(given)
         if given.command in index_files.COMMANDS:

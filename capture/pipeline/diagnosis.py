@@ -240,7 +240,10 @@ def _judged(found: Diagnosis, threads: int, cores: int) -> Diagnosis:
             )
         else:
             part = "one thread at a time"
-            why = "no part is busy all the time: a larger batch_size or prefetch_queue_depth helps"
+            why = (
+                "the parts wait for one another, and none is busy all the time: a larger "
+                "batch_size or prefetch_queue_depth helps"
+            )
     elif slowest.busy < SATURATED:
         part, gain, why = "other programs", *_crowded(found, heavy)
     elif part == "your loop":

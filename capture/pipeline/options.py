@@ -121,7 +121,8 @@ class PipelineOptions:
                 "the pipeline has no batch size",
                 operator="Pipeline",
                 argument="batch_size",
-                expected="a positive integer",
+                expected="a positive integer: pipeline_def(batch_size=...), or at the call, "
+                "training(batch_size=...)",
                 got="none",
                 location=user_location(),
             )

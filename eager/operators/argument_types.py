@@ -31,8 +31,10 @@ __all__ = [
     "FloatArrayArg",
     "Floats",
     "FloatsArg",
+    "ImageTypeLike",
     "IntArg",
     "InterpArg",
+    "InterpTypeLike",
     "Ints",
     "IntsArg",
     "Layout",
@@ -239,6 +241,16 @@ OnError: TypeAlias = Annotated[
 Layout: TypeAlias = Annotated[str, ArgumentType("Layout", "a layout such as 'HWC'", check_layout)]
 _DTYPE = ArgumentType("DTypeLike", "an element type such as gradiva.uint8", DType.of)
 DTypeLike: TypeAlias = Annotated[dtypes.DTypeLike, _DTYPE]
+_IMAGE_TYPE = ArgumentType(
+    "ImageType", "an image type such as types.RGB or 'RGB'", _enumeration(ImageType)
+)
+ImageTypeLike: TypeAlias = Annotated[ImageType | str, _IMAGE_TYPE]
+_INTERP_TYPE = ArgumentType(
+    "InterpType",
+    "an interpolation such as types.INTERP_LINEAR or 'linear'",
+    _enumeration(InterpType),
+)
+InterpTypeLike: TypeAlias = Annotated[InterpType | str, _INTERP_TYPE]
 
 _PLAIN: tuple[tuple[Any, ArgumentType], ...] = (
     (dtypes.DTypeLike, _DTYPE),
@@ -247,20 +259,8 @@ _PLAIN: tuple[tuple[Any, ArgumentType], ...] = (
     (float, ArgumentType("float", "a number", _real)),
     (bool, ArgumentType("bool", "True or False", _boolean)),
     (str, ArgumentType("str", "a string", _text)),
-    (
-        ImageType,
-        ArgumentType(
-            "ImageType", "an image type such as types.RGB or 'RGB'", _enumeration(ImageType)
-        ),
-    ),
-    (
-        InterpType,
-        ArgumentType(
-            "InterpType",
-            "an interpolation such as types.INTERP_LINEAR or 'linear'",
-            _enumeration(InterpType),
-        ),
-    ),
+    (ImageType, _IMAGE_TYPE),
+    (InterpType, _INTERP_TYPE),
 )
 
 

@@ -8,13 +8,14 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import gradiva
 from gradiva import fn, random, readers, types
 from gradiva.capture.pipeline.pipeline_def import pipeline_def
+from gradiva.commands.contact_sheet import CELL, Row, draw_sheet, require_folder
 from gradiva.eager.runtime.worker_pool import default_num_threads, set_num_threads
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
@@ -24,21 +25,12 @@ from gradiva.ops.image.crop.crop import crop
 from gradiva.ops.image.crop.flip import flip
 from gradiva.ops.image.resize.resize import resize
 
-if TYPE_CHECKING:
-    import PIL.Image as pil
-    import PIL.ImageDraw as pil_draw
-    import PIL.ImageFont as pil_font
-else:
-    pil = lazy_module("PIL.Image", "pillow")
-    pil_draw = lazy_module("PIL.ImageDraw", "pillow")
-    pil_font = lazy_module("PIL.ImageFont", "pillow")
 tqdm = lazy_module("tqdm", "tqdm")
 
 __all__ = ["add_arguments", "augment", "run"]
 
 _SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".jp2")
 _VARIANTS = 4
-_CELL = 168
 _ROWS = 10
 
 
@@ -79,14 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Make the contact sheet, run both modes, compare. Returns the exit status."""
     source = find_files(options.data)
-    folder = Path(options.out).absolute().parent
-    if not folder.is_dir():
-        raise OperatorValueError(
-            operator="demo",
-            argument="--out",
-            expected="a file in a folder that exists",
-            got=repr(options.out),
-        )
+    require_folder(Path(options.out).absolute().parent, options.out, "demo")
     set_num_threads(options.threads)
     random.set_seed(options.seed)
     reader = readers.File(**source, random_shuffle=True)
@@ -178,42 +163,16 @@ def sheet(source: dict[str, Any], options: argparse.Namespace) -> None:
     size = readers.File(**source).get_metadata()["epoch_size"]
     # The first shard is a page of images, and comes again at each epoch.
     page = readers.File(**source, num_shards=max(1, size // _ROWS), stick_to_shard=True)
-    rows: list[tuple[str, list[np.ndarray[Any, Any]]]] = []
+    rows: list[Row] = []
     for _ in range(_VARIANTS):
         for files, _labels in page.next_epoch(batch_size=2 * _ROWS):
             if not rows:
-                plain = resize(decode(files), size=(_CELL, _CELL), mode="not_larger")
+                plain = resize(decode(files), size=(CELL, CELL), mode="not_larger")
                 rows = [
-                    (Path(name).name, [np.asarray(original)])
+                    Row(Path(name).name, [np.asarray(original)])
                     for name, original in zip(files.source_info(), plain, strict=True)
                 ]
-            for (_, row), variant in zip(rows, augment(files), strict=True):
-                row.append(np.asarray(variant))
-    draw_sheet(rows[:_ROWS], options.out)
-
-
-def draw_sheet(rows: list[tuple[str, list[np.ndarray[Any, Any]]]], path: str) -> None:
-    """Lay the rows out on a dark page, with names, and save it."""
-    gap, head, label = 14, 64, 18
-    width = gap + (_CELL + gap) * (_VARIANTS + 1)
-    height = head + (_CELL + gap + label) * len(rows) + gap
-    page = pil.new("RGB", (width, height), (24, 26, 31))
-    draw = pil_draw.Draw(page)
-    large, small = pil_font.load_default(22), pil_font.load_default(12)
-    draw.text((gap, 16), "gradiva", font=large, fill=(236, 238, 242))
-    draw.text(
-        (2 * gap + _CELL, 24),
-        "decode  >  resize  >  random crop  >  flip  >  brightness and contrast",
-        font=small,
-        fill=(150, 156, 168),
-    )
-    for index, (name, pictures) in enumerate(rows):
-        top = head + index * (_CELL + gap + label)
-        for column, pixels in enumerate(pictures):
-            picture = pil.fromarray(pixels)
-            picture.thumbnail((_CELL, _CELL), pil.Resampling.LANCZOS)
-            left = gap + column * (_CELL + gap)
-            offset = (_CELL - picture.width) // 2, (_CELL - picture.height) // 2
-            page.paste(picture, (left + offset[0], top + offset[1]))
-        draw.text((gap, top + _CELL + 3), name, font=small, fill=(190, 195, 204))
-    page.save(path)
+            for row, variant in zip(rows, augment(files), strict=True):
+                row.pictures.append(np.asarray(variant))
+    steps = "decode  >  resize  >  random crop  >  flip  >  brightness and contrast"
+    draw_sheet(rows[:_ROWS], options.out, steps)

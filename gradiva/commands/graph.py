@@ -19,7 +19,7 @@ from gradiva.capture.viz.svg import before_after
 from gradiva.eager.support.errors import GradivaError, OperatorValueError
 from gradiva.ops.external_source.external_source import external_source
 
-__all__ = ["add_arguments", "find_pipelines", "made", "run"]
+__all__ = ["add_arguments", "find_pipelines", "made", "missing_arguments", "only_pipeline", "run"]
 
 _NAME = "__gradiva__"
 """The file's `__name__`: what stands under `if __name__ == "__main__"` does not run."""
@@ -63,11 +63,17 @@ def run(options: argparse.Namespace) -> int:
 
 def find_graph(place: str) -> Graph:
     """The recorded graph of `FILE.py` or `FILE.py:name`. Raises OperatorValueError."""
+    return _graph(*only_pipeline(place))
+
+
+def only_pipeline(place: str) -> tuple[Any, str]:
+    """What `FILE.py:name` names, or the one pipeline of `FILE.py`, and its name. Raises
+    OperatorValueError."""
     pipelines = find_pipelines(place)
     if len(pipelines) > 1:
         raise _refusal(f"{place} has several pipelines: name one of {', '.join(pipelines)}")
     ((only, value),) = pipelines.items()
-    return _graph(value, only)
+    return value, only
 
 
 def find_pipelines(place: str) -> dict[str, Any]:
@@ -144,7 +150,7 @@ def _fed(function: Callable[..., Any]) -> Callable[[], Any]:
     """The function with an external source for each argument that has no default."""
 
     def captured() -> Any:
-        names = [parameter.name for parameter in _missing(function)]
+        names = [parameter.name for parameter in missing_arguments(function)]
         return function(*[external_source(from_outside, name=name) for name in names])
 
     captured.__name__ = captured.__qualname__ = function.__name__
@@ -156,7 +162,7 @@ def from_outside() -> Any:
     raise StopIteration
 
 
-def _missing(function: Callable[..., Any]) -> list[inspect.Parameter]:
+def missing_arguments(function: Callable[..., Any]) -> list[inspect.Parameter]:
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return [
         parameter
@@ -166,7 +172,7 @@ def _missing(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def _refuse_missing(function: Callable[..., Any], name: str) -> None:
-    missing = [parameter.name for parameter in _missing(function)]
+    missing = [parameter.name for parameter in missing_arguments(function)]
     if missing:
         raise _refusal(
             f"`{name}` needs arguments ({', '.join(missing)}): give them defaults, or make the "

@@ -35,7 +35,7 @@ def sequence(
     sequence_length: int,
     step: int = 1,
     stride: int = 1,
-    image_type: op.ImageType = op.ImageType.RGB,
+    image_type: op.ImageTypeLike = op.ImageType.RGB,
     **options: op.Unpack[ReaderOptions],
 ) -> op.SampleType:
     """Read sequences of frames: images in folders, one folder for each stream.

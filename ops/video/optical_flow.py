@@ -34,7 +34,7 @@ def optical_flow(
     enable_temporal_hints: bool = False,
     enable_external_hints: bool = False,
     hint_grid: int = 4,
-    image_type: op.ImageType = op.ImageType.RGB,
+    image_type: op.ImageTypeLike = op.ImageType.RGB,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
     """Compute the optical flow between consecutive frames, by dense inverse search.
@@ -78,7 +78,7 @@ def optical_flow(
         if grid not in _GRIDS:
             raise op.wrong_value(name, "1, 2, 4 or 8", grid)
     if image_type not in (*_RED, op.ImageType.GRAY):
-        raise op.wrong_value("image_type", "RGB, BGR or GRAY", op.ImageType(image_type).name)
+        raise op.wrong_value("image_type", "RGB, BGR or GRAY", op.ImageType(int(image_type)).name)
     if enable_external_hints != (hints is not None):
         raise op.OperatorTypeError(
             "`enable_external_hints` says whether there is a second input, with hints",

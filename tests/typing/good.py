@@ -44,6 +44,18 @@ def lists(
     print(images.shape, gradiva.resize([array, array], size=(8, 8), interp_type="cubic"))
 
 
+def names_of_enumerations(files: Batch) -> Batch:
+    images = gradiva.decoders.image(files, output_type="RGB")
+    images = gradiva.resize(images, size=8, interp_type="cubic", dtype="float32")
+    images = gradiva.rotate(images, angle=3.0, interp_type="nn")
+    images = gradiva.warp_affine(images, matrix=[1.0, 0, 0, 0, 1, 0], interp_type="linear")
+    images = gradiva.experimental.warp_perspective(images, interp_type="linear")
+    images = gradiva.hue(images, hue=3.0, image_type="RGB", dtype="uint8")
+    print(gradiva.peek_image_shape(files, image_type="GRAY").shape)
+    fn.experimental.readers.video(sequence_length=3, filenames="a.mp4", image_type="YCbCr")
+    return gradiva.color_space_conversion(images, image_type="RGB", output_type="BGR")
+
+
 def some_values(values: Tensor) -> Batch:
     return gradiva.batch([values, values])
 

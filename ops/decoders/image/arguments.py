@@ -36,7 +36,7 @@ class Pixels(TypedDict, total=False):
             default. A file of a kilobyte can promise an image that fills the memory.
     """
 
-    output_type: op.ImageType
+    output_type: op.ImageTypeLike
     dtype: op.DTypeLike
     adjust_orientation: bool
     use_fast_idct: bool

@@ -20,7 +20,7 @@ def peek_image_shape(
     input: op.SampleType,
     /,
     *,
-    image_type: op.ImageType = op.ImageType.RGB,
+    image_type: op.ImageTypeLike = op.ImageType.RGB,
     dtype: op.DTypeLike = op.int64,
     adjust_orientation: bool = True,
     on_error: op.OnError = "raise",

@@ -50,7 +50,7 @@ def color_type(
             "only RGB images are taken; `color_space_conversion` makes them of others",
             argument="image_type",
             expected="types.RGB",
-            got=image_type,
+            got=op.ImageType(image_type).name,
         )
     if dtype is None:
         return op.with_layout(input, layout)

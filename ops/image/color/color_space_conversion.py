@@ -84,8 +84,8 @@ def color_space_conversion(
     input: op.SampleType,
     /,
     *,
-    image_type: op.ImageType,
-    output_type: op.ImageType,
+    image_type: op.ImageTypeLike,
+    output_type: op.ImageTypeLike,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
     """Convert images between color spaces: RGB, BGR, YCbCr and GRAY, by ITU-R BT.601.
@@ -115,13 +115,13 @@ def color_space_conversion(
     layout = op.require_layout(input, LAYOUTS, ASSUMED)
     for argument, given in (("image_type", image_type), ("output_type", output_type)):
         if given not in _TAKEN:
-            raise op.wrong_value(argument, "RGB, BGR, YCbCr or GRAY", op.ImageType(given).name)
+            raise op.wrong_value(argument, "RGB, BGR, YCbCr or GRAY", op.ImageType(int(given)).name)
     if image_type == output_type:
         raise op.OperatorValueError(
             "the input has the output's type already",
             argument="output_type",
-            expected=f"another type than {op.ImageType(image_type).name}",
-            got=op.ImageType(output_type).name,
+            expected=f"another type than {op.ImageType(int(image_type)).name}",
+            got=op.ImageType(int(output_type)).name,
         )
     return op.with_layout(input, layout)
 

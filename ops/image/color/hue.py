@@ -43,7 +43,7 @@ class RgbOnly(TypedDict, total=False):
         OperatorValueError: for another `image_type`.
     """
 
-    image_type: op.ImageType
+    image_type: op.ImageTypeLike
     dtype: op.DTypeLike | None
 
 
@@ -70,7 +70,7 @@ def hue(
     Example:
         image = gradiva.hue(gradiva.imread("cat.jpg"), hue=30.0)
     """
-    return color_type(input, options["dtype"], options["image_type"])
+    return color_type(input, options["dtype"], int(options["image_type"]))
 
 
 @op.operator("saturation", schema="Saturation", frames=("saturation",))
@@ -89,7 +89,7 @@ def saturation(
     Example:
         gray = gradiva.saturation(gradiva.imread("cat.jpg"), saturation=0.0)
     """
-    return color_type(input, options["dtype"], options["image_type"])
+    return color_type(input, options["dtype"], int(options["image_type"]))
 
 
 @op.operator("hsv", schema="Hsv", frames=("hue", "saturation", "value"))
@@ -152,7 +152,7 @@ def color_twist(
         degrees = gradiva.random.uniform(range=(-20.0, 20.0), batch_size=2)
         images = gradiva.color_twist(images, hue=degrees, brightness=1.1)
     """
-    return color_type(input, options["dtype"], options["image_type"])
+    return color_type(input, options["dtype"], int(options["image_type"]))
 
 
 hue.shapes(require_channels)

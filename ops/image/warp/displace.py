@@ -27,7 +27,7 @@ class Displacement(TypedDict, total=False):
 
     mask: op.IntArg
     fill_value: float
-    interp_type: op.InterpType
+    interp_type: op.InterpTypeLike
 
 
 class Displaced(Displacement, op.Common, total=False):
@@ -41,7 +41,7 @@ class RandomlyDisplaced(Displacement, op.Sampled, total=False):
 def displaced_type(input: op.SampleType, options: Displacement) -> op.SampleType:
     """The type rule: images with the channels last."""
     op.require_dtype(input, PIXELS)
-    require_simple(options["interp_type"], "interp_type")
+    require_simple(int(options["interp_type"]), "interp_type")
     return op.with_layout(input, op.require_layout(input, ("HWC",), {3: "HWC"}))
 
 

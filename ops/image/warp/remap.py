@@ -24,7 +24,7 @@ def remap(
     mapy: op.SampleType | op.Value,
     /,
     *,
-    interp: op.InterpType = op.InterpType.INTERP_LINEAR,
+    interp: op.InterpTypeLike = op.InterpType.INTERP_LINEAR,
     pixel_origin: str = "corner",
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
@@ -56,7 +56,7 @@ def remap(
         waves = gradiva.experimental.remap(image, x + 5 * np.sin(y / 20), y)
     """
     op.require_dtype(input, PIXELS)
-    require_simple(interp, "interp")
+    require_simple(int(interp), "interp")
     require_origin(pixel_origin)
     for number, one in enumerate((mapx, mapy), 1):
         assert isinstance(one, op.SampleType)

@@ -37,7 +37,7 @@ class WarpOptions(TypedDict, total=False):
 
     size: op.FloatsArg | None
     fill_value: float | None
-    interp_type: op.InterpType
+    interp_type: op.InterpTypeLike
     dtype: op.DTypeLike | None
 
 
@@ -48,7 +48,7 @@ class Warp(WarpOptions, op.Common, total=False):
 def warp_type(input: op.SampleType, options: Warp) -> op.SampleType:
     """The type rule of `warp_affine` and `rotate`."""
     op.require_dtype(input, _DTYPES)
-    require_simple(options["interp_type"], "interp_type")
+    require_simple(int(options["interp_type"]), "interp_type")
     dtype: Any = options["dtype"]
     if dtype is not None and dtype not in _DTYPES:
         names = ", ".join(one.name for one in _DTYPES)

@@ -50,7 +50,7 @@ def warp_perspective(
     size: op.FloatsArg | None = None,
     border_mode: str = "constant",
     fill_value: op.Floats | None = None,
-    interp_type: op.InterpType = op.InterpType.INTERP_LINEAR,
+    interp_type: op.InterpTypeLike = op.InterpType.INTERP_LINEAR,
     pixel_origin: str = "corner",
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
@@ -96,7 +96,7 @@ def warp_perspective(
         raise op.wrong_value(
             "interp_type",
             "INTERP_NN, INTERP_LINEAR or INTERP_CUBIC",
-            op.InterpType(interp_type).name,
+            op.InterpType(int(interp_type)).name,
         )
     return op.with_layout(input, op.require_layout(input, _LAYOUTS, _ASSUMED))
 

@@ -25,8 +25,8 @@ class Bucket(Described):
     reader shuffles. A batch never goes over the end of an epoch.
 
     key: the size of a sample: "bytes" (default), "pixels", "height" or "width" (of the header of an
-        image), "duration" (of a sound, in seconds, as its manifest has it), or a number for each
-        sample of the data set, such as the length of a text.
+        image), "duration" (of audio, in seconds, as its manifest or its file has it), or a number
+        for each sample of the data set, such as the length of a text.
     edges: increasing sizes; a batch does not go over one of them.
     tolerance: instead, by how much of its smallest size the sizes of a batch may differ.
     max_tokens: the most that the largest size of a batch, times its number of samples, may be: what
@@ -82,7 +82,7 @@ class Bucket(Described):
             raise op.OperatorValueError(
                 "this reader does not know that of its samples before it reads them",
                 argument="key",
-                expected="a number for each sample",
+                expected="a number for each sample, such as the lengths of peek_audio",
                 got=repr(self.key),
             )
         return np.asarray(found, np.float64)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.storage.errors import StorageError
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import is_url
+from gradiva.eager.types.arrays import Array
+from gradiva.ops.decoders.audio.sound_file import sound_info
 from gradiva.ops.decoders.formats.decode import output_shape
 from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.readers.table import Table
@@ -49,8 +52,15 @@ def sizes_of(table: Table, key: str) -> Floats | None:
         found = table.sizes()
         return None if found is None else np.asarray(found, np.float64)
     if key == "duration":
-        return table.durations()
-    shapes = np.zeros((len(table), 2))
+        known = table.durations()
+        return _peeked(table, _seconds) if known is None else known
+    return _peeked(table, _PEEKS[key])
+
+
+def _peeked(table: Table, peek: Callable[[Array], float]) -> Floats | None:
+    """What a function finds in the bytes of each sample, 0 where it raises ValueError; None for a
+    table of something else than files, and where it finds nothing in any of them."""
+    sizes = np.zeros(len(table))
     pool = default_pool()
     for begin in range(0, len(table), _AT_ONCE):
         indices = np.arange(begin, min(begin + _AT_ONCE, len(table)), dtype=np.int64)
@@ -58,20 +68,28 @@ def sizes_of(table: Table, key: str) -> Floats | None:
         if files.dtype is not op.uint8 or files.ndim != 1:
             return None
 
-        def peek(first: int, last: int, files: Any = files, begin: int = begin) -> None:
+        def look(first: int, last: int, files: Any = files, begin: int = begin) -> None:
             for sample in range(first, last):
-                try:
-                    shapes[begin + sample] = output_shape(probe(files.array(sample)), "RGB", True)[
-                        :2
-                    ]
-                except ValueError:
-                    continue
+                with suppress(ValueError):
+                    sizes[begin + sample] = peek(files.array(sample))
 
-        pool.run(peek, files.batch_shape.shares(pool.num_threads))
-    chosen: dict[str, Any] = {
-        "pixels": lambda: shapes.prod(axis=1),
-        "height": lambda: shapes[:, 0],
-        "width": lambda: shapes[:, 1],
-    }
-    made: Floats = chosen[key]()
-    return made
+        pool.run(look, files.batch_shape.shares(pool.num_threads))
+    return sizes if sizes.any() or not len(sizes) else None
+
+
+def _extent(data: Array) -> tuple[int, ...]:
+    """Height and width of an image."""
+    return output_shape(probe(data), "RGB", True)[:2]
+
+
+def _seconds(data: Array) -> float:
+    """Of an audio file."""
+    info = sound_info(data)
+    return info.frames / info.rate
+
+
+_PEEKS: dict[str, Callable[[Array], float]] = {
+    "pixels": lambda data: float(np.prod(_extent(data))),
+    "height": lambda data: _extent(data)[0],
+    "width": lambda data: _extent(data)[1],
+}

@@ -89,7 +89,7 @@ class VideoArguments(TypedDict, total=False):
     stride: int
     enable_frame_num: FrameNumbers
     enable_timestamps: bool
-    image_type: op.ImageType
+    image_type: op.ImageTypeLike
     colorspace: str | None
     apply_rotation: bool
 

@@ -37,8 +37,14 @@ def test_the_end_of_the_block_closes() -> None:
 
 def test_an_error_in_the_block_closes_too() -> None:
     pipe = counting()
-    with pytest.raises(KeyError), pipe:
-        raise KeyError(len(pipe.run()))
+
+    def fail() -> None:
+        with pipe:
+            pipe.run()
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
     with pytest.raises(RuntimeError, match="closed"):
         pipe.run()
     assert current_pipeline() is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import wave
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -296,3 +298,62 @@ def test_iterators(folder: Path, policy: int) -> None:
                 assert data[0] == index
             assert (made["@position"] // 40 == epoch).all()
         assert sorted(seen) == list(range(40))
+
+
+def sounds(folder: Path, seconds: list[float], rate: int = 8000) -> list[str]:
+    paths = []
+    for number, length in enumerate(seconds):
+        path = folder / f"{number}.wav"
+        with wave.open(str(path), "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(rate * (1 + number % 2))  # bytes are no measure of the duration
+            file.writeframes(bytes(2 * round(length * rate * (1 + number % 2))))
+        paths.append(str(path))
+    return paths
+
+
+def durations_by_batch(reader: Any, batch_size: int | None = None) -> list[list[float]]:
+    found = []
+    for files, _labels in reader.next_epoch(batch_size=batch_size):
+        lengths, _channels, rates = gradiva.peek_audio(files)
+        found.append([a / b for a, b in zip(lengths.numpy(), rates.numpy(), strict=True)])
+    return found
+
+
+@pytest.mark.parametrize("container", ["folder", "files"])
+def test_durations_of_audio_files(tmp_path: Path, container: str) -> None:
+    (tmp_path / "a").mkdir()
+    paths = sounds(tmp_path / "a", [0.5, 0.1, 0.4, 0.2, 0.11, 0.45])
+    given: Any = {"file_root": tmp_path} if container == "folder" else {"files": paths}
+    bucket = Bucket(key="duration", max_tokens=1.0)
+    found = durations_by_batch(gradiva.readers.File(**given, bucket=bucket))
+    assert sorted(chain(*found)) == [0.1, 0.11, 0.2, 0.4, 0.45, 0.5]
+    assert all(max(one) * len(one) <= 1.0 for one in found)
+    edges = Bucket(key="duration", edges=[0.3])
+    for one in durations_by_batch(gradiva.readers.File(**given, bucket=edges), 4):
+        assert max(one) <= 0.3 or min(one) > 0.3
+
+    @pipeline_def(batch_size=4, num_threads=1)
+    def pipeline() -> Any:
+        files, _labels = fn.readers.file(**given, bucket=edges)
+        return fn.peek_audio(files)
+
+    with pipeline() as pipe:
+        for _ in range(3):
+            lengths, _channels, rates = (one.numpy() for one in pipe.run())
+            seconds = lengths / rates
+            assert max(seconds) <= 0.3 or min(seconds) > 0.3
+
+
+def test_durations_of_what_is_no_audio(tmp_path: Path) -> None:
+    paths = sounds(tmp_path, [0.5, 0.1])
+    damaged = tmp_path / "2.wav"
+    damaged.write_bytes(b"RIFF")
+    bucket = Bucket(key="duration")
+    reader = gradiva.readers.File(files=[*paths, str(damaged)], bucket=bucket)
+    batches = [files.source_info() for files, _ in reader.next_epoch(batch_size=3)]
+    assert sorted(chain(*batches)) == [*paths, str(damaged)]  # decoding it says why it is damaged
+    for files in ([str(damaged)], [__file__]):
+        with pytest.raises(ValueError, match=r"`key`: this reader does not know.*peek_audio"):
+            gradiva.readers.File(files=files, bucket=bucket)
