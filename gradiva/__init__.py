@@ -8,49 +8,45 @@
 
 The same function of batches, called inside a function decorated with `pipeline_def`, becomes a
 prefetching pipeline with the same bits.
+
+Where to go from here:
+
+    tutorials/               the idea on one page (00_from_scratch.py), then every part
+    docs/                    guides: dynamic mode, pipelines, readers, errors, PyTorch, ...
+    python -m gradiva ops    all operators by field; `python -m gradiva ops resize` shows one
+    help(gradiva.resize)     the arguments of an operator, with an example
+    python -m gradiva demo   decodes and augments photographs, and shows them
 """
 
 import typing as _typing
 
+from gradiva._names import names_of as _names_of
+from gradiva.compat.old_paths import install as _install
 from gradiva.eager.support.lazy_names import lazy_names as _lazy_names
-from gradiva.namespaces.places import PLACES as _PLACES
 
 __version__ = "0.1.0"
 
-# Nothing is imported before it is asked for; `places` is made of these lines.
+_install()
+
+# Nothing is imported before it is asked for; `_names` is made of these lines.
 if _typing.TYPE_CHECKING:
     from gradiva import auto_aug as auto_aug
-    from gradiva import backend as backend
-    from gradiva import backend_impl as backend_impl
     from gradiva import capture as capture
     from gradiva import checkpoint as checkpoint
     from gradiva import compat as compat
-    from gradiva import data_node as data_node
     from gradiva import decoders as decoders
     from gradiva import eager as eager
-    from gradiva import experimental as experimental
     from gradiva import extension as extension
-    from gradiva import external_source as external_source
     from gradiva import fn as fn
     from gradiva import io as io
     from gradiva import math as math
-    from gradiva import namespaces as namespaces
     from gradiva import noise as noise
-    from gradiva import operators as operators
-    from gradiva import ops as ops
-    from gradiva import pickling as pickling
-    from gradiva import pipeline as pipeline
     from gradiva import plugin as plugin
-    from gradiva import plugin_manager as plugin_manager
-    from gradiva import pytorch as pytorch
     from gradiva import random as random
     from gradiva import readers as readers
     from gradiva import reductions as reductions
     from gradiva import samplers as samplers
     from gradiva import segmentation as segmentation
-    from gradiva import sysconfig as sysconfig
-    from gradiva import tensors as tensors
-    from gradiva import tfrecord as tfrecord
     from gradiva import transforms as transforms
     from gradiva import types as types
     from gradiva.capture.pipeline.options import OperatorConcurrency as OperatorConcurrency
@@ -58,6 +54,17 @@ if _typing.TYPE_CHECKING:
     from gradiva.capture.pipeline.pipeline import Pipeline as Pipeline
     from gradiva.capture.pipeline.pipeline_def import pipeline_def as pipeline_def
     from gradiva.capture.recording.data_node import DataNode as DataNode
+    from gradiva.compat.dali import backend as backend
+    from gradiva.compat.dali import backend_impl as backend_impl
+    from gradiva.compat.dali import data_node as data_node
+    from gradiva.compat.dali import experimental as experimental
+    from gradiva.compat.dali import external_source as external_source
+    from gradiva.compat.dali import pickling as pickling
+    from gradiva.compat.dali import pipeline as pipeline
+    from gradiva.compat.dali import plugin_manager as plugin_manager
+    from gradiva.compat.dali import sysconfig as sysconfig
+    from gradiva.compat.dali import tensors as tensors
+    from gradiva.compat.dali import tfrecord as tfrecord
     from gradiva.eager.contexts.eval_modes import EvalContext as EvalContext
     from gradiva.eager.contexts.eval_modes import EvalMode as EvalMode
     from gradiva.eager.contexts.stream import Stream as Stream
@@ -107,10 +114,14 @@ if _typing.TYPE_CHECKING:
     from gradiva.eager.values.tensor import Tensor as Tensor
     from gradiva.eager.values.tensor import as_tensor as as_tensor
     from gradiva.eager.values.tensor import tensor as tensor
-    from gradiva.operators import *  # noqa: F403
+    from gradiva.fn._shared_operators import *  # noqa: F403
     from gradiva.ops.external_source.external_source_object import ExternalSource as ExternalSource
     from gradiva.ops.python_function.prefetchable import prefetchable as prefetchable
     from gradiva.ops.readers.imread import imread as imread
+    from gradiva.plugin import pytorch as pytorch
+
+    ops: _typing.Any
+    """The packages of operators, and in them the classes of the class spelling."""
 
     DataType = _DALIDataType
     """The types of elements and arguments, by their names and numbers."""
@@ -118,6 +129,6 @@ if _typing.TYPE_CHECKING:
     bool = bool_
     """The element type, as it is called in dynamic mode."""
 else:
-    _places = _PLACES["gradiva.operators"] | _PLACES[__name__]
-    __getattr__, __dir__ = _lazy_names(__name__, _places)
+    _places = _names_of(__name__)
+    __getattr__, __dir__ = _lazy_names(__name__, _places, "gradiva.compat.old_paths:attributes")
     __all__ = list(_places)

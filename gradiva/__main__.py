@@ -27,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=gradiva.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"gradiva {gradiva.__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     demo.add_arguments(commands.add_parser("demo", help="the whole story on real photographs"))
     commands.add_parser("run", help="run a script that imports nvidia.dali, unchanged")

@@ -2,11 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from gradiva._names import names_of
 from gradiva.eager.support.lazy_names import lazy_names
-from gradiva.fn._awaited import absent
-from gradiva.namespaces.places import PLACES
 
-# Nothing is imported before it is asked for; `places` is made of these lines.
+# Nothing is imported before it is asked for; `_names` is made of these lines.
 if TYPE_CHECKING:
     from gradiva.ops.decoders.audio.audio import audio
     from gradiva.ops.decoders.image.image import image
@@ -17,7 +16,9 @@ if TYPE_CHECKING:
     from gradiva.ops.decoders.numpy import numpy
     from gradiva.ops.decoders.video import video
 else:
-    __getattr__, __dir__ = lazy_names(__name__, PLACES[__name__], absent("decoders", "gradiva"))
+    __getattr__, __dir__ = lazy_names(
+        __name__, names_of(__name__), "gradiva.compat.dali.awaited:absent"
+    )
 
 __all__ = [
     "audio",

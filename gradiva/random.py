@@ -8,10 +8,10 @@ A forked process, and each worker of a torch DataLoader, draws values of its own
 
 from typing import TYPE_CHECKING
 
+from gradiva._names import names_of
 from gradiva.eager.support.lazy_names import lazy_names
-from gradiva.namespaces.places import PLACES
 
-# Nothing is imported before it is asked for; `places` is made of these lines.
+# Nothing is imported before it is asked for; `_names` is made of these lines.
 if TYPE_CHECKING:
     from gradiva.eager.random.default_generator import get_default_rng, set_seed
     from gradiva.eager.random.generator import RNG
@@ -20,6 +20,6 @@ if TYPE_CHECKING:
     from gradiva.ops.random.normal import normal
     from gradiva.ops.random.uniform import coin_flip, uniform
 else:
-    __getattr__, __dir__ = lazy_names(__name__, PLACES[__name__])
+    __getattr__, __dir__ = lazy_names(__name__, names_of(__name__))
 
 __all__ = ["RNG", "beta", "choice", "coin_flip", "get_default_rng", "normal", "set_seed", "uniform"]

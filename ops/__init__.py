@@ -5,7 +5,3 @@ To users it is also the module of the class spelling, `gradiva.ops.Resize(size=.
 
 if __name__ != "gradiva.ops":
     raise ImportError("this folder is part of gradiva: import gradiva.ops (or gradiva), not ops")
-
-from .class_names import attributes_of
-
-__getattr__, __dir__ = attributes_of("", globals())

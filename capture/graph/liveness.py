@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gradiva.eager.readers.source import SourceOperator
 
+from .builtin_ops import random_key
 from .graph import Graph, Node
 
-__all__ = ["outputs_read", "without_dead_nodes"]
+__all__ = ["outputs_counted", "outputs_read", "without_dead_nodes"]
 
 
 def without_dead_nodes(graph: Graph) -> Graph:
@@ -33,7 +36,18 @@ def without_dead_nodes(graph: Graph) -> Graph:
 def outputs_read(graph: Graph, node: Node) -> frozenset[int]:
     """The outputs of a node that others read, or that the graph returns; all of them where users
     keep it. Random values that are counted along a source read how many samples it has."""
+    return _read_by(graph.nodes, graph, node)
+
+
+def outputs_counted(graph: Graph, node: Node) -> frozenset[int]:
+    """The outputs of `outputs_read` of which only the number of samples is read, by random values
+    that are counted along a source."""
+    others = [other for other in graph.nodes if other.operator is not random_key]
+    return outputs_read(graph, node) - _read_by(others, graph, node)
+
+
+def _read_by(readers: Iterable[Node], graph: Graph, node: Node) -> frozenset[int]:
     if node in graph.kept:
         return frozenset(range(len(node.type)))
-    edges = [*graph.outputs, *(edge for other in graph.nodes for edge in other.inputs)]
+    edges = [*graph.outputs, *(edge for other in readers for edge in other.inputs)]
     return frozenset(edge.output for edge in edges if edge.node is node)

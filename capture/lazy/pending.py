@@ -135,9 +135,16 @@ class Pending:
 
     def resolve(self, values: tuple[Batch, ...]) -> None:
         """The call has run: what it needed can go."""
-        self.values = values
+        self.hold(values)
         self.drop_inputs()
         self.shrink()
+
+    def hold(self, values: tuple[Batch, ...]) -> None:
+        """Take the values that a program has computed, for as many samples as its batches have: of
+        one value for them all, one is kept, since calls on one sample may read it, too."""
+        if self.single:
+            values = tuple(one.select([0]) if len(one) > 1 else one for one in values)
+        self.values = values
 
     def drop_inputs(self) -> None:
         """The call has run, and its values are all that is needed of it."""

@@ -45,6 +45,7 @@ from gradiva.eager.execution.quarantine import record
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.step import Step as Running
 from gradiva.eager.random.step import close_step, current_step, enter_step, leave_step
+from gradiva.eager.readers.loop_data import known_length
 from gradiva.eager.readers.reader import make_loop
 from gradiva.eager.readers.source import arranged
 from gradiva.eager.runtime.closer import Closer, closer
@@ -134,6 +135,13 @@ class CapturedLoop(Iterator[Any]):
 
     def __iter__(self) -> CapturedLoop:
         return self
+
+    def __len__(self) -> int:
+        """How many batches it delivers. Raises OperatorTypeError where that is not known."""
+        return known_length(self._source.count(), self._source.name)
+
+    def __bool__(self) -> bool:
+        return True
 
     def __next__(self) -> Any:
         if self._ended:

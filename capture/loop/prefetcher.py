@@ -45,6 +45,9 @@ class LoopSource(Protocol):
     def read(self) -> tuple[Batch, ...]:
         """The next batches. Raises StopIteration at the end."""
 
+    def count(self) -> int | None:
+        """How many batches the loop delivers, or None where that is not known."""
+
     def mark(self) -> Any:
         """The place in the data now."""
 

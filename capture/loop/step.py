@@ -110,7 +110,7 @@ class Step:
                 first.shared = call.shared = True
             elif call.signature in self.item.shared:
                 call.shared = True
-            call.values = values
+            call.hold(values)
 
     def why_missed(
         self, call: Pending, written: bool, concrete_inputs: set[ConcreteInput], owner: object

@@ -72,17 +72,32 @@ class PipelineBase:
         self._runtime: PipelineRuntime | None = None
         self._runs = ScheduledRuns()
         self._api_check = ApiCheck()
+        self._is_used = False
         self._build_lock = threading.RLock()
         self._building = False
 
     def __enter__(self) -> Self:
-        """Record the operators called in the block into this pipeline."""
+        """Record the operators called in the block into this pipeline.
+
+        The block of a pipeline whose outputs were set before, as `pipeline_def` does, uses it: once
+        it is built nothing is recorded any more, and the end of the block closes it.
+        """
         self._require_unbuilt()
+        self._is_used = self._definition.outputs is not None
         self._definition.enter(self)
         return self
 
     def __exit__(self, kind: object = None, *details: object) -> None:
-        self._definition.leave(failed=kind is not None)
+        built = self._is_used and self._runtime is not None
+        try:
+            if not built or self._definition.is_current():
+                self._definition.leave(failed=kind is not None)
+        finally:
+            if built:
+                self.close()
+
+    def close(self) -> None:
+        """Stop the threads and free the memory."""
 
     @staticmethod
     def push_current(pipeline: PipelineBase) -> None:
@@ -97,7 +112,8 @@ class PipelineBase:
                 got=describe(pipeline),
                 location=user_location(),
             )
-        pipeline.__enter__()
+        pipeline._require_unbuilt()
+        pipeline._definition.enter(pipeline)
 
     @staticmethod
     def pop_current() -> None:
@@ -175,6 +191,8 @@ class PipelineBase:
                 self._runtime = build_runtime(
                     self._recorded(), options, declared, self._definition.gpu, self._restored
                 )
+                if self._is_used and current_pipeline() is self:
+                    self._definition.leave(failed=False)
             finally:
                 self._building = False
 

@@ -62,6 +62,10 @@ class GraphDefinition:
         block.__enter__()
         _current.set((*_current.get(), _Recording(pipeline, self, block)))
 
+    def is_current(self) -> bool:
+        """Whether a block of it, or one within that, records here."""
+        return any(one.definition is self for one in _current.get())
+
     def leave(self, failed: bool) -> None:
         """End the block, and those that were entered within it and not left. failed: whether an
         error leaves it. Raises OperatorTypeError for a block that is not current, or for one

@@ -233,7 +233,8 @@ class Pipeline(PipelineProperties):
         return self._runtime is None or not self._runtime.executor.waiting()
 
     def close(self) -> None:
-        """Stop the threads and free the memory. Done at the latest when the object goes."""
+        """Stop the threads and free the memory. Done at the latest when the object goes; at the end
+        of a block, `with training() as pipe:`, for a pipeline that `pipeline_def` has made."""
         self._runs.close()
         if self._runtime is not None:
             self._runtime.executor.close()

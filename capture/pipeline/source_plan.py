@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gradiva.capture.graph.graph import Graph, Node, Opaque
-from gradiva.capture.graph.liveness import outputs_read
+from gradiva.capture.graph.liveness import outputs_counted, outputs_read
 from gradiva.capture.runtime.dropped_samples import BatchOutputs, SampleIndices, in_step
 from gradiva.capture.runtime.gpu_streams import DeviceStage, queued
 from gradiva.capture.runtime.program import Outputs, Positions, Program, Values
@@ -82,6 +82,9 @@ class SourcePlan:
                 if node.operator.only_if_read and not used:
                     continue
                 self.sources[node] = source = self._open(node, node.operator)
+                looked_at = used - outputs_counted(graph, node)
+                source.counted = not looked_at
+                used = looked_at or used
                 source.used = used if len(used) < len(node.type) else None
         self.processes = processes
         self._aside: SourcePlan | None = None

@@ -1,8 +1,8 @@
 """Docstrings as sections: what is said of arguments, results and errors, each for itself.
 
-Two forms are read. In Google's, sections stand under `Args:`, `Returns:`, `Raises:`, `Example:`. In
-the other one a paragraph has lines such as `quality: 1 (lowest) to 100`, and sentences that begin
-with "Returns" and "Raises".
+Two forms are read. In Google's, sections stand under `Args:`, `Returns:`, `Raises:`, `Example:`, as
+`gradiva.eager.operators.docstrings` reads them. In the other one a paragraph has lines such as
+`quality: 1 (lowest) to 100`, and sentences that begin with "Returns" and "Raises".
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from gradiva.eager.operators.docstrings import COMMON, sections
+
 __all__ = ["Sections", "is_google", "paragraphs", "parse"]
 
-HEADINGS = ("Args", "Returns", "Raises", "Example")
-_HEADING = re.compile(rf"^({'|'.join(HEADINGS)}):$", re.MULTILINE)
 _NAMES = r"\**[A-Za-z_*][\w*]*(?:(?:, and |, | or | and )\**[A-Za-z_*][\w*]*)*"
 _ENTRY = re.compile(rf"^({_NAMES}): ?(.*)$")
 _NAMES_GO_ON = re.compile(r"^((?:[\w*]+, )*[\w*]+,)\n +", re.MULTILINE)
@@ -28,12 +28,14 @@ _ERROR = re.compile(r"(?:,|;|,? and)\s+(?=(?:and )?[A-Z]\w*(?:Error|Iteration)\b
 
 @dataclass
 class Sections:
-    """What a docstring says. args: (names, text) in the order of the text; raises: (error, text).
-    Texts keep their lines, without the indentation of the section."""
+    """What a docstring says. args: (names, text) in the order of the text; common: those of these
+    names that all operators take; raises: (error, text). Texts keep their lines, without the
+    indentation of the section."""
 
     summary: str = ""
     body: list[str] = field(default_factory=list)
     args: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
+    common: list[str] = field(default_factory=list)
     returns: str = ""
     raises: list[tuple[str, str]] = field(default_factory=list)
     example: str = ""
@@ -50,7 +52,7 @@ class Sections:
 
 def is_google(text: str) -> bool:
     """Whether a docstring has a section of Google's form."""
-    return bool(_HEADING.search(inspect.cleandoc(text)))
+    return len(sections(text)) > 1
 
 
 def paragraphs(text: str) -> list[str]:
@@ -60,31 +62,27 @@ def paragraphs(text: str) -> list[str]:
 
 def parse(text: str, names: Iterable[str] = ()) -> Sections:
     """The sections of a docstring of either form. names: the arguments of the signature."""
-    clean = inspect.cleandoc(text)
-    return _google(clean) if is_google(clean) else _paragraph_form(clean, list(names))
+    if is_google(text):
+        return _google(text)
+    return _paragraph_form(inspect.cleandoc(text), list(names))
 
 
 def _google(text: str) -> Sections:
     found = Sections()
-    parts = _HEADING.split(text)
-    opening = paragraphs(parts[0])
+    contents = {
+        heading: inspect.cleandoc("\n" + content) for heading, content in sections(text).items()
+    }
+    opening = paragraphs(contents[""])
     found.summary, found.body = "\n".join(opening[:1]), opening[1:]
-    for heading, block in zip(parts[1::2], parts[2::2], strict=True):
-        lines = block.strip("\n").splitlines()
-        inside = [line for line in lines if line.startswith("    ") or not line]
-        content = inspect.cleandoc("\n".join(["", *inside]))
-        found.body += paragraphs("\n".join(lines[len(inside) :]))
-        if heading == "Args":
-            found.args = [
-                (tuple(name.lstrip("*") for name in re.split(r", *", head)), text)
-                for head, text in _fields(content)
-            ]
-        elif heading == "Raises":
-            found.raises = _fields(content)
-        elif heading == "Returns":
-            found.returns = content
-        else:
-            found.example = content
+    for heading in ("Args", COMMON):
+        found.args += [
+            (tuple(name.lstrip("*") for name in re.split(r", *", head)), said)
+            for head, said in _fields(contents.get(heading, ""))
+        ]
+    found.common = [name for name, _ in _fields(contents.get(COMMON, ""))]
+    found.raises = _fields(contents.get("Raises", ""))
+    found.returns = contents.get("Returns", "")
+    found.example = contents.get("Example", "")
     return found
 
 

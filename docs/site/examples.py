@@ -1,8 +1,7 @@
-"""Examples of operators: a call with its result, and pictures of what it does to a photograph."""
+"""Pictures of what operators do to a photograph."""
 
 from __future__ import annotations
 
-import enum
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,11 @@ from PIL import Image
 
 import gradiva
 from gradiva import types
-from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.support.errors import GradivaError
-from gradiva.eager.types.dtypes import DType
-from gradiva.eager.values.batch import Batch
-from gradiva.extension.modes import outputs_of
 
-from .registry import good_cases, names_of, symbol_of
+from .registry import names_of
 
-__all__ = ["PICTURES", "case_example", "picture"]
+__all__ = ["PICTURES", "picture"]
 
 PICTURES = {
     "brightness": "brightness=1.5",
@@ -81,87 +75,3 @@ def picture(operator: OperatorBase, folder: Path) -> tuple[str, str, str] | None
     needed = "import gradiva\n" + ("from gradiva import types\n" if "types." in arguments else "")
     called = f"{name}(image{', ' if arguments else ''}{arguments})"
     return f'{needed}\nimage = gradiva.imread("chelsea.jpg")\nimage = {called}', before, after
-
-
-def case_example(operator: OperatorBase) -> str | None:
-    """The first case of an operator that says something, as code with what comes out."""
-    names = names_of(operator)
-    symbol = symbol_of(operator)
-    if operator.effects or (not names and symbol is None):
-        return None  # such as what writes files
-    for case in sorted(good_cases(operator), key=_size):
-        try:
-            call: Any = operator
-            outputs = outputs_of(call(*case.inputs, **_seeded(operator, case)))
-        except GradivaError:
-            continue  # a case for a moment that is not this one, such as inside of a pipeline
-        return _code(operator, case, outputs, names[0] if names else "", symbol)
-    return None
-
-
-def _seeded(operator: OperatorBase, case: Case) -> dict[str, Any]:
-    return {**case.arguments, **({"seed": 11} if operator.random else {})}
-
-
-def _size(case: Case) -> tuple[bool, bool, int]:
-    """Cases that name what they do come first: those with arguments, then small ones."""
-    size = sum(int(one.batch_shape.volumes.sum()) for one in case.inputs if isinstance(one, Batch))
-    return (not case.arguments, not case.inputs and "batch_size" not in case.arguments, size)
-
-
-def _code(
-    operator: OperatorBase, case: Case, outputs: tuple[Any, ...], name: str, symbol: str | None
-) -> str:
-    lines = []
-    words = [f"input_{i}" if len(case.inputs) > 1 else "batch" for i in range(len(case.inputs))]
-    for word, value in zip(words, case.inputs, strict=True):
-        lines.append(f"{word} = {_value(value)}")
-    if symbol is not None and len(words) == 2:
-        call = f"{words[0]} {symbol} {words[1]}"
-    elif symbol is not None:
-        call = f"abs({words[0]})" if symbol == "abs" else f"{symbol}{words[0]}"
-        call = call.replace("pos", "+").replace("neg", "-")
-    else:
-        given = [f"{key}={_value(value)}" for key, value in _seeded(operator, case).items()]
-        call = f"{name}({', '.join([*words, *given])})"
-    lines.append(call)
-    lines += [f"# {line}" for output in outputs for line in _shown(output)]
-    return "\n".join(lines)
-
-
-def _value(value: Any) -> str:
-    """A value as code, or `...` and what it is."""
-    if isinstance(value, DType):
-        return f"gradiva.{value.name}" + ("_" if value.name == "bool" else "")
-    if isinstance(value, Batch):
-        arrays = [np.asarray(one) for one in value]
-        if sum(one.size for one in arrays) > 24:
-            return f"...  # {value!r}"
-        inside = ", ".join(_array(one) for one in arrays)
-        layout = f", layout={value.layout!r}" if value.layout else ""
-        return f"gradiva.batch([{inside}]{layout})"
-    if isinstance(value, np.ndarray):
-        return _array(value) if value.size <= 24 else f"...  # an array of shape {value.shape}"
-    if isinstance(value, enum.Enum):
-        return f"types.{value.name}"
-    if callable(value):
-        return getattr(value, "__name__", "...")
-    text = repr(value)
-    return text if "\n" not in text and " object at " not in text and len(text) < 200 else "..."
-
-
-def _array(array: np.ndarray[Any, Any]) -> str:
-    return f"np.array({array.tolist()}, np.{array.dtype.name})"
-
-
-def _shown(output: Any) -> list[str]:
-    lines = [repr(output)]
-    arrays = [np.asarray(one) for one in output] if isinstance(output, Batch) else []
-    if arrays and sum(one.size for one in arrays) <= 24:
-        lines += [
-            np.array2string(one, precision=4, separator=", ", max_line_width=10_000).replace(
-                "\n", ""
-            )
-            for one in arrays
-        ]
-    return lines

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gradiva.commands.fields import by_field
 from gradiva.eager.operators.arguments import Argument
+from gradiva.eager.operators.docstrings import COMMON
 from gradiva.eager.operators.operator import OperatorBase
 
 from . import markup
 from .docstrings import Sections, parse
-from .examples import case_example, picture
+from .examples import picture
 from .registry import Support, known, names_of, old_names, source_of, support, symbol_of
 
 __all__ = ["index_page", "operator_page", "page_name", "support_page"]
@@ -49,11 +51,8 @@ def operator_page(operator: OperatorBase, pictures: Path) -> str:
             "## Raises",
             _definitions([(f"`{error}`", markup.text(text)) for error, text in said.raises]),
         ]
-    example = said.example or None
-    if example is None:
-        example = case_example(operator)
-    if example:
-        parts += ["## Example", markup.fenced(example, "python")]
+    if said.example:
+        parts += ["## Example", markup.fenced(said.example, "python")]
     parts += ["## Facts", _facts(operator)]
     return "\n\n".join(parts) + "\n"
 
@@ -70,15 +69,13 @@ def _arguments(operator: OperatorBase, said: Sections) -> str:
         text = markup.text(said.text_of(name))
         if argument is not None:
             pairs.append((f"`{name}`", f"*{markup.escaped(_kind(argument))}*\n\n{text}".rstrip()))
-        elif name not in operator.common:
+        elif name not in said.common:
             star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
             kind = "inputs" if star else "an input"
             pairs.append((f"`{star}{name}`", f"*{kind}*\n\n{text}".rstrip()))
-    if not pairs:
-        return "None."
-    common = ", ".join(f"`{name}`" for name in sorted(operator.common))
-    after = f"\n\nAs all operators do, it takes {common}." if common else ""
-    return _definitions(pairs) + after
+    common = [(f"`{name}`", markup.text(said.text_of(name))) for name in said.common]
+    parts = [_definitions(pairs) or "None."]
+    return "\n\n".join([*parts, f"### {COMMON}", _definitions(common)] if common else parts)
 
 
 def _kind(argument: Argument) -> str:
@@ -134,10 +131,17 @@ def _facts(operator: OperatorBase) -> str:
 
 
 def index_page() -> str:
-    """All operators with their summaries."""
-    rows = [
-        [f"[`{name}`]({page_name(operator)}.md)", markup.inline(_summary(operator))]
-        for name, operator in known().items()
+    """All operators by field, with their summaries."""
+    fields = [
+        f"## {title}\n\n"
+        + markup.table(
+            ["operator", ""],
+            [
+                [f"[`{one.name}`]({page_name(one)}.md)", markup.inline(_summary(one))]
+                for one in operators
+            ],
+        )
+        for title, operators in by_field(known().values()).items()
     ]
     pages = "\n".join(page_name(operator) for operator in known().values())
     tree = f"```{{toctree}}\n:hidden:\n\nsupport\n{pages}\n```"
@@ -145,7 +149,7 @@ def index_page() -> str:
         "All operators by name; [by field](../guides/operators.md). "
         "[What each supports](support.md): dtypes, layouts, devices."
     )
-    return "\n\n".join(["# Operators", opening, markup.table(["operator", ""], rows), tree]) + "\n"
+    return "\n\n".join(["# Operators", opening, *fields, tree]) + "\n"
 
 
 def _summary(operator: OperatorBase) -> str:

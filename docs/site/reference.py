@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from gradiva import DType
-from gradiva.namespaces.facts import operator_of
+from gradiva.compat.dali.facts import operator_of
 
 from . import markup
 from .docstrings import Sections, parse

@@ -12,6 +12,10 @@ from typing import Any
 
 from gradiva import math
 from gradiva.commands.listing import _known
+from gradiva.compat.dali.class_names import classes
+from gradiva.compat.dali.facts import operator_of
+from gradiva.compat.dali.old_names import renamed
+from gradiva.compat.dali.op_classes import OperatorClass
 from gradiva.eager.gpu.execute import devices_of
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import OperatorBase, operators
@@ -21,10 +25,6 @@ from gradiva.eager.types.dtypes import dtypes
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.extension.checks import _as_types
-from gradiva.fn._old_names import renamed
-from gradiva.namespaces.facts import operator_of
-from gradiva.namespaces.op_classes import OperatorClass
-from gradiva.ops.class_names import classes
 from gradiva.ops.math.arithmetic import BINARY, UNARY
 
 __all__ = [

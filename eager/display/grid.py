@@ -40,6 +40,8 @@ _LINE = 14
 _FONT = 11
 _LETTER = 7
 """The width of a letter of numbers, at most."""
+_FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP"}
+"""Of the files that figures are written to, by the ending of the name."""
 _PAPER, _TEXT = (255, 255, 255), (40, 40, 40)
 
 
@@ -56,10 +58,11 @@ class Cell:
     film: Array | None = None
 
 
-def encode(pixels: Array) -> bytes:
-    """The picture as a PNG file."""
+def encode(pixels: Array, form: str = "PNG") -> bytes:
+    """The picture as a file of a format that Pillow writes."""
     buffer = io.BytesIO()
-    pil.fromarray(np.ascontiguousarray(pixels)).save(buffer, "PNG")
+    quality = {} if form == "PNG" else {"quality": 95}
+    pil.fromarray(np.ascontiguousarray(pixels)).save(buffer, form, **quality)
     return buffer.getvalue()
 
 
@@ -116,7 +119,8 @@ def grid_html(cells: Sequence[Cell], size: int, columns: int | None = None) -> s
 
 
 class Figure:
-    """What `gradiva.show` returns: a notebook shows it; `save(path)` writes it as PNG.
+    """What `gradiva.show` returns: a notebook shows it; `save(path)` writes it as a PNG, JPEG or
+    WebP file.
 
     cells: the samples drawn; more: how many samples were left out.
     """
@@ -173,8 +177,8 @@ class Figure:
         return np.asarray(paper)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the figure as a PNG file. Raises OperatorValueError for a name that does not end
-        in `.png`, OperatorRuntimeError if the file cannot be written."""
+        """Write the figure as a PNG, JPEG or WebP file. Raises OperatorValueError for a name with
+        another ending, OperatorRuntimeError if the file cannot be written."""
         with annotate_error("Figure.save"):
             try:
                 name = os.fsdecode(path)
@@ -182,11 +186,14 @@ class Figure:
                 raise OperatorTypeError(
                     argument="path", expected="a path", got=describe(path)
                 ) from None
-            if not name.lower().endswith(".png"):
+            form = _FORMATS.get(os.path.splitext(name)[1].lower())
+            if form is None:
                 raise OperatorValueError(
-                    argument="path", expected="a name that ends in .png", got=describe(name)
+                    argument="path",
+                    expected=f"a name that ends in {', '.join(_FORMATS)}",
+                    got=describe(name),
                 )
-            data = self._repr_png_()
+            data = encode(self.pixels(), form)
             try:
                 with open(name, "wb") as file:
                     file.write(data)

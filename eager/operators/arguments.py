@@ -37,13 +37,10 @@ __all__ = [
 
 
 class Common(TypedDict, total=False):
-    """Arguments that every operator takes.
+    """Arguments that every operator takes; `signature` says what help tells of each.
 
-    device: where to run; only "cpu" in this version. name: of the node in a graph. preserve: keep
-    the node in a graph even if nothing needs its outputs. bytes_per_sample_hint: in a pipeline,
-    bytes per sample of the outputs (one number, or one for each), reserved before the first batch;
-    0 for no hint. seed: of random operators and readers. batch_size: number of
-    samples in dynamic mode, if no input is a batch.
+    `seed` is for operators that draw something. Others take it too, with a warning, since scripts
+    for DALI give it to all operators; their signatures do not show it.
     """
 
     batch_size: Any
@@ -56,10 +53,7 @@ class Common(TypedDict, total=False):
 
 
 class Sampled(Common, total=False):
-    """Arguments of random operators. rng: the generator to use instead of the default one.
-
-    Without an input and without `batch_size`, one Tensor is made in dynamic mode.
-    """
+    """Arguments of random operators."""
 
     rng: RNG | None
 

@@ -1,17 +1,24 @@
-"""Input sets: inputs that are lists or tuples, `a, b = slice([a, b], anchor, shape)`."""
+"""Inputs that are lists or tuples: input sets, `a, b = slice([a, b], anchor, shape)`, and in
+dynamic mode the samples of a batch, `decoders.image([bytes, bytes])`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from gradiva.eager.random.default_generator import get_default_rng
 from gradiva.eager.random.generator import RNG
 from gradiva.eager.random.repeated import RepeatedRNG
-from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.support.errors import GradivaError, OperatorValueError
+from gradiva.eager.values.batch import batch_on
+from gradiva.eager.values.interop import is_array
 from gradiva.eager.values.value import Value
 
-__all__ = ["SET_TYPES", "call_sets", "has_sets"]
+from .interpreter import current_interpreter
+
+__all__ = ["SET_TYPES", "call_sets", "has_sets", "with_batches"]
 
 SET_TYPES = frozenset({list, tuple})
 
@@ -26,6 +33,31 @@ def has_sets(inputs: tuple[Any, ...]) -> bool:
 
 def _is_set(value: Any) -> bool:
     return type(value) in SET_TYPES and bool(value) and all(isinstance(v, Value) for v in value)
+
+
+def with_batches(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The inputs of a call in dynamic mode, with a batch in place of each list of samples: arrays,
+    bytes or texts. Lists of numbers are arrays, and so are all lists in a pipeline definition,
+    where data are constants. Raises OperatorTypeError and OperatorValueError, naming the sample."""
+    if getattr(current_interpreter(), "symbolic", False):
+        return inputs
+    found = list(inputs)
+    for number, value in enumerate(inputs):
+        if type(value) in SET_TYPES and value and all(map(_is_sample, value)):
+            try:
+                found[number] = batch_on(value)
+            except GradivaError as error:
+                error.argument = None
+                error.problem = f"input {number}: {error.problem}".removesuffix(": ")
+                raise
+    return tuple(found)
+
+
+def _is_sample(value: Any) -> bool:
+    """Whether this is an array or what the bytes of a file or a text are in, and no number."""
+    if isinstance(value, str | bytes | bytearray | memoryview):
+        return True
+    return is_array(value) and not isinstance(value, np.generic | Value)
 
 
 def call_sets(

@@ -18,27 +18,27 @@ from gradiva.eager.support.errors import (
     OperatorValueError,
     leaving,
 )
-from gradiva.eager.support.hooks import Hook
-from gradiva.eager.support.lazy_names import Provider, Registry
+from gradiva.eager.support.lazy_names import Modules, Registry
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.tensor import Tensor
 from gradiva.eager.values.value import Symbolic, Value, refuse_bfloat16
 
 from .arguments import check_names, parse_signature, position_hint
 from .decomposition import Decomposition
-from .input_sets import SET_TYPES, call_sets, has_sets
+from .docstrings import with_common
+from .input_sets import SET_TYPES, call_sets, has_sets, with_batches
 from .interpreter import current_interpreter, eager_interpreter
 from .old_arguments import modern_arguments
 from .per_frame_types import framed_types
 from .plan import kernel_of_call
-from .signature import described, spread
+from .signature import described, explained, spread
 
 if TYPE_CHECKING:
     from gradiva.eager.cuda.context import Gpu
 
     from .call import Call
 
-__all__ = ["Maker", "Operator", "maker", "operator", "operator_places", "operators"]
+__all__ = ["Maker", "Operator", "maker", "operator", "operators"]
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=Value)
@@ -49,8 +49,7 @@ Self = TypeVar("Self", bound="OperatorBase")
 Plain: TypeAlias = "np.ndarray[Any, Any] | bytes"
 LibraryRule: TypeAlias = Callable[[Mapping[str, Any], Sequence[SampleType]], tuple[str, ...]]
 
-operator_places: Hook[Provider] = Hook("operators by name", "gradiva.ops.places")
-operators: Registry[OperatorBase] = Registry(operator_places)
+operators: Registry[OperatorBase] = Registry(Modules("gradiva._names:EVERY_OPERATOR"))
 """All operators by name: "flip", "decoders.image", ... Those of gradiva are imported when they are
 asked for."""
 
@@ -59,7 +58,9 @@ class OperatorBase:
     """An operator: its arguments, its type rule, shape rule, kernels and cases.
 
     min_inputs, max_inputs: how many inputs; outputs: how many outputs (the type rule decides if it
-    returns a tuple); random: its values come from a key; effects: it does more than make outputs;
+    returns a tuple); random: its values come from a key; takes_seed, draws: whether `seed` has no
+    warning, and is shown; shown_common: the arguments of all operators that help shows;
+    effects: it does more than make outputs;
     frames: the arguments that may be given per frame ("1": inputs after the first one too; "CF":
     channels are taken alone, so that frames may stand behind them);
     mixed: on a GPU it takes inputs in host memory all the same, as decoders do, for `gpu_work`;
@@ -78,6 +79,10 @@ class OperatorBase:
     formerly: its names in old scripts, without `fn.`; old_arguments: arguments of old scripts, and
     their names of today, None for those that have no effect any more.
     """
+
+    takes_seed = False
+    draws = False
+    shows_common = True
 
     def __init__(
         self,
@@ -100,9 +105,11 @@ class OperatorBase:
         self.infer = framed_types(function, self.frames) if frames else function
         self.min_inputs, self.max_inputs = inputs
         self.random = random
-        self.takes_seed = random
         self.effects = effects
         self.arguments, self.common = parse_signature(function, random)
+        self.takes_seed = random or self.takes_seed
+        drawn = self.common if random or self.draws else self.common - {"seed"}
+        self.shown_common = drawn - self.arguments.keys() if self.shows_common else frozenset[str]()
         self.shape_rule: Callable[[Call], Any] | None = _same_shapes if same_shapes else None
         self.kernels: dict[str, Callable[[Call], Any]] = {}
         self.view_rule: Callable[[Call], Any] | None = None
@@ -116,12 +123,12 @@ class OperatorBase:
         self.mixed = self.transfers = self.metadata = self.delivers_on_gpu = False
         self.host_from: int | None = None
         self.gpu_work: Callable[[Call, Gpu], None] | None = None
-        self.__doc__ = function.__doc__
+        self.__doc__ = with_common(function.__doc__, explained(self.shown_common))
         self.__name__ = function.__name__
         self.__module__ = function.__module__
         self.__qualname__ = function.__qualname__
         self.__wrapped__ = function
-        self.__signature__ = spread(function, self.arguments, self.common)
+        self.__signature__ = spread(function, self.arguments, self.shown_common)
         # For those who inspect it. Python itself calls the class's.
         if callable(self):
             vars(self)["__call__"] = described(self.bind, self.__signature__)
@@ -199,8 +206,10 @@ class OperatorBase:
         try:
             if self.old_arguments:
                 keywords = self.modern(keywords)
-            if not SET_TYPES.isdisjoint(map(type, inputs)) and has_sets(inputs):
-                return call_sets(self._bind, inputs, keywords, self.random)
+            if not SET_TYPES.isdisjoint(map(type, inputs)):
+                if has_sets(inputs):
+                    return call_sets(self._bind, inputs, keywords, self.random)
+                inputs = with_batches(inputs)
             return self._bind(inputs, keywords)
         except GradivaError as error:
             del inputs, keywords  # who keeps the error keeps this frame
@@ -279,14 +288,24 @@ def _named(module: str, name: str) -> OperatorBase:
 class Operator(OperatorBase, Generic[P, R]):
     """An operator on batches: what it is called with, a Batch, a Tensor or a symbol, it returns; or
     several of these, if its type rule returns a tuple: a tuple of batches or tensors, a list of
-    symbols. `Any` is for what the arguments decide."""
+    symbols. `Any` is for what the arguments decide.
+
+    In dynamic mode a list of arrays or bytes is a batch of them, in every place where a batch may
+    stand. A list of batches, tensors or symbols is an input set: the operator is called for each of
+    them, and the results are a list."""
 
     @overload
     def __call__(self: One[P], input: V, /, *args: P.args, **kwargs: P.kwargs) -> V: ...
     @overload
     def __call__(self: One[P], input: Plain, /, *args: P.args, **kwargs: P.kwargs) -> Tensor: ...
     @overload
-    def __call__(self, input: list[V], /, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+    def __call__(
+        self,
+        input: list[V] | list[np.ndarray[Any, Any]] | list[bytes],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Any: ...
     @overload
     def __call__(
         self: Pair[P] | Many[P], input: S, /, *args: P.args, **kwargs: P.kwargs

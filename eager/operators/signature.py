@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from .arguments import Argument
 
-__all__ = ["Signatures", "described", "extended", "named", "spread"]
+__all__ = ["Signatures", "Written", "described", "explained", "extended", "named", "spread"]
 
 
-class _Written(str):
+class Written(str):
     """An annotation that is shown without quotes."""
 
     __slots__ = ()
@@ -21,16 +24,45 @@ class _Written(str):
         return str(self)
 
 
+@dataclass(frozen=True, slots=True)
+class _CommonArgument:
+    """An argument that all operators take, and what help says of it."""
+
+    kind: str
+    said: str
+    default: Any = None
+
+
 _COMMON = {
-    "batch_size": "int | None",
-    "device": "DeviceLike | None",
-    "name": "str | None",
-    "preserve": "bool",
-    "bytes_per_sample_hint": "Ints",
-    "seed": "int | None",
-    "rng": "RNG | None",
+    "batch_size": _CommonArgument(
+        "int | None",
+        "the number of samples in dynamic mode, if no input is a batch; without it, the result is "
+        "one Tensor.",
+    ),
+    "device": _CommonArgument(
+        "DeviceLike | None",
+        '"cpu" or "gpu", where the operator runs; by default on the GPU if an input is there, else '
+        "on the CPU. `python -m gradiva ops NAME` says whether it runs on a GPU.",
+    ),
+    "name": _CommonArgument("str | None", "the name of the node in a pipeline."),
+    "preserve": _CommonArgument(
+        "bool", "in a pipeline, keep the node even if nothing uses its outputs.", False
+    ),
+    "bytes_per_sample_hint": _CommonArgument(
+        "Ints",
+        "in a pipeline, the bytes that are reserved for a sample of the output before the first "
+        "batch, one number or one for each output; 0 for no hint.",
+        0,
+    ),
+    "seed": _CommonArgument(
+        "int | None",
+        "the seed of what is drawn, which makes a call repeat it; by default the seed of the "
+        "pipeline, or that of `gradiva.random.set_seed`.",
+    ),
+    "rng": _CommonArgument(
+        "RNG | None", "the generator of the random values, in place of the default one."
+    ),
 }
-_DEFAULTS: dict[str, Any] = {"preserve": False, "bytes_per_sample_hint": 0}
 
 
 def spread(
@@ -61,12 +93,29 @@ def named(common: Iterable[str], taken: Iterable[str] = ()) -> list[inspect.Para
         inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=_DEFAULTS.get(name),
-            annotation=_Written(kind),
+            default=argument.default,
+            annotation=Written(argument.kind),
         )
-        for name, kind in _COMMON.items()
+        for name, argument in _COMMON.items()
         if name in present
     ]
+
+
+def explained(common: Iterable[str]) -> list[str]:
+    """What help says of the arguments that all operators take, as lines of a section."""
+    present = set(common)
+    return [_line(name) for name in _COMMON if name in present]
+
+
+@functools.cache
+def _line(name: str) -> str:
+    return textwrap.fill(
+        f"{name}: {_COMMON[name].said}",
+        96,
+        initial_indent=" " * 4,
+        subsequent_indent=" " * 8,
+        break_long_words=False,
+    )
 
 
 def described(
@@ -113,11 +162,11 @@ class Signatures:
         return self.constructor if instance is None else self.call
 
 
-def _kind(argument: Argument) -> _Written:
+def _kind(argument: Argument) -> Written:
     """What the signature says of an argument."""
     name = argument.kind.name
     may_be_none = argument.default is None and not argument.required and name != "Any"
-    return _Written(f"{name} | None" if may_be_none else name)
+    return Written(f"{name} | None" if may_be_none else name)
 
 
 def _value(annotation: Any) -> Any:
@@ -126,4 +175,4 @@ def _value(annotation: Any) -> Any:
         return annotation
     plain = re.sub(r"\b[a-z_]\w*\.(?=[A-Z])", "", annotation)  # `op.SampleType`
     plain = plain.replace("SampleType | Value", "Batch").replace("SampleType", "Batch")
-    return _Written(plain)
+    return Written(plain)

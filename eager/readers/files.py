@@ -14,7 +14,6 @@ from gradiva.eager.jit.jit import jit
 from gradiva.eager.jit.later import Later
 from gradiva.eager.jit.native.c_calls import addresses, call_c
 from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.storage.positional import read_next
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
@@ -23,6 +22,7 @@ from gradiva.eager.support.errors import (
     without_frames,
 )
 from gradiva.eager.support.local_files import FLAGS, opened, refuse_irregular
+from gradiva.eager.support.positional import read_next
 from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import uint8

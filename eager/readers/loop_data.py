@@ -1,17 +1,25 @@
-"""A reader's data as loops take them: batches, also ahead of a captured loop."""
+"""A reader's data as loops take them: batches, also ahead of a captured loop, and how many."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from gradiva.eager.runtime.worker_pool import WorkerPool, default_pool
+from gradiva.eager.support.errors import OperatorTypeError, user_location
 from gradiva.eager.types.device import CPU
 
 from .read_ahead import ReadAhead
 from .source import Source
 
-__all__ = ["LoopData", "read_batches"]
+__all__ = ["LoopData", "LoopLength", "SizedIterator", "known_length", "read_batches"]
+
+
+class SizedIterator(Iterator[Any], Protocol):
+    """A loop over a reader: an iterator that knows how many turns it has."""
+
+    def __len__(self) -> int:
+        """The number of its turns, from its first one to the end of the epoch."""
 
 
 class Looped(Protocol):
@@ -22,6 +30,43 @@ class Looped(Protocol):
     _ahead: ReadAhead
     _names: Sequence[str] | None
     _moved: bool
+
+
+class LoopLength:
+    """How many batches (or samples, without a batch size) a loop delivers from its first one to the
+    end of the epoch. Before its first one it begins where the source is."""
+
+    def __init__(self, source: Source, batch_size: int | None) -> None:
+        self._source = source
+        self._batch_size = batch_size or 1
+        self._begun: tuple[int, int | None, int | None] | None = None
+
+    def begin(self) -> None:
+        """The loop takes its first batch: what it delivers is settled."""
+        if self._begun is None:
+            self._begun = self._place()
+
+    def _place(self) -> tuple[int, int | None, int | None]:
+        source = self._source
+        return source.epoch, source.remaining(), source.epoch_length()
+
+    def count(self) -> int | None:
+        """The number, or None where it is not known: of a source without an end, and in the middle
+        of an epoch whose batches are buckets."""
+        epoch, left, length = self._begun or self._place()
+        whole = self._source.batches(epoch, self._batch_size)
+        if whole is not None:
+            return whole if left == length else None
+        return None if left is None else -(-max(left, 0) // self._batch_size)
+
+
+def known_length(count: int | None, name: str) -> int:
+    """What `len` of a loop is. Raises OperatorTypeError, which `len` of nothing else would be."""
+    if count is None:
+        raise OperatorTypeError(
+            "how long this loop is, is not known", operator=name, location=user_location()
+        )
+    return count
 
 
 class LoopData:
@@ -38,13 +83,18 @@ class LoopData:
         self._reader = reader
         self._source = source
         self._batch_size = batch_size
+        self._length = LoopLength(source, batch_size)
 
     @property
     def any_thread(self) -> bool:
         return self._source.any_thread
 
     def read(self) -> tuple[Any, ...]:
+        self._length.begin()
         return read_batches(self._source, self._batch_size, self.pool)
+
+    def count(self) -> int | None:
+        return self._length.count()
 
     def mark(self) -> Any:
         return self._source.mark()

@@ -16,12 +16,17 @@ from gradiva.eager.operators.signature import extended
 from gradiva.eager.random.default_generator import default
 from gradiva.eager.random.step import close_step, enter_step, leave_step
 from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.support.errors import OperatorTypeError, annotate_error, user_location
+from gradiva.eager.support.errors import (
+    ArgumentNameError,
+    OperatorTypeError,
+    annotate_error,
+    user_location,
+)
 from gradiva.eager.support.hooks import Hook
 from gradiva.eager.support.validation import integer
 from gradiva.eager.types.device import CPU, Device
 
-from .loop_data import LoopData, read_batches
+from .loop_data import LoopData, LoopLength, SizedIterator, known_length, read_batches
 from .progress import watched
 from .read_ahead import ReadAhead
 from .source import Source, SourceOperator, arranged
@@ -35,8 +40,8 @@ here."""
 P = ParamSpec("P")
 
 
-class Loop(Iterator[Any], Protocol):
-    """A captured loop: an iterator that can tell what was computed ahead."""
+class Loop(SizedIterator, Protocol):
+    """A captured loop: it can tell what was computed ahead."""
 
     @property
     def graph(self) -> Any:
@@ -69,9 +74,19 @@ class Epoch(Iterator[Any]):
         self._ended = False
         self._epoch: int | None = None
         """Which of the reader's epochs this is, known from the first batch on."""
+        self._length = LoopLength(source, batch_size)
 
     def __iter__(self) -> Epoch:
         return self
+
+    def __len__(self) -> int:
+        """How many batches (or samples) it delivers: from where it begins to the end of the epoch.
+        Samples that `on_error="skip"` leaves out are counted. Raises OperatorTypeError where that
+        is not known."""
+        return known_length(self._length.count(), self._name)
+
+    def __bool__(self) -> bool:
+        return True
 
     def __next__(self) -> Any:
         if self._ended:
@@ -86,6 +101,7 @@ class Epoch(Iterator[Any]):
                     self._ended = True
                     raise StopIteration
                 ahead.pause()
+                self._length.begin()
                 self._reader._moved = True
                 try:
                     batches = read_batches(self._source, self._batch_size, self._pool)
@@ -159,6 +175,11 @@ class Reader:
         self.max_batch_size = max_batch_size
         arguments.pop("enable_checkpointing", None)
         with annotate_error(self.operator.name):
+            if arguments.get("batch_size") is not None:
+                raise ArgumentNameError(
+                    "there is no argument `batch_size`; loops have one: "
+                    "reader.next_epoch(batch_size=...)"
+                )
             self._given = arguments = self.operator.modern(arguments)
             self.operator.check((), arguments)
             common = {
@@ -201,7 +222,7 @@ class Reader:
         progress: bool = False,
         strict: bool = False,
         bucket: Any = None,
-    ) -> Iterator[Any]: ...
+    ) -> SizedIterator: ...
     def next_epoch(
         self,
         batch_size: int | None = None,
@@ -210,16 +231,17 @@ class Reader:
         progress: bool = False,
         strict: bool = False,
         bucket: Any = None,
-    ) -> Iterator[Any]:
+    ) -> SizedIterator:
         """Iterate over the rest of the epoch: batches of `batch_size`, or samples without it.
 
         The last batch is smaller if the epoch does not divide evenly (with `pad_last_batch` it is
         filled up with its last sample). A loop that was left early goes on where it was left, and
         after its last batch with the next epoch; at the place of a state the rest may be empty.
         ctx: an EvalContext whose threads read, and in a captured loop compute; the current ones
-        by default. progress: show a progress bar. capture: record the calls made in the loop's
-        body, and from the second turn on compute them ahead, fused; `explain()` of the iterator
-        says what was not. strict: raise OperatorRuntimeError for a call not computed ahead.
+        by default. progress: show a progress bar, which counts samples. capture: record the
+        calls made in the loop's body, and from the second turn on compute them ahead, fused;
+        `explain()` of the iterator says what was not. strict: raise OperatorRuntimeError for a call
+        not computed ahead. `len` of the iterator is the number of its turns.
 
         bucket: a `gradiva.samplers.Bucket`, from this epoch on, as the argument of the reader; the
         batch size, which may then be left out, is the most samples of a batch.
@@ -243,7 +265,7 @@ class Reader:
                 if bucket is not None:
                     self._source.bucket(bucket)
                 batch_size = batch_size or self._source.most_at_once()
-        epoch: Iterator[Any]
+        epoch: SizedIterator
         if capture:
             ahead = LoopData(self, self._source, batch_size, pool)
             epoch = make_loop.get()(ahead, self.operator, batch_size is None, strict)
@@ -251,13 +273,25 @@ class Reader:
             epoch = Epoch(self, self._source, batch_size, self.operator.name, pool)
         if not progress:
             return epoch
-        return watched(epoch, self._batches_left(batch_size or 1), self.name)
+        return watched(epoch, self._source.remaining(), self.name, batch_size is None)
 
-    def _batches_left(self, batch_size: int) -> int | None:
-        left, whole = self._source.remaining(), self._source.batches(self._source.epoch, batch_size)
-        if whole is None:
-            return None if left is None else -(-left // batch_size)
-        return whole if left == self._source.epoch_length() else None
+    def __len__(self) -> int:
+        """The number of samples in an epoch: of the shard, and with the repeats of
+        `pad_last_batch`. Raises OperatorTypeError for a reader whose epochs have no end."""
+        with annotate_error(self.operator.name):
+            return known_length(self._source.epoch_length(), self.operator.name)
+
+    def __bool__(self) -> bool:
+        return True
+
+    @property
+    def classes(self) -> list[str] | None:
+        """The names of the labels, `classes[label]`, where labels are the numbers of folders or of
+        texts that `label_fn` has found; None for other readers, and where the data set gives
+        numbers."""
+        with annotate_error(self.operator.name):
+            found = self._source.classes()
+            return None if found is None else list(found)
 
     def get_metadata(self, batch_size: int | None = None) -> dict[str, int]:
         """epoch_size, epoch_size_padded, number_of_shards, shard_id, pad_last_batch,

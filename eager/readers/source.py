@@ -68,7 +68,8 @@ class Source(ABC):
     is one thing; the rest is cut off. device: where its batches are wanted: it may make them there,
     else they are copied. any_thread: its reads, one after another, may be made by different
     threads; the user's functions may count on one. used: the outputs that somebody reads, None for
-    all; in place of the others any batch of as many samples will do.
+    all; in place of the others any batch of as many samples will do. counted: whether nobody reads
+    more than the number of samples.
     """
 
     lost: Sequence[int] = ()
@@ -80,6 +81,7 @@ class Source(ABC):
     device: Device = CPU
     any_thread = False
     used: frozenset[int] | None = None
+    counted: bool = False
 
     def begin(self, count: int) -> None:
         """It will be read soon: what takes its time for the first samples, about so many, may be
@@ -163,6 +165,10 @@ class Source(ABC):
         None if only `set_state` can tell."""
         return None
 
+    def classes(self) -> list[str] | None:
+        """The name of each label, where labels are numbers of names; else None."""
+        return None
+
     def remaining(self) -> int | None:
         """Samples left in the current epoch, or None if the source does not know."""
         return None
@@ -205,6 +211,11 @@ class SourceOperator(OperatorBase, Generic[P]):
     output_names: Callable[[dict[str, Any]], Sequence[str] | None] | None = None
     per_sample: tuple[Sequence[str], Callable[[dict[str, Any]], Any]] | None = None
     only_if_read = False
+    takes_seed = True
+
+    def __init__(self, *declaration: Any, draws: bool, **options: Any) -> None:
+        self.draws = draws
+        super().__init__(*declaration, **options)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         named: dict[str, Any] = dict(zip(self.arguments, args, strict=False))
@@ -274,12 +285,14 @@ def source_operator(
     schema: str | None = None,
     formerly: tuple[str, ...] = (),
     old_arguments: Mapping[str, str | None] | None = None,
+    draws: bool = True,
 ) -> Callable[[Callable[P, Any]], SourceOperator[P]]:
     """Declare a source: decorates its type rule, whose signature is the public one. The arguments
-    are those of `operator`."""
+    are those of `operator`; draws: whether the seed decides about something, such as the order of
+    samples."""
 
     def declare(function: Callable[P, Any]) -> SourceOperator[P]:
-        made = SourceOperator[P](
+        return SourceOperator[P](
             function,
             name,
             (0, 0),
@@ -287,8 +300,7 @@ def source_operator(
             schema=schema,
             formerly=formerly,
             old_arguments=old_arguments,
+            draws=draws,
         )
-        made.takes_seed = True
-        return made
 
     return declare

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from gradiva.eager.support.local_files import open_regular
+from gradiva.eager.support.positional import read_at, read_into
 from gradiva.eager.types.arrays import Array
 
 from .errors import StorageError
 from .facts import ObjectFacts
-from .positional import read_at, read_into
 from .ranges import LARGEST, Content, Want, fill
 from .storage import Storage
 from .urls import is_url, local_path

@@ -14,12 +14,15 @@ from collections.abc import Awaitable, Callable
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+import numpy as np
+
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
 
 from .errors import CutError, ObjectChangedError, StorageError, changed, describe_failure, passes
 from .facts import Checks, Entry, ObjectFacts, facts_of
 from .http_checks import Expected, get_client, http_range
+from .http_folders import folder_links
 from .loop import storage_loop
 from .plain_http import PlainHttp
 from .ranges import LARGEST, Data
@@ -193,12 +196,21 @@ class Transport:
     async def entries(self, url: str) -> list[Entry]:
         """What is in a folder, by name. Raises StorageError."""
         system, path = self._at(url)
-        rows = await self._tried(
-            url, "the list of ", lambda: self._call(system, "ls", path, detail=True)
-        )
+
+        async def ask() -> list[dict[str, Any]]:
+            if not _is_http(system):
+                rows: list[dict[str, Any]] = await self._call(system, "ls", path, detail=True)
+                return rows
+            links = await asyncio.wait_for(folder_links(system, path), _WHOLE * self._timeout)
+            return [
+                {"name": link, "type": "directory" if link.endswith("/") else "file"}
+                for link in links
+            ]
+
+        rows = await self._tried(url, "the list of ", ask)
         found = {}
-        # The links of a page are text of HTML.
-        text = html.unescape if scheme_of(url) in ("http", "https") else str
+        # In a chain, the links of a page are text of HTML.
+        text = html.unescape if "::" in url and scheme_of(url) in ("http", "https") else str
         for row in rows:
             full = text(str(row["name"])).rstrip("/")
             name = full.rpartition("/")[2]
@@ -302,6 +314,11 @@ class Transport:
         """All bytes of an object of which these are the first ones."""
         facts = await self.facts(url)
         expected.compare(facts.version)
+        try:
+            np.empty(facts.size, np.uint8)
+        except (MemoryError, ValueError):
+            text = f"there is not enough memory for the {facts.size} bytes ({shown(url)})"
+            raise StorageError(text) from None
         rest = [
             self.read(url, begin, min(begin + LARGEST, facts.size), facts)
             for begin in range(len(data), facts.size, LARGEST)
@@ -312,7 +329,7 @@ class Transport:
         self, system: Any, path: str, begin: int, end: int, expected: Expected
     ) -> Data:
         """These bytes, or fewer at the end; of a storage that knows no ranges, all bytes."""
-        if getattr(system, "protocol", None) != ("http", "https"):
+        if not _is_http(system):
             return bytes(await self._call(system, "cat_file", path, start=begin, end=end))
         found: list[Data] = []
         place = begin
@@ -359,6 +376,10 @@ def transport_of(options: str, timeout: float) -> Transport:
     """The transport of this process for options, as JSON text. All are kept, and so are their
     connections."""
     return _shared(os.getpid(), options, timeout)
+
+
+def _is_http(system: Any) -> bool:
+    return getattr(system, "protocol", None) == ("http", "https")
 
 
 def _place(url: str) -> str:

@@ -49,7 +49,7 @@ _NOT_THE_USER = (
     "gradiva.capture",
     "gradiva.fn",
     "gradiva.extension",
-    "gradiva.namespaces.op_classes",
+    "gradiva.compat.dali",
     "gradiva.plugin",
     "tqdm",
     "contextlib",

@@ -11,8 +11,6 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from .hooks import Hook
-
 if TYPE_CHECKING:
     from _collections_abc import dict_items, dict_keys, dict_values
 
@@ -22,28 +20,32 @@ T = TypeVar("T")
 
 
 def lazy_names(
-    module: str, places: Mapping[str, str], otherwise: Callable[[str], Any] | None = None
+    module: str, places: Mapping[str, str], otherwise: str = ""
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a module, which imports the names in `places` when they are
     first read, and keeps them.
 
-    places: "package.module:name", or "package.module" for a module itself. otherwise: what says
-    why any other name is not there.
+    places: "package.module:name", or "package.module" for a module itself. otherwise: the place of
+    a function of the module's name, which returns the `__getattr__` for all other names.
     """
     names = vars(sys.modules[module])
 
     def get(name: str) -> Any:
         place = places.get(name)
         if place is None:
-            if otherwise is not None:
-                return otherwise(name)
+            if otherwise:
+                return _found(otherwise)(module)(name)
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        where, _, attribute = place.partition(":")
-        found: Any = importlib.import_module(where)
-        names[name] = value = getattr(found, attribute) if attribute else found
+        names[name] = value = _found(place)
         return value
 
     return get, lambda: sorted({*names, *places})
+
+
+def _found(place: str) -> Any:
+    module, _, attribute = place.partition(":")
+    found: Any = importlib.import_module(module)
+    return getattr(found, attribute) if attribute else found
 
 
 class Provider(Protocol):
@@ -57,38 +59,45 @@ class Provider(Protocol):
 
 
 class Modules:
-    """Provides what modules put into a registry when they are imported. places: names and
-    modules."""
+    """Provides what modules put into a registry when they are imported.
 
-    def __init__(self, places: Mapping[str, str]) -> None:
-        self.places = places
+    table: "package.module:NAME" of a mapping from names to modules. It is imported when it is first
+    needed, because it is in a higher layer.
+    """
+
+    def __init__(self, table: str) -> None:
+        self._table = table
 
     def names(self) -> Collection[str]:
-        return self.places.keys()
+        return self._places().keys()
 
     def provide(self, name: str) -> None:
-        if name in self.places:
-            importlib.import_module(self.places[name])
+        if name in self._places():
+            importlib.import_module(self._places()[name])
+
+    def _places(self) -> Mapping[str, str]:
+        found: Mapping[str, str] = _found(self._table)
+        return found
 
 
 class Registry(dict[str, T]):
     """Values by name. One that the provider knows of is there when it is first asked for; who goes
     through all of them gets all."""
 
-    def __init__(self, provider: Hook[Provider]) -> None:
+    def __init__(self, provider: Provider) -> None:
         super().__init__()
         self._provider = provider
 
     def names(self) -> set[str]:
         """All names. Asking provides nothing."""
-        return {*dict.keys(self), *self._provider.get().names()}
+        return {*dict.keys(self), *self._provider.names()}
 
     def present(self, name: str) -> T | None:
         """The value of a name, if it is there. Asking provides nothing."""
         return dict.get(self, name)
 
     def __missing__(self, name: str) -> T:
-        self._provider.get().provide(name)
+        self._provider.provide(name)
         if not dict.__contains__(self, name):
             raise KeyError(name)
         return self[name]
@@ -96,11 +105,11 @@ class Registry(dict[str, T]):
     def get(self, name: str, default: Any = None) -> Any:
         """The value of a name, or `default`."""
         if not dict.__contains__(self, name):
-            self._provider.get().provide(name)
+            self._provider.provide(name)
         return dict.get(self, name, default)
 
     def __contains__(self, name: object) -> bool:
-        return dict.__contains__(self, name) or name in self._provider.get().names()
+        return dict.__contains__(self, name) or name in self._provider.names()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
@@ -118,7 +127,7 @@ class Registry(dict[str, T]):
         return dict.items(self._whole())
 
     def _whole(self) -> Registry[T]:
-        provider = self._provider.get()
+        provider = self._provider
         for name in provider.names():
             if not dict.__contains__(self, name):
                 provider.provide(name)

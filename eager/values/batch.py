@@ -264,6 +264,15 @@ class Batch(DeviceValue):
         whole: np.ndarray[Any, Any] = stacked([self.array(i) for i in range(count)], self.data)
         return whole.reshape(shape)
 
+    def numpy(self, pad: bool = False) -> np.ndarray[Any, Any]:
+        """All samples as one NumPy array with a leading batch axis, as `np.asarray(batch)` is: a
+        view if the batch is dense. pad: fill samples up to the largest, with 0.
+
+        Raises OperatorValueError if the shapes differ and `pad` was not given, OperatorTypeError
+        for a batch on a GPU: take `.cpu()` of it.
+        """
+        return self.padded() if pad else np.asarray(self)
+
     def padded(self, fill: float = 0) -> np.ndarray[Any, Any]:
         """One array that holds every sample in its low corner, the rest being `fill`. On a GPU
         the operator `pad` does that: raises OperatorTypeError."""
@@ -295,6 +304,12 @@ class Batch(DeviceValue):
 
     def _whole(self) -> Any:
         return self.as_array()
+
+    def _reduced(self, name: str, axis: Any, out: Any, options: dict[str, Any]) -> Any:
+        if axis is None and out is None and not options and not self.batch_shape.uniform:
+            found = [getattr(array, name)() for array in self.cpu().arrays()]
+            return getattr(np.array(found), name)()
+        return super()._reduced(name, axis, out, options)
 
     def __bool__(self) -> bool:
         raise TypeError("a batch is neither true nor false; look at its samples, or len(batch)")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, SupportsInt
 
+import numpy as np
+
 from gradiva.eager.support.errors import Location
 from gradiva.eager.types.device import CPU, Device, DeviceLike
 
@@ -58,6 +60,20 @@ class DeviceValue(Value):
         """The value on a GPU, itself if it is there. index: which GPU; by default the current
         one. Raises OperatorRuntimeError."""
         return self.to_device(gpu_named(self.device, index))
+
+    def all(self, axis: Any = None, out: Any = None, **options: Any) -> Any:
+        """Whether all elements are true, or all along `axis`, as `numpy.all` of the array; of a
+        batch whose shapes differ, all of all samples. Waits for the GPU."""
+        return self._reduced("all", axis, out, options)
+
+    def any(self, axis: Any = None, out: Any = None, **options: Any) -> Any:
+        """Whether an element is true, or one along `axis`, as `numpy.any` of the array; of a
+        batch whose shapes differ, one of all samples. Waits for the GPU."""
+        return self._reduced("any", axis, out, options)
+
+    def _reduced(self, name: str, axis: Any, out: Any, options: dict[str, Any]) -> Any:
+        # NumPy's functions of these names call the methods.
+        return getattr(np.asarray(self.cpu()), name)(axis=axis, out=out, **options)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.support.errors import OperatorValueError, annotate_error
+from gradiva.eager.support.errors import (
+    OperatorTypeError,
+    OperatorValueError,
+    annotate_error,
+    user_location,
+)
 from gradiva.eager.support.layouts import check_layout
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.bfloat16 import is_bfloat16
@@ -146,6 +151,11 @@ class Tensor(DeviceValue):
         have the memory, because it is read-only or runs backwards."""
         return as_torch(self._array, copy)
 
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """A NumPy array on the same memory, as `np.asarray(tensor)` is. Raises OperatorTypeError
+        for a tensor on a GPU: take `.cpu()` of it."""
+        return np.asarray(self)
+
     def item(self) -> Any:
         """The only element as a Python value. Raises OperatorValueError if there is not exactly
         one."""
@@ -196,13 +206,24 @@ class Tensor(DeviceValue):
         return bool(self._host)
 
     def __int__(self) -> int:
-        return int(self._host)
+        return int(self._number())
 
     def __index__(self) -> int:
-        return self._host.__index__()
+        return self._number().__index__()
 
     def __float__(self) -> float:
-        return float(self._host)
+        return float(self._number())
+
+    def _number(self) -> np.ndarray[Any, Any]:
+        """The only element, also of shape (1,), as labels of readers are. Raises
+        OperatorTypeError."""
+        if self._array.size != 1:
+            raise OperatorTypeError(
+                "only a tensor of one element is a number",
+                got=f"{self._array.size} elements",
+                location=user_location(),
+            )
+        return self._host.reshape(())
 
     def __repr__(self) -> str:
         return text.tensor_text(self)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeAlias, T
 import numpy as np
 
 from gradiva.eager.support.errors import OperatorTypeError, user_location
-from gradiva.eager.support.hooks import Hook
-from gradiva.eager.support.lazy_names import Provider, Registry
+from gradiva.eager.support.lazy_names import Modules, Registry
 from gradiva.eager.types.dtypes import bfloat16
 from gradiva.eager.types.sample_type import SampleType
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
         complex | np.generic | np.ndarray[Any, Any] | list[Any] | tuple[Any, ...] | Sample
     )
 
-__all__ = ["Slicing", "Value", "arithmetic", "arithmetic_places", "refuse_bfloat16", "ufuncs"]
+__all__ = ["Slicing", "Value", "arithmetic", "refuse_bfloat16", "ufuncs"]
 
 
 V = TypeVar("V", bound="Value")
@@ -48,8 +47,7 @@ def refuse_bfloat16(types: Sequence[SampleType], what: str) -> None:
             )
 
 
-arithmetic_places: Hook[Provider] = Hook("arithmetic of values", "gradiva.ops.places")
-arithmetic: Registry[Any] = Registry(arithmetic_places)
+arithmetic: Registry[Any] = Registry(Modules("gradiva._names:ARITHMETIC"))
 """Functions (left, right) or (operand) by name, put here by `ops.math.arithmetic`."""
 
 

@@ -1,4 +1,4 @@
-"""`python -m gradiva ops`: which operators there are, what they take, and what is missing."""
+"""`gradiva ops`: which operators there are, what they take, and what is missing."""
 
 from __future__ import annotations
 
@@ -7,19 +7,30 @@ import difflib
 import inspect
 from collections.abc import Iterator
 
+from gradiva.compat.dali.facts import Fact, facts, later, operator_of, reached
 from gradiva.eager.gpu.execute import devices_of
 from gradiva.eager.operators.arguments import Argument
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import OperatorValueError
-from gradiva.namespaces.facts import Fact, facts, later, operator_of, reached
+
+from .fields import by_field
 
 __all__ = ["add_arguments", "coverage_lines", "run"]
+
+
+_PARTS = frozenset(("normalize_by_numbers", "normalize_pixels", "pad_channels"))
+"""Parts of other operators, which stand in graphs and have no name that users call."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `ops`."""
     parser.add_argument("name", nargs="?", help="show this operator alone, with its documentation")
+    parser.add_argument(
+        "--by-name",
+        action="store_true",
+        help="list all operators in alphabetical order, with their arguments",
+    )
     parser.add_argument(
         "--coverage",
         action="store_true",
@@ -32,7 +43,8 @@ def run(given: argparse.Namespace) -> int:
     if given.coverage:
         lines = coverage_lines(given.name)
     else:
-        lines = _operator_lines() if given.name is None else _one_operator(given.name)
+        listed = _lines_by_name if given.by_name else _lines_by_field
+        lines = listed() if given.name is None else _one_operator(given.name)
     print("\n".join(lines))
     return 0
 
@@ -45,6 +57,7 @@ def _known() -> dict[str, OperatorBase]:
         for name, operator in sorted(operators.items())
         if operator.__doc__
         and not name.startswith("_")
+        and name not in _PARTS
         and (operator.case_maker or isinstance(operator, SourceOperator))
         and operator.__module__ != "gradiva.capture.graph.builtin_ops"
     }
@@ -79,7 +92,18 @@ def _argument(argument: Argument) -> str:
     return f"{argument.name}{mark}{default}"
 
 
-def _operator_lines() -> Iterator[str]:
+def _lines_by_field() -> Iterator[str]:
+    known = _known()
+    width = max(map(len, known))
+    for title, several in by_field(known.values()).items():
+        yield title
+        for operator in several:
+            yield f"  {operator.name:{width}}  {_summary(operator)}"
+        yield ""
+    yield "`ops NAME` shows one operator, and `ops --by-name` the arguments of all"
+
+
+def _lines_by_name() -> Iterator[str]:
     known = _known()
     width = max(map(len, known))
     for name, operator in known.items():
@@ -103,8 +127,6 @@ def _one_operator(name: str) -> Iterator[str]:
     for argument in operator.arguments.values():
         default = "required" if argument.required else f"default {argument.default!r}"
         yield f"  {argument.name}: {argument.kind.expected}; {default}"
-    if operator.common:
-        yield f"  and, as for all operators, {', '.join(sorted(operator.common))}"
 
 
 def coverage_lines(name: str | None = None) -> Iterator[str]:

@@ -19,9 +19,10 @@ from typing import Any
 
 import gradiva
 from gradiva.compat import child_processes
+from gradiva.compat.dali.facts import VERSION
 from gradiva.compat.names import SOURCE, TARGET, reason_for, said_of
+from gradiva.compat.old_paths import SameModule
 from gradiva.eager.support.errors import OperatorRuntimeError, user_location
-from gradiva.namespaces.facts import VERSION
 
 __all__ = ["install", "installed", "uninstall"]
 
@@ -107,19 +108,6 @@ class _RootLoader(importlib.abc.Loader):
         vars(module).update(__version__=VERSION, __file__=gradiva.__file__, __all__=names)
 
 
-class _SharedLoader(importlib.abc.Loader):
-    """Puts a module of gradiva into `sys.modules` under another name."""
-
-    def __init__(self, module: ModuleType) -> None:
-        self._module = module
-
-    def exec_module(self, module: ModuleType) -> None:
-        # The machinery returns what stands there after this. Handing the module over earlier, in
-        # `create_module`, would replace its __spec__.
-        assert module.__spec__ is not None
-        sys.modules[module.__spec__.name] = self._module
-
-
 class _First(importlib.abc.MetaPathFinder):
     """Answers before all others for `nvidia.dali` and what is below it."""
 
@@ -134,8 +122,9 @@ class _First(importlib.abc.MetaPathFinder):
             return None
         module = _ours(TARGET + fullname.removeprefix(SOURCE))
         if module is not None:
+            loader: Any = SameModule(module)
             return importlib.machinery.ModuleSpec(
-                fullname, _SharedLoader(module), is_package=hasattr(module, "__path__")
+                fullname, loader, is_package=hasattr(module, "__path__")
             )
         # `importlib.util.find_spec` asks whether there is one: the answer is None.
         if sys._getframe(2).f_code.co_name != "_find_and_load_unlocked":

@@ -8,7 +8,7 @@ import pkgutil
 from types import ModuleType
 from typing import Any
 
-from gradiva.namespaces.facts import facts, later
+from gradiva.compat.dali.facts import facts, later
 
 __all__ = ["ABSENT", "SOURCE", "TARGET", "look_up", "member", "reason_for", "said_of"]
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from gradiva.compat.dali.facts import facts, operator_of, renamed
 from gradiva.compat.differences import rows_about
 from gradiva.compat.names import SOURCE, TARGET
 from gradiva.compat.report import Verdict
 from gradiva.eager.gpu.execute import devices_of
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.namespaces.facts import facts, operator_of, renamed
 
 __all__ = ["argument_verdict", "differences", "note_on", "operator_behind", "short_name"]
 

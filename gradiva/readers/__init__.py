@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from gradiva._names import names_of
 from gradiva.eager.support.lazy_names import lazy_names
-from gradiva.namespaces.places import PLACES
 
-# Nothing is imported before it is asked for; `places` is made of these lines.
+# Nothing is imported before it is asked for; `_names` is made of these lines.
 if TYPE_CHECKING:
     from gradiva.ops.readers.coco.coco import COCO
     from gradiva.ops.readers.file import File
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gradiva.ops.readers.video.legacy_video import Video, VideoResize
     from gradiva.ops.readers.webdataset.webdataset import Webdataset
 else:
-    __getattr__, __dir__ = lazy_names(__name__, PLACES[__name__])
+    __getattr__, __dir__ = lazy_names(__name__, names_of(__name__))
 
 __all__ = [
     "COCO",

@@ -24,14 +24,18 @@ def cast(
         input: any dtype and rank. Floats that become integers are rounded half away from zero and
             saturate, NaN becomes 0; integers saturate. A number is true if it does not round to 0.
             float16 is rounded half away from zero too, bfloat16 half to even.
-        dtype: of the output.
+        dtype: the element type of the output, such as "float32" or `gradiva.float32`.
 
     Returns:
         Samples of the same shapes and layout.
 
     Raises:
-        OperatorTypeError: for what is no dtype.
-        OperatorValueError: for text that names none.
+        OperatorTypeError: for a value that is not a dtype.
+        OperatorValueError: for a string that names no dtype.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        gradiva.cast(image, dtype="float32").dtype  # float32
     """
     chosen: op.DType = dtype  # type: ignore[assignment]  # converted by the engine
     return input.with_(dtype=chosen)
@@ -97,13 +101,17 @@ def cast_like(input: op.SampleType, like: Any, /, **common: op.Unpack[op.Common]
 
     Args:
         input: any dtype and rank, converted as by `cast`.
-        like: only its dtype counts.
+        like: a batch, a tensor or an array, of which only the dtype is used.
 
     Returns:
         Samples of the same shapes and layout.
 
     Raises:
         OperatorTypeError: for another number of inputs than two.
+
+    Example:
+        weights = np.ones(3, np.float32)
+        gradiva.cast_like(gradiva.imread("cat.jpg"), weights).dtype  # float32
     """
     return input.with_(dtype=like.dtype)
 

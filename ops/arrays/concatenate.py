@@ -21,14 +21,15 @@ def cat(
     axis_name: str | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Join the samples of several batches, number by number, along an axis that they have.
+    """Join the samples of several batches along an axis that they have.
 
-    The result has the layout of the first input.
+    Sample i of the result is sample i of the first input, then that of the second, and so on. The
+    result has the layout of the first input.
 
     Args:
-        input, more: 1 to 999 of one dtype and rank, at least 1-D, any layout; the extents of a
-            sample agree but for those of the axis.
-        axis: 0 by default, negative ones count from the end.
+        input, more: 1 to 999 inputs of one dtype and rank, at least 1-D, any layout. The samples
+            agree in their extents along all other axes.
+        axis: the axis, 0 by default; negative numbers count from the end.
         axis_name: the axis by its letter in the layout of the first input, in place of `axis`.
 
     Returns:
@@ -38,6 +39,10 @@ def cat(
         OperatorTypeError: for inputs of different dtypes or ranks and for scalars.
         OperatorValueError: for shapes that do not fit, with the sample, and for an axis that is not
             there.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        gradiva.cat(image, gradiva.flip(image), axis_name="W").shape  # (300, 902, 3)
     """
     type = alike((input, *more))
     if type.ndim == 0:
@@ -116,12 +121,14 @@ def stack(
     axis_name: str | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Join the samples of several batches, number by number, along a new axis.
+    """Join the samples of several batches along a new axis.
 
-    The result has a layout if the new axis has a letter, and the first input a layout or no axes.
+    Sample i of the result holds sample i of each input. The result has a layout if the new axis has
+    a letter, and the first input a layout or no axes.
 
     Args:
-        input, more: 1 to 999 of one dtype, rank and shape per sample, any layout.
+        input, more: 1 to 999 inputs of one dtype and rank, any layout. The samples have the same
+            shape in all of them.
         axis: where the new axis stands in the result; negative numbers count from the end of the
             result.
         axis_name: a letter for the new axis.
@@ -133,6 +140,10 @@ def stack(
         OperatorTypeError: for inputs of different dtypes or ranks.
         OperatorValueError: for different shapes, with the sample, for an axis out of range and a
             letter that is there already.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        gradiva.stack(image, gradiva.flip(image), axis_name="F").shape  # (2, 300, 451, 3)
     """
     type = alike((input, *more))
     if type.ndim is None:

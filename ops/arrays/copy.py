@@ -113,10 +113,10 @@ def copy_pieces(
 
 @op.operator("copy", schema="Copy", bfloat16=True, same_shapes=True)
 def copy(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleType:
-    """The same samples in other memory; shapes, dtype and layout stay. Any dtype and rank.
+    """Copy samples into memory of their own.
 
-    What comes out of `reshape`, `squeeze` or `permute_batch` lies in the memory of their input;
-    a copy is independent of it.
+    The outputs of `reshape`, `squeeze` and `permute_batch` share the memory of their input; a copy
+    is independent of it.
 
     Args:
         input: any dtype, rank and layout.
@@ -126,6 +126,10 @@ def copy(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleTy
 
     Raises:
         OperatorTypeError: for another number of inputs than one.
+
+    Example:
+        rows = gradiva.reshape(np.arange(6), shape=(2, 3))  # in the memory of its input
+        gradiva.copy(rows)  # [[0, 1, 2], [3, 4, 5]]
     """
     return input
 

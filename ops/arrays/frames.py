@@ -49,7 +49,7 @@ def require_in_range(numbers: Any, asked: Any, source: op.Batch, argument: str) 
 def per_frame(
     input: op.SampleType, /, *, replace: bool = False, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
-    """Say that the first axis is that of frames, in the layout. Nothing is copied.
+    """Mark the first axis as the axis of frames, in the layout; nothing is copied.
 
     Only the layout changes. Operators on sequences take a batch with such a layout as an argument
     with a value for each frame, or one for all frames of a sample: brightness, contrast, hue and
@@ -67,6 +67,11 @@ def per_frame(
     Raises:
         OperatorTypeError: for scalars, and for a layout that begins with another letter unless
             `replace` says so.
+
+    Example:
+        videos = gradiva.batch([np.zeros((3, 48, 64, 3), np.uint8)], layout="FHWC")
+        angles = gradiva.per_frame(gradiva.batch([np.float32([0, 10, 20])]))  # degrees
+        videos = gradiva.rotate(videos, angle=angles, keep_size=True)
     """
     if input.ndim == 0 or not replace:
         require_frames(input)
@@ -106,7 +111,7 @@ def _per_frame_cases() -> list[op.Case]:
 def element_extract(
     input: op.SampleType, /, *, element_map: op.Ints, **common: op.Unpack[op.Common]
 ) -> op.SampleType | tuple[op.SampleType, ...]:
-    """Single frames of each sequence.
+    """Take single frames out of each sequence.
 
     Args:
         input: any dtype, at least 1-D, whose first axis is that of frames: a layout that begins
@@ -121,6 +126,11 @@ def element_extract(
         OperatorTypeError: for other layouts and scalars.
         OperatorValueError: for no numbers at all and, with the sample, for frames that are not
             there.
+
+    Example:
+        video = gradiva.as_tensor(np.zeros((8, 48, 64, 3), np.uint8), layout="FHWC")
+        first, last = gradiva.element_extract(video, element_map=[0, 7])
+        first.shape  # (48, 64, 3)
     """
     chosen: tuple[int, ...] = element_map  # type: ignore[assignment]  # converted by the engine
     require_frames(input)
@@ -183,7 +193,9 @@ def _element_extract_cases() -> list[op.Case]:
 def sequence_rearrange(
     input: op.SampleType, /, *, new_order: RaggedIntsArg, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
-    """The frames of each sequence in another order; frames may come several times, or not at all.
+    """Put the frames of each sequence into another order.
+
+    A frame may stand there several times, or not at all.
 
     Args:
         input: any dtype, at least 1-D, whose first axis is that of frames: a layout that begins
@@ -197,6 +209,10 @@ def sequence_rearrange(
     Raises:
         OperatorTypeError: for other layouts and scalars.
         OperatorValueError: with the sample, for an empty order and for frames that are not there.
+
+    Example:
+        frames = np.int32([10, 20, 30])
+        gradiva.sequence_rearrange(frames, new_order=[2, 1, 0, 0])  # [30, 20, 10, 10]
     """
     require_frames(input)
     if not isinstance(new_order, op.SampleType | op.Value):

@@ -30,7 +30,9 @@ def one_hot(
     off_value: float = 0.0,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Class numbers as vectors: along a new axis, `on_value` at the class and else `off_value`.
+    """Turn class numbers into one-hot vectors: `on_value` at the class, `off_value` elsewhere.
+
+    The vectors lie along a new axis.
 
     Args:
         input: any dtype, rank and layout; fractions are dropped. A number that is no class, such as
@@ -40,7 +42,7 @@ def one_hot(
             whatever its rank, the results are vectors of `num_classes`.
         axis_name: a letter for the new axis. The result has a layout if the new axis has a letter
             and the input a layout, or if it is a vector.
-        dtype: of the result.
+        dtype: the element type of the result.
         num_classes: length of the new axis.
         on_value, off_value: converted to `dtype`; for integers fractions are dropped, and values
             out of range become the nearest ones.
@@ -51,6 +53,10 @@ def one_hot(
     Raises:
         OperatorValueError: for a negative number of classes, an axis out of range and a letter that
             does not fit.
+
+    Example:
+        labels = gradiva.batch([np.int32(2), np.int32(0)])
+        gradiva.one_hot(labels, num_classes=3)  # [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
     chosen: op.DType = dtype  # type: ignore[assignment]  # converted by the engine
     if num_classes < 0:

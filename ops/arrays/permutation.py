@@ -19,14 +19,14 @@ def batch_permutation(
     no_fixed_points: bool = False,
     **common: op.Unpack[op.Sampled],
 ) -> op.SampleType:
-    """The numbers of the samples of a batch, 0 to N - 1, in random order.
+    """Draw a random order of the samples of a batch: the numbers 0 to N - 1.
+
+    Without `batch_size`, dynamic mode makes the only order of one sample, 0.
 
     Args:
         allow_repetitions: draw each number for itself; some then come several times, others not at
             all.
         no_fixed_points: no sample gets its own number (where there are at least two).
-        batch_size, rng, seed: see `gradiva.random`. Without `batch_size` dynamic mode makes the
-            only permutation of one sample, 0.
 
     Returns:
         Int32 scalars. Each permutation, or each without fixed points, is as likely as the others:
@@ -36,6 +36,11 @@ def batch_permutation(
 
     Raises:
         OperatorTypeError: for flags that are neither True nor False.
+
+    Example:
+        images = gradiva.imread(["cat.jpg", "coffee.jpg"])
+        order = gradiva.batch_permutation(batch_size=2)
+        shuffled = gradiva.permute_batch(images, indices=order)
     """
     return op.SampleType(op.int32, 0, "")
 
@@ -121,11 +126,11 @@ def _batch_permutation_cases() -> list[op.Case]:
 def permute_batch(
     input: op.SampleType, /, *, indices: op.IntsArg, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
-    """The samples of a batch in another order; samples may come several times, or not at all.
-    Nothing is copied: the result lies in the memory of the input.
+    """Put the samples of a batch into another order.
 
-    The names of files go with the samples; positions stay, so that later random values differ for
-    samples that come several times.
+    A sample may stand there several times, or not at all. Nothing is copied: the result shares the
+    memory of the input. The names of files go with the samples; positions stay, so that later
+    random values differ for samples that come several times.
 
     Args:
         input: any dtype, rank and layout.
@@ -139,6 +144,10 @@ def permute_batch(
     Raises:
         OperatorValueError: for a wrong number of indices, and, with the sample, for one that is out
             of range.
+
+    Example:
+        images = gradiva.imread(["cat.jpg", "coffee.jpg"])
+        gradiva.permute_batch(images, indices=[1, 0]).shape  # [(400, 600, 3), (300, 451, 3)]
     """
     return input
 

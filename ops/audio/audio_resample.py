@@ -30,20 +30,21 @@ def audio_resample(
     dtype: op.DTypeLike | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Resample sounds with windowed sinc functions, in float32.
+    """Resample audio to another sampling rate, with windowed sinc functions in float32.
 
-    A sound of n samples gets ceil(n * out_rate / in_rate). Frequencies above half of a lower output
-    rate are not filtered out.
+    An input of n samples becomes one of ceil(n * out_rate / in_rate). Frequencies above half of a
+    lower output rate are not filtered out.
 
     Args:
         input: integers of up to 32 bits or float32; (n,) or (n, channels), any layout.
-        in_rate, out_rate: sampling rates, in any unit.
-        scale: out_rate / in_rate.
-        out_length: samples of the output; 0 for none. Give either rates, or `scale`, or this; all
-            may differ per sample.
+        in_rate, out_rate: the sampling rates of input and output, in any one unit. Give these, or
+            `scale`, or `out_length`; all may differ per sample.
+        scale: out_rate / in_rate, in place of the rates.
+        out_length: the number of samples of the output, in place of the rates; 0 for none.
         quality: from 0 to 100: 0 has 3 lobes on each side, 50 has 16, 100 has 64.
-        dtype: of the output, one of those of the input; the input's by default. The largest value
-            of a signed type stands for 1.0; unsigned types are shifted by half of their range.
+        dtype: the element type of the output, one of those of the input; by default that of the
+            input. The largest value of a signed type stands for 1.0; unsigned types are shifted by
+            half of their range.
 
     Returns:
         Samples of the same rank, layout and channels.
@@ -51,6 +52,10 @@ def audio_resample(
     Raises:
         OperatorTypeError: for other dtypes and ranks.
         OperatorValueError: for arguments that do not go together or are out of range.
+
+    Example:
+        audio, rate = gradiva.decoders.audio(np.fromfile("speech.wav", np.uint8), downmix=True)
+        gradiva.audio_resample(audio, in_rate=rate, out_rate=8000).shape  # (8000,)
     """
     op.require_dtype(input, SOUND_TYPES)
     op.require_ndim(input, (1, 2))

@@ -28,15 +28,15 @@ def mel_filter_bank(
     mel_formula: str = "slaney",
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Sum spectra over triangular filters, which are equally far apart on the mel scale.
+    """Sum spectra over triangular filters that are equally spaced on the mel scale.
 
     Filters rise and fall linearly in Hz, from the center of the one before to that of the next.
 
     Args:
         input: float32 spectra, from 0 Hz to half of `sample_rate`, along the axis f; without a
             layout along the last axis but one, or the only one.
-        nfilter: how many filters.
-        sample_rate: of the sounds, in Hz.
+        nfilter: the number of filters.
+        sample_rate: the sampling rate of the audio, in Hz.
         freq_low, freq_high: where the first filter begins and the last ends, in Hz; 0 as
             `freq_high` is half of `sample_rate`.
         normalize: divide filters by half of their width in Hz, so that each has an area of 1.
@@ -49,6 +49,11 @@ def mel_filter_bank(
     Raises:
         OperatorTypeError: for other dtypes and ranks, and for a layout without f.
         OperatorValueError: for arguments out of range.
+
+    Example:
+        audio, rate = gradiva.decoders.audio(np.fromfile("speech.wav", np.uint8), downmix=True)
+        spectra = gradiva.spectrogram(audio, window_length=400, window_step=160)
+        gradiva.mel_filter_bank(spectra, nfilter=80, sample_rate=16000).shape  # (80, 101)
     """
     require_floats(input)
     if nfilter < 1:

@@ -31,17 +31,17 @@ def mfcc(
     lifter: float = 0.0,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Compute the first coefficients of a discrete cosine transform (DCT) along an axis.
+    """Compute the first coefficients of a discrete cosine transform (DCT), such as MFCCs.
 
     Of log-mel spectra (`mel_filter_bank`, `to_decibels`) they are mel-frequency cepstral
     coefficients. Type 2 is sum_n x[n] cos(pi (2 n + 1) k / (2 N)).
 
     Args:
         input: float32, of 2 to 4 axes, any layout.
-        n_mfcc: how many coefficients, at most the extent of the axis.
-        dct_type: from 1 to 4.
+        n_mfcc: the number of coefficients, at most the extent of the axis.
+        dct_type: the type of the DCT, 1 to 4.
         normalize: make the transform orthonormal; not for type 1.
-        axis: that of the mel bands, from 0 on.
+        axis: the axis of the mel bands, counted from 0.
         lifter: L, to multiply coefficient k by 1 + L / 2 * sin(pi (k + 1) / L); 0 for none.
 
     Returns:
@@ -50,6 +50,12 @@ def mfcc(
     Raises:
         OperatorTypeError: for other dtypes and ranks.
         OperatorValueError: for arguments out of range, and for type 1 along one value.
+
+    Example:
+        audio, rate = gradiva.decoders.audio(np.fromfile("speech.wav", np.uint8), downmix=True)
+        spectra = gradiva.spectrogram(audio, window_length=400, window_step=160)
+        bands = gradiva.mel_filter_bank(spectra, nfilter=80, sample_rate=16000)
+        gradiva.mfcc(gradiva.to_decibels(bands), n_mfcc=13).shape  # (13, 101)
     """
     require_floats(input)
     op.require_ndim(input, (2, 3, 4))

@@ -36,7 +36,7 @@ def nonsilent_region(
     reset_interval: int = 8192,
     **common: op.Unpack[op.Common],
 ) -> tuple[op.SampleType, op.SampleType]:
-    """Find the part of a sound between silence at its ends.
+    """Find the part of a recording between the silence at its ends.
 
     P[t] is the mean of the squares of the `window_length` samples that end at t, zeros before the
     first. The region begins where the first of these windows begins whose P is at least
@@ -45,17 +45,22 @@ def nonsilent_region(
     Args:
         input: integers or float32, (n,), any layout.
         cutoff_db: what is silent, in decibels below `reference_power`.
-        window_length: in samples; n, if that is less.
+        window_length: the length of a window in samples; n, if that is less.
         reference_power: the largest P of the sample by default. NaN is left out.
-        reset_interval: accepted; sums are exact, and need no renewal.
+        reset_interval: without effect, since the sums are exact.
 
     Returns:
         Two int32 scalars: the first sample of the region, and its length. (0, 0) if all is silent;
-        the whole of a sound whose samples are all zero.
+        the whole recording if all of its samples are zero.
 
     Raises:
         OperatorTypeError: for other dtypes and ranks.
         OperatorValueError: for arguments out of range.
+
+    Example:
+        audio, rate = gradiva.decoders.audio(np.fromfile("speech.wav", np.uint8), downmix=True)
+        start, length = gradiva.nonsilent_region(audio, cutoff_db=-40, window_length=64)
+        speech = gradiva.slice(audio, start=start, shape=length, axes=0)
     """
     op.require_dtype(input, _DTYPES)
     op.require_ndim(input, (1,))

@@ -25,13 +25,13 @@ def power_spectrum(
     power: int = 2,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Compute |FFT(x)| ** power along an axis.
+    """Compute the power spectrum |FFT(x)| ** power along an axis.
 
     Args:
         input: float32, of 1 to 3 axes, any layout.
         nfft: length of the transform, the extent of the axis by default. Values are put in the
             middle of that many, zeros elsewhere.
-        axis: negative ones are counted from the last.
+        axis: the axis of time; negative numbers count from the last.
         power: 2 for the power, 1 for the magnitude.
 
     Returns:
@@ -41,6 +41,9 @@ def power_spectrum(
         OperatorTypeError: for other dtypes and ranks.
         OperatorValueError: for an axis that is not there, a transform shorter than the axis, and
             samples without a value along it.
+
+    Example:
+        gradiva.power_spectrum(np.float32([1, 0, -1, 0]))  # [0.0, 4.0, 0.0]
     """
     require_floats(input)
     op.require_ndim(input, (1, 2, 3))

@@ -40,16 +40,17 @@ def preemphasis_filter(
     dtype: op.DTypeLike = op.float32,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Compute y[t] = x[t] - preemph_coeff * x[t - 1], in float32 (of float64, in float64).
+    """Emphasize high frequencies: y[t] = x[t] - preemph_coeff * x[t - 1].
 
-    Where nothing is subtracted values are converted, and not computed with.
+    The arithmetic is float32, and float64 for float64 inputs. Where nothing is subtracted values
+    are converted, and not computed with.
 
     Args:
         input: integers, float32 or float64, one channel: (n,), (n, 1) or (1, n); any layout.
-        preemph_coeff: may differ per sample.
-        border: x[-1]: "clamp", x[0]; "zero"; "reflect", x[1].
-        dtype: of the output, float32 by default. Values become integers by rounding half away from
-            zero and saturating.
+        preemph_coeff: the factor of the sample before; may differ per sample.
+        border: the sample x[-1] before the first: "clamp", x[0]; "zero", 0; "reflect", x[1].
+        dtype: the element type of the output, float32 by default. Values become integers by
+            rounding half away from zero and saturating.
 
     Returns:
         Samples of the same shapes and layout.
@@ -57,6 +58,9 @@ def preemphasis_filter(
     Raises:
         OperatorTypeError: for other dtypes.
         OperatorValueError: for several channels and other borders.
+
+    Example:
+        gradiva.preemphasis_filter(np.float32([1, 1, 2]), preemph_coeff=0.5)  # [0.5, 0.5, 1.5]
     """
     op.require_dtype(input, _DTYPES)
     if dtype not in _DTYPES:

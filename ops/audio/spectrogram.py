@@ -36,7 +36,7 @@ def spectrogram(
     layout: op.Layout = "ft",
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Cut a sound into overlapping frames, and return the power spectrum of each.
+    """Cut audio into overlapping frames, and compute the power spectrum of each.
 
     A frame x is multiplied by a window w, put in the middle of `nfft` values, zeros elsewhere, and
     becomes |FFT(w * x)| ** power. The window is Hann's, taken in the middle of its samples: w[t] =
@@ -59,8 +59,13 @@ def spectrogram(
 
     Raises:
         OperatorTypeError: for other dtypes.
-        OperatorValueError: for several channels, for sounds without a sample or, if windows are not
+        OperatorValueError: for several channels, for audio without a sample or, if windows are not
             centered, shorter than one, and for arguments out of range.
+
+    Example:
+        audio, rate = gradiva.decoders.audio(np.fromfile("speech.wav", np.uint8), downmix=True)
+        gradiva.spectrogram(audio, nfft=512, window_length=400, window_step=160).shape
+        # (257, 101)
     """
     require_floats(input)
     for name, value in (("window_length", window_length), ("window_step", window_step)):

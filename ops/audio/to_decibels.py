@@ -26,20 +26,26 @@ def to_decibels(
     cutoff_db: float = -200.0,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Compute multiplier * log10(x / reference), but no less than `cutoff_db`.
+    """Convert powers or magnitudes to decibels.
+
+    The result is multiplier * log10(x / reference), but no less than `cutoff_db`.
 
     Args:
         input: float32 powers (or magnitudes), of any rank and layout. NaN counts as silence.
         multiplier: 10 for powers, 20 for magnitudes.
         reference: what is 0 dB; by default the largest value of each sample, or 1 if that is 0.
-        cutoff_db: the lowest result.
+        cutoff_db: the lowest result, in decibels.
 
     Returns:
         Float32 samples of the same shapes and layout.
 
     Raises:
         OperatorTypeError: for other dtypes.
-        OperatorValueError: for 0 as `reference` or `multiplier`, and for no finite numbers.
+        OperatorValueError: for 0 as `reference` or `multiplier`, and for numbers that are not
+            finite.
+
+    Example:
+        gradiva.to_decibels(np.float32([1.0, 0.1, 0.001]), cutoff_db=-80)  # [0.0, -10.0, -30.0]
     """
     require_floats(input)
     for name, value in (("multiplier", multiplier), ("reference", reference)):

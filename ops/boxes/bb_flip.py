@@ -22,7 +22,7 @@ def bb_flip(
     ltrb: bool = False,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Mirror boxes in the unit square.
+    """Mirror bounding boxes as `flip` mirrors their image.
 
     Args:
         input: boxes, float32: samples of shape (..., 4), or 1-D with four numbers for each box, in
@@ -38,6 +38,10 @@ def bb_flip(
     Raises:
         OperatorTypeError: for other dtypes.
         OperatorValueError: for other shapes.
+
+    Example:
+        boxes = np.float32([[0.25, 0.25, 0.5, 0.75]])  # left, top, right, bottom
+        gradiva.bb_flip(boxes, ltrb=True)  # [[0.5, 0.25, 0.75, 0.75]]
     """
     require_flat_boxes(input)
     return input
@@ -141,15 +145,16 @@ def bbox_paste(
     ltrb: bool = False,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Keep boxes in place when their image is pasted on a canvas `ratio` times its size (`paste`).
+    """Keep bounding boxes in place when `paste` puts their image on a larger canvas.
 
     Args:
         input: boxes, float32: samples of shape (..., 4), or 1-D with four numbers for each box, in
             fractions of the image; a number over 2 gives a warning. (left, top, width, height), or
             with `ltrb` (left, top, right, bottom).
-        ratio: from 1 on.
-        paste_x, paste_y: where on the canvas the image is, from 0 (left, top) to 1. All may differ
-            per sample.
+        ratio: the size of the canvas, relative to that of the image, at least 1; may differ per
+            sample.
+        paste_x, paste_y: where on the canvas the image is, from 0 (left, top) to 1 (right, bottom);
+            may differ per sample.
         ltrb: whether boxes are (left, top, right, bottom); else (left, top, width, height).
 
     Returns:
@@ -158,7 +163,12 @@ def bbox_paste(
 
     Raises:
         OperatorTypeError: for other dtypes.
-        OperatorValueError: for other shapes, for a ratio below 1 and places that are no numbers.
+        OperatorValueError: for other shapes, for a ratio below 1 and places that are not numbers.
+
+    Example:
+        boxes = np.float32([[0.25, 0.25, 0.5, 0.75]])  # left, top, right, bottom
+        gradiva.bbox_paste(boxes, ratio=2.0, paste_x=0.0, paste_y=0.0, ltrb=True)
+        # [[0.125, 0.125, 0.25, 0.375]]
     """
     require_flat_boxes(input)
     return input

@@ -36,17 +36,17 @@ def bbox_rotate(
     size: op.FloatsArg | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType | tuple[op.SampleType, op.SampleType]:
-    """Keep boxes in place when their image is rotated about its center (`rotate`).
+    """Keep bounding boxes in place when `rotate` turns their image about its center.
 
     Args:
-        boxes: float32, (n, 4).
+        boxes: the boxes of a sample, float32, (n, 4).
         bbox_layout: "xyXY", corners, or "xyWH", a corner and the size; as fractions of the image,
             or pixels with bbox_normalized=False.
         bbox_normalized: whether boxes are in fractions of the image; else in pixels.
-        labels: int32, (n,) or (n, 1).
-        angle: in degrees, counter-clockwise.
-        input_shape: of the image, in the order `shape_layout`, which has an H and a W. Both may
-            differ per sample.
+        labels: the class of each box, int32, (n,) or (n, 1).
+        angle: the angle in degrees, counter-clockwise; may differ per sample.
+        input_shape: the shape of the image in pixels, in the order `shape_layout`; may differ per
+            sample.
         keep_size: the result has the size of the image.
         size: the size of the result (height, width), which may differ per sample. Without it and
             `keep_size`, the result holds all of the rotated image.
@@ -65,6 +65,11 @@ def bbox_rotate(
     Raises:
         OperatorTypeError: for other dtypes and ranks.
         OperatorValueError: for arguments out of range.
+
+    Example:
+        image, boxes = gradiva.imread("cat.jpg"), np.float32([[0.25, 0.25, 0.5, 0.75]])
+        rotated = gradiva.rotate(image, angle=30.0, keep_size=True)
+        boxes = gradiva.bbox_rotate(boxes, angle=30.0, input_shape=(300, 451), keep_size=True)
     """
     require_boxes(boxes, labels)
     if bbox_layout not in _LAYOUTS:

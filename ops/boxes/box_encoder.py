@@ -32,12 +32,13 @@ def box_encoder(
     stds: op.Floats = (1.0, 1.0, 1.0, 1.0),
     **common: op.Unpack[op.Common],
 ) -> tuple[op.SampleType, op.SampleType]:
-    """Match boxes with anchors (Liu et al.: "SSD: single shot multibox detector", ECCV 2016,
-    section 2.2).
+    """Match bounding boxes with anchors, as the training of an SSD detector needs it.
+
+    The method is that of Liu et al., "SSD: single shot multibox detector", ECCV 2016, section 2.2.
 
     Args:
-        boxes: float32, (n, 4): left, top, right, bottom.
-        labels: int32, (n,) or (n, 1).
+        boxes: the boxes of a sample, float32, (n, 4): left, top, right, bottom.
+        labels: the class of each box, int32, (n,) or (n, 1).
         anchors: four numbers for each anchor, in the same order.
         criteria: an anchor gets the box with which its intersection over union is largest, if that
             is above `criteria`, from 0 to 1. Each box also takes the anchor that fits it best,
@@ -57,7 +58,13 @@ def box_encoder(
 
     Raises:
         OperatorTypeError: for other dtypes and ranks.
-        OperatorValueError: for anchors that are none and other arguments out of range.
+        OperatorValueError: for anchors that are no boxes, and for other arguments out of range.
+
+    Example:
+        boxes, labels = np.float32([[0.1, 0.1, 0.4, 0.5]]), np.int32([7])
+        anchors = [0.0, 0.0, 0.5, 0.5, 0.5, 0.5, 1.0, 1.0]  # two anchors
+        matched, classes = gradiva.box_encoder(boxes, labels, anchors=anchors)
+        classes  # [7, 0]
     """
     require_boxes(boxes, labels)
     numbers = (anchors, means, stds)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.support.user_warning import warn_user
 
 from .box_rows import BoxRows, box_rows, keep_rows, require_boxes, require_labels
 from .crop_options import Limits, Options, check_options, columns_of, limits_of
@@ -39,13 +40,14 @@ def random_bbox_crop(
     quiet: bool = False,
     **common: op.Unpack[op.Sampled],
 ) -> tuple[op.SampleType, ...]:
-    """Draw a crop window under conditions on boxes, and crop the boxes.
+    """Draw a crop window that keeps enough of the bounding boxes, and crop the boxes to it.
 
     Sides are drawn independently and uniformly, and drawn again if a ratio is out of range; the
     place uniformly. A window that would keep no box does not count.
 
     Args:
-        boxes: float32, (n, 4), or (n, 6) in volumes; fractions of the input.
+        boxes: float32, (n, 4), or (n, 6) in volumes; fractions of the input. A box that ends
+            before it begins gives a warning, and overlaps with nothing.
         bbox_layout: what the columns are: x, y, z (start), X, Y, Z (end) or W, H, D (size), in any
             order; "xyXY" or "xyzXYZ" by default, sizes with `ltrb=False`.
         ltrb: whether boxes are given by their ends, where `bbox_layout` is not given.
@@ -74,7 +76,6 @@ def random_bbox_crop(
             by default those whose center is.
         output_bbox_indices: return the indices of the boxes that are kept.
         quiet: give no warning if `total_num_attempts` were not enough.
-        rng, seed: see `gradiva.random`.
 
     Returns:
         Where the window begins and its size, float32, in the order x, y, z, as fractions (as pixels
@@ -85,6 +86,13 @@ def random_bbox_crop(
         OperatorTypeError: for other dtypes and ranks.
         OperatorValueError: for boxes outside the input, and arguments out of range.
         OperatorRuntimeError: if a million windows without `total_num_attempts` did not fit.
+
+    Example:
+        image, boxes = gradiva.imread("cat.jpg"), np.float32([[0.25, 0.25, 0.5, 0.75]])
+        start, shape, boxes = gradiva.random_bbox_crop(
+            boxes, thresholds=[0.0, 0.3, 0.5], scaling=(0.3, 1.0), aspect_ratio=(0.5, 2.0)
+        )
+        window = gradiva.slice(image, start, shape)
     """
     require_boxes(boxes, labels)
     check_options(locals())
@@ -105,14 +113,18 @@ def _corners(rows: BoxRows, options: Options) -> np.ndarray[Any, Any]:
         ordered[:, ndim:] += ordered[:, :ndim]
     # Sums of float32 numbers may miss 1 by their last digits.
     good = (ordered >= -1e-6) & (ordered <= 1.0 + 1e-6)
-    if not good.all() or (ordered[:, ndim:] < ordered[:, :ndim]).any():
-        bad = ~good.all(axis=1) | (ordered[:, ndim:] < ordered[:, :ndim]).any(axis=1)
-        row = int(np.flatnonzero(bad)[0])
+    if not good.all():
+        row = int(np.flatnonzero(~good.all(axis=1))[0])
         raise op.OperatorValueError(
             "a box is not inside the input",
-            expected="fractions from 0 to 1, starts before ends",
+            expected="fractions from 0 to 1",
             got=str(rows.values[row].tolist()),
             sample=rows.sample(row),
+        )
+    if (ordered[:, ndim:] < ordered[:, :ndim]).any():
+        warn_user(
+            "random_bbox_crop: a box that ends before it begins overlaps with nothing; "
+            "`bbox_layout` and `ltrb` say what its numbers are"
         )
     np.maximum(ordered, 0.0, out=ordered)
     return np.minimum(ordered, 1.0, out=ordered)

@@ -96,7 +96,8 @@ def _metric(boxes: Any, window: Any, overlap: bool, every: bool) -> float:
 @op.jit
 def _keep(boxes: Any, window: Any, prune: float, kept: Any) -> int:
     """Mark the boxes that stay, and count them: whose center is in the window, or with `prune`,
-    of whose volume so much is."""
+    of whose volume so much is. A box that ends before it begins has a negative volume, or none in
+    common with the window."""
     ndim = window.size // 2
     count = 0
     for b in range(len(boxes)):
@@ -108,7 +109,7 @@ def _keep(boxes: Any, window: Any, prune: float, kept: Any) -> int:
             centered = centered and first <= center <= last
             common *= max(min(end, last) - max(begin, first), 0.0)
             own *= end - begin
-        if prune < 0.0 or own <= 0.0:
+        if prune < 0.0 or own == 0.0:
             kept[b] = centered
         else:
             kept[b] = common > 0.0 and common >= prune * own

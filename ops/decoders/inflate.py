@@ -36,7 +36,7 @@ def inflate(
     check_output_size: bool = False,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Inflate LZ4 blocks: arrays that were compressed whole, or in chunks, such as one per frame.
+    """Decompress arrays that were compressed as LZ4 blocks, whole or in chunks, such as frames.
 
     A block is what `lz4.block.compress(array.tobytes(), store_size=False)` makes, without the
     frame that the files of the program lz4 have around theirs. It takes nothing but memory of the
@@ -44,9 +44,9 @@ def inflate(
 
     Args:
         input: uint8, 1-D.
-        shape: of the array, or of the array in each chunk. May differ per sample.
-        dtype: of its elements, which are in the byte order of the machine.
-        layout: of the array, or of that in each chunk.
+        shape: the shape of the array, or of the array in each chunk. May differ per sample.
+        dtype: the type of the elements, which are in the byte order of the machine.
+        layout: the layout of the array, or of that in each chunk.
         algorithm: "LZ4".
         chunk_offsets: where the chunks of a sample begin. Without sizes each ends where the next
             one begins, the last one with the sample. May differ per sample, also in number.
@@ -64,6 +64,10 @@ def inflate(
             extents and chunks that are not in it.
         OperatorRuntimeError: with the sample, its file and the chunk, for bytes that are no such
             block, are cut short, or are not those of as many elements as the shape has.
+
+    Example:
+        data = np.fromfile("depth.lz4", np.uint8)
+        gradiva.decoders.inflate(data, shape=(4, 6), dtype="uint16").shape  # (4, 6)
     """
     op.require_dtype(input, (op.uint8,), "compressed input")
     op.require_ndim(input, (1,), "compressed input")

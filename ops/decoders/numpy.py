@@ -19,7 +19,7 @@ from .npy_header import Header, read_header
 def numpy(
     input: op.SampleType, /, *, dtype: op.DTypeLike | None = None, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
-    """The array in an npy file.
+    """Decode npy files to arrays.
 
     Args:
         input: the bytes of one file per sample: int8 or uint8, 1-D. Arrays of booleans, integers
@@ -31,8 +31,12 @@ def numpy(
         The arrays, whose ranks are equal.
 
     Raises:
-        OperatorRuntimeError: with the sample and its file, for what is no such file, is cut or too
-            long, or differs in type or rank.
+        OperatorRuntimeError: with the sample and its file, for data that is not an npy file, is cut
+            or too long, or differs in type or rank.
+
+    Example:
+        data = np.fromfile("arrays/0.npy", np.uint8)
+        gradiva.decoders.numpy(data).shape  # (6, 8)
     """
     op.require_dtype(input, (op.uint8, op.int8), "encoded data")
     op.require_ndim(input, (1,), "encoded data")

@@ -35,8 +35,8 @@ class VideoErrors(TypedDict, total=False):
         on_error: the error policy for a video that cannot be decoded; see `docs/errors.md`. "raise"
             (default) fails the batch. "skip" takes the sample out of the batch. "replace" puts
             frames of `fill_value` in its place, or none where nothing is known of their size.
-        colorspace: "bt601" for the pixels of the reference, which takes all videos to be of that
-            standard. By default what the file says counts.
+        colorspace: "bt601" for the pixels of DALI, which takes all videos to be of that standard.
+            By default the colors are those that the file declares.
         apply_rotation: turn the frames as the display matrix of the file says, by quarters: videos
             of phones stand upright then. By default they lie as they were recorded.
     """
@@ -67,12 +67,12 @@ def video(
     affine: bool = True,
     **options: op.Unpack[Decoded],
 ) -> op.SampleType:
-    """Decode videos, or some of their frames: VP8, VP9, H.264, HEVC, AV1, MPEG-4 and what else
-    FFmpeg decodes.
+    """Decode videos, or some of their frames: VP8, VP9, H.264, HEVC, AV1, MPEG-4 and others.
 
-    It needs PyAV: `pip install "gradiva[video]"`. Frames are those of the numbers that are asked
-    for, whatever the order in which the file has them; of what lies between, no more is decoded
-    than they need. With `device="gpu"` NVDEC decodes what it can. See `docs/video.md`.
+    FFmpeg decodes them. It needs PyAV: `pip install "gradiva[video]"`. Frames are those of the
+    numbers that are asked for, whatever the order in which the file has them; of what lies between,
+    no more is decoded than they need. With `device="gpu"` NVDEC decodes what it can. See
+    `docs/video.md`.
 
     Args:
         input: the bytes of one file per sample: uint8, 1-D.
@@ -95,7 +95,12 @@ def video(
     Raises:
         OperatorValueError: for arguments that exclude each other or are out of range.
         OperatorRuntimeError: with the sample and its file, and with the frame where it is one, for
-            data that is no video, is damaged or cut short.
+            data that is not a video, is damaged or cut short.
+
+    Example:
+        data = np.fromfile("clip.mp4", np.uint8)
+        gradiva.decoders.video(data, start_frame=0, stride=4, sequence_length=8).shape
+        # (8, 32, 64, 3)
     """
     op.require_dtype(input, (op.uint8,), "encoded data")
     op.require_ndim(input, (1,), "encoded data")

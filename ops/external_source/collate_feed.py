@@ -131,9 +131,13 @@ def with_unread(batches: Sequence[op.Batch | None], most: int) -> tuple[op.Batch
     size = one_size(read, most)
     if len(read) == len(batches):
         return read
-    return tuple(
-        batch_on(np.empty((size, 0), np.uint8)) if batch is None else batch for batch in batches
-    )
+    empty = iter(nothing(size, len(batches) - len(read)))
+    return tuple(next(empty) if batch is None else batch for batch in batches)
+
+
+def nothing(size: int, count: int) -> tuple[op.Batch, ...]:
+    """So many batches of empty samples."""
+    return tuple(batch_on(np.empty((size, 0), np.uint8)) for _ in range(count))
 
 
 _MOST_OUTPUTS = 1000

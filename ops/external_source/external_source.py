@@ -14,7 +14,7 @@ from gradiva.eager.readers.source import Source, source_operator
 from gradiva.eager.support.lazy_import import lazy_module
 
 from .callback_source import BatchInfo, Feed, SampleInfo, check_parallel, check_source, parts_of
-from .collate_feed import Receiver, declared_types, restored, stored, with_unread
+from .collate_feed import Receiver, declared_types, nothing, restored, stored, with_unread
 from .fed_source import FedSource
 from .feed_state import counted, feed_state, restore_feed
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 parallel_feed = lazy_module("gradiva.ops.external_source.parallel_feed")
 
 
-@source_operator("external_source")
+@source_operator("external_source", draws=False)
 def external_source(
     source: Any = None,
     num_outputs: int | None = None,
@@ -56,7 +56,7 @@ def external_source(
     use_copy_kernel: bool = False,
     **common: op.Unpack[_Common],
 ) -> Any:
-    """Take batches from a callable or an iterable.
+    """Feed a pipeline with batches from a Python callable or an iterable.
 
     Batches may be smaller than the pipeline's batch size, not larger. A checkpoint continues a
     callable with an argument at its number, and whatever has `state_dict()` and
@@ -82,9 +82,9 @@ def external_source(
             tuple is returned.
         cycle: what to do at the end of an iterable: "no" (or None) ends the data; "quiet" (or True)
             starts again; "raise" ends the epoch, and starts again after `reset`.
-        layout, dtype, ndim: of the samples, one or one per output. Data of another dtype or rank is
-            an error, and so are fed data of another layout; what is left out, the first batch that
-            has it fixes.
+        layout, dtype, ndim: the layout, the element type and the rank of the samples, one or one
+            per output. Data of another dtype or rank is an error, and so are fed data of another
+            layout; what is left out, the first batch that has it fixes.
         repeat_last: deliver the last batch again where the data has ended.
         blocking: let `run` wait for data that is to be fed, instead of raising
             OperatorRuntimeError; a callable or iterable always is waited for.
@@ -96,14 +96,21 @@ def external_source(
             iterable lives in one worker; if that dies, what was delivered is skipped in another.
         prefetch_queue_depth: with `parallel`, batches that are asked for before they are needed.
         bytes_per_sample_hint: with `parallel`, the size of a sample, for the first shared memory.
-        cuda_stream, use_copy_kernel: of GPU sources; without effect.
+        cuda_stream, use_copy_kernel: without effect; they are about sources on a GPU.
 
     Returns:
         The batches of the source: one, or a tuple of `num_outputs`.
 
     Raises:
         OperatorRuntimeError: with the callable's own traceback, if it raises.
-        OperatorTypeError: for data that is no batch.
+        OperatorTypeError: for data that is not a batch.
+
+    Example:
+        @pipeline_def(batch_size=4, num_threads=2)
+        def squares():
+            return fn.external_source(lambda info: np.float32(info.idx_in_epoch**2), batch=False)
+
+        (output,) = squares().run()
     """
     if num_outputs is not None and num_outputs < 1:
         raise op.wrong_value("num_outputs", "at least 1", num_outputs)
@@ -179,6 +186,8 @@ class ExternalFeed(Source):
 
     def _made(self, items: tuple[Any, ...], batch_size: int) -> tuple[op.Batch, ...]:
         """The batches for what the source returned, of one size that is not too large."""
+        if self._uses_nothing:
+            return nothing(len(items[0]), self._count)
         used = self.used
         return with_unread(
             [
@@ -187,6 +196,11 @@ class ExternalFeed(Source):
             ],
             batch_size,
         )
+
+    @property
+    def _uses_nothing(self) -> bool:
+        """Whether items may be anything. A whole batch is looked at, to see how large it is."""
+        return self.counted and not self.whole
 
     def _batch(self, item: Any, index: int) -> op.Batch:
         return self._receiver.batch(item, index)
@@ -217,6 +231,8 @@ class ExternalFeed(Source):
         return tuple([row[output] for row in rows] for output in range(self._count))
 
     def _outputs(self, item: Any, sample: int | None) -> tuple[Any, ...]:
+        if self._uses_nothing:
+            return (None,) * self._count
         try:
             return parts_of(item, self._arguments["num_outputs"])
         except op.GradivaError as error:

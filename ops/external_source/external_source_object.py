@@ -214,6 +214,9 @@ class _Ahead:
         values, _ = self._source._values(item, self._batch_size)
         return tuple(value for value in values if isinstance(value, op.Batch))
 
+    def count(self) -> int | None:
+        return None
+
     def mark(self) -> _Mark:
         return self._source._mark()
 

@@ -21,7 +21,7 @@ from .fed_source import FedSource
 __all__ = ["video"]
 
 
-@source_operator("experimental.inputs.video", schema="experimental__inputs__Video")
+@source_operator("experimental.inputs.video", schema="experimental__inputs__Video", draws=False)
 def video(
     *,
     sequence_length: int,
@@ -33,22 +33,22 @@ def video(
     apply_rotation: bool = False,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Take sequences of frames from videos that are fed, by `Pipeline.feed_input` under `name`.
+    """Decode videos that `Pipeline.feed_input` feeds under `name`, as sequences of frames.
 
     What is fed is a batch of one: the bytes of a video. Each run delivers its next sequences, as
     many as a batch has; the last ones of a video are a smaller batch. Then comes the video that was
     fed next. A checkpoint within a video goes on there, once the video is fed again.
 
     Args:
-        sequence_length: frames of a sequence.
+        sequence_length: the number of frames of a sequence.
         last_sequence_policy: the last sequence of a video has the frames that are left ("partial",
             default), or is filled up with frames of 0 ("pad").
         blocking: let `run` wait for a video that is to be fed, instead of raising
             OperatorRuntimeError.
         no_copy: use the bytes where they are; they must not be changed while they are in use.
         affine: without effect.
-        colorspace: "bt601" for the pixels of the reference, which takes all videos to be of that
-            standard. By default what the file says counts.
+        colorspace: "bt601" for the pixels of DALI, which takes all videos to be of that standard.
+            By default the colors are those that the file declares.
         apply_rotation: turn the frames as the display matrix of the file says, by quarters: videos
             of phones stand upright then. By default they lie as they were recorded.
 
@@ -57,8 +57,17 @@ def video(
 
     Raises:
         OperatorValueError: for arguments out of range.
-        OperatorRuntimeError: with the frame where it is one, for data that is no video, is damaged
-            or cut short; where there is nothing left to be read.
+        OperatorRuntimeError: with the frame where it is one, for data that is not a video, is
+            damaged or cut short; where there is nothing left to be read.
+
+    Example:
+        @pipeline_def(batch_size=4, num_threads=2)
+        def clips():
+            return fn.experimental.inputs.video(name="videos", sequence_length=8)
+
+        pipe = clips()
+        pipe.feed_input("videos", [np.fromfile("clip.mp4", np.uint8)])
+        (frames,) = pipe.run()
     """
     if sequence_length < 1:
         raise op.wrong_value("sequence_length", "1 or more", sequence_length)

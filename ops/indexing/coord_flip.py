@@ -25,13 +25,13 @@ def coord_flip(
     layout: op.Layout = "",
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Turn coordinates c of the chosen axes into 2 * center - c.
+    """Mirror points: a coordinate c becomes 2 * center - c along the chosen axes.
 
     Args:
         input: float32 points (count, n), n from 1 to 3.
         flip_x, flip_y, flip_z: nonzero to mirror x, y, z.
-        center_x, center_y, center_z: the mirror. All may differ per sample; those of axes that the
-            points do not have are ignored.
+        center_x, center_y, center_z: the coordinates that stay as they are. All may differ per
+            sample; those of axes that the points do not have are ignored.
         layout: which coordinate stands where: letters x, y, z, each once; x, xy or xyz by default.
 
     Returns:
@@ -40,6 +40,10 @@ def coord_flip(
     Raises:
         OperatorTypeError: for other input.
         OperatorValueError: for another layout.
+
+    Example:
+        points = np.float32([[0.25, 0.5]])  # x, y
+        gradiva.coord_flip(points)  # [[0.75, 0.5]]
     """
     op.require_dtype(input, (op.float32,))
     op.require_ndim(input, (2,))

@@ -28,9 +28,9 @@ def coord_transform(
     dtype: op.DTypeLike = op.float32,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Compute M v + T for each vector v; vectors lie along the last axis.
+    """Apply an affine transform to points: each vector v becomes M v + T.
 
-    Sums are float32, in the order of the axes, T last.
+    Vectors lie along the last axis. Sums are float32, in the order of the axes, T last.
 
     Args:
         input: int8, uint8, int16, uint16, int32 or float32, of two axes or more, any layout;
@@ -39,8 +39,8 @@ def coord_transform(
         T: m numbers or one for all; 0 by default.
         MT: instead of both, m * (n + 1) numbers, [M T], or one for a diagonal. All may differ per
             sample, then as matrices or lists of equal lengths.
-        dtype: of the output: float32 (default), or the input's, then rounded half away from zero
-            and saturated.
+        dtype: the element type of the output: float32 (default), or the input's, then rounded half
+            away from zero and saturated.
 
     Returns:
         Samples whose last axis has m values.
@@ -48,6 +48,11 @@ def coord_transform(
     Raises:
         OperatorTypeError: for other dtypes.
         OperatorValueError: for shapes that do not fit together.
+
+    Example:
+        points = np.float32([[1, 0], [0, 1]])  # x, y
+        gradiva.coord_transform(points, M=[2, 0, 0, 3], T=[10, 20])
+        # [[12.0, 20.0], [10.0, 23.0]]
     """
     op.require_dtype(input, _DTYPES)
     result = own_or_float32(input, dtype)

@@ -29,14 +29,14 @@ def lookup_table(
     dtype: op.DTypeLike = op.float32,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Replace each number that is one of `keys` by the one of `values` in its place.
+    """Map integers by a table: `keys[i]` becomes `values[i]`, other numbers `default_value`.
 
     Args:
         input: integers of any dtype, rank and layout.
         keys: numbers from 0 to 65535; of a number that comes twice the later place counts.
-        values: as many, float32.
-        default_value: for all numbers that are not keys.
-        dtype: of the output; values are rounded half away from zero, and saturate.
+        values: a float32 number for each key.
+        default_value: the result for all numbers that are not keys.
+        dtype: the element type of the output; values are rounded half away from zero, and saturate.
 
     Returns:
         Samples of the same shapes and layout.
@@ -44,6 +44,11 @@ def lookup_table(
     Raises:
         OperatorTypeError: for inputs that are not integers.
         OperatorValueError: for other keys, or another number of values.
+
+    Example:
+        labels = np.uint8([1, 18, 7])
+        gradiva.lookup_table(labels, keys=[1, 7], values=[0, 1], default_value=-1, dtype="int32")
+        # [0, -1, 1]
     """
     op.require_dtype(input, _DTYPES)
     assert not isinstance(keys, int)

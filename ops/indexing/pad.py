@@ -26,14 +26,15 @@ def pad(
     fill_value: op.FloatArg = 0.0,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Make samples larger by fill values at the high ends of their axes.
+    """Pad samples at the ends of their axes, by default to the largest extent in the batch.
 
     All but `axis_names` may differ per sample, also in their number.
 
     Args:
         input: any dtype, rank and layout.
         axes: which axes to pad, negative ones counted from the end.
-        axis_names: their letters in its place. All axes if neither is given.
+        axis_names: the letters of the axes in the layout, in place of `axes`; all axes if neither
+            is given.
         shape: the least extent of each of these axes; one number stands for all. Where it is 0,
             negative or not given: the largest extent in the batch. Larger samples keep theirs.
         align: the extents are then rounded up to multiples of these numbers; one stands for all.
@@ -44,6 +45,10 @@ def pad(
 
     Raises:
         OperatorValueError: for axes that are not there and for an `align` below 1.
+
+    Example:
+        texts = gradiva.batch([np.int32([5, 3]), np.int32([7])])
+        gradiva.pad(texts, fill_value=-1)  # [[5, 3], [7, -1]]
     """
     if axes is not None and axis_names is not None:
         raise op.OperatorValueError("`axes` and `axis_names` exclude each other")

@@ -14,7 +14,7 @@ _DTYPES = (op.int64, op.int32, op.uint32, op.uint64, op.float32, op.float64)
 def shapes(
     input: op.SampleType, /, *, dtype: op.DTypeLike = op.int64, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
-    """The extents of each sample: 1-D, one number per axis.
+    """Return the shape of each sample: one number per axis.
 
     Args:
         input: any dtype, rank and layout.
@@ -26,6 +26,10 @@ def shapes(
 
     Raises:
         OperatorTypeError: for another dtype.
+
+    Example:
+        gradiva.shapes(gradiva.imread(["cat.jpg", "coffee.jpg"]))
+        # [[300, 451, 3], [400, 600, 3]]
     """
     if dtype not in _DTYPES:
         raise op.wrong_type("dtype", ", ".join(d.name for d in _DTYPES), dtype)
@@ -72,7 +76,7 @@ def _shapes_cases() -> list[op.Case]:
 def get_property(
     input: op.SampleType, /, *, key: str, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
-    """A property of each sample, as the bytes of its text: uint8, 1-D.
+    """Return a property of each sample, such as the file it is from, as the bytes of its text.
 
     Args:
         input: any dtype, rank and layout.
@@ -84,6 +88,10 @@ def get_property(
 
     Raises:
         OperatorValueError: for another key.
+
+    Example:
+        name = gradiva.get_property(gradiva.imread("cat.jpg"), key="source_info")
+        bytes(np.asarray(name))  # b'cat.jpg'
     """
     if key not in ("source_info", "layout"):
         raise op.wrong_value("key", "'source_info' or 'layout'", repr(key))

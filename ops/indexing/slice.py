@@ -46,8 +46,8 @@ def slice(
         out_of_bounds_policy: what to do with a region that leaves the sample: "error", "pad" (with
             `fill_values`, one or one per channel) or "trim_to_shape".
         fill_values: with "pad": one value, or one per channel.
-        dtype: of the output: the input's (default), uint8, float32 or float16. A float that becomes
-            an integer loses its fraction here and saturates.
+        dtype: the element type of the output: that of the input (default), uint8, float32 or
+            float16. A float that becomes an integer loses its fraction here and saturates.
 
     Returns:
         The region of each sample.
@@ -55,6 +55,12 @@ def slice(
     Raises:
         OperatorValueError: naming the sample, for a region that leaves it or ends before it starts,
             and for axes that it does not have.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        gradiva.slice(image, start=(50, 100), shape=(200, 300), axis_names="HW").shape
+        # (200, 300, 3)
+        gradiva.slice(image, rel_start=(0.25, 0.25), rel_end=(0.75, 0.75)).shape  # (150, 225, 3)
     """
     check_region(anchor, extent, options)
     return input.with_(dtype=output_dtype(input, dtype))

@@ -38,12 +38,12 @@ class SliceRegion(TypedDict, total=False):
             False.
         start, rel_start: the low end, in elements or as fractions; 0 if neither is given.
         end, rel_end: the high end, not included.
-        shape, rel_shape: the extent in its place. The end of the sample if none is given. One
-            number stands for all axes.
+        shape, rel_shape: the extent, in place of the high end. Without either, the region ends with
+            the sample. One number stands for all axes.
         axes: which axes the numbers are about, negative ones counted from the end; none: all.
             Samples may differ in how many they are, and so in how many numbers there are.
-        axis_names: their letters in its place, "WH" (x before y) if neither is given. Other axes
-            stay whole.
+        axis_names: the letters of the axes in the layout, in place of `axes`; "WH" (x before y) if
+            neither is given. Other axes stay whole.
         normalized_anchor: whether floats in `anchor` are fractions of the extents.
         normalized_shape: whether floats in `extent` are fractions of the extents.
     """

@@ -27,7 +27,7 @@ _FAR = 1 << 62
 def subscript(
     input: op.SampleType, /, *numbers: op.SampleType, ranges: Any, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
-    """Take a part of each sample.
+    """Take a part of each sample: what a subscript such as `batch[:, 10:20]` calls.
 
     The layout loses the letters of axes that an index takes, and gets those of named new axes; with
     a new axis that has no name the result has no layout.
@@ -44,6 +44,10 @@ def subscript(
         OperatorTypeError: for more subscripts than axes and for numbers that are not scalar
             integers.
         OperatorValueError: with the sample, for an index out of range and a step of 0.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        image[50:250, 100:400].shape  # (200, 300, 3)
     """
     wanted = sum(field == GIVEN for item in ranges for field in item[1:] if item[0] != "new")
     if wanted != len(numbers):

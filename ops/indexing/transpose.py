@@ -38,6 +38,10 @@ def transpose(
 
     Raises:
         OperatorValueError: if `perm` is not a permutation of the axes.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        gradiva.transpose(image, perm=(2, 0, 1)).layout  # 'CHW'
     """
     if input.ndim is None:
         return input.with_(layout=output_layout)

@@ -35,6 +35,10 @@ def dump_image(
         OperatorTypeError: for other dtypes and ranks.
         OperatorValueError: for other layouts and numbers of channels.
         OperatorRuntimeError: for files that cannot be written.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        image = gradiva.dump_image(image, suffix="cat")  # writes 0-cat-0.ppm
     """
     op.require_dtype(input, (op.uint8,))
     if input_layout != "HWC":

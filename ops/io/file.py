@@ -10,9 +10,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.readers.remote_files import read_any_files
-from gradiva.ops.class_names import attributes_of
-
-__getattr__, __dir__ = attributes_of("io.file", globals())
 
 
 @op.operator("io.file.read", schema="io__file__Read")
@@ -38,6 +35,11 @@ def read(
     Raises:
         OperatorRuntimeError: with the file, for one that cannot be read.
         OperatorValueError: for an empty path.
+
+    Example:
+        path = np.frombuffer(b"cat.jpg", np.uint8)
+        data = gradiva.io.file.read(path)
+        gradiva.decoders.image(data).shape  # (300, 451, 3)
     """
     op.require_dtype(input, (op.uint8, op.int8), "paths")
     op.require_ndim(input, (1,), "paths")

@@ -18,6 +18,7 @@ from gradiva.eager.support.errors import OperatorOverflowError, user_location
 from gradiva.eager.values.drawn import drawn_among
 from gradiva.eager.values.value import arithmetic
 
+from .documentation import python_documentation
 from .elementary_kernels import KERNELS
 from .evaluate import evaluate, evaluate_unary
 from .expression import LIBRARY, operation_launch
@@ -29,30 +30,6 @@ BINARY = {
     "eq": "==", "neq": "!=", "lt": "<", "leq": "<=", "gt": ">", "geq": ">=",
 }  # fmt: skip
 UNARY = {"minus": "neg", "plus": "pos", "abs": "abs", "bitnot": "~"}
-_BINARY_DOC = """`left {} right`, element by element, with broadcasting per sample.
-
-Args:
-    left, right: batches, tensors, arrays or numbers, of any dtype that has this operation, of any
-        rank and layout.
-
-Returns:
-    Samples of the broadcast shapes.
-
-Raises:
-    OperatorTypeError: for dtypes that do not have it, and layouts that differ.
-    OperatorValueError: for shapes that do not broadcast, with the sample.
-"""
-_UNARY_DOC = """`{}` of each element.
-
-Args:
-    operand: any dtype that has this operation, of any rank and layout.
-
-Returns:
-    Samples of the same shapes and layout.
-
-Raises:
-    OperatorTypeError: for dtypes that do not have it.
-"""
 
 
 def _dtype(symbol: str, *types: op.SampleType) -> op.DType | None:
@@ -80,7 +57,7 @@ def broadcast_type(symbol: str, *operands: op.SampleType) -> op.SampleType:
         raise op.OperatorTypeError(str(error)) from None
 
 
-def binary_type(symbol: str, doc: str) -> Callable[..., op.SampleType]:
+def binary_type(symbol: str) -> Callable[..., op.SampleType]:
     """The type rule of an operator on two operands."""
 
     def infer(
@@ -88,17 +65,15 @@ def binary_type(symbol: str, doc: str) -> Callable[..., op.SampleType]:
     ) -> op.SampleType:
         return broadcast_type(symbol, left, right)
 
-    infer.__doc__ = doc
     return infer
 
 
 def unary_type(symbol: str) -> Callable[..., op.SampleType]:
     """The type rule of an operator on one operand, which keeps rank and layout."""
 
-    def infer(operand: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleType:
-        return operand.with_(dtype=_dtype(symbol, operand))
+    def infer(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleType:
+        return input.with_(dtype=_dtype(symbol, input))
 
-    infer.__doc__ = _UNARY_DOC.format(symbol)
     return infer
 
 
@@ -190,9 +165,10 @@ def to_operand(value: Any) -> Any:
 
 
 class Arithmetic(OperatorBase):
-    """An operator that is called by Python's own operators."""
+    """An operator that is called by Python's own operators, which take no further arguments."""
 
     symbol: str
+    shows_common = False
 
     def __call__(self, *operands: Any) -> Any:
         try:
@@ -211,7 +187,9 @@ class Arithmetic(OperatorBase):
 
 def _declare() -> None:
     for name, symbol in BINARY.items():
-        made = Arithmetic(binary_type(symbol, _BINARY_DOC.format(symbol)), name, (2, 2))
+        rule = binary_type(symbol)
+        rule.__doc__ = python_documentation(name, symbol)
+        made = Arithmetic(rule, name, (2, 2))
         made.shapes(broadcast_shapes)
         made.cpu(lambda call, s=symbol: compute(call, lambda a, b, out: evaluate(s, a, b, out)))
         # Powers of floats are the library's; all else is exact.
@@ -221,7 +199,9 @@ def _declare() -> None:
         made.cases(lambda: _any_cases(2))
         arithmetic[name] = made
     for name, symbol in UNARY.items():
-        made = Arithmetic(unary_type(symbol), name, (1, 1))
+        rule = unary_type(symbol)
+        rule.__doc__ = python_documentation(name, symbol)
+        made = Arithmetic(rule, name, (1, 1))
         made.shapes(same_batch_shape)
         made.cpu(lambda call, s=symbol: compute(call, lambda a, out: evaluate_unary(s, a, out)))
         made.gpu(lambda call, s=symbol: operation_launch(call, s))

@@ -6,7 +6,8 @@ They run at once or are recorded, as any operator. What they have in common is t
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -52,10 +53,21 @@ Operand: TypeAlias = (
 """A Batch, Tensor, symbol, array, number or list of numbers."""
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
 class _Function(Protocol):
     """A function of one operand."""
 
     def __call__(self, input: Operand) -> Any: ...
+
+
+def _documented(function: F) -> F:
+    """Decorator: documentation and signature of the function are those of its operator."""
+    operator = functions[function.__name__]
+    function.__doc__ = operator.__doc__
+    function.__signature__ = operator.__signature__  # type: ignore[attr-defined]
+    return function
 
 
 def _function(name: str) -> _Function:
@@ -66,12 +78,24 @@ def _function(name: str) -> _Function:
         return operator(input)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = operator.__doc__
-    return call
+    return _documented(call)
 
 
 def abs(input: Operand) -> Any:
-    """|x|, in the type of x; the least integer stays itself."""
+    """Compute the absolute value |x|, in the type of x; the least integer stays itself.
+
+    Args:
+        input: a batch, a tensor, an array or a number, of any rank and layout.
+
+    Returns:
+        Samples of the same shapes and layout.
+
+    Raises:
+        OperatorTypeError: for booleans.
+
+    Example:
+        gradiva.math.abs(np.int32([7, -9]))  # [7, 9]
+    """
     return arithmetic["abs"](input)
 
 
@@ -81,11 +105,8 @@ fabs, sqrt, rsqrt, cbrt, exp, log, log2, log10 = map(
 sin, cos, tan, asin, acos, atan = map(_function, ("sin", "cos", "tan", "asin", "acos", "atan"))
 
 
-def atan2(x: Operand, y: Operand) -> Any:
-    """The angle whose tangent is x / y, in radians, in the quadrant that both signs give.
-
-    As in C, whose arguments have other names, the first operand is the ordinate.
-    """
+@_documented
+def atan2(x: Operand, y: Operand) -> Any:  # as in C, the first operand is the ordinate
     return functions["atan2"](x, y)
 
 
@@ -95,25 +116,39 @@ sinh, cosh, tanh, asinh, acosh, atanh, ceil, floor = map(
 
 
 def pow(base: Operand, exponent: Operand) -> Any:
-    """`base ** exponent` in the common type; an integer to a negative power is 0."""
+    """Compute `base ** exponent` in the common type; an integer to a negative power is 0.
+
+    Args:
+        base, exponent: batches, tensors, arrays or numbers, of any rank and layout.
+
+    Returns:
+        Samples of the broadcast shapes.
+
+    Raises:
+        OperatorTypeError: for booleans alone, and for layouts that differ.
+        OperatorValueError: for shapes that do not broadcast, with the sample.
+
+    Example:
+        gradiva.math.pow(np.int32([7, 9]), 2)  # [49, 81]
+    """
     return arithmetic["pow"](base, exponent)
 
 
+@_documented
 def fpow(base: Operand, exponent: Operand) -> Any:
-    """base to the power of exponent, as floats."""
     return functions["fpow"](base, exponent)
 
 
+@_documented
 def min(left: Operand, right: Operand) -> Any:
-    """The smaller value; `right` where they are equal or one is NaN."""
     return functions["min"](left, right)
 
 
+@_documented
 def max(left: Operand, right: Operand) -> Any:
-    """The larger value; `right` where they are equal or one is NaN."""
     return functions["max"](left, right)
 
 
+@_documented
 def clamp(value: Operand, lo: Operand, hi: Operand) -> Any:
-    """value, but at least lo and at most hi; hi where lo is greater than hi. NaN stays NaN."""
     return functions["clamp"](value, lo, hi)

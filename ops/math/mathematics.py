@@ -14,12 +14,15 @@ are no numbers, and OperatorValueError for shapes that do not broadcast.
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Expression
+from gradiva.eager.operators.signature import Written
 from gradiva.eager.support.errors import user_location
 
 from .arithmetic import (
@@ -32,40 +35,20 @@ from .arithmetic import (
     to_operand,
     unary_type,
 )
+from .documentation import clamp_documentation, function_documentation
 from .evaluate import clamp as clamp_arrays
 from .evaluate import evaluate, evaluate_unary
 from .expression import EXACT, LIBRARY, operation_launch
 from .promotion import UNARY_FLOAT
 
 BINARY = {
-    "min": "The smaller of two values.",
-    "max": "The larger of two values.",
-    "fpow": "A power, in floating point.",
-    "atan2": "The angle of a point in the plane.",
+    "min": "Take the smaller of two values; the second where they are equal or one is NaN.",
+    "max": "Take the larger of two values; the second where they are equal or one is NaN.",
+    "fpow": "Compute the power `base ** exponent` in floating point.",
+    "atan2": "Compute the angle in radians whose tangent is x / y, in the quadrant of both signs.",
 }
-_BINARY_DOC = """
-
-Args:
-    left, right: batches, tensors, arrays or numbers, of any rank and layout, but not all booleans.
-
-Returns:
-    Samples of the broadcast shapes.
-
-Raises:
-    OperatorTypeError: for booleans alone, and for layouts that differ.
-    OperatorValueError: for shapes that do not broadcast, with the sample.
-"""
-_UNARY_DOC = """
-
-Args:
-    operand: a batch, a tensor, an array or a number, of any rank and layout, but no booleans.
-
-Returns:
-    Samples of the same shapes and layout.
-
-Raises:
-    OperatorTypeError: for booleans.
-"""
+_OPERANDS = {"fpow": ("base", "exponent"), "atan2": ("x", "y")}
+"""What the operands are called, where it is not left and right."""
 
 
 class Function(Arithmetic):
@@ -80,42 +63,48 @@ class Function(Arithmetic):
 
 
 def _clamp_type(
-    value: op.SampleType, low: op.SampleType, high: op.SampleType, /, **common: op.Unpack[op.Common]
+    value: op.SampleType, lo: op.SampleType, hi: op.SampleType, /, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
-    """Values kept between two bounds.
+    return broadcast_type("clamp", value, lo, hi)
 
-    Args:
-        value: the values, of any dtype, rank and layout, but not all booleans.
-        low: the lowest value that a result has.
-        high: the highest value that a result has.
 
-    Returns:
-        The values, of the common dtype, with the broadcast shapes.
-
-    Raises:
-        OperatorTypeError: for booleans alone, and for layouts that differ.
-        OperatorValueError: for shapes that do not broadcast, with the sample.
-    """
-    return broadcast_type("clamp", value, low, high)
+def _as_called(rule: Callable[..., Any], names: Sequence[str]) -> inspect.Signature:
+    """The signature of the function that calls an operator, whose operands have these names."""
+    given = inspect.signature(rule).parameters.values()
+    kept = [parameter for parameter in given if parameter.kind is not parameter.VAR_KEYWORD]
+    return inspect.Signature(
+        [
+            parameter.replace(
+                name=name, kind=parameter.POSITIONAL_OR_KEYWORD, annotation=Written("Operand")
+            )
+            for name, parameter in zip(names, kept, strict=True)
+        ],
+        return_annotation=Written("Batch"),
+    )
 
 
 def _declare() -> dict[str, Function]:
     made = {}
     for name, meaning in UNARY_FLOAT.items():
         rule = unary_type(name)
-        rule.__doc__ = meaning + _UNARY_DOC
+        rule.__doc__ = function_documentation(name, meaning, ("input",))
         made[name] = one = Function(rule, f"math.{name}", (1, 1))
+        one.__signature__ = _as_called(rule, ("input",))
         one.shapes(same_batch_shape)
         one.cpu(lambda call, s=name: compute(call, lambda a, out: evaluate_unary(s, a, out)))
         one.cases(lambda: _cases(1))
     for name, meaning in BINARY.items():
-        made[name] = two = Function(
-            binary_type(name, meaning + _BINARY_DOC), f"math.{name}", (2, 2)
-        )
+        names = _OPERANDS.get(name, ("left", "right"))
+        rule = binary_type(name)
+        rule.__doc__ = function_documentation(name, meaning, names)
+        made[name] = two = Function(rule, f"math.{name}", (2, 2))
+        two.__signature__ = _as_called(rule, names)
         two.shapes(broadcast_shapes)
         two.cpu(lambda call, s=name: compute(call, lambda a, b, out: evaluate(s, a, b, out)))
         two.cases(lambda: _cases(2))
+    _clamp_type.__doc__ = clamp_documentation()
     made["clamp"] = three = Function(_clamp_type, "math.clamp", (3, 3))
+    three.__signature__ = _as_called(_clamp_type, ("value", "lo", "hi"))
     three.shapes(broadcast_shapes)
     three.cpu(lambda call: compute(call, clamp_arrays))
     three.cases(lambda: _cases(3))

@@ -1,5 +1,1 @@
 """Random noise that is added to samples."""
-
-from gradiva.ops.class_names import attributes_of
-
-__getattr__, __dir__ = attributes_of("noise", globals())

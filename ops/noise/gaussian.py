@@ -22,21 +22,24 @@ def gaussian(
     stddev: op.FloatArg = 1.0,
     **common: op.Unpack[op.Sampled],
 ) -> op.SampleType:
-    """Add normally distributed values, x + mean + stddev * z, to each element.
+    """Add Gaussian noise: each element x becomes x + mean + stddev * z.
 
     z is the value that `random.normal` draws for the same key, sample and element. The sum is
     float64; for integers it is rounded half away from zero, and saturates.
 
     Args:
         input: any dtype but bool, any rank and layout.
-        mean, stddev: in the units of the input; may differ per sample.
-        rng, seed: see `gradiva.random`.
+        mean, stddev: the mean and the standard deviation of the noise, in the units of the input;
+            may differ per sample.
 
     Returns:
         Samples of the same shapes, dtype and layout.
 
     Raises:
         OperatorTypeError: for bool.
+
+    Example:
+        image = gradiva.noise.gaussian(gradiva.imread("cat.jpg"), stddev=20.0)
     """
     op.require_dtype(input, NOISY)
     return input

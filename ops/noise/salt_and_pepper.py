@@ -29,7 +29,7 @@ def salt_and_pepper(
     per_channel: bool = False,
     **common: op.Unpack[op.Sampled],
 ) -> op.SampleType:
-    """Set pixels, at random, to `salt_val` or `pepper_val`.
+    """Add salt-and-pepper noise: set random pixels to `salt_val` or `pepper_val`.
 
     A pixel is salt if its random 32-bit word is below prob * salt_vs_pepper * 2**32, else pepper if
     it is below prob * 2**32. The words are those of `random.coin_flip` for samples of one element
@@ -38,14 +38,13 @@ def salt_and_pepper(
     Args:
         input: any dtype but bool, any rank; layouts with or without C. Without a layout the last
             axis holds the channels.
-        prob: of a pixel to be changed, 0 to 1; may differ per sample.
-        salt_vs_pepper: of a changed pixel to be salt, 0 to 1; may differ per sample.
-        salt_val, pepper_val: may differ per sample; without their fraction for integers,
-            saturating. By default the highest and the lowest value of an integer dtype, 1 and -1
-            for floats.
+        prob: the probability that a pixel is changed, 0 to 1; may differ per sample.
+        salt_vs_pepper: the probability that a changed pixel is salt, 0 to 1; may differ per sample.
+        salt_val, pepper_val: the values of changed pixels; may differ per sample. For integers
+            their fractions are dropped, and they saturate. By default the highest and the lowest
+            value of an integer dtype, 1 and -1 for floats.
         per_channel: whether each channel of a pixel is drawn for itself; else all are changed
             alike.
-        rng, seed: see `gradiva.random`.
 
     Returns:
         Samples of the same shapes, dtype and layout.
@@ -53,6 +52,9 @@ def salt_and_pepper(
     Raises:
         OperatorTypeError: for bool.
         OperatorValueError: for probabilities outside 0..1.
+
+    Example:
+        image = gradiva.noise.salt_and_pepper(gradiva.imread("cat.jpg"), prob=0.05)
     """
     op.require_dtype(input, NOISY)
     return input

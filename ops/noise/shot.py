@@ -21,18 +21,18 @@ _MANY: Final = 1 << 13
 def shot(
     input: op.SampleType, /, *, factor: op.FloatArg = 12.0, **common: op.Unpack[op.Sampled]
 ) -> op.SampleType:
-    """Replace each element x by factor * k, with k from a Poisson distribution of mean x / factor.
+    """Add shot noise: draw each element from a Poisson distribution around its value.
 
-    k is the Poisson quantile of the element's random 32-bit word (`ops/noise/poisson.py`); the
-    words are those of `random.normal`. The product is rounded half away from zero for integers, and
+    An element x becomes factor * k, with k from a Poisson distribution of mean x / factor. k is the
+    Poisson quantile of the element's random 32-bit word (`ops/noise/poisson.py`); the words are
+    those of `random.normal`. The product is rounded half away from zero for integers, and
     saturates.
 
     Args:
         input: any dtype but bool, any rank and layout: the expected values. Where x / factor is not
             positive, or NaN, the result is 0.
         factor: what one event adds; 0 leaves the sample as it is; may differ per sample. By default
-            12, which is what the reference does; its documents say 20.
-        rng, seed: see `gradiva.random`.
+            12, as in DALI, whose documentation says 20.
 
     Returns:
         Samples of the same shapes, dtype and layout.
@@ -40,6 +40,9 @@ def shot(
     Raises:
         OperatorTypeError: for bool.
         OperatorValueError: for a factor that is not finite.
+
+    Example:
+        image = gradiva.noise.shot(gradiva.imread("cat.jpg"), factor=10.0)
     """
     op.require_dtype(input, NOISY)
     return input

@@ -56,6 +56,17 @@ def numba_function(
         OperatorTypeError: for other types than declared, and for a function that does not compile.
         OperatorValueError: for shapes that cannot be.
         OperatorRuntimeError: with the sample, if the function raises.
+
+    Example:
+        from gradiva.plugin.numba.fn.experimental import numba_function
+
+        def double(out, values):
+            out[:] = 2 * values
+
+        numba_function(
+            np.float32([1, 2]), run_fn=double,
+            in_types=["float32"], ins_ndim=[1], out_types=["float32"], outs_ndim=[1],
+        )  # [2.0, 4.0]
     """
     for name, function in (("run_fn", run_fn), ("setup_fn", setup_fn)):
         if not callable(function) and (function is not None or name == "run_fn"):

@@ -57,6 +57,12 @@ def python_function(
         OperatorRuntimeError: with the function's own traceback and the sample, if the function
             raises.
         OperatorTypeError or OperatorValueError: if it returns something else.
+
+    Example:
+        def posterize(image):
+            return image // 64 * 64
+
+        image = gradiva.python_function(gradiva.imread("cat.jpg"), function=posterize)
     """
     if not callable(function):
         raise op.wrong_type("function", "a callable", op.describe(function))

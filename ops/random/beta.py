@@ -33,17 +33,17 @@ def beta(
     dtype: op.DTypeLike | None = None,
     **common: op.Unpack[op.Sampled],
 ) -> op.SampleType:
-    """Draw values with the density x**(alpha - 1) * (1 - x)**(beta - 1) / B(alpha, beta).
+    """Draw values from a beta distribution.
 
-    A value is X / (X + Y) of two gamma variables, each drawn by rejection (Marsaglia and Tsang: "A
-    simple method for generating gamma variables", ACM TOMS 26, 2000), by multiplications, additions
-    and square roots only, so that every machine gets the same bits. Values may round to 0 and 1.
+    The density is x**(alpha - 1) * (1 - x)**(beta - 1) / B(alpha, beta). A value is X / (X + Y) of
+    two gamma variables, each drawn by rejection (Marsaglia and Tsang: "A simple method for
+    generating gamma variables", ACM TOMS 26, 2000), by multiplications, additions and square roots
+    only, so that every machine gets the same bits. Values may round to 0 and 1.
 
     Args:
-        alpha, beta: positive and finite; may differ per sample.
+        alpha, beta: the parameters of the distribution, positive and finite; may differ per sample.
         shape_like, shape: as in `uniform`.
         dtype: float32 (default) or float64.
-        batch_size, rng, seed: see `gradiva.random`.
 
     Returns:
         Samples of the drawn shape.
@@ -51,6 +51,11 @@ def beta(
     Raises:
         OperatorTypeError: for another dtype.
         OperatorValueError: for other parameters.
+
+    Example:
+        images = gradiva.resize(gradiva.imread(["cat.jpg", "coffee.jpg"]), size=(224, 224))
+        share = gradiva.random.beta(alpha=0.2, beta=0.2, batch_size=2)
+        mixed = share * images + (1.0 - share) * gradiva.permute_batch(images, indices=[1, 0])
     """
     if dtype is not None and dtype not in (op.float32, op.float64):
         raise op.OperatorTypeError(argument="dtype", expected="float32 or float64", got=str(dtype))

@@ -32,7 +32,7 @@ def choice(
     shape: op.IntsArg | None = None,
     **common: op.Unpack[op.Sampled],
 ) -> op.SampleType:
-    """Draw elements of `a`.
+    """Draw elements of `a` at random.
 
     Args:
         a: samples with one or more axes, whose elements along the first axis are drawn; or a scalar
@@ -41,7 +41,6 @@ def choice(
         shape_like: a batch whose samples' shapes are taken.
         shape: the shape of a sample, which may differ per sample. Without both, one element is
             drawn.
-        batch_size, rng, seed: see `gradiva.random`.
 
     Returns:
         Samples of the dtype of `a`, of the drawn shape followed by the shape of an element; with
@@ -49,9 +48,12 @@ def choice(
         found from a random word of 64 bits by integer operations.
 
     Raises:
-        OperatorTypeError: for a scalar that is no integer.
+        OperatorTypeError: for a scalar that is not an integer.
         OperatorValueError: for an `a` without elements, and for a `p` of another length, outside
             0..1, or with a sum that is 1e-4 or more away from 1.
+
+    Example:
+        which = gradiva.random.choice(3, p=[0.5, 0.25, 0.25], batch_size=8)
     """
     source = a
     drawn = drawn_type(shape_like, shape, source.dtype, op.float32)

@@ -142,19 +142,24 @@ def random_crop_generator(
     num_attempts: int = 10,
     **common: op.Unpack[op.Sampled],
 ) -> tuple[op.SampleType, op.SampleType]:
-    """Draw a crop window for each image shape.
+    """Draw a random crop window for each image shape.
 
     Args:
         input: the shape of an image, (h, w) or (h, w, c): integers, 1-D.
         random_area, random_aspect_ratio, num_attempts: as in `decoders.image_random_crop`, whose
             windows these are, for the same key.
-        rng, seed: see `gradiva.random`.
 
     Returns:
-        Anchors (top, left) and shapes (h, w) of the windows, int32, in pixels.
+        Anchors (top, left) and shapes (h, w) of the windows, int32, in pixels; the window of an
+        image without pixels is empty.
 
     Raises:
         OperatorValueError: for shapes that are none, and for bad ranges.
+
+    Example:
+        data = np.fromfile("cat.jpg", np.uint8)
+        start, shape = gradiva.random_crop_generator(gradiva.peek_image_shape(data))
+        window = gradiva.decoders.image_slice(data, start=start, shape=shape, axis_names="HW")
     """
     op.require_dtype(input, (op.int32, op.int64, op.uint32, op.uint64), "the shape")
     op.require_ndim(input, (1,), "the shape")
@@ -183,7 +188,10 @@ def _cpu(call: op.Call) -> None:
     shapes = call.inputs[0]
     first, data = shapes.batch_shape.offsets, shapes.data
     extents = np.stack([data[first], data[first + 1]], axis=1).astype(np.int64)
+    empty = (extents == 0).any(axis=1) & (extents >= 0).all(axis=1)
+    extents[empty] = 1
     windows = random_windows(call, extents[:, 0], extents[:, 1])
+    windows[empty] = 0
     call.outputs[0].as_array()[:] = windows[:, :2]
     call.outputs[1].as_array()[:] = windows[:, 2:]
 
@@ -198,7 +206,12 @@ def _cases() -> list[op.Case]:
         op.case("whole images", shapes, num_attempts=0).equals(zeros).no_oracle(),
         op.case("high windows", wide, random_aspect_ratio=(0.1, 0.5)).no_oracle(),
         op.case("empty", op.samples(dtype=op.int32, layout="")).no_oracle(),
-        op.case("no image", op.batch([np.array([0, 5])])).value_error("sample 0"),
+        op.case(
+            "no pixels", op.batch([np.array([0, 5]), np.array([5, 0, 3]), np.array([0, 0])])
+        ).equals(zeros),
+        op.case("no image", op.batch([np.array([0, 5]), np.array([-1, 0])])).value_error(
+            "sample 1"
+        ),
         op.case("four axes", op.batch([np.arange(1, 5)])).value_error("(h, w)"),
         op.case("empty range", shapes, random_area=(0.5, 0.1)).value_error("`random_area`"),
         op.case("bad ratio", shapes, random_aspect_ratio=(0, 1)).value_error(

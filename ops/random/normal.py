@@ -36,17 +36,19 @@ def normal(
     float64 by multiplications and additions only, so that every machine gets the same bits.
 
     Args:
-        mean, stddev: may differ per sample.
+        mean, stddev: the mean and the standard deviation; may differ per sample.
         shape_like, shape: as in `uniform`.
         dtype: float32 by default; values are rounded half away from zero for integers, and
             saturate.
-        batch_size, rng, seed: see `gradiva.random`.
 
     Returns:
         Samples of the drawn shape.
 
     Raises:
-        OperatorTypeError: for parameters that are no numbers.
+        OperatorTypeError: for parameters that are not numbers.
+
+    Example:
+        gradiva.random.normal(mean=1.0, stddev=0.1, shape=(2, 3)).shape  # (2, 3)
     """
     return drawn_type(shape_like, shape, dtype, op.float32)
 

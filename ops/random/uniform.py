@@ -38,13 +38,17 @@ def uniform(
         values: draw one of these instead, all with the same probability. Both may differ per
             sample.
         dtype: float32 by default; values are rounded half away from zero for integers.
-        batch_size, rng, seed: see `gradiva.random`.
 
     Returns:
         Samples of the drawn shape.
 
     Raises:
         OperatorValueError: for a range that is empty, or if both `range` and `values` are given.
+
+    Example:
+        angles = gradiva.random.uniform(range=(-10.0, 10.0), batch_size=2)
+        images = gradiva.rotate(gradiva.imread(["cat.jpg", "coffee.jpg"]), angle=angles)
+        gradiva.random.uniform(range=(0.0, 1.0), shape=(2, 3)).shape  # (2, 3)
     """
     if range is not None and values is not None:
         raise op.OperatorValueError("`range` and `values` exclude each other")
@@ -171,16 +175,19 @@ def coin_flip(
     A value is 1 if its random 32-bit word is below probability * 2**32.
 
     Args:
-        probability: from 0 to 1; may differ per sample.
+        probability: the probability of 1, from 0 to 1; may differ per sample.
         shape_like, shape: as in `uniform`.
         dtype: int32 by default.
-        batch_size, rng, seed: see `gradiva.random`.
 
     Returns:
         Samples of the drawn shape.
 
     Raises:
         OperatorValueError: for a probability outside 0..1.
+
+    Example:
+        mirror = gradiva.random.coin_flip(probability=0.5, batch_size=2)
+        images = gradiva.flip(gradiva.imread(["cat.jpg", "coffee.jpg"]), horizontal=mirror)
     """
     return drawn_type(shape_like, shape, dtype, op.int32)
 

@@ -14,16 +14,21 @@ from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.storage import Storage
 
 from .ahead.remote import storage_of
+from .labels import LabelArguments, LabelForm
 from .left_out import FILTERS
 from .listing import FilesTable, digest_of, list_files
 from .reader_arguments import ReaderArguments, ReaderOptions
-from .sampling.names import LabelRule, chosen_files
-from .table import Failures, Records, column
+from .sampling.names import LabelRule, ListedFiles, chosen_files
+from .table import Failures, Records
 from .table_source import opens_table
 
 
+class FileOptions(LabelArguments, ReaderOptions, total=False):
+    """For type checkers: what stands for `**options` of the type rule."""
+
+
 @source_operator("readers.file", schema="readers__File", formerly=("file_reader",))
-@op.takes(ReaderArguments)
+@op.takes(..., LabelArguments, ReaderArguments)
 def file(
     *,
     file_root: op.Path | None = None,
@@ -36,9 +41,12 @@ def file(
     recursive: bool = False,
     label_fn: LabelRule | None = None,
     split: op.Floats | None = None,
-    **options: op.Unpack[ReaderOptions],
+    **options: op.Unpack[FileOptions],
 ) -> tuple[op.SampleType, op.SampleType]:
-    """Read files: their bytes (uint8, 1-D) and their labels (int32, shape (1,)).
+    """Read files and their labels, for example from one folder for each class.
+
+    In dynamic mode `reader.classes` are the names of the labels, where folders or texts of
+    `label_fn` are numbered.
 
     Args:
         file_root: a folder with one folder per label, in alphabetical order; or the folder that
@@ -47,7 +55,8 @@ def file(
         files, labels: the same as Python lists; without labels, files are numbered.
         dir_filters, file_filters: patterns such as `*.jpg` for the names of folders and files, case
             counting only with `case_sensitive_filter`. Where the usual `file_filters` leave out
-            files with endings of other pictures and sounds, such as `.gif`, a warning counts them.
+            files with endings of other images and audio files, such as `.gif`, a warning counts
+            them.
         case_sensitive_filter: whether case counts in `dir_filters` and `file_filters`.
         recursive: read files in nested folders of `file_root` too. Their label is still that of the
             folder in `file_root`.
@@ -60,22 +69,29 @@ def file(
             come and go. Labels are those of all files.
 
     Returns:
-        The bytes of the files, uint8, 1-D, and their labels, int32 of shape (1,).
+        The bytes of the files, uint8, 1-D, and their labels, by default int32 of shape (1,).
 
     Raises:
         OperatorValueError: for a missing folder or list, and for one that names no files.
         OperatorRuntimeError: with the file, for a file that cannot be read.
+
+    Example:
+        reader = gradiva.readers.File(file_root="photos", random_shuffle=True)
+        for files, labels in reader.next_epoch(batch_size=4):
+            images = gradiva.decoders.image(files)
     """
-    return op.SampleType(op.uint8, 1, "", "cpu"), op.SampleType(op.int32, 1, "", "cpu")
+    return op.SampleType(op.uint8, 1, "", "cpu"), LabelForm.of(options).type
 
 
 class FileTable(FilesTable):
     """Files, and a label for each."""
 
-    def __init__(self, paths: list[str], labels: list[int], storage: Storage) -> None:
-        super().__init__(paths, storage)
+    def __init__(self, listed: ListedFiles, form: LabelForm, storage: Storage) -> None:
+        super().__init__(listed.paths, storage)
         self._pace = Pace()
-        self._labels = np.array(labels, np.int32).reshape(-1, 1)
+        self._labels = np.array(listed.labels, np.int32)
+        self._form = form.checked(self._labels)
+        self._classes = listed.classes
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         failures: Failures = {}
@@ -84,25 +100,29 @@ class FileTable(FilesTable):
             contents = read_files(names, None, pool, failures, self._pace)
         else:
             contents = read_any_files(names, None, pool, failures, storage=self.storage)
-        return Records((contents, column(self._labels[indices], (1,), op.int32)), failures)
+        return Records((contents, self._form.column(self._labels[indices])), failures)
 
     def digest(self) -> dict[str, Any]:
         """The number of files, and a digest of their names below the folder that holds them all,
         and of their labels."""
-        names = digest_of(self._paths, self._labels.ravel().tolist())
+        names = digest_of(self._paths, self._labels.tolist())
         return {"files": len(self._paths), "names": names}
 
     def labels(self) -> op.Int64Array:
-        return self._labels.reshape(-1).astype(np.int64)
+        return self._labels.astype(np.int64)
+
+    def classes(self) -> list[str] | None:
+        return self._classes
 
 
-file.not_stored("recursive", "label_fn", "split")
+file.not_stored("recursive", "label_fn", "split", "label_dtype", "label_shape")
 
 
 @opens_table(file)
 def _open(given: dict[str, Any]) -> FileTable:
     storage = storage_of(given)
-    return FileTable(*chosen_files(given, lambda: list_files(given, storage), storage), storage)
+    listed = chosen_files(given, lambda: list_files(given, storage), storage)
+    return FileTable(listed, LabelForm.of(given), storage)
 
 
 File = reader_class("File", file)

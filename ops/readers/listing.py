@@ -17,11 +17,12 @@ from gradiva.eager.storage.urls import any_url, join, local_path, parent
 
 from .containers import BLANKS, text_lines
 from .left_out import warn_of_left_out
+from .sampling.names import ListedFiles
 from .sampling.sizes import file_sizes
 from .table import Table
 
 
-def list_files(given: Mapping[str, Any], storage: Storage) -> tuple[list[str], list[int]]:
+def list_files(given: Mapping[str, Any], storage: Storage) -> ListedFiles:
     """Paths and labels, in the order of the data set, for the arguments of `readers.file`. Raises
     OperatorValueError."""
     file_root, file_list, files = given["file_root"], given["file_list"], given["files"]
@@ -42,16 +43,16 @@ def list_files(given: Mapping[str, Any], storage: Storage) -> tuple[list[str], l
 
 def _from_files(
     root: str | None, files: Sequence[str], labels: Sequence[int] | None
-) -> tuple[list[str], list[int]]:
+) -> ListedFiles:
     if not files:
         raise op.OperatorValueError(argument="files", expected="at least one file", got="none")
     if labels is not None and len(labels) != len(files):
         raise op.wrong_value("labels", f"one per file, {len(files)}", len(labels))
     paths = [local_path(join(root or "", file)) for file in files]
-    return paths, list(range(len(files)) if labels is None else labels)
+    return ListedFiles(paths, list(range(len(files)) if labels is None else labels))
 
 
-def _from_list(root: str | None, file_list: str, storage: Storage) -> tuple[list[str], list[int]]:
+def _from_list(root: str | None, file_list: str, storage: Storage) -> ListedFiles:
     try:
         lines = read_names(file_list, storage)
     except OSError as error:
@@ -83,7 +84,7 @@ def _from_list(root: str | None, file_list: str, storage: Storage) -> tuple[list
         raise op.OperatorValueError(
             argument="file_list", expected="at least one line", got="an empty file", file=file_list
         )
-    return paths, labels
+    return ListedFiles(paths, labels)
 
 
 def _from_folder(
@@ -92,7 +93,7 @@ def _from_folder(
     file_filters: Sequence[str],
     case_sensitive: bool,
     storage: Storage,
-) -> tuple[list[str], list[int]]:
+) -> ListedFiles:
     try:
         (inside,) = list_folders([root], storage)
         folders = [one for one in inside if one.is_folder]
@@ -109,7 +110,7 @@ def _from_folder(
             got=f"{root!r}, with {len(folders)} folders and no such file in them"
             + _hint(root, inside, file_filters, case_sensitive),
         )
-    return paths, labels
+    return ListedFiles(paths, labels, [folder.name for folder in folders])
 
 
 def _files_in(

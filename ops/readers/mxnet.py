@@ -57,6 +57,11 @@ def mxnet(
         OperatorValueError: for a missing file.
         OperatorRuntimeError: with the file and the place in it, for a damaged record, and for an
             index that does not belong to the file.
+
+    Example:
+        reader = gradiva.readers.MXNet(path="data.rec", index_path="data.rec.idx")
+        for files, labels in reader.next_epoch(batch_size=4):
+            images = gradiva.decoders.image(files)
     """
     return op.SampleType(op.uint8, 1, "", "cpu"), op.SampleType(op.float32, 1, "", "cpu")
 

@@ -57,7 +57,7 @@ def nemo_asr(
     read_idxs: bool = False,
     **options: op.Unpack[ReaderOptions],
 ) -> tuple[op.SampleType, ...]:
-    """Read and decode the sounds that manifests list, with their texts.
+    """Read and decode the audio that the manifests of NeMo list, with its texts.
 
     A manifest has a JSON object in each line: `audio_filepath`; `text`; `duration` and `offset` of
     a part of the file, in seconds. Lines without a path are left out, with a warning. A path that
@@ -70,21 +70,26 @@ def nemo_asr(
         downmix: make the mean of all channels.
         dtype: float32 (default), int16 or int32.
         sample_rate: resample to this rate, in Hz; 0 and less keep that of each file.
-        quality: of resampling, from 0 to 100.
+        quality: the quality of resampling, from 0 to 100.
         min_duration, max_duration: leave out what the manifest says to be shorter or longer, in
             seconds; 0 for no limit. What has no duration there is shorter than any limit.
-        read_sample_rate, read_text, read_idxs: which outputs there are beside the sounds.
+        read_sample_rate, read_text, read_idxs: which outputs there are beside the audio.
 
     Returns:
-        The sounds, (n,), or (n, channels) without `downmix`; the rate of each file in Hz, float32
-        scalars, also where sounds are resampled; texts in UTF-8, uint8, 1-D; the numbers of the
-        entries that were not left out, int64 of shape (1,).
+        The audio, (n,), or (n, channels) without `downmix`; the sampling rate of each file in Hz,
+        float32 scalars, also where audio is resampled; texts in UTF-8, uint8, 1-D; the numbers of
+        the entries that were not left out, int64 of shape (1,).
 
     Raises:
         OperatorValueError: for a manifest that cannot be read or has no entry, with its line where
             one is no JSON; for arguments out of range.
         OperatorRuntimeError: with the file, for one that cannot be read or decoded, or ends before
             its `offset`.
+
+    Example:
+        reader = gradiva.readers.NemoAsr(manifest_filepaths="manifest.json", read_text=True)
+        for audio, rates, texts in reader.next_epoch(batch_size=4):
+            print(audio.shape, bytes(np.asarray(texts.tensors[0])))  # [(16000,)] b'hello'
     """
     chosen: op.DType = dtype  # type: ignore[assignment]  # checked when it is opened
     made = [op.SampleType(chosen, 1 if downmix else 2, "", "cpu")]

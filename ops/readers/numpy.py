@@ -95,8 +95,13 @@ def numpy(
     Raises:
         OperatorValueError: for a missing folder or list, one that names no files, and a region that
             leaves an array or ends before it starts.
-        OperatorRuntimeError: with the file, for one that cannot be read, is no npy file or is cut,
-            and for one of another type or number of axes.
+        OperatorRuntimeError: with the file, for one that cannot be read, is not an npy file or is
+            cut, and for one of another type or number of axes.
+
+    Example:
+        reader = gradiva.readers.Numpy(file_root="arrays")
+        for arrays in reader.next_epoch(batch_size=4):
+            print(arrays.shape)  # [(6, 8), (6, 8), (6, 8), (6, 8)]
     """
     return op.SampleType(None, None, "", "cpu")
 

@@ -86,25 +86,25 @@ class ReaderArguments(TypedDict, total=False):
     Args:
         random_shuffle: read each epoch in an order of its own, a permutation of the whole data set
             that depends on the seed and the epoch only.
-        shuffle_after_epoch: means the same here.
-        shuffle_after_epoch_seed: sets the seed of it.
-        initial_fill: the size of the shuffling buffer elsewhere; accepted and not needed: the whole
-            data set is the buffer.
+        shuffle_after_epoch: the same as `random_shuffle`.
+        shuffle_after_epoch_seed: the seed of `shuffle_after_epoch`.
+        initial_fill: without effect: there is no shuffle buffer, since the whole data set is
+            shuffled.
         num_shards, shard_id: read one part of the data set; the parts are equal up to one sample.
         stick_to_shard: keep to this part, instead of moving to the next one at each epoch.
         pad_last_batch: repeat the last sample so that all shards have epochs of one length and the
             last batch is full.
-        lazy_init: look for the data at the first read.
+        lazy_init: look for the data only when it is first read.
         read_ahead: ask the system to fetch the data of the next `prefetch_queue_depth` batches.
         prefetch_queue_depth: with `read_ahead`, of how many batches the data are fetched.
         dont_use_mmap: files are always read and never mapped, because a mapped file that shrinks
             kills the process.
-        skip_cached_images: there is no decoder cache on the CPU.
-        tensor_init_bytes: buffers are sized from the data.
+        skip_cached_images: without effect, since there is no decoder cache.
+        tensor_init_bytes: without effect, since buffers have the size of the data.
         storage_options: what fsspec is given to open URLs, such as `{"anon": True}` for a public
-            bucket. A pipeline with it cannot be stored. Secrets belong into the environment.
-        read_ahead_bytes: how much of what URLs name may be fetched ahead and wait in memory; what
-            `GRADIVA_STORAGE_READ_AHEAD` says, or 256 MiB, by default. See `docs/readers.md`.
+            bucket. A pipeline with it cannot be stored. Secrets belong in the environment.
+        read_ahead_bytes: for data behind URLs, how many bytes may be fetched ahead and wait in
+            memory; by default `GRADIVA_STORAGE_READ_AHEAD`, or 256 MiB. See `docs/readers.md`.
         on_error: the error policy for a sample that cannot be read. "raise" (default) fails the
             batch; "skip" takes the sample out of all outputs, while the positions of the others
             stay; "replace" delivers an empty sample where it could not be read. A decoder says of
@@ -113,9 +113,9 @@ class ReaderArguments(TypedDict, total=False):
         sampler: which samples an epoch has: a sampler of `gradiva.samplers`, "weighted",
             "balanced", "shuffle_blocks", or a function of the epoch that returns numbers of
             samples. By default each sample once. See `docs/readers.md`.
-        weights: of "weighted": a number from 0 on for each sample of the data set.
-        epoch_size: of "weighted" and "balanced": samples in an epoch; by default as many as the
-            data set has.
+        weights: with "weighted", a number from 0 on for each sample of the data set.
+        epoch_size: with "weighted" and "balanced", the number of samples in an epoch; by default as
+            many as the data set has.
         bucket: a `gradiva.samplers.Bucket`: batches of samples of about one size, and of as many
             as fit a budget, at most a full batch.
         with_index: add an output, int64 of shape (1,): the number of the sample in the data set.

@@ -43,9 +43,9 @@ def sequence(
     Args:
         file_root: the folder with the streams' folders. Streams and frames are read in alphabetical
             order.
-        sequence_length: frames of a sequence. None goes from one stream to the next.
-        step: frames from the first one of a sequence to the first one of the next.
-        stride: frames from one of a sequence to the next.
+        sequence_length: the number of frames of a sequence, all of one stream.
+        step: the number of frames from the first frame of a sequence to that of the next.
+        stride: the number of frames from one frame of a sequence to the next.
         image_type: the colors of the output.
 
     Returns:
@@ -55,6 +55,11 @@ def sequence(
         OperatorValueError: for a missing folder, and one without a whole sequence.
         OperatorRuntimeError: with the first frame of the sequence, for a frame that cannot be read
             or decoded, and for frames of several sizes in one sequence.
+
+    Example:
+        reader = gradiva.readers.Sequence(file_root="frames", sequence_length=2)
+        for clips in reader.next_epoch(batch_size=4):
+            print(clips.shape)  # [(2, 48, 64, 3), (2, 48, 64, 3), (2, 48, 64, 3)]
     """
     return op.SampleType(op.uint8, 4, "FHWC", "cpu")
 

@@ -75,6 +75,10 @@ class Table(ABC):
         """The label of each sample, where it is known without reading."""
         return None
 
+    def classes(self) -> list[str] | None:
+        """The name of each label, where labels are numbers of names."""
+        return None
+
     def sizes(self) -> op.Int64Array | None:
         """The number of bytes of each sample, where it is known without reading."""
         return None

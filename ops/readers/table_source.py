@@ -208,6 +208,9 @@ class TableSource(Source):
         if self._opened is not None and self._opened[0].storage is not None:
             self._opened[0].storage.forget()
 
+    def classes(self) -> list[str] | None:
+        return self._open()[0].classes()
+
     def remaining(self) -> int | None:
         return self._cursor.length - self._cursor.index
 

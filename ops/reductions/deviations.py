@@ -42,7 +42,13 @@ class ReducedAround(Deviations, Reduced, total=False):
 def variance(
     input: op.SampleType, mean: op.SampleType, /, **options: op.Unpack[ReducedAround]
 ) -> op.SampleType:
-    """The mean of the squared distances of values from given means, along some axes."""
+    """Compute the variance along axes: the mean squared distance of values from given means.
+
+    Example:
+        values = np.float32([[1, 2], [3, 6]])
+        gradiva.reductions.variance(values, gradiva.reductions.mean(values, axes=0), axes=0)
+        # [1.0, 4.0]
+    """
     return type_of_means(input, options)
 
 
@@ -54,7 +60,13 @@ reduces(variance, DEVIATIONS, MEAN)
 def std_dev(
     input: op.SampleType, mean: op.SampleType, /, **options: op.Unpack[ReducedAround]
 ) -> op.SampleType:
-    """The root of the mean of the squared distances of values from given means, along axes."""
+    """Compute the standard deviation along axes: the root of the variance about given means.
+
+    Example:
+        values = np.float32([[1, 2], [3, 6]])
+        gradiva.reductions.std_dev(values, gradiva.reductions.mean(values, axes=0), axes=0)
+        # [1.0, 2.0]
+    """
     return type_of_means(input, options)
 
 

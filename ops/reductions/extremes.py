@@ -13,13 +13,17 @@ from .family import Axes, Kept, Reduced, cases_along_axes, reduces, type_without
 @op.operator("reductions.max", schema="reductions__Max")
 @op.takes(Axes, Kept)
 def max(input: op.SampleType, /, **options: op.Unpack[Reduced]) -> op.SampleType:
-    """The greatest of the values along some axes.
+    """Compute the maximum of values along axes.
 
     NaN does not count, unless there is nothing else. Of no values the result is the lowest number
     of the dtype.
 
     Returns:
         Samples of the input's dtype.
+
+    Example:
+        gradiva.reductions.max(np.float32([[1, 2], [3, 6]]), axes=0)  # [3.0, 6.0]
+        brightest = gradiva.reductions.max(gradiva.imread("cat.jpg"), axis_names="HW")
     """
     return type_without_axes(input, options)
 
@@ -35,13 +39,17 @@ def _max_cases() -> list[op.Case]:
 @op.operator("reductions.min", schema="reductions__Min")
 @op.takes(Axes, Kept)
 def min(input: op.SampleType, /, **options: op.Unpack[Reduced]) -> op.SampleType:
-    """The least of the values along some axes.
+    """Compute the minimum of values along axes.
 
     NaN does not count, unless there is nothing else. Of no values the result is the greatest number
     of the dtype.
 
     Returns:
         Samples of the input's dtype.
+
+    Example:
+        gradiva.reductions.min(np.float32([[1, 2], [3, 6]]), axes=0)  # [1.0, 2.0]
+        darkest = gradiva.reductions.min(gradiva.imread("cat.jpg"), axis_names="HW")
     """
     return type_without_axes(input, options)
 

@@ -18,14 +18,17 @@ from .reduce import sum_dtype
 def sum(
     input: op.SampleType, /, *, dtype: op.DTypeLike | None = None, **options: op.Unpack[Reduced]
 ) -> op.SampleType:
-    """The sum of values along some axes.
+    """Compute the sum of values along axes.
 
     Integers are added exactly, in 64 bits; floats in float64, in an order that depends on the
     sample's shape alone. The sum is then converted once, and saturates.
 
     Args:
-        dtype: of the output; by default uint64 or int64 for integers, float32 for floats (float64
-            for float64).
+        dtype: the element type of the output; by default uint64 or int64 for integers, float32 for
+            floats (float64 for float64).
+
+    Example:
+        gradiva.reductions.sum(np.float32([[1, 2], [3, 6]]), axes=0)  # [4.0, 8.0]
     """
     if dtype is None and input.dtype is not None:
         dtype = sum_dtype(input.dtype)
@@ -55,7 +58,7 @@ def _sum_cases() -> list[op.Case]:
 class Average(TypedDict, total=False):
     """
     Args:
-        dtype: of the output; by default float32 (float64 for float64).
+        dtype: the element type of the output; by default float32 (float64 for float64).
     """
 
     dtype: op.DTypeLike | None
@@ -68,10 +71,14 @@ class Averaged(Average, Reduced, total=False):
 @op.operator("reductions.mean", schema="reductions__Mean")
 @op.takes(Axes, Average, Kept)
 def mean(input: op.SampleType, /, **options: op.Unpack[Averaged]) -> op.SampleType:
-    """The mean of values along some axes.
+    """Compute the mean of values along axes.
 
     Integers up to 16 bits are added exactly, others in float64, in an order that depends on the
     sample's shape alone; the mean is rounded once. That of no values is NaN, 0 as an integer.
+
+    Example:
+        gradiva.reductions.mean(np.float32([[1, 2], [3, 6]]), axes=0)  # [2.0, 4.0]
+        color = gradiva.reductions.mean(gradiva.imread("cat.jpg"), axis_names="HW")
     """
     return type_of_means(input, options, options["dtype"])
 
@@ -94,10 +101,13 @@ def _mean_cases() -> list[op.Case]:
 @op.operator("reductions.mean_square", schema="reductions__MeanSquare")
 @op.takes(Axes, Average, Kept)
 def mean_square(input: op.SampleType, /, **options: op.Unpack[Averaged]) -> op.SampleType:
-    """The mean of the squares of values along some axes.
+    """Compute the mean of the squares of values along axes.
 
     Squares of 8-bit integers are added exactly, others in float64, in an order that depends on the
     sample's shape alone; the result is rounded once. That of no values is NaN, 0 as an integer.
+
+    Example:
+        gradiva.reductions.mean_square(np.float32([[1, 2], [3, 6]]), axes=0)  # [5.0, 20.0]
     """
     return type_of_means(input, options, options["dtype"])
 
@@ -122,10 +132,13 @@ def _mean_square_cases() -> list[op.Case]:
 @op.operator("reductions.rms", schema="reductions__RMS")
 @op.takes(Axes, Average, Kept)
 def rms(input: op.SampleType, /, **options: op.Unpack[Averaged]) -> op.SampleType:
-    """The root of the mean of the squares of values along some axes.
+    """Compute the root mean square of values along axes.
 
     Squares of 8-bit integers are added exactly, others in float64, in an order that depends on the
     sample's shape alone; the result is rounded once. That of no values is NaN, 0 as an integer.
+
+    Example:
+        gradiva.reductions.rms(np.float32([[3, 4], [3, 4]]), axes=0)  # [3.0, 4.0]
     """
     return type_of_means(input, options, options["dtype"])
 

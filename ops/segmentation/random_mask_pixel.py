@@ -21,7 +21,9 @@ def random_mask_pixel(
     threshold: op.FloatArg | None = None,
     **common: op.Unpack[op.Sampled],
 ) -> op.SampleType:
-    """Draw a pixel of each mask, every one with the same probability.
+    """Draw a random pixel of each mask, for example of its foreground.
+
+    Each pixel has the same probability.
 
     Args:
         input: masks of any dtype, layout and rank from 1 on.
@@ -30,13 +32,17 @@ def random_mask_pixel(
             differ per sample.
         value: what the pixels of the foreground equal.
         threshold: what the pixels of the foreground are above; 0 by default.
-        rng, seed: see `gradiva.random`.
 
     Returns:
         The place of the pixel, int64, one number per axis.
 
     Raises:
         OperatorValueError: for a mask without pixels, or if `value` and `threshold` are both given.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        mask = gradiva.reductions.max(image, axis_names="C") > 250
+        pixel = gradiva.segmentation.random_mask_pixel(mask, foreground=1)  # y, x
     """
     if input.ndim == 0:
         raise op.OperatorTypeError("a mask has one or more axes", expected="a mask", got="scalars")

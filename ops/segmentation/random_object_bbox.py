@@ -35,8 +35,10 @@ def random_object_bbox(
     cache_objects: bool = False,
     **common: op.Unpack[op.Sampled],
 ) -> op.SampleType | tuple[op.SampleType, ...]:
-    """Draw an object of each mask and return its box. An object is a set of pixels of one label
-    that touch along an axis.
+    """Draw a random object of each mask, and return its bounding box.
+
+    An object is a set of pixels of one label that touch along an axis. All arguments but k_largest,
+    format and the flags may differ per sample, classes and their weights also in number.
 
     Args:
         input: labels, of a boolean type or an integer type up to 32 bits; of 1 to 6 axes, any
@@ -54,8 +56,6 @@ def random_object_bbox(
         output_class: return the label too.
         format: "anchor_shape", "start_end": two outputs; "box": one, start and end together.
         cache_objects: accepted; nothing is cached.
-        rng, seed: see `gradiva.random`. All arguments but k_largest, format and the flags may
-            differ per sample, classes and their weights also in number.
 
     Returns:
         Int32 boxes, in pixels, with one number per axis; of the whole mask, with the background for
@@ -64,6 +64,11 @@ def random_object_bbox(
     Raises:
         OperatorTypeError: for other dtypes.
         OperatorValueError: for arguments out of range or that do not go together.
+
+    Example:
+        mask = np.uint8([[0, 0, 0, 0], [0, 1, 1, 0], [0, 1, 1, 0]])
+        gradiva.segmentation.random_object_bbox(mask, format="box", foreground_prob=1.0)
+        # [1, 1, 3, 3]
     """
     op.require_dtype(input, _DTYPES, "the mask")
     if input.ndim is not None and not 1 <= input.ndim <= 6:

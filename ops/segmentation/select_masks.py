@@ -36,6 +36,12 @@ def select_masks(
         OperatorTypeError: for other dtypes and ranks.
         OperatorValueError: for a mask that is chosen twice or has no polygon, and for vertices that
             are not there.
+
+    Example:
+        polygons = np.int32([[0, 0, 3], [1, 3, 6]])  # mask, first vertex, end
+        vertices = np.float32([[0, 0], [4, 0], [4, 4], [5, 5], [9, 5], [9, 9]])  # x, y
+        chosen, points = gradiva.segmentation.select_masks(np.int32([1]), polygons, vertices)
+        chosen  # [[1, 0, 3]]
     """
     for name, input, ndim in (("mask_ids", mask_ids, 1), ("polygons", polygons, 2)):
         op.require_dtype(input, (op.int32,), f"`{name}`")

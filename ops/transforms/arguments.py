@@ -32,7 +32,8 @@ class Continued(TypedDict, total=False):
 class Center(TypedDict, total=False):
     """
     Args:
-        center: what stays where it is, n numbers or one for all axes; the origin by default.
+        center: the point that stays where it is, n numbers or one for all axes; the origin by
+            default.
     """
 
     center: op.FloatsArg | None

@@ -15,7 +15,7 @@ from .affine import axes_of, product, transform_type
 def combine(
     *inputs: op.SampleType, reverse_order: bool = False, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
-    """Make one transform of several: what applies the first input, then the second, and so on.
+    """Combine several transforms into one: the first input is applied first, then the second.
 
     Args:
         inputs: 2 to 99 transforms of the same number of axes, float32 (n, n + 1); some or all may
@@ -28,6 +28,11 @@ def combine(
     Raises:
         OperatorTypeError: for other inputs.
         OperatorValueError: for shapes that do not fit together.
+
+    Example:
+        shift = gradiva.transforms.translation(offset=(10, 20))
+        double = gradiva.transforms.scale(scale=(2, 2))
+        gradiva.transforms.combine(shift, double)  # [[2.0, 0.0, 20.0], [0.0, 2.0, 40.0]]
     """
     types = [transform_type(input) for input in inputs]
     longest = next((type for type in types if type.ndim == 3), None)

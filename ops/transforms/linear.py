@@ -25,11 +25,15 @@ def scale(
     ndim: int | None = None,
     **options: op.Unpack[CenteredTransform],
 ) -> op.SampleType:
-    """Make the transform p -> scale * (p - center) + center, axis by axis.
+    """Make a scaling transform: p -> scale * (p - center) + center, axis by axis.
 
     Args:
         scale: a factor for each axis, or one for all.
         ndim: the number of axes n, where `scale` is one number and there is no input; 1 by default.
+
+    Example:
+        gradiva.transforms.scale(scale=(2, 3), center=(10, 10))
+        # [[2.0, 0.0, -10.0], [0.0, 3.0, -20.0]]
     """
     return transform_type(input)
 
@@ -97,13 +101,18 @@ def rotation(
     axis: op.FloatsArg | None = None,
     **options: op.Unpack[CenteredTransform],
 ) -> op.SampleType:
-    """Make a rotation in the plane, or in space if `axis` is given.
+    """Make a rotation transform, in the plane or, if `axis` is given, in space.
 
     In space it is Rodrigues' formula, cos a I + sin a [u]x + (1 - cos a) u u^T.
 
     Args:
-        angle: degrees; x turns toward y.
-        axis: around which to turn, three numbers of any length but 0, or one that stands for three.
+        angle: the angle in degrees; x turns toward y.
+        axis: the axis around which to turn: three numbers that are not all 0, or one number that
+            stands for three.
+
+    Example:
+        matrix = gradiva.transforms.rotation(angle=30.0, center=(225, 150))
+        image = gradiva.warp_affine(gradiva.imread("cat.jpg"), matrix=matrix, fill_value=0)
     """
     return transform_type(input)
 
@@ -175,7 +184,7 @@ def shear(
     angles: RaggedFloatsArg | None = None,
     **options: op.Unpack[CenteredTransform],
 ) -> op.SampleType:
-    """Make a shear: each coordinate moves by a multiple of the others.
+    """Make a shear transform: each coordinate moves by a multiple of the others.
 
     Exactly one of `shear` and `angles` must be given.
 
@@ -183,6 +192,9 @@ def shear(
         shear: the factors, (xy, yx) in the plane: x + xy * y, y + yx * x; in space (xy, xz, yx, yz,
             zx, zy). Per sample also as a matrix, (2, 1) or (3, 2).
         angles: instead, in degrees from -90 to 90, of which the factors are the tangents.
+
+    Example:
+        gradiva.transforms.shear(shear=(0.5, 0.0))  # [[1.0, 0.5, 0.0], [0.0, 1.0, 0.0]]
     """
     return transform_type(input)
 

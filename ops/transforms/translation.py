@@ -29,10 +29,13 @@ def translation(
     offset: op.FloatsArg,
     **options: op.Unpack[Transform],
 ) -> op.SampleType:
-    """Make the transform p -> p + offset.
+    """Make a translation: the transform p -> p + offset.
 
     Args:
         offset: the shift, n numbers.
+
+    Example:
+        gradiva.transforms.translation(offset=(10, 20))  # [[1.0, 0.0, 10.0], [0.0, 1.0, 20.0]]
     """
     return transform_type(input)
 
@@ -91,7 +94,7 @@ def crop(
     absolute: bool = False,
     **options: op.Unpack[Transform],
 ) -> op.SampleType:
-    """Make the transform that takes the box from_start..from_end to the box to_start..to_end.
+    """Make the transform that maps one box to another: from_start..from_end to to_start..to_end.
 
     On each axis p -> (p - from_start) * s + to_start, s = (to_end - to_start) / (from_end -
     from_start), which is infinite or NaN for a box of no size.
@@ -99,6 +102,10 @@ def crop(
     Args:
         from_start, from_end, to_start, to_end: corners, n numbers each or one for all axes.
         absolute: swap a start and an end where start > end.
+
+    Example:
+        gradiva.transforms.crop(from_start=(0, 0), from_end=(2, 2), to_start=(0, 0), to_end=(4, 6))
+        # [[2.0, 0.0, 0.0], [0.0, 3.0, 0.0]]
     """
     return transform_type(input)
 

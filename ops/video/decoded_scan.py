@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .packet_scan import NO_TIME, Flags, Packets
+from .packet_scan import NO_TIME, Flags, Packets, known_time
 from .video_file import Opened, VideoSource, av, refuse_short_memory
 
 __all__ = ["FLAGGED", "DecodedScan", "scan_decoded"]
@@ -93,13 +93,14 @@ def _by_packets(
     marked[[place_of[time] for time in refused if time in place_of]] = True
     marked[:count] |= _said_by_container(packets.corrupt, intra[:count], codec)
     intra &= ~marked
-    damaged = marked[:count].copy()
-    for begin in np.flatnonzero(damaged).tolist():
-        behind = np.flatnonzero(intra[begin:count])
-        end = begin + int(behind[0]) if len(behind) else count
-        damaged[begin:end] = True
-        if end < count:  # and those behind that picture that are shown before it
-            damaged[end:] |= packets.shown[end:] < packets.shown[end]
+    begins = np.flatnonzero(marked[:count])
+    ends = _next(intra[:count])[begins]
+    damaged = _covered(begins, ends, count)
+    # And those behind that picture that are shown before it.
+    latest = np.full(count, NO_TIME, np.int64)
+    known = ends[ends < count]
+    latest[known] = packets.shown[known]
+    damaged |= packets.shown < np.maximum.accumulate(latest)
     shown = out[:count]
     if packets.one_to_one and refused:
         first = int(np.argmax(shown))
@@ -115,7 +116,7 @@ def _said_by_container(corrupt: Flags, intra: Flags, codec: str) -> Flags:
     joined, and, where a file is cut, of many that lie in one piece with the end."""
     if codec not in _NOTICING or not corrupt.any():
         return corrupt
-    begins_next_but_one = np.append(intra[2:], (False, False))
+    begins_next_but_one = np.append(intra, (False, False))[2:]
     last_sound = np.flatnonzero(~corrupt[:-1])
     piece = int(last_sound[-1]) + 1 if len(last_sound) else 0
     meant = np.where(begins_next_but_one, False, corrupt)
@@ -128,20 +129,34 @@ def _said_by_container(corrupt: Flags, intra: Flags, codec: str) -> Flags:
 def _by_order(frames: list[_Row], refused: list[int], delay: int) -> Flags:
     """The same where only the order of the frames is known. refused: how many frames came before
     a packet that was refused; delay: how many frames a decoder holds back."""
-    damaged = np.zeros(len(frames), np.bool_)
-    begins = [(place, place + delay) for place in refused]
+    count = len(frames)
+    begins = [(min(place, count), min(place + delay, count)) for place in refused]
     for place, frame in enumerate(frames):
         if frame.marked:
             begin = place
             while not frame.between and begin and frames[begin - 1].between:
                 begin -= 1
             begins.append((begin, place + 1))
-    for begin, place in begins:
-        end = place
-        while end < len(frames) and not (frames[end].intra and not frames[end].marked):
-            end += 1
-        damaged[begin:end] = True
-    return damaged
+    clean = np.array([frame.intra and not frame.marked for frame in frames], np.bool_)
+    lows, places = np.array(begins, np.int64).reshape(-1, 2).T
+    return _covered(lows, _next(clean)[places], count)
+
+
+def _next(flags: Flags) -> op.Int64Array:
+    """For each place, and the one behind the last, the first one from there on that has the flag,
+    or else the one behind the last."""
+    count = len(flags)
+    places = np.append(np.where(flags, np.arange(count), count), count)
+    return np.minimum.accumulate(places[::-1])[::-1]
+
+
+def _covered(begins: op.Int64Array, ends: op.Int64Array, count: int) -> Flags:
+    """Which of so many places lie in one of these ranges."""
+    steps = np.zeros(count + 1, np.int64)
+    np.add.at(steps, begins, 1)
+    np.add.at(steps, ends, -1)
+    found: Flags = np.cumsum(steps)[:count] > 0
+    return found
 
 
 def _decoded(opened: Opened) -> tuple[list[_Row], list[tuple[int, int]]]:
@@ -155,17 +170,13 @@ def _decoded(opened: Opened) -> tuple[list[_Row], list[tuple[int, int]]]:
             try:
                 found = context.decode(packet)
             except (av.FFmpegError, EOFError):
-                refused.append((_known(packet.pts), len(frames)))
+                refused.append((known_time(packet.pts), len(frames)))
                 continue
             for frame in found:
                 kind = int(frame.pict_type)
                 intra = frame.key_frame and kind == _INTRA
-                row = _Row(_known(frame.pts), frame.is_corrupt, intra, kind == _BETWEEN)
+                row = _Row(known_time(frame.pts), frame.is_corrupt, intra, kind == _BETWEEN)
                 frames.append(row)
     except (av.FFmpegError, EOFError):
         pass
     return frames, refused
-
-
-def _known(time: int | None) -> int:
-    return NO_TIME if time is None else time

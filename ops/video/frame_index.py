@@ -171,6 +171,7 @@ def _decoded(
         return scan_decoded(source, packets)
 
     times, damaged, intra = scan() if keep is None else keep(scan)
+    _refuse_lost(packets, len(times), bool(damaged.any()))
     problem, unit, keys = packets.problem, facts.unit, np.zeros((0, 2), np.int64)
     begins = times[intra]
     if packets.corrupt[-2:].any():
@@ -194,6 +195,15 @@ def _decoded(
         damaged=numbers,
         tolerant=facts.codec in FLAGGED,
     )
+
+
+def _refuse_lost(packets: Packets, shown: int, damaged: bool) -> None:
+    """Raise NoVideoError where FFmpeg leaves out frames of an edit list: at the seam of two entries
+    some decoders take what follows for what they have shown already."""
+    kept = len(packets.dropped) - int(packets.dropped.sum())
+    whole = packets.one_to_one and not (damaged or packets.problem or packets.corrupt.any())
+    if whole and shown < kept < len(packets.dropped):
+        raise NoVideoError(f"FFmpeg shows {shown} of the {kept} frames of its edit list")
 
 
 def _are_unique(times: op.Int64Array, of: op.Int64Array) -> Flags:

@@ -18,6 +18,8 @@ _SLICES: Final = {"h264": range(1, 6), "hevc": range(32)}
 """Types of the units that hold parts of pictures."""
 _PARAMETERS: Final = 7
 """Of H.264, the type of a sequence parameter set."""
+_LONGEST: Final = 4096
+"""Bytes of a sequence parameter set that are read: the standard allows no longer ones."""
 _CHROMA_PROFILES: Final = (100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135)
 """Profiles of H.264 whose parameter sets tell of the chroma."""
 _IRAP: Final = range(16, 22)
@@ -81,11 +83,11 @@ def has_fields(packet: bytes, extradata: bytes | None) -> bool:
     in_head = extradata is not None and len(extradata) > 8 and extradata[0] == 1
     if in_head and extradata is not None and extradata[5] & 31:
         size = int.from_bytes(extradata[6:8], "big")
-        return _may_have_fields(extradata[8 : 8 + size])
+        return _may_have_fields(extradata[8 : 8 + min(size, _LONGEST)])
     for data in (extradata or b"", packet):
         for at in _starts(data):
             if data[at] & 31 == _PARAMETERS:
-                return _may_have_fields(data[at : at + 512])
+                return _may_have_fields(data[at : at + _LONGEST])
     return True
 
 

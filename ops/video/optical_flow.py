@@ -37,10 +37,11 @@ def optical_flow(
     image_type: op.ImageType = op.ImageType.RGB,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Compute where the pixels of each frame have gone in the next one, by dense inverse search.
+    """Compute the optical flow between consecutive frames, by dense inverse search.
 
-    It is OpenCV's `DISOpticalFlow` on gray frames. Vectors have the form of those that graphics
-    cards make, and about their directions, but not their bits.
+    A vector says where a pixel of a frame has moved in the next one. It is OpenCV's
+    `DISOpticalFlow` on gray frames. Vectors have the form of those that graphics cards make, and
+    about their directions, but not their bits.
 
     Args:
         input: sequences of frames, uint8, FHWC, of three channels, or of one with GRAY.
@@ -64,6 +65,10 @@ def optical_flow(
             for.
         OperatorValueError: for other presets, grids and types, for other numbers of channels, and
             with the sample, for hints of another shape.
+
+    Example:
+        video = gradiva.decoders.video(np.fromfile("clip.mp4", np.uint8), frames=[0, 1, 2])
+        gradiva.optical_flow(video).shape  # (2, 8, 16, 2)
     """
     op.require_dtype(input, (op.uint8,))
     layout = op.require_layout(input, ("FHWC",), {4: "FHWC"})

@@ -11,10 +11,12 @@ from gradiva.eager import extension as op
 from .key_frames import begins_anew, breaks_off, has_fields, may_show_nothing
 from .video_file import Opened, av
 
-__all__ = ["NO_TIME", "Flags", "Packets", "scan_packets"]
+__all__ = ["NO_TIME", "Flags", "Packets", "known_time", "scan_packets"]
 
 Flags: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 NO_TIME: Final = -(1 << 63)
+_FARTHEST: Final = 1 << 60
+"""Differences of times that are no farther from 0 are integers of 64 bits, too."""
 _WITH_TIMES: Final = frozenset(
     ["mov", "mp4", "matroska", "webm", "mpegts", "mpeg", "flv", "nut", "mxf", "ogg", "ivf"]
 )
@@ -49,6 +51,11 @@ class Packets(NamedTuple):
     doubt: str
     one_to_one: bool
     timeless: bool
+
+
+def known_time(time: int | None) -> int:
+    """The time of a packet or a frame; NO_TIME for none, and for one that no clock comes to."""
+    return NO_TIME if time is None or abs(time) > _FARTHEST else time
 
 
 def scan_packets(opened: Opened) -> Packets:
@@ -86,9 +93,8 @@ def scan_packets(opened: Opened) -> Packets:
                     doubt = doubt or "there is a break"
                 if not rows and codec == "h264" and has_fields(data, extradata):
                     doubt, one_to_one = "there may be fields", False
-            pts = NO_TIME if packet.pts is None else packet.pts
-            dts = NO_TIME if packet.dts is None else packet.dts
-            rows.append((pts, dts, key, packet.is_discard, packet.is_corrupt))
+            times = known_time(packet.pts), known_time(packet.dts)
+            rows.append((*times, key, packet.is_discard, packet.is_corrupt))
     except (av.FFmpegError, EOFError) as error:
         problem = f"the file is cut or damaged: {getattr(error, 'strerror', None) or error}"
     opened.refuse_unread()

@@ -10,7 +10,7 @@ import pytest
 import gradiva
 from gradiva import OperatorTypeError, backend, fn, ops, pipeline_def, types
 from gradiva.capture.serialization.names import find_operator
-from gradiva.fn import _awaited
+from gradiva.compat.dali import awaited
 from gradiva.plugin.triton import autoserialize
 
 
@@ -147,8 +147,8 @@ def test_functions_on_capsules() -> None:
 def test_what_is_not_there_yet_says_so(
     where: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(_awaited.LATER, "decoders.light", "somebody")
-    monkeypatch.setitem(_awaited.AWAITED, "experimental.decoders.sound", "decoders.light")
+    monkeypatch.setitem(awaited.LATER, "decoders.light", "somebody")
+    monkeypatch.setitem(awaited.AWAITED, "experimental.decoders.sound", "decoders.light")
     place: Any = gradiva
     for part in filter(None, where.split(".")):
         place = getattr(place, part)

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import gradiva
-import gradiva.backend as gradiva_backend
+import gradiva.compat.dali.backend as gradiva_backend
 from gradiva import OperatorTypeError, fn, ops, types
 from gradiva.capture.serialization.reader import read_pipeline
+from gradiva.compat.dali.facts import facts
 from gradiva.eager.operators.operator import operators
-from gradiva.namespaces.facts import facts
 from tests.capture.serialization.stored import again, change, pipeline, text_of
 from tests.tiers import few
 

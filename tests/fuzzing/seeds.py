@@ -93,6 +93,9 @@ def images() -> list[bytes]:
         tiff(few, 0, bits=2, compression=8, tile=(16, 16)),
         tiff(floats, 2, compression=8, predictor=3, order=">", big=True),
         tiff(noise.integers(0, 255, (6, 9, 3)).astype(np.uint8), 6, compression=5),
+        tiff(noise.integers(0, 255, (6, 9, 4)).astype(np.uint8), 5, planes=True, rows=4),
+        tiff(np.zeros((6, 10, 3), np.uint8), 6, data=[bytes(90)], tags={530: (3, [2, 2])}),
+        tiff(few, 3, bits=2, tags={320: (3, [*range(0, 6000, 500)])}, compression=32773),
         lossless_jpeg(noise.integers(0, 255, (6, 9, 3)).astype(np.uint8)),
     ]
     five = noise.integers(0, 255, (5, 4, 5), np.uint8)

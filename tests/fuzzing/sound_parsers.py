@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 
 import gradiva
+from gradiva.ops.decoders.audio.mp4_edits import cut_out, several_edits
 from gradiva.ops.decoders.audio.mpeg import mpeg_sound
 from gradiva.ops.decoders.audio.mpeg_frames import header_at, needed_from, silence, walk
 from gradiva.ops.decoders.audio.ogg import links_of
@@ -47,3 +50,30 @@ def sound_sizes(data: bytes) -> None:
         assert safe >= 0
         end = behind
     assert end == len(data)
+
+
+def mp4_edits(data: bytes) -> None:
+    """The parts of a sound of 40 samples; of a track with the number 1."""
+    edits = several_edits(np.frombuffer(data, np.uint8), 1)
+    if edits:
+        found = cut_out(np.arange(40, dtype=np.float32), edits, edits[-1].duration, 2, 8)
+        assert found.size % 2 == 0
+        assert found.nbytes <= 1 << 32
+
+
+def movies() -> list[bytes]:
+    """Heads of MP4 files, with lists of both versions."""
+
+    def box(name: bytes, *contents: bytes) -> bytes:
+        return (8 + sum(map(len, contents))).to_bytes(4, "big") + name + b"".join(contents)
+
+    head = box(b"mvhd", struct.pack(">IIII", 0, 0, 0, 1000))
+    made = []
+    for version, form in ((0, ">Iii"), (1, ">Qqi")):
+        entries = [(500, -1, 1 << 16), (1000, 3, 1 << 16), (9, -1, 1 << 16), (2000, 0, 1 << 16)]
+        listed = [struct.pack(">BxxxI", version, 4)] + [struct.pack(form, *one) for one in entries]
+        media = box(b"mdia", box(b"mdhd", struct.pack(">IIII", 0, 0, 0, 8)))
+        track = box(b"tkhd", struct.pack(">IIII", 0, 0, 0, 1))
+        trak = box(b"trak", track, box(b"edts", box(b"elst", *listed)), media)
+        made.append(box(b"ftyp", b"isom") + box(b"moov", head, trak))
+    return made

@@ -1,5 +1,5 @@
 """Bytes that fuzzing has found: each ended in a warning or an error of Python, NumPy or the system,
-or in an error without the name of the file."""
+or in an error without the name of the file, or in what is not true."""
 
 from __future__ import annotations
 
@@ -43,6 +43,11 @@ def gif(width: int, height: int, disposal: int, screen: tuple[int, int] = (14, 1
     return head + control + b"," + struct.pack("<HHHHB", 0, 0, width, height, 0) + b"\x02\0;"
 
 
+def far_apart(*times: int) -> bytes:
+    """A video of intra frames, from one end of what 64 bits hold to the other."""
+    return b"\4\0" + b"".join(bytes([129, 17, time, time, 1, 0]) for time in times)
+
+
 FOUND: dict[str, tuple[str, bytes]] = {
     "a label of many digits": ("file_list", b"a.jpg " + b"9" * 5000),
     "a name that is no text": ("file_list", b"\xff\xfe 1"),
@@ -73,10 +78,12 @@ FOUND: dict[str, tuple[str, bytes]] = {
     ),
     "a GIF whose first image leaves its screen": ("image_header", gif(12000, 9000, 8)),
     "a GIF larger than Pillow likes": ("image_header", gif(12000, 9000, 8, screen=(12000, 9000))),
+    "a video of one packet that is corrupt": ("video_index", b"\0\0\x04data\x08"),
+    "times that are too far apart": ("video_index", far_apart(0, 250, 0, 255)),
     "an escape": ("npy", npy(r"{'descr': '\d', 'fortran_order': False, 'shape': (4,)}")),
 }
 TAKEN = {"a size of many digits", "half a character in a name", "a zero in a name"}
-TAKEN |= {"a name that is no text"}
+TAKEN |= {"a name that is no text", "times that are too far apart"}
 """These are passed over, or left out where `on_error` says so."""
 
 

@@ -11,9 +11,9 @@ import pytest
 
 import gradiva
 from gradiva import Pipeline, fn, pipeline_def, types
+from gradiva.compat.dali.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 from gradiva.eager.cuda import cupy_runtime
 from gradiva.eager.cuda.streams import DeviceStream
-from gradiva.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 from tests.tiers import few
 
 from . import recipes

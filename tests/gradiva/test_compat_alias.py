@@ -19,8 +19,8 @@ import pytest
 
 import gradiva
 from gradiva import compat
-from gradiva.fn._awaited import LATER
-from gradiva.namespaces.facts import VERSION
+from gradiva.compat.dali.awaited import LATER
+from gradiva.compat.dali.facts import VERSION
 from gradiva.plugin import pytorch
 
 ROOT = Path(__file__).parents[2]

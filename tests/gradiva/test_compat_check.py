@@ -12,11 +12,11 @@ import pytest
 import gradiva
 from gradiva import compat, fn
 from gradiva.__main__ import main
+from gradiva.compat.dali.awaited import LATER
 from gradiva.compat.differences import Row, rows, rows_about
 from gradiva.compat.names import reason_for
 from gradiva.eager.gpu.execute import devices_of
 from gradiva.eager.operators.operator import operators
-from gradiva.fn._awaited import LATER
 
 ROOT = Path(__file__).parents[2]
 HEAD = """
@@ -301,10 +301,10 @@ def test_nothing_is_run(tmp_path: Path) -> None:
 @pytest.mark.full
 def test_all_names_of_the_list_are_found_or_explained(tmp_path: Path) -> None:
     """Of each operator that users know: it is there with all arguments, or a reason is."""
-    for name, fact in gradiva.namespaces.facts.facts().items():
+    for name, fact in gradiva.compat.dali.facts.facts().items():
         arguments = ", ".join(f"{one}=None" for one in fact.arguments)
         report = check(tmp_path, f"fn.{name}({arguments})")
-        if gradiva.namespaces.facts.later(name) is None:
+        if gradiva.compat.dali.facts.later(name) is None:
             assert report.missing == [], name
             assert f"fn.{name}" in names(report)
         else:

@@ -9,6 +9,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
+import gradiva
 from gradiva.__main__ import main
 from gradiva.commands import warmup
 from gradiva.eager.jit.jit import compiled_kernels
@@ -53,6 +54,13 @@ def test_demo_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[s
     errors = capsys.readouterr().err
     assert "unknown image format" in errors
     assert "bad.jpg" in errors
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"gradiva {gradiva.__version__}\n"
 
 
 def test_lists(capsys: pytest.CaptureFixture[str]) -> None:

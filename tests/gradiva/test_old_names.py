@@ -11,14 +11,14 @@ import pytest
 import gradiva
 from gradiva import fn, ops
 from gradiva.capture.serialization.names import find_operator
+from gradiva.compat.dali.class_names import classes
+from gradiva.compat.dali.facts import deprecated, later, operator_of, reached
+from gradiva.compat.dali.old_names import renamed
+from gradiva.compat.dali.op_classes import _class_name
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.extension.modes import outputs_of
-from gradiva.fn._old_names import renamed
-from gradiva.namespaces.facts import deprecated, later, operator_of, reached
-from gradiva.namespaces.op_classes import _class_name
-from gradiva.ops.class_names import classes
 
 HERE = sorted(name for name in deprecated() if later(name) is None)
 RENAMED = renamed()

@@ -12,10 +12,10 @@ import pytest
 
 import gradiva
 from gradiva import Batch, fn, ops, types
+from gradiva.compat.dali.class_names import classes
+from gradiva.compat.dali.facts import operator_of
+from gradiva.compat.dali.op_classes import OperatorClass
 from gradiva.eager.operators.cases import samples
-from gradiva.namespaces.facts import operator_of
-from gradiva.namespaces.op_classes import OperatorClass
-from gradiva.ops.class_names import classes
 from tests.tiers import few
 
 

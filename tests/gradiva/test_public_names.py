@@ -6,24 +6,22 @@ import importlib
 
 import pytest
 
-from gradiva import capture
-from gradiva.eager.operators.operator import operators
-from tests.gradiva import make_readme
-from tests.gradiva.make_names import (
+from building import make_operator_table
+from building.make_names import (
     FILES,
     FOLDER,
-    OPERATORS,
     WITHOUT_SCHEMA,
     declared,
     formatted,
     imported,
     lazy_files,
     missing,
-    names_table,
-    operators_table,
     places_in,
+    table,
     written,
 )
+from gradiva import capture
+from gradiva.eager.operators.operator import operators
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +32,7 @@ def operators_of() -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize("file", FILES)
 def test_up_to_date(file: str, operators_of: dict[str, dict[str, str]]) -> None:
-    """If this fails: `python -m tests.gradiva.make_names`."""
+    """If this fails: `python -m building.make_names`."""
     path, wanted = FOLDER / file, operators_of[FILES[file]]
     assert wanted
     assert missing(path.read_text("utf-8"), wanted) == {}
@@ -45,11 +43,10 @@ def test_up_to_date(file: str, operators_of: dict[str, dict[str, str]]) -> None:
     assert set(wanted) - set(names) == set()
 
 
-def test_the_tables_of_places_are_up_to_date() -> None:
-    """If this fails: `python -m tests.gradiva.make_names`."""
-    assert {*lazy_files()} >= {"gradiva", "gradiva.fn", "gradiva.operators", "gradiva.fn.readers"}
-    assert formatted(names_table()) == (FOLDER / "namespaces" / "places.py").read_text("utf-8")
-    assert formatted(operators_table()) == (OPERATORS / "places.py").read_text("utf-8")
+def test_the_table_of_names_is_up_to_date() -> None:
+    """If this fails: `python -m building.make_names`."""
+    assert {*lazy_files()} >= {"gradiva", "gradiva.compat", "gradiva.fn", "gradiva.fn.readers"}
+    assert formatted(table()) == (FOLDER / "_names.py").read_text("utf-8")
     lines = (FOLDER.parent / "capture" / "__init__.py").read_text("utf-8")
     assert vars(capture)["_places"] == places_in(lines)
 
@@ -60,13 +57,15 @@ if TYPE_CHECKING:
     from gradiva import fn as fn
     from gradiva.eager.types.dtypes import bool_ as bool_
     from gradiva.eager.types.dtypes import int8 as _other
-    from gradiva.operators import *
+    from gradiva.fn._shared_operators import *
 
+    ops: Any
     short = _other
 """
     assert places_in(text) == {
         "bool_": "gradiva.eager.types.dtypes:bool_",
         "fn": "gradiva.fn",
+        "ops": "gradiva.ops",
         "short": "gradiva.eager.types.dtypes:int8",
     }
 
@@ -100,14 +99,14 @@ def test_what_is_out_of_date_is_written() -> None:
 
 @pytest.mark.full
 def test_the_table_of_operators_is_up_to_date() -> None:
-    """If this fails: `python -m tests.gradiva.make_readme`."""
-    text = make_readme.PAGE.read_text("utf-8")
-    assert make_readme.table() in text
-    assert make_readme.written(text) == text
-    assert make_readme.written(text.replace("`resize`, ", "")) == text
+    """If this fails: `python -m building.make_operator_table`."""
+    text = make_operator_table.PAGE.read_text("utf-8")
+    assert make_operator_table.table() in text
+    assert make_operator_table.written(text) == text
+    assert make_operator_table.written(text.replace("`resize`, ", "")) == text
 
 
 @pytest.mark.full
 def test_every_folder_of_operators_is_in_one_field_of_the_table() -> None:
-    folders = [name for names, _ in make_readme.FIELDS.values() for name in names]
-    assert sorted(folders) == sorted(make_readme.by_folder())
+    folders = [name for names, _ in make_operator_table.FIELDS.values() for name in names]
+    assert sorted(folders) == sorted(make_operator_table.by_folder())

@@ -11,7 +11,7 @@ import gradiva
 pytest.importorskip("torch")
 torchdata = pytest.importorskip("torchdata.nodes")
 
-from gradiva.pytorch import nodes  # noqa: E402
+from gradiva.plugin.pytorch import nodes  # noqa: E402
 
 
 @pytest.fixture(scope="module")

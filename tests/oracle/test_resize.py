@@ -38,6 +38,11 @@ SIZES: tuple[dict[str, Any], ...] = (
 
 
 BEYOND = SIZES[9]
+TINY: tuple[dict[str, Any], ...] = (
+    {"size": [1e-10, 30.0]},
+    {"resize_x": 0.02},
+    {"resize_longer": 0.02, "roi_start": [0.1, 0.2], "roi_end": [0.8, 0.9], "roi_relative": True},
+)
 GAUSSIAN = InterpType.INTERP_GAUSSIAN
 
 
@@ -61,6 +66,12 @@ def failures(images: Batch, sizes: Iterable[dict[str, Any]], **arguments: Any) -
         except AssertionError as error:
             wrong.append(f"{size}: {error}")
     return "\n".join(wrong)
+
+
+@pytest.mark.parametrize("filter", [InterpType.INTERP_NN, InterpType.INTERP_LINEAR])
+@pytest.mark.parametrize("antialias", [True, False])
+def test_fractions_of_a_pixel(filter: InterpType, antialias: bool) -> None:
+    assert not failures(photographs("float32"), TINY, interp_type=filter, antialias=antialias)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.storage import positional
-from gradiva.eager.support import file_locks
+from gradiva.eager.support import file_locks, positional
 from tests.everything import EVERYTHING
 from tests.ops.readers.formats import FORMATS, read_epoch
 from tests.tiers import few

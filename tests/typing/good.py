@@ -37,6 +37,13 @@ def augment(files: Batch) -> Batch:
     return gradiva.crop_mirror_normalize(images, crop=(200, 200), mean=[1.0], std=[2.0])
 
 
+def lists(
+    first: bytes, second: bytes, array: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
+) -> None:
+    images: Batch = gradiva.decoders.image([first, second])
+    print(images.shape, gradiva.resize([array, array], size=(8, 8), interp_type="cubic"))
+
+
 def some_values(values: Tensor) -> Batch:
     return gradiva.batch([values, values])
 

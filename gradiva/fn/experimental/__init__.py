@@ -1,8 +1,8 @@
 """Operators under trial, and others under the names of their trial versions."""
 
-from gradiva import operators
-from gradiva.fn._awaited import absent
-from gradiva.fn._old_names import old
+from gradiva.compat.dali.awaited import absent
+from gradiva.compat.dali.old_names import old
+from gradiva.fn import _shared_operators as operators
 from gradiva.fn.experimental import decoders, inputs, readers
 from gradiva.ops.decoders.inflate import inflate as _inflate
 from gradiva.ops.image.filter.dilate_erode import dilate, erode
@@ -19,7 +19,7 @@ inflate = old("experimental.inflate", _inflate)
 peek_image_shape = old("experimental.peek_image_shape", operators.peek_image_shape)
 tensor_resize = old("experimental.tensor_resize", operators.tensor_resize)
 
-__getattr__ = absent("experimental")
+__getattr__ = absent(__name__)
 
 __all__ = [
     "audio_resample",

@@ -1,8 +1,8 @@
 """Decoders under the names of their trial versions."""
 
+from gradiva.compat.dali.awaited import absent
+from gradiva.compat.dali.old_names import old
 from gradiva.fn import decoders
-from gradiva.fn._awaited import absent
-from gradiva.fn._old_names import old
 
 image = old("experimental.decoders.image", decoders.image)
 image_crop = old("experimental.decoders.image_crop", decoders.image_crop)
@@ -10,6 +10,6 @@ image_random_crop = old("experimental.decoders.image_random_crop", decoders.imag
 image_slice = old("experimental.decoders.image_slice", decoders.image_slice)
 video = old("experimental.decoders.video", decoders.video)
 
-__getattr__ = absent("experimental.decoders")
+__getattr__ = absent(__name__)
 
 __all__ = ["image", "image_crop", "image_random_crop", "image_slice", "video"]

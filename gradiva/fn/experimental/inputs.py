@@ -1,8 +1,8 @@
 """Inputs that are fed while they are read."""
 
-from gradiva.fn._awaited import absent
+from gradiva.compat.dali.awaited import absent
 from gradiva.ops.external_source.video_input import video
 
-__getattr__ = absent("experimental.inputs")
+__getattr__ = absent(__name__)
 
 __all__ = ["video"]

@@ -1,6 +1,8 @@
 """Torch: iterators and data sets for training loops, and functions on torch tensors as operators.
 
-`IterableDataset`, `collate`, `Transform` and `loader_evaluator` are loaded when they are asked for.
+`Batch.torch` and `Tensor.torch` return torch tensors, and `gradiva.as_batch`, `gradiva.as_tensor`
+take them. `IterableDataset`, `collate`, `Transform`, `loader_evaluator` and `nodes`, the readers of
+dynamic mode for torchdata, are loaded when they are asked for.
 """
 
 from importlib import import_module
@@ -35,7 +37,7 @@ _LATER = {
     "collate": "transforms",
     "to_torch_type": "torch_utils",
 }
-_MODULES = ("experimental", "loader_evaluator", "torch_utils")
+_MODULES = ("experimental", "loader_evaluator", "nodes", "torch_utils")
 
 
 def __getattr__(name: str) -> Any:

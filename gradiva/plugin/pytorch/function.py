@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from gradiva.compat.dali.adapted_function import AdaptedFunction
+from gradiva.compat.dali.op_classes import class_of
 from gradiva.eager.support.errors import OperatorTypeError, describe
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.namespaces.adapted_function import AdaptedFunction
-from gradiva.namespaces.op_classes import class_of
 from gradiva.ops.python_function.python_function import python_function
 
 if TYPE_CHECKING:

@@ -23,13 +23,13 @@ def full(
     layout: op.Layout | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Samples of a given shape, filled with a value or with several, broadcast.
+    """Make samples of a given shape, filled with one value or with several that are broadcast.
 
     Args:
         fill_value: any dtype, which the result has; its axes align with the last ones of `shape`,
             and extents of 1 are repeated.
-        shape: of a sample; a scalar by default. May differ per sample.
-        layout: of the result; none by default.
+        shape: the shape of a sample; a scalar by default. May differ per sample.
+        layout: the layout of the result; none by default.
 
     Returns:
         Samples of the given shape, of the dtype of `fill_value`.
@@ -37,6 +37,9 @@ def full(
     Raises:
         OperatorValueError: for values that do not broadcast, with the sample, for negative extents
             and for a layout with another number of letters.
+
+    Example:
+        gradiva.full(np.float32([0.5, 0.25]), shape=(2, 2))  # [[0.5, 0.25], [0.5, 0.25]]
     """
     return filled_type(fill_value.dtype, shape, layout)
 
@@ -74,7 +77,7 @@ def _full_cases() -> list[op.Case]:
 def full_like(
     like: op.SampleType, fill_value: Any, /, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
-    """Samples of the shapes, dtype and layout of `like`, filled with a value or several, broadcast.
+    """Make samples with the shapes, dtype and layout of `like`, filled with one value or several.
 
     Args:
         like: any dtype, rank and layout.
@@ -86,6 +89,10 @@ def full_like(
 
     Raises:
         OperatorValueError: with the sample, for values that do not broadcast.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        gradiva.full_like(image, np.uint8([124, 116, 104])).shape  # (300, 451, 3)
     """
     return like
 

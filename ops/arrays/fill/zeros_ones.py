@@ -22,19 +22,22 @@ def zeros(
     layout: op.Layout | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Samples full of zeros.
+    """Make samples full of zeros.
 
     Args:
-        shape: of a sample; a scalar by default. May differ per sample.
+        shape: the shape of a sample; a scalar by default. May differ per sample.
         dtype: any, int32 by default.
-        layout: of the samples; none by default.
-        batch_size: number of samples in dynamic mode; without it, one Tensor.
+        layout: the layout of the samples; none by default.
 
     Returns:
         Samples of zeros.
 
     Raises:
         OperatorValueError: for negative extents and for a layout with another number of letters.
+
+    Example:
+        gradiva.zeros(shape=(2, 3), dtype="float32")  # [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+        gradiva.zeros(shape=3, batch_size=2)  # [[0, 0, 0], [0, 0, 0]]
     """
     chosen: op.DType = dtype  # type: ignore[assignment]  # converted by the engine
     return filled_type(chosen, shape, layout)
@@ -48,19 +51,22 @@ def ones(
     layout: op.Layout | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Samples full of ones.
+    """Make samples full of ones.
 
     Args:
-        shape: of a sample; a scalar by default. May differ per sample.
+        shape: the shape of a sample; a scalar by default. May differ per sample.
         dtype: any, int32 by default.
-        layout: of the samples; none by default.
-        batch_size: number of samples in dynamic mode; without it, one Tensor.
+        layout: the layout of the samples; none by default.
 
     Returns:
         Samples of ones.
 
     Raises:
         OperatorValueError: for negative extents and for a layout with another number of letters.
+
+    Example:
+        gradiva.ones(shape=(2, 3), dtype="float32")  # [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
+        gradiva.ones(shape=3, batch_size=2)  # [[1, 1, 1], [1, 1, 1]]
     """
     chosen: op.DType = dtype  # type: ignore[assignment]  # converted by the engine
     return filled_type(chosen, shape, layout)
@@ -70,18 +76,22 @@ def ones(
 def zeros_like(
     like: op.SampleType, /, *, dtype: op.DTypeLike | None = None, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
-    """Samples full of zeros, with the shapes and the layout of `like`.
+    """Make samples full of zeros, with the shapes and the layout of `like`.
 
     Args:
         like: any dtype, rank and layout.
-        dtype: of the result; that of `like` by default.
+        dtype: the element type of the result; that of `like` by default.
 
     Returns:
         Samples of zeros.
 
     Raises:
-        OperatorTypeError: for what is no dtype.
-        OperatorValueError: for text that names none.
+        OperatorTypeError: for a value that is not a dtype.
+        OperatorValueError: for a string that names no dtype.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        gradiva.zeros_like(image, dtype="float32").shape  # (300, 451, 3)
     """
     chosen: op.DType | None = dtype  # type: ignore[assignment]  # converted by the engine
     return like if chosen is None else like.with_(dtype=chosen)
@@ -91,18 +101,22 @@ def zeros_like(
 def ones_like(
     like: op.SampleType, /, *, dtype: op.DTypeLike | None = None, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
-    """Samples full of ones, with the shapes and the layout of `like`.
+    """Make samples full of ones, with the shapes and the layout of `like`.
 
     Args:
         like: any dtype, rank and layout.
-        dtype: of the result; that of `like` by default.
+        dtype: the element type of the result; that of `like` by default.
 
     Returns:
         Samples of ones.
 
     Raises:
-        OperatorTypeError: for what is no dtype.
-        OperatorValueError: for text that names none.
+        OperatorTypeError: for a value that is not a dtype.
+        OperatorValueError: for a string that names no dtype.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        gradiva.ones_like(image, dtype="float32").shape  # (300, 451, 3)
     """
     chosen: op.DType | None = dtype  # type: ignore[assignment]  # converted by the engine
     return like if chosen is None else like.with_(dtype=chosen)

@@ -23,8 +23,9 @@ def reshape(
     layout: op.Layout | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """The elements of each sample, in their order, under another shape. Nothing is copied: the
-    result lies in the memory of the input.
+    """Give the elements of each sample another shape, in their order.
+
+    Nothing is copied: the result shares the memory of the input.
 
     Args:
         input: any dtype, rank and layout.
@@ -36,8 +37,8 @@ def reshape(
         src_dims: the axes whose extents the result has, in this order, -1 for a new axis of extent
             1; `rel_shape` scales what it chooses. With `shape` it has no effect. May differ per
             sample.
-        layout: of the result. Without it the layout stays if the number of axes does, else there is
-            none; "" drops it.
+        layout: the layout of the result. Without it the layout stays if the number of axes does,
+            else there is none; "" drops it.
 
     Returns:
         The same elements under the new shape.
@@ -46,6 +47,9 @@ def reshape(
         OperatorValueError: with the sample, if the shape is for another number of elements or
             ambiguous, if it is given twice or not at all, and for axes that are not there.
         OperatorTypeError: for a second input that is not 1-D integers.
+
+    Example:
+        gradiva.reshape(np.arange(6), shape=(2, -1))  # [[0, 1, 2], [3, 4, 5]]
     """
     return reshaped_type(input, shape_input, shape, rel_shape, src_dims, layout)
 
@@ -107,14 +111,14 @@ def reinterpret(
     layout: op.Layout | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """The bytes of each sample as elements of another dtype, under another shape. Nothing is copied
-    but for bool, and for memory where the elements would not be aligned.
+    """Read the bytes of each sample as elements of another dtype, under another shape.
 
-    As bool, every byte but 0 is True.
+    Nothing is copied, except for bool and for memory where the elements would not be aligned. As
+    bool, every byte but 0 is True.
 
     Args:
         input: any dtype, rank and layout.
-        dtype: of the result; that of the input by default.
+        dtype: the element type of the result; that of the input by default.
         shape_input, shape, rel_shape, src_dims, layout: as in `reshape`, extents in elements of the
             result; `rel_shape` is relative to the extents of the input. Without them the last
             extent changes with the size of the elements.
@@ -125,6 +129,10 @@ def reinterpret(
     Raises:
         OperatorValueError: with the sample, if the bytes do not fill the shape or the last axis,
             and as `reshape` does.
+
+    Example:
+        data = np.uint8([1, 0, 0, 0, 0, 1, 0, 0])
+        gradiva.reinterpret(data, dtype="int32")  # [1, 256]
     """
     return reshaped_type(input, shape_input, shape, rel_shape, src_dims, layout, dtype)
 

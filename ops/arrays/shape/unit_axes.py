@@ -21,7 +21,9 @@ def expand_dims(
     new_axis_names: op.Layout = "",
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Add axes of extent 1. Nothing is copied: the result lies in the memory of the input.
+    """Add axes of extent 1.
+
+    Nothing is copied: the result shares the memory of the input.
 
     Args:
         input: any dtype, rank and layout.
@@ -35,6 +37,10 @@ def expand_dims(
     Raises:
         OperatorValueError: for axes out of range or named twice, and for letters that do not fit:
             too many or too few, there already, or for an input without a layout that has axes.
+
+    Example:
+        mask = gradiva.as_tensor(np.zeros((48, 64), np.uint8), layout="HW")
+        gradiva.expand_dims(mask, axes=2, new_axis_names="C").shape  # (48, 64, 1)
     """
     chosen: tuple[int, ...] = axes  # type: ignore[assignment]  # converted by the engine
     if new_axis_names and len(new_axis_names) != len(chosen):
@@ -120,9 +126,10 @@ def squeeze(
     axis_names: op.Layout | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Drop axes of extent 1. Nothing is copied: the result lies in the memory of the input.
+    """Drop axes of extent 1.
 
-    The layout loses the letters of the axes; it is dropped if these differ among the samples.
+    Nothing is copied: the result shares the memory of the input. The layout loses the letters of
+    the axes; it is dropped if these differ among the samples.
 
     Args:
         input: any dtype, rank and layout.
@@ -136,6 +143,9 @@ def squeeze(
         OperatorValueError: for an axis that is not there, named twice or of another extent than 1,
             with the sample.
         OperatorTypeError: unless one of `axes` and `axis_names` is given.
+
+    Example:
+        gradiva.squeeze(np.int32([[7], [9]]), axes=1)  # [7, 9]
     """
     if (axes is None) == (axis_names is None):
         raise op.OperatorTypeError("one of `axes` and `axis_names` is needed, not both")

@@ -28,7 +28,7 @@ class Replaced(TypedDict, total=False):
     Args:
         on_error, fill_value: the error policy for a file that cannot be decoded; see
             `docs/errors.md`. "raise" (default) fails the batch. "skip" takes the sample out of the
-            batch. "replace" puts a sound in its place whose values and rate are all fill_value (0),
+            batch. "replace" puts audio in its place whose values and rate are all fill_value (0),
             of the shape that the header tells, or of one sample of one channel.
     """
 
@@ -55,13 +55,13 @@ def audio(
     frames: op.IntArg | None = None,
     **options: op.Unpack[Decoded],
 ) -> tuple[op.SampleType, op.SampleType]:
-    """Decode WAV, and with the package soundfile FLAC, Ogg (Vorbis, Opus), AIFF, MP3 and others.
+    """Decode audio files: WAV, and with the package soundfile FLAC, Ogg, MP3, AIFF and others.
 
-    `pip install "gradiva[audio]"` installs soundfile. WAV files of plain integers or floats need
-    nothing. A WAV file that is cut short has the samples that are there. AAC, M4A, WMA, the sound
-    of video files, and what else libsndfile does not know, need PyAV: `pip install
-    "gradiva[video]"`. What a header does not say of the length, its file is read for to the end
-    (docs/audio.md).
+    Ogg may hold Vorbis or Opus. `pip install "gradiva[audio]"` installs soundfile. WAV files of
+    plain integers or floats need nothing. A WAV file that is cut short has the samples that are
+    there. AAC, M4A, WMA, the audio of video files, and what else libsndfile does not know, need
+    PyAV: `pip install "gradiva[video]"`. What a header does not say of the length, its file is read
+    for to the end (docs/audio.md).
 
     Args:
         input: the bytes of one file per sample: uint8, 1-D. Formats may be mixed in a batch.
@@ -70,19 +70,25 @@ def audio(
             others times the largest value, rounded and saturated.
         sample_rate: resample to this rate, in Hz, after mixing (see `audio_resample`); 0 keeps that
             of the file. May differ per sample.
-        quality: of resampling, from 0 to 100.
+        quality: the quality of resampling, from 0 to 100.
         offset, duration: decode a part only: where it begins and how long it is at most, in seconds
             of the file; rounded to samples of the file. May differ per sample.
         frames: in place of `duration`, in samples of the file. May differ per sample.
 
     Returns:
-        The sounds, (n, channels), or (n,) with `downmix`; and their rates in Hz, float32 scalars.
+        The audio, (n, channels), or (n,) with `downmix`; and the sampling rates in Hz, float32
+        scalars.
 
     Raises:
         OperatorTypeError: for other dtypes.
         OperatorValueError: for arguments out of range; an `offset` behind the end.
-        OperatorRuntimeError: with the sample and its file, for data that is no sound, is damaged or
-            cut short, or is longer than 2**30 values.
+        OperatorRuntimeError: with the sample and its file, for data that is not audio, is damaged
+            or cut short, or is longer than 2**30 values.
+
+    Example:
+        data = np.fromfile("speech.wav", np.uint8)
+        audio, rate = gradiva.decoders.audio(data, downmix=True)
+        audio.shape, rate.item()  # ((16000,), 16000.0)
     """
     op.require_dtype(input, (op.uint8,), "encoded data")
     op.require_ndim(input, (1,), "encoded data")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array
 
+from .mp4_edits import Edit, cut_out, several_edits
 from .mpeg_frames import tags_end
 from .sound_info import MOST_CHANNELS, MOST_VALUES, SoundInfo, decoded_sound
 
@@ -72,8 +74,8 @@ def has_av() -> bool:
     return importlib.util.find_spec("av") is not None
 
 
-def _opened(data: Array) -> Any:
-    given: dict[str, Any] = {"mode": "r", "options": {"format_whitelist": _FORMATS}}
+def _opened(data: Array, **options: str) -> Any:
+    given: dict[str, Any] = {"mode": "r", "options": {"format_whitelist": _FORMATS, **options}}
     try:
         # Titles that are no UTF-8 are no reason to refuse a sound.
         return av.open(io.BytesIO(data.data), metadata_errors="ignore", **given)
@@ -94,8 +96,12 @@ def av_sound(data: Array, refused: str = "") -> SoundInfo:
         if not container.streams.audio:
             raise ValueError(refused or "there is no sound in this file")
         stream = container.streams.audio[0]
+        edits = several_edits(data, stream.id) if _is_mp4(container) else []
         try:
-            return _decoded(container, stream)
+            if not edits:
+                return _decoded(container, stream, [])
+            with _opened(data, ignore_editlist="1") as whole:
+                return _decoded(whole, whole.streams.audio[0], edits)
         except (av.FFmpegError, EOFError) as error:
             raise ValueError(_problem(error)) from None
 
@@ -105,7 +111,12 @@ def _problem(error: Exception) -> str:
     return f"this is no sound file that can be decoded: {problem}"
 
 
-def _decoded(container: Any, stream: Any) -> SoundInfo:
+def _is_mp4(container: Any) -> bool:
+    return "mp4" in container.format.name.split(",")
+
+
+def _decoded(container: Any, stream: Any, edits: list[Edit]) -> SoundInfo:
+    """edits: the parts of the sound, where FFmpeg does not know of them."""
     if stream.codec_context is None:
         raise ValueError("FFmpeg has no decoder for the sound in this file")
     # What an encoder has put before and behind the sound is cut off here: see `_skipped`.
@@ -114,6 +125,7 @@ def _decoded(container: Any, stream: Any) -> SoundInfo:
     form = ""
     parts: list[Array] = []
     total, skip = 0, 0
+    first = Fraction(0)
     convert: Any = None
     for packet in container.demux(stream):
         for frame in packet.decode():
@@ -123,7 +135,8 @@ def _decoded(container: Any, stream: Any) -> SoundInfo:
                     raise ValueError(f"the header says {channels} channels at {rate} Hz")
                 form = _INTEGERS.get(frame.format.packed.name, "flt")
                 convert = av.AudioResampler(format=form)
-            before, behind = _skipped(container, stream, frame, rate)
+                first = (frame.pts or 0) * stream.time_base
+            before, behind = (0, 0) if edits else _skipped(container, stream, frame, rate)
             skip += before
             for made in convert.resample(frame):
                 values = made.to_ndarray().reshape(-1)
@@ -143,7 +156,9 @@ def _decoded(container: Any, stream: Any) -> SoundInfo:
         raise ValueError(f"the header says {channels} channels at {rate} Hz")
     samples = np.concatenate([np.zeros(0, _DTYPES[form or "flt"]), *parts])
     said = _frames_said(container, stream, rate)
-    if said is not None:
+    if edits:
+        samples = cut_out(samples, edits, first, channels, rate)
+    elif said is not None:
         samples = samples[: said * channels]
     return decoded_sound("FFmpeg", samples, channels, rate)
 
@@ -161,7 +176,7 @@ def _skipped(container: Any, stream: Any, frame: Any, rate: int) -> tuple[int, i
     both = bytes(said)
     before, behind = (int.from_bytes(both[k : k + 4], "little") for k in (0, 4))
     listed = stream.codec_context.name != "opus" or (frame.pts is not None and frame.pts < 0)
-    if "mp4" in container.format.name and listed:
+    if _is_mp4(container) and listed:
         before = round(float(before * stream.time_base * rate))
     return before, behind if behind <= frame.samples else 0
 
@@ -172,6 +187,6 @@ def _frames_said(container: Any, stream: Any, rate: int) -> int | None:
     What fills the last packet FFmpeg knows in Matroska, and from version 9 on in MP4. Other
     containers than MP4 tell no duration, or one that is guessed from the rate of bits.
     """
-    if "mp4" not in container.format.name or not stream.duration or stream.duration < 0:
+    if not _is_mp4(container) or not stream.duration or stream.duration < 0:
         return None
     return round(float(stream.duration * stream.time_base * rate))

@@ -231,7 +231,9 @@ def walk(data: Array, begin: int) -> Walked:
     tags = np.empty(most, np.bool_)
     count = int(_walk(data, begin, places, sizes, tags, state)) if most else 0
     end, gaps, cut = state.tolist()
-    return Walked(places[:count], sizes[:count], tags[:count], end, gaps, bool(cut))
+    # Copies: there may be many walks, and each has room for all frames that the file could have.
+    places, sizes, tags = places[:count].copy(), sizes[:count].copy(), tags[:count].copy()
+    return Walked(places, sizes, tags, end, gaps, bool(cut))
 
 
 def header_at(data: Array, at: int) -> Header:

@@ -14,8 +14,9 @@ from .sound_file import sound_info
 def peek_audio(
     input: op.SampleType, /, *, on_error: op.OnError = "raise", **common: op.Unpack[op.Common]
 ) -> tuple[op.SampleType, op.SampleType, op.SampleType]:
-    """Say how long sound files are, as `decoders.audio` gives them: for batches of like lengths.
+    """Read the length, the channels and the sampling rate of audio files from their headers.
 
+    They are those of what `decoders.audio` returns, for example for batches of similar lengths.
     Headers are read, and the frames of MP3 counted. A file whose header does not know its length
     (FLAC from a pipe, and whatever FFmpeg reads) is decoded (docs/audio.md).
 
@@ -29,7 +30,11 @@ def peek_audio(
         sampling rate in Hz, float32.
 
     Raises:
-        OperatorRuntimeError: with the sample and its file, for data that is no sound.
+        OperatorRuntimeError: with the sample and its file, for data that is not audio.
+
+    Example:
+        length, channels, rate = gradiva.peek_audio(np.fromfile("speech.wav", np.uint8))
+        length.item() / rate.item()  # 1.0
     """
     op.require_dtype(input, (op.uint8,), "encoded data")
     op.require_ndim(input, (1,), "encoded data")

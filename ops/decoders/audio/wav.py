@@ -62,6 +62,8 @@ def wav_chunks(data: Array) -> WavChunks:
             form = data[at : at + min(size, 40)].tobytes()
         elif name == b"ds64" and data[:4].tobytes() in _WIDE:
             wide = int.from_bytes(data[at + 8 : at + 16].tobytes(), "little")
+        elif not any(name):
+            break  # room that was reserved and not written
         elif name == b"data":
             size = wide if wide is not None and size in (0, _UNKNOWN) else size
             size = size or size_to_the_end(data, at)

@@ -66,12 +66,16 @@ def _colors(indices: Array, layout: Layout) -> Array:
 
 
 def _from_cmyk(samples: Array, white: Any) -> Array:
-    """RGB and alpha: the fifth sample, if there is one, else opaque. Each ink times black, rounded
-    down."""
+    """RGB and alpha: the fifth sample, if there is one, else opaque. Each ink times black; of
+    integers, rounded down."""
     image = np.empty((*samples.shape[:2], 4), samples.dtype)
     for rows in strips(samples.shape[0], samples[0].size):
-        light = (white - samples[rows, :, :4]).astype(np.uint32)
-        image[rows, :, :3] = light[..., :3] * light[..., 3:] // np.uint32(white)
+        light = white - samples[rows, :, :4]
+        if light.dtype.kind == "f":
+            image[rows, :, :3] = light[..., :3] * light[..., 3:]
+        else:
+            wide = light.astype(np.uint32)
+            image[rows, :, :3] = wide[..., :3] * wide[..., 3:] // np.uint32(white)
     image[..., 3] = samples[..., 4] if samples.shape[2] > 4 else white
     return image
 

@@ -27,7 +27,7 @@ _WITHOUT_LENGTH = frozenset((0x01, *range(0xD0, 0xD8)))
 _COLORS = {1: "gray", 3: "ycbcr", 4: "cmyk inverted"}
 _NO_ADOBE, _YCCK = -1, 2  # values of the color transform in Adobe's segment
 _EXIF = b"Exif\0\0"
-_MARKER = re.compile(rb"\xff+[^\x00\x01\xff\xd0-\xd7]")
+_MARKER = re.compile(rb"\xff[^\x00\x01\xff\xd0-\xd7]")
 """With a length behind it, or the end of the image."""
 _SHORT = "JPEG ends before its frame header"
 _MOST_SCANS = 256

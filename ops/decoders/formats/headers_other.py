@@ -46,8 +46,11 @@ def read_bmp(view: memoryview) -> ImageInfo:
 def bmp_masks(view: memoryview) -> tuple[int, int, int, int] | None:
     """Where red, green, blue and alpha are in the numbers of 16 or 32 bits that pixels are; None
     for the usual places, which OpenCV knows. Raises ValueError."""
-    size, _, _, _, bits, compression = struct.unpack_from("<IiiHHI", view, 14)
-    if size < 40 or bits not in (16, 32) or compression not in _BY_MASKS:
+    (size,) = struct.unpack_from("<I", view, 14)
+    if size < 40:
+        return None
+    bits, compression = struct.unpack_from("<HI", view, 28)
+    if bits not in (16, 32) or compression not in _BY_MASKS:
         return None
     try:
         red, green, blue, alpha = struct.unpack_from("<IIII", view, 14 + 40)
@@ -73,8 +76,8 @@ def bmp_masks(view: memoryview) -> tuple[int, int, int, int] | None:
 
 def _bmp_color(view: memoryview, bits: int, size: int, colors: int) -> tuple[int, str]:
     if bits > 8:
-        masks = bmp_masks(view) if size >= 40 else None
-        alpha = bits == 32 or (masks is not None and masks[3] > 0)
+        masks = bmp_masks(view)
+        alpha = (bits == 32 and size >= 40) or (masks is not None and masks[3] > 0)
         return (4, "rgb+alpha") if alpha else (3, "rgb")
     step = 3 if size == 12 else 4
     count = min(colors or 1 << bits, 256)

@@ -15,6 +15,7 @@ _UNSIGNED, _FLOAT, _UNDEFINED = 1, 3, 4
 _FLOATS = (16, 32, 64)
 _MOST_BITS = 16
 _INDEXED = (1, 2, 4, 8, 16)
+_BRIGHTEST = 65535
 
 
 def read_tiff(view: memoryview) -> ImageInfo:
@@ -77,9 +78,11 @@ def _check_samples(tags: Tags, samples: int, bits: int) -> None:
 def _check_palette(tags: Tags, bits: int) -> None:
     if bits not in _INDEXED:
         raise ValueError(f"TIFF with a palette and indices of {bits} bits is not supported")
-    entries = len(tags.all(COLOR_MAP)) if tags.has(COLOR_MAP) else 0
-    if entries != 3 << bits:
-        raise ValueError(f"TIFF palette has {entries} entries where {3 << bits} are needed")
+    values = tags.all(COLOR_MAP) if tags.has(COLOR_MAP) else ()
+    if len(values) != 3 << bits:
+        raise ValueError(f"TIFF palette has {len(values)} entries where {3 << bits} are needed")
+    if min(values) < 0 or max(values) > _BRIGHTEST:
+        raise ValueError(f"TIFF palette has entries that are not from 0 to {_BRIGHTEST}")
 
 
 def _color(samples: int) -> str:

@@ -58,8 +58,8 @@ class OnGpu(TypedDict, total=False):
     """
     Args:
         affine, device_memory_padding, device_memory_padding_jpeg2k, host_memory_padding,
-            host_memory_padding_jpeg2k, hw_decoder_load, hybrid_huffman_threshold: steer decoding on
-            a GPU; on the CPU there is nothing for them to do.
+            host_memory_padding_jpeg2k, hw_decoder_load, hybrid_huffman_threshold: without effect on
+            the CPU; they steer decoding on a GPU.
     """
 
     device_memory_padding: int
@@ -87,10 +87,9 @@ class Replacement(TypedDict, total=False):
     """
     Args:
         on_error, fill_value: the error policy for a file that cannot be decoded; see
-        `docs/errors.md`.
-            "raise" (default) fails the batch. "skip" takes the sample out of the batch. "replace"
-            puts an image in its place whose values are all fill_value (0), of the shape that the
-            header or the window tells, or of 1 x 1 pixels.
+            `docs/errors.md`. "raise" (default) fails the batch. "skip" takes the sample out of the
+            batch. "replace" puts an image in its place whose values are all `fill_value` (0), of
+            the shape that the header or the window gives, or of 1 x 1 pixels.
     """
 
     on_error: op.OnError

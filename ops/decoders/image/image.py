@@ -61,10 +61,10 @@ def image(
     use_chunk_allocator: bool = False,
     **options: op.Unpack[Decoded],
 ) -> op.SampleType:
-    """Decode JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000, GIF and AVIF (of both, the first image).
+    """Decode image files: JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000, GIF and AVIF.
 
-    With device="mixed" (or "gpu") the pixels are on the GPU, and nvJPEG decodes JPEG; the files are
-    in host memory all the same. See `docs/gpu-decoding.md`.
+    Of GIF and AVIF it is the first image. With device="mixed" (or "gpu") the pixels are on the GPU,
+    and nvJPEG decodes JPEG; the files are in host memory all the same. See `docs/gpu-decoding.md`.
 
     On the CPU, JPEG decoding is that of libjpeg-turbo at its defaults.
 
@@ -77,9 +77,15 @@ def image(
         HWC samples.
 
     Raises:
-        OperatorRuntimeError: with the sample and its file, for data that is no image, is damaged or
-            cut short, has more than `max_pixels` pixels, more than its bytes can hold, or more than
-            256 scans (a progressive JPEG has about ten).
+        OperatorRuntimeError: with the sample and its file, for data that is not an image, is
+            damaged or cut short, has more than `max_pixels` pixels, more than its bytes can hold,
+            or more than 256 scans (a progressive JPEG has about ten).
+
+    Example:
+        reader = gradiva.readers.File(file_root="photos")
+        for files, labels in reader.next_epoch(batch_size=4):
+            images = gradiva.decoders.image(files)
+        gradiva.decoders.image(np.fromfile("cat.jpg", np.uint8)).shape  # (300, 451, 3)
     """
     return decoded_type(input, options["dtype"])
 

@@ -22,7 +22,7 @@ from .region import place_windows, region
 )
 @op.takes(CropWindow, *DECODING)
 def image_crop(input: op.SampleType, /, **options: op.Unpack[DecodedWindow]) -> op.SampleType:
-    """Decode a window of each image: the bits of `crop` after `decoders.image`, sooner.
+    """Decode a window of each image: the bits of `crop` after `decoders.image`, in less time.
 
     Of most JPEG files little more than the window is decoded; that the rest is there is checked.
     `crop_d` and `crop_pos_z` are about volumes, which no image is.
@@ -37,6 +37,10 @@ def image_crop(input: op.SampleType, /, **options: op.Unpack[DecodedWindow]) -> 
     Raises:
         OperatorValueError: naming the sample and its file, for a window that leaves the image.
         OperatorRuntimeError: for data that cannot be decoded.
+
+    Example:
+        data = np.fromfile("cat.jpg", np.uint8)
+        gradiva.decoders.image_crop(data, crop=(224, 224)).shape  # (224, 224, 3)
     """
     return decoded_type(input, options["dtype"])
 

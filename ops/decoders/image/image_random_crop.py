@@ -33,7 +33,9 @@ def image_random_crop(
 ) -> op.SampleType:
     """Decode a random window of each image.
 
-    Source: see `ops/random/crop_window.py`.
+    The window is a function of the random key of the call, the position of the sample, the size of
+    the image, `random_area`, `random_aspect_ratio` and `num_attempts`; `random_resized_crop` and
+    `random_crop_generator` draw the same one (`ops/random/crop_window.py`).
 
     Args:
         input: the bytes of one file per sample: uint8, 1-D; the formats of `decoders.image`.
@@ -43,9 +45,6 @@ def image_random_crop(
             the allowed ratio nearest to the image's is taken, within random_area, at a random
             place.
         adjust_orientation: the window is in the upright image.
-        rng, seed: see `gradiva.random`. The window is a function of the key of the call, the
-            position of the sample, the image's size and the arguments above; `random_resized_crop`
-            and `random_crop_generator` take the same one.
 
     Returns:
         HWC samples.
@@ -53,6 +52,11 @@ def image_random_crop(
     Raises:
         OperatorValueError: for bad ranges.
         OperatorRuntimeError: with the sample and its file, for data that cannot be decoded.
+
+    Example:
+        data = np.fromfile("cat.jpg", np.uint8)
+        window = gradiva.decoders.image_random_crop(data, random_area=(0.3, 1.0))
+        image = gradiva.resize(window, size=(224, 224))
     """
     check_window_arguments(random_area, random_aspect_ratio, num_attempts)
     return decoded_type(input, options["dtype"])

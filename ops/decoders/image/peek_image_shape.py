@@ -26,12 +26,14 @@ def peek_image_shape(
     on_error: op.OnError = "raise",
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """The shape (height, width, channels) of the image that `decoders.image` would return.
+    """Read the shape of images, (height, width, channels), from the headers of their files.
+
+    It is the shape of what `decoders.image` returns.
 
     Args:
         input: the bytes of one file per sample: uint8, 1-D. Only the header is read.
         image_type: the channels are those of this type; ANY_DATA counts those of the file.
-        dtype: of the shape; int64 by default.
+        dtype: the type of the numbers; int64 by default.
         adjust_orientation: after the EXIF orientation.
         on_error: "skip" takes a sample without a readable header out of the batch, "replace" makes
             its shape three zeros; "raise" (default) fails the batch. See `docs/errors.md`.
@@ -40,7 +42,10 @@ def peek_image_shape(
         Samples of shape (3,).
 
     Raises:
-        OperatorRuntimeError: with the sample and its file, for data that is no image.
+        OperatorRuntimeError: with the sample and its file, for data that is not an image.
+
+    Example:
+        gradiva.peek_image_shape(np.fromfile("cat.jpg", np.uint8))  # [300, 451, 3]
     """
     op.require_dtype(input, (op.uint8,), "encoded data")
     op.require_ndim(input, (1,), "encoded data")

@@ -31,7 +31,14 @@ _MODES = {1: (1, "L"), 3: (2, "RGB"), 4: (t.CMYK, "CMYK")}
 """Samples that are handed on as they are, in a color space that is not turned into another."""
 _JPEG_TABLES, _COEFFICIENTS, _SUBSAMPLING, _POSITIONING, _REFERENCE = 347, 529, 530, 531, 532
 _END_MARKER, _TAIL = b"\xff\xd9", 1024
-_SHORT, _LONG, _BYTES = 3, 4, 7
+_SHORT, _LONG, _FRACTION, _BYTES = 3, 4, 5, 7
+_TYPES = {
+    _JPEG_TABLES: _BYTES,
+    _COEFFICIENTS: _FRACTION,
+    _SUBSAMPLING: _SHORT,
+    _POSITIONING: _SHORT,
+    _REFERENCE: _FRACTION,
+}
 
 
 def read_images(layout: Layout) -> Array:
@@ -142,5 +149,9 @@ def _geometry(layout: Layout) -> dict[int, tuple[int, Sequence[int]]]:
 
 
 def _copy(layout: Layout, tags: dict[int, tuple[int, Sequence[int]]], tag: int) -> None:
+    """In the type that the specification gives the tag. Raises ValueError."""
     if layout.tags.has(tag):
-        tags[tag] = layout.tags.kind(tag), layout.tags.all(tag)
+        kind, wanted = layout.tags.kind(tag), _TYPES[tag]
+        if (kind == _FRACTION) != (wanted == _FRACTION):
+            raise ValueError(f"TIFF header is damaged: tag {tag} has values of type {kind}")
+        tags[tag] = wanted, layout.tags.all(tag)

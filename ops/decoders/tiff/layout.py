@@ -132,6 +132,8 @@ def read_layout(tags: Tags) -> Layout:
     )
     count = len(range(0, height, rows)) * len(range(0, width, columns))
     count *= samples if layout.planes else 1
+    if min(layout.places) < 0 or min(layout.sizes) < 0:
+        raise ValueError("TIFF header is damaged: a strip or tile has a place or size below 0")
     if len(layout.places) < count or len(layout.sizes) < count:
         raise ValueError(
             f"TIFF header is damaged: it has {len(layout.places)} strips or tiles where {count} "

@@ -37,7 +37,7 @@ class Linear(TypedDict, total=False):
     Args:
         input: uint8, int8, uint16, int16, int32 or float32; layouts HWC, CHW, HW, FHWC, FCHW, DHWC,
             CDHW. Without a layout, HW, HWC or FHWC by rank.
-        dtype: of the output; the input's by default.
+        dtype: the element type of the output; by default that of the input.
 
     Returns:
         Samples of the same shapes.
@@ -56,7 +56,8 @@ class Brightness(TypedDict, total=False):
     `range` is the largest value of the output dtype, 1 for floats.
 
     Args:
-        brightness, brightness_shift: may differ per sample.
+        brightness: the factor; 1 leaves the brightness as it is. May differ per sample.
+        brightness_shift: what is added, as a fraction of `range`; may differ per sample.
     """
 
     brightness: op.FloatArg
@@ -67,7 +68,8 @@ class Brightness(TypedDict, total=False):
 class Contrast(TypedDict, total=False):
     """
     Args:
-        contrast: may differ per sample.
+        contrast: the factor of the distances from `contrast_center`; 0 makes a sample of one value,
+            1 leaves it as it is. May differ per sample.
         contrast_center: the intensity that contrast leaves as it is; may differ per sample. If not
             given, the middle of the input dtype's range: 128 for uint8, 16384 for int16, 0.5 for
             floats.
@@ -97,6 +99,11 @@ def brightness(input: op.SampleType, /, **options: op.Unpack[BrightnessArguments
     out = brightness_shift * range + brightness * in
 
     The same as `brightness_contrast` with the contrast left as it is.
+
+    Example:
+        images = gradiva.imread(["cat.jpg", "coffee.jpg"])
+        factors = gradiva.random.uniform(range=(0.8, 1.2), batch_size=2)
+        images = gradiva.brightness(images, brightness=factors)
     """
     return linear_type(input, options["dtype"])
 
@@ -109,6 +116,10 @@ def contrast(input: op.SampleType, /, **options: op.Unpack[ContrastArguments]) -
     out = center + contrast * (in - center)
 
     The same as `brightness_contrast` with the brightness left as it is.
+
+    Example:
+        images = gradiva.imread(["cat.jpg", "coffee.jpg"])
+        images = gradiva.contrast(images, contrast=[0.5, 1.5])
     """
     return linear_type(input, options["dtype"])
 
@@ -121,9 +132,13 @@ def contrast(input: op.SampleType, /, **options: op.Unpack[ContrastArguments]) -
 )
 @op.takes(Brightness, Contrast, Linear)
 def brightness_contrast(input: op.SampleType, /, **options: op.Unpack[Arguments]) -> op.SampleType:
-    """Change brightness and contrast of each sample.
+    """Change the brightness and the contrast of each sample.
 
     out = brightness_shift * range + brightness * (center + contrast * (in - center))
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        image = gradiva.brightness_contrast(image, brightness=1.2, contrast=0.8)
     """
     return linear_type(input, options["dtype"])
 

@@ -27,15 +27,15 @@ def clahe(
     luma_only: bool = True,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Contrast-limited adaptive histogram equalization, by OpenCV.
+    """Equalize contrast tile by tile: contrast-limited adaptive histogram equalization, by OpenCV.
 
     Args:
         input: uint8; layout HWC with 1 or 3 channels (RGB), or HW. Without a layout HW or HWC by
             rank, and the output has that layout.
         tiles_x, tiles_y: how many tiles there are along W and H, 1 to 1024; between their centers
             the results are interpolated.
-        clip_limit: how high a histogram may be, as a multiple of its mean height; what is higher is
-            spread over all values. 0: no limit.
+        clip_limit: the greatest height of a histogram, as a multiple of its mean height; counts
+            above it are spread over all values. 0: no limit.
         bins: 256; other numbers have no effect on the CPU.
         luma_only: equalize L of CIE Lab; if False, each channel by itself.
 
@@ -45,6 +45,10 @@ def clahe(
     Raises:
         OperatorTypeError: for other dtypes and layouts.
         OperatorValueError: for other numbers of channels and arguments out of range.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        image = gradiva.clahe(image, tiles_x=8, tiles_y=8, clip_limit=2.0)
     """
     op.require_dtype(input, (op.uint8,))
     for name, tiles in (("tiles_x", tiles_x), ("tiles_y", tiles_y)):

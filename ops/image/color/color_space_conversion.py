@@ -96,8 +96,8 @@ def color_space_conversion(
     Args:
         input: uint8; layouts HWC, CHW, and these with D or F. Without a layout, HWC or FHWC by
             rank. A GRAY image has one channel, the others have three.
-        image_type: of the input.
-        output_type: of the output, another one.
+        image_type: the color space of the input.
+        output_type: the color space of the output, another one.
 
     Returns:
         Samples of the same shapes but for the number of channels.
@@ -105,6 +105,11 @@ def color_space_conversion(
     Raises:
         OperatorTypeError: for other dtypes and layouts.
         OperatorValueError: for equal or other types and numbers of channels.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        gray = gradiva.color_space_conversion(image, image_type=types.RGB, output_type=types.GRAY)
+        gray.shape  # (300, 451, 1)
     """
     op.require_dtype(input, (op.uint8,))
     layout = op.require_layout(input, LAYOUTS, ASSUMED)

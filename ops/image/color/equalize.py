@@ -31,6 +31,9 @@ def equalize(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.Samp
 
     Raises:
         OperatorTypeError: for other dtypes and layouts.
+
+    Example:
+        image = gradiva.equalize(gradiva.imread("cat.jpg"))
     """
     op.require_dtype(input, (op.uint8,))
     return op.with_layout(input, op.require_layout(input, _LAYOUTS, {2: "HW", 3: "HWC", 4: "FHWC"}))

@@ -36,8 +36,8 @@ class Colors(TypedDict, total=False):
 class RgbOnly(TypedDict, total=False):
     """
     Args:
-        image_type: RGB, the default. For BGR and others an OperatorValueError: convert them first.
-        dtype: of the output; the input's by default.
+        image_type: RGB. Images of other types are converted first (`color_space_conversion`).
+        dtype: the element type of the output; by default that of the input.
 
     Raises:
         OperatorValueError: for another `image_type`.
@@ -60,12 +60,15 @@ class Arguments(RgbOnly, HsvArguments, total=False):
 def hue(
     input: op.SampleType, /, *, hue: op.FloatArg = 0.0, **options: op.Unpack[Arguments]
 ) -> op.SampleType:
-    """Turn the hues of each sample.
+    """Rotate the hues of each image.
 
     The colors, as seen in the YIQ space, turn about the axis of luma.
 
     Args:
-        hue: degrees; may differ per sample.
+        hue: the angle in degrees; may differ per sample.
+
+    Example:
+        image = gradiva.hue(gradiva.imread("cat.jpg"), hue=30.0)
     """
     return color_type(input, options["dtype"], options["image_type"])
 
@@ -75,12 +78,16 @@ def hue(
 def saturation(
     input: op.SampleType, /, *, saturation: op.FloatArg = 1.0, **options: op.Unpack[Arguments]
 ) -> op.SampleType:
-    """Change the saturation of each sample.
+    """Change the saturation of each image.
 
     The colors, as seen in the YIQ space, move to or from the axis of luma.
 
     Args:
-        saturation: 0 makes images gray, 1 leaves them as they are; may differ per sample.
+        saturation: the factor: 0 makes images gray, 1 leaves them as they are; may differ per
+            sample.
+
+    Example:
+        gray = gradiva.saturation(gradiva.imread("cat.jpg"), saturation=0.0)
     """
     return color_type(input, options["dtype"], options["image_type"])
 
@@ -97,16 +104,19 @@ def hsv(
     dtype: op.DTypeLike = op.uint8,
     **options: op.Unpack[HsvArguments],
 ) -> op.SampleType:
-    """Change hue, saturation and value (brightness) of each sample.
+    """Change hue, saturation and value (brightness) of each image.
 
     The hues, as seen in the YIQ space, turn about the axis of luma and are scaled; then all is
     multiplied by `value`.
 
     Args:
-        hue: degrees.
-        saturation: 0 makes images gray.
-        value: a factor. All may differ per sample.
-        dtype: of the output; uint8 by default, whatever the input.
+        hue: the angle in degrees; may differ per sample.
+        saturation: the factor of the saturation, 0 for gray images; may differ per sample.
+        value: the factor of the brightness; may differ per sample.
+        dtype: the element type of the output; uint8 by default, whatever that of the input.
+
+    Example:
+        image = gradiva.hsv(gradiva.imread("cat.jpg"), hue=30.0, saturation=1.2, value=0.9)
     """
     return color_type(input, dtype)
 
@@ -125,7 +135,7 @@ def color_twist(
     saturation: op.FloatArg = 1.0,
     **options: op.Unpack[Arguments],
 ) -> op.SampleType:
-    """Change hue, saturation, contrast and brightness of each sample at once.
+    """Change hue, saturation, contrast and brightness of each image at once.
 
     The hues, as seen in the YIQ space, turn about the axis of luma and are scaled; then
 
@@ -134,8 +144,13 @@ def color_twist(
     where `center` is 128 for integer inputs and 0.5 for floats.
 
     Args:
-        brightness, contrast, saturation: factors.
-        hue: degrees. All may differ per sample.
+        brightness, contrast, saturation: factors, 1 for no change; may differ per sample.
+        hue: the angle in degrees by which hues turn; may differ per sample.
+
+    Example:
+        images = gradiva.imread(["cat.jpg", "coffee.jpg"])
+        degrees = gradiva.random.uniform(range=(-20.0, 20.0), batch_size=2)
+        images = gradiva.color_twist(images, hue=degrees, brightness=1.1)
     """
     return color_type(input, options["dtype"], options["image_type"])
 

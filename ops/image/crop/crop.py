@@ -33,8 +33,8 @@ def crop(
     Args:
         input: any dtype; layouts HWC, CHW, volumes with D, sequences with F (all frames are cut
             alike). Without a layout HWC, DHWC or FDHWC by rank, and the output has that layout.
-        dtype: of the output: the input's (default), uint8, float32 or float16. A float that becomes
-            an integer loses its fraction here and saturates.
+        dtype: the element type of the output: that of the input (default), uint8, float32 or
+            float16. A float that becomes an integer loses its fraction here and saturates.
 
     Returns:
         Samples of the size of the window.
@@ -42,6 +42,10 @@ def crop(
     Raises:
         OperatorValueError: naming the sample, for a window that leaves it and for positions outside
             0..1.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        gradiva.crop(image, crop=(224, 224), crop_pos_x=0.0).shape  # (224, 224, 3)
     """
     layout = op.require_layout(input, LAYOUTS[:7], {3: "HWC", 4: "DHWC"})
     return op.with_layout(input, layout).with_(dtype=output_dtype(input, dtype))

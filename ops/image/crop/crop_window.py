@@ -34,7 +34,7 @@ class CropWindow(TypedDict, total=False):
         crop_h, crop_w, crop_d: in place of `crop`, the sizes one by one; may differ per sample.
         crop_pos_x, crop_pos_y, crop_pos_z: where the window lies, from 0 (low end) to 1 (high end);
             may differ per sample. It starts at position * (extent - size).
-        rounding: of that start: "round" (half away from zero) or "truncate".
+        rounding: the rounding of that start: "round" (half away from zero) or "truncate".
     """
 
     crop: op.FloatsArg | None
@@ -53,7 +53,7 @@ class OutOfBounds(TypedDict, total=False):
     Args:
         out_of_bounds_policy: what to do with a window that leaves the sample: "error", "pad" (with
             `fill_values`) or "trim_to_shape".
-        fill_values: with "pad": one, or one per channel.
+        fill_values: with "pad", the value outside of the sample, or one for each channel.
     """
 
     out_of_bounds_policy: str

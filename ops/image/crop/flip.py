@@ -43,6 +43,10 @@ def flip(
 
     Raises:
         OperatorTypeError: for other layouts.
+
+    Example:
+        images = gradiva.imread(["cat.jpg", "coffee.jpg"])
+        images = gradiva.flip(images, horizontal=gradiva.random.coin_flip(batch_size=2))
     """
     return op.with_layout(input, op.require_layout(input, _LAYOUTS, _ASSUMED))
 

@@ -23,14 +23,13 @@ def roi_random_crop(
     in_shape: op.IntsArg | None = None,
     **common: op.Unpack[op.Sampled],
 ) -> op.SampleType:
-    """Draw the start of a crop window near a region of interest (ROI).
+    """Draw where a crop window begins, near a region of interest (ROI).
 
     Args:
         crop_shape: the size of the window, a number for each axis.
         roi_start, roi_end, roi_shape: the region. All in pixels, and may differ per sample.
         input, in_shape: what is cropped, or its shape (of the first axes, as many as `crop_shape`
             has). The window then lies inside. Without both it may lie anywhere.
-        batch_size, rng, seed: see `gradiva.random`.
 
     Returns:
         The start, int64, a number for each axis. Along an axis where the window is smaller than the
@@ -40,6 +39,13 @@ def roi_random_crop(
     Raises:
         OperatorValueError: if the region or the window is not inside the input, and for arguments
             that do not go together.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        start = gradiva.roi_random_crop(
+            image, crop_shape=(200, 200), roi_start=(60, 100), roi_shape=(120, 180)
+        )
+        window = gradiva.slice(image, start=start, shape=(200, 200), axis_names="HW")
     """
     if (roi_end is None) == (roi_shape is None):
         raise op.OperatorValueError("give one of `roi_end` and `roi_shape`")

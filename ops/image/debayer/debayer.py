@@ -31,7 +31,9 @@ def debayer(
     algorithm: str = "bilinear_ocv",
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Interpolate the colors of each pixel from its neighbors', by OpenCV.
+    """Turn the values of a Bayer sensor into color images, by OpenCV.
+
+    The colors that a pixel lacks are interpolated from its neighbors.
 
     Args:
         input: uint8 or uint16; layouts HW, HWC with one channel, FHW, FHWC with one channel.
@@ -47,6 +49,10 @@ def debayer(
     Raises:
         OperatorTypeError: for other dtypes and layouts.
         OperatorValueError: for odd sizes, for more channels and for other arguments.
+
+    Example:
+        raw = np.zeros((48, 64), np.uint16)  # the values of a Bayer sensor
+        gradiva.debayer(raw, blue_position=(0, 0)).shape  # (48, 64, 3)
     """
     op.require_dtype(input, (op.uint8, op.uint16))
     if isinstance(blue_position, tuple):

@@ -24,7 +24,7 @@ class Masks(TypedDict, total=False):
         border_mode: what stands beyond the border: "constant": nothing. "replicate" or "clamp": the
             outermost pixel. "reflect" or "reflect_1001": the image mirrored, with the outermost
             pixel; "reflect_101": without it. "wrap": the other end of the image.
-        iterations: how often it is done, 0 or more.
+        iterations: how often the operation is repeated, 0 or more.
 
     Returns:
         Samples of the same shapes.
@@ -50,6 +50,11 @@ def dilate(input: op.SampleType, /, **options: op.Unpack[Arguments]) -> op.Sampl
     """Replace each pixel by the highest of a rectangle around it, channel by channel.
 
     As OpenCV's `dilate`, by which it is computed.
+
+    Example:
+        mask = np.uint8([[0, 0, 0, 0], [0, 9, 0, 0], [0, 0, 0, 0]])
+        gradiva.experimental.dilate(mask, mask_size=(3, 1))
+        # [[0, 0, 0, 0], [9, 9, 9, 0], [0, 0, 0, 0]]
     """
     return dilate_erode_type(input, options["border_mode"], options["iterations"])
 
@@ -60,6 +65,10 @@ def erode(input: op.SampleType, /, **options: op.Unpack[Arguments]) -> op.Sample
     """Replace each pixel by the lowest of a rectangle around it, channel by channel.
 
     As OpenCV's `erode`, by which it is computed.
+
+    Example:
+        mask = np.uint8([[9, 9, 0], [9, 9, 9], [9, 9, 9]])
+        gradiva.experimental.erode(mask)  # [[9, 0, 0], [9, 0, 0], [9, 9, 9]]
     """
     return dilate_erode_type(input, options["border_mode"], options["iterations"])
 

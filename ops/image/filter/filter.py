@@ -33,11 +33,12 @@ def filter(
     mode: str = "same",
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Correlate samples with a filter: out[y, x] = sum of filter[i, j] * in[y + i - a, x + j - b].
+    """Filter samples with given weights.
 
-    Sums are float32; OpenCV computes those of 2-D filters, large ones by Fourier transforms, and
-    rounds halves of them to even for 8 and 16 bit integers. Other results are rounded half away
-    from zero. Values saturate.
+    This is a correlation: out[y, x] = sum of filter[i, j] * in[y + i - a, x + j - b]. Sums are
+    float32; OpenCV computes those of 2-D filters, large ones by Fourier transforms, and rounds
+    halves of them to even for 8 and 16 bit integers. Other results are rounded half away from zero.
+    Values saturate.
 
     Args:
         input: uint8, int8, uint16, int16, float16 or float32; layouts HW, HWC, CHW, DHW, DHWC, CDHW
@@ -52,7 +53,7 @@ def filter(
             `fill_value`. Other names of these: "101", "1001", "reflect"; "edge"; "fill", "pad".
         mode: "same": outputs are as large as inputs. "valid": only where the filter lies inside the
             sample; `anchor` and `border` are not needed.
-        dtype: of the output, float32 or the input's; the input's by default.
+        dtype: the element type of the output: float32 or that of the input, which is the default.
 
     Returns:
         Samples of the input's shapes, or smaller ones by the filter's extent - 1.
@@ -61,6 +62,10 @@ def filter(
         OperatorTypeError: for other dtypes, layouts and ranks.
         OperatorValueError: for anchors outside of the filter, empty filters, and filters larger
             than the sample in mode "valid".
+
+    Example:
+        sharpen = np.float32([[0, -1, 0], [-1, 5, -1], [0, -1, 0]])
+        image = gradiva.filter(gradiva.imread("cat.jpg"), sharpen)
     """
     op.require_dtype(input, (op.uint8, op.int8, op.uint16, op.int16, op.float16, op.float32))
     op.require_dtype(filter, (op.float32,), "the filter")

@@ -39,7 +39,7 @@ def gaussian_blur(
             differ per sample. 0: computed as 0.3 * ((window_size - 1) / 2 - 1) + 0.8.
         window_size: an odd number of pixels, one or one per axis; may differ per sample. 0:
             computed as 2 * ceil(3 * sigma) + 1. Not both may be 0 or not given.
-        dtype: of the output, float32 or the input's; the input's by default.
+        dtype: the element type of the output: float32 or that of the input, which is the default.
 
     Returns:
         Samples of the same shapes.
@@ -48,6 +48,9 @@ def gaussian_blur(
         OperatorTypeError: for other dtypes and layouts.
         OperatorValueError: for negative numbers, even windows and windows of more than 65535
             pixels.
+
+    Example:
+        image = gradiva.gaussian_blur(gradiva.imread("cat.jpg"), sigma=3.0)
     """
     return blurred_type(input, dtype)
 

@@ -32,7 +32,7 @@ def laplacian(
     dtype: op.DTypeLike | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """The Laplacian of samples: the sum of the second derivatives along each of the axes D, H, W.
+    """Compute the Laplacian: the sum of the second derivatives along each of the axes D, H, W.
 
     Smoothing windows are binomial coefficients, those of derivatives their second differences (for
     size 3: 1, -2, 1), as in OpenCV's Laplacian. Beyond the border pixels are mirrored, the
@@ -42,14 +42,15 @@ def laplacian(
     Args:
         input: any dtype but bool; layouts HWC, CHW, HW, W and these with D or F; H, W and D may be
             other letters. Without a layout samples have at most 3 axes, all of which count.
-        window_size: of the derivatives: odd, 3 to 31, one or one per axis; may differ per sample.
-        smoothing_size: of the windows that smooth each derivative along the other axes: odd, 1 (no
-            smoothing) to 31, one or one per axis; may differ per sample. By default the window size
-            of the derivative.
+        window_size: the window size of the derivatives: odd, 3 to 31, one or one per axis; may
+            differ per sample.
+        smoothing_size: the size of the windows that smooth each derivative along the other axes:
+            odd, 1 (no smoothing) to 31, one or one per axis; may differ per sample. By default the
+            window size of the derivative.
         scale: factors of the derivatives, one or one per axis, 1 by default; may differ per sample.
         normalized_kernel: scale each derivative by 2 ** (n + 2 - s), with n axes and s the sum of
             the sizes of its windows; not together with `scale`.
-        dtype: of the output, float32 or the input's; the input's by default.
+        dtype: the element type of the output: float32 or that of the input, which is the default.
 
     Returns:
         Samples of the same shapes.
@@ -57,6 +58,9 @@ def laplacian(
     Raises:
         OperatorTypeError: for other dtypes and layouts.
         OperatorValueError: for other sizes.
+
+    Example:
+        edges = gradiva.laplacian(gradiva.imread("cat.jpg"), window_size=3, dtype="float32")
     """
     return blurred_type(input, dtype)
 

@@ -38,6 +38,9 @@ def median_blur(
     Raises:
         OperatorTypeError: for other dtypes and layouts.
         OperatorValueError: for even windows.
+
+    Example:
+        image = gradiva.experimental.median_blur(gradiva.imread("cat.jpg"), window_size=5)
     """
     op.require_dtype(input, (op.uint8, op.uint16, op.int16, op.float32))
     return op.with_layout(input, op.require_layout(input, LAYOUTS, ASSUMED))

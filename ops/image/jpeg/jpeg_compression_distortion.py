@@ -25,7 +25,7 @@ _MOST = 65500
 def jpeg_compression_distortion(
     input: op.SampleType, /, *, quality: op.IntArg = 50, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
-    """Encode each image as a JPEG, and decode it again.
+    """Add the artifacts of JPEG compression: encode each image as a JPEG and decode it again.
 
     The JPEG is baseline, with chrominance at half the resolution (4:2:0), quantized by the tables
     of libjpeg for that quality. Decoding smooths the chrominance (fancy upsampling).
@@ -42,6 +42,10 @@ def jpeg_compression_distortion(
         OperatorTypeError: for other dtypes and layouts.
         OperatorValueError: for images that have not three channels or more than 65500 pixels along
             an axis.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        image = gradiva.jpeg_compression_distortion(image, quality=10)
     """
     op.require_dtype(input, (op.uint8,))
     return op.with_layout(input, op.require_layout(input, tuple(_ASSUMED.values()), _ASSUMED))

@@ -34,7 +34,7 @@ def erase(
     centered_anchor: bool = False,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Overwrite regions of each sample.
+    """Overwrite regions of each sample with a fill value.
 
     A region begins at trunc(anchor) and ends before trunc(anchor + shape); what lies outside of the
     sample has no effect.
@@ -42,17 +42,17 @@ def erase(
     Args:
         input: any dtype, layout and rank of at most 5.
         anchor, shape: the low ends and the shapes of the regions: numbers for the axes of the first
-            region, then those of the second, and so on; as many regions as are wanted, also another
-            number for each sample. Without an anchor there is one region, in the corner. Without
-            either nothing is erased.
+            region, then those of the second, and so on; as many regions as are wanted, and another
+            number of them in each sample. Without an anchor there is one region, in the corner.
+            Without either nothing is erased.
         axes: which axes these numbers are about, negative ones counted from the end.
         axis_names: their letters, which win over `axes`; "HW" if neither is given. Other axes are
             erased whole. Without a layout letters are those of HW, HWC or DHWC, by rank.
         fill_value: one value, or one per channel, which needs a layout with C; may differ per
             sample. Cast to the input's dtype as in C: its fraction is dropped, and it wraps.
-        normalized_anchor, normalized_shape: the numbers are fractions of the extents.
-        normalized: both.
-        centered_anchor: the anchor is the middle of a region.
+        normalized_anchor, normalized_shape: whether these numbers are fractions of the extents.
+        normalized: the same for both.
+        centered_anchor: whether an anchor is the middle of its region.
 
     Returns:
         Samples of the same shapes, dtype and layout.
@@ -60,6 +60,10 @@ def erase(
     Raises:
         OperatorValueError: for axes that are not there and for numbers that do not fit to each
             other.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        image = gradiva.erase(image, anchor=(60, 120), shape=(90, 150), axis_names="HW")
     """
     if normalized is not None and (normalized_anchor, normalized_shape) != (None, None):
         raise op.OperatorValueError(

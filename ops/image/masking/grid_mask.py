@@ -31,7 +31,7 @@ def grid_mask(
     shift_y: op.FloatArg = 0.0,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Set the pixels of squares that repeat along x and y to zero (GridMask, arXiv 2001.04086).
+    """Set the pixels of a grid of squares to zero (GridMask, arXiv 2001.04086).
 
     A pixel (x, y) is masked if the fractions of both u / tile and v / tile are below ratio, where
     u = x cos(angle) - y sin(angle) - shift_x and v = x sin(angle) + y cos(angle) - shift_y. The
@@ -40,10 +40,12 @@ def grid_mask(
     Args:
         input: any dtype; layouts HWC, CHW, HW and sequences of these; HW, HWC or FHWC by rank
             without one, and the output has that layout.
-        tile: pixels from one square to the next, 1 or more.
-        ratio: side of a square / tile; 0 or less masks nothing, 1 or more everything.
-        angle: of the grid, in radians.
-        shift_x, shift_y: in pixels of the turned grid. All may differ per sample.
+        tile: the distance from one square to the next in pixels, 1 or more; may differ per sample.
+        ratio: the side of a square as a fraction of `tile`; 0 or less masks nothing, 1 or more
+            everything. May differ per sample.
+        angle: the angle of the grid, in radians; may differ per sample.
+        shift_x, shift_y: the shift of the grid in pixels, along its own axes; may differ per
+            sample.
 
     Returns:
         Samples of the same shapes.
@@ -51,6 +53,9 @@ def grid_mask(
     Raises:
         OperatorTypeError: for other layouts.
         OperatorValueError: for tiles below 1 and for numbers that are not finite.
+
+    Example:
+        image = gradiva.grid_mask(gradiva.imread("cat.jpg"), tile=50, ratio=0.5, angle=0.5)
     """
     return op.with_layout(input, op.require_layout(input, _LAYOUTS, _ASSUMED))
 

@@ -59,11 +59,12 @@ def crop_mirror_normalize(
     Args:
         input: uint8, uint16, int8, int16, int32, float16 or float32; layouts HWC, CHW, volumes with
             D, sequences with F. Without a layout HWC, DHWC or FDHWC by rank.
-        fill_values: written as they are, not normalized; 0 where there are none, as for channels
+        fill_values: written as they are, not normalized; 0 where none are given, as for channels
             that `pad_output` adds to as many as there are values.
         mirror: nonzero to flip along W; may differ per sample.
         mean, std: one value or one per channel; may differ per sample.
-        scale, shift: applied last, to use more of the range of an integer `dtype`.
+        scale, shift: a factor and a summand that are applied last, to use more of the range of an
+            integer `dtype`.
         pad_output: pad the channels to the next power of two.
         dtype: float32 (default), float16, uint8 or int8.
         output_layout: any order of the input's axes; the empty string keeps it.
@@ -74,6 +75,13 @@ def crop_mirror_normalize(
     Raises:
         OperatorValueError: for a window that leaves its sample and for the wrong number of means.
         OperatorTypeError: for dtypes and layouts it does not take.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        image = gradiva.crop_mirror_normalize(
+            image, crop=(224, 224), mean=[124, 116, 104], std=[58, 57, 57], output_layout="CHW"
+        )
+        image.shape, image.dtype  # ((3, 224, 224), float32)
     """
     op.require_dtype(input, _INPUTS)
     layout = op.require_layout(input, LAYOUTS, DEFAULT_LAYOUTS)

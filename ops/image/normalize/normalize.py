@@ -56,16 +56,20 @@ def normalize(
         mean, stddev: numbers, or an array per sample that has the sample's shape with 1 for the
             `axes`; arrays exclude `batch`. Measured if not given; the deviation is then from the
             mean given.
-        shift, scale: what mean and deviation become.
+        shift, scale: the mean and the standard deviation of the output.
         ddof: taken from the number of values by which squares are divided, where they are measured.
-        epsilon: added to the variance.
-        dtype: of the output.
+        epsilon: a number that is added to the variance.
+        dtype: the element type of the output, float32 by default.
 
     Returns:
         Samples of the same shapes and layout.
 
     Raises:
         OperatorValueError: for axes that are not there and for arrays of another shape.
+
+    Example:
+        gradiva.normalize(np.float32([1, 2, 3, 4]))  # [-1.3416, -0.4472, 0.4472, 1.3416]
+        image = gradiva.normalize(gradiva.imread("cat.jpg"), axis_names="HW", dtype="float32")
     """
     exclusive(axes, axis_names)  # type: ignore[arg-type]
     if axes is not None or axis_names:

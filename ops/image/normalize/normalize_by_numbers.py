@@ -24,20 +24,20 @@ def normalize_by_numbers(
     epsilon: float = 0.0,
     dtype: op.DTypeLike = op.float32,
 ) -> op.SampleType:
-    """out = scale * (in - mean) / sqrt(stddev ** 2 + epsilon) + shift, as `normalize` computes it.
+    """Compute scale * (in - mean) / sqrt(stddev ** 2 + epsilon) + shift, as `normalize` does.
 
     Args:
         input: any dtype, rank and layout.
         mean, stddev: numbers.
         shift, scale: what mean and deviation become.
         epsilon: added to the variance.
-        dtype: of the output.
+        dtype: the element type of the output.
 
     Returns:
         Samples of the same shapes and layout.
 
     Raises:
-        OperatorTypeError: for arguments that are no numbers.
+        OperatorTypeError: for arguments that are not numbers.
     """
     return input.with_(dtype=dtype)
 

@@ -25,7 +25,7 @@ def normalize_pixels(
     shift: float = 0.0,
     dtype: op.DTypeLike = op.float32,
 ) -> op.SampleType:
-    """out = scale * (in - mean) / std + shift, as `crop_mirror_normalize` computes it.
+    """Compute scale * (in - mean) / std + shift, as `crop_mirror_normalize` does.
 
     Args:
         input: uint8, uint16, int8, int16, int32, float16 or float32, with a layout.

@@ -16,7 +16,7 @@ _LAYOUTS = ("HWC", "DHWC", "FHWC", "FDHWC")
 
 @op.operator("pad_channels")
 def pad_channels(input: op.SampleType, /) -> op.SampleType:
-    """Channels of zeros behind those of the input, up to a power of two.
+    """Add channels of zeros behind those of the input, up to a power of two.
 
     Args:
         input: any dtype; layouts HWC, DHWC, FHWC and FDHWC.

@@ -39,7 +39,7 @@ def multi_paste(
     dtype: op.DTypeLike | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Put regions of samples on a canvas of zeros, later ones over earlier ones.
+    """Paste regions of samples onto a canvas of zeros, later ones over earlier ones.
 
     All but `dtype` may differ per sample, also in their number. The axes that are not cut (C, F)
     are as in the pasted samples.
@@ -52,14 +52,14 @@ def multi_paste(
             Not given: of each input the sample at the output's own place.
         output_size: (h, w) or (d, h, w) of the outputs; if it is not given, the inputs' common
             size.
-        in_anchors, shapes: of each region the low end in its sample, and the extents: as many
+        in_anchors, shapes: the low end of each region in its sample, and its extents: as many
             numbers for each region as `output_size` has. By default a region begins at 0 and ends
             where the sample ends.
         out_anchors: where each region begins in the output; 0 by default.
         in_anchors_rel, shapes_rel, out_anchors_rel: the same as fractions, from 0 to 1, of the
             sample or of the output. Low ends are rounded down, extents are rounded up.
-        dtype: of the output: the input's by default. Values are rounded half away from zero, and
-            saturate.
+        dtype: the element type of the output, by default that of the input. Values are rounded half
+            away from zero, and saturate.
 
     Returns:
         Samples of the size `output_size`. Their names (`source_info`) are those of the pasted ones,
@@ -67,6 +67,12 @@ def multi_paste(
 
     Raises:
         OperatorValueError: naming the sample, for regions that leave their sample or the output.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        pair = gradiva.multi_paste(
+            image, gradiva.flip(image), output_size=(300, 902), out_anchors=[0, 0, 0, 451]
+        )
     """
     for number, other in enumerate(more, start=1):
         for what in ("dtype", "ndim", "layout"):

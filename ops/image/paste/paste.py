@@ -26,7 +26,7 @@ def paste(
     n_channels: int = 3,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Put each sample on a canvas that is larger.
+    """Place each sample on a larger canvas.
 
     The numbers but `fill_value` and `n_channels` may differ per sample.
 
@@ -39,8 +39,8 @@ def paste(
         n_channels: how many numbers `fill_value` has, if it has several.
         paste_x, paste_y: where the sample lies, from 0 (low end) to 1 (high end): it begins at
             trunc(position * (canvas - extent)).
-        fill_value: of the canvas: one value, or `n_channels` of them, of which samples with fewer
-            channels take the first ones. Cast to the input's dtype as in C.
+        fill_value: the color of the canvas: one value, or `n_channels` of them, of which samples
+            with fewer channels take the first ones. Cast to the input's dtype as in C.
 
     Returns:
         Samples of the size of the canvas, of the same dtype.
@@ -48,6 +48,11 @@ def paste(
     Raises:
         OperatorValueError: for a ratio below 1, for positions outside 0..1 and for the wrong number
             of fill values.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        gradiva.paste(image, ratio=2.0, fill_value=(124, 116, 104), n_channels=3).shape
+        # (600, 902, 3)
     """
     count = len(fill_value) if isinstance(fill_value, tuple) else 1
     if count != 1 and count != n_channels:

@@ -21,13 +21,15 @@ class ResizeSize(TypedDict, total=False):
 
     Args:
         size: (h, w) or (d, h, w), or one number for all axes.
-        resize_x, resize_y, resize_z: width, height, depth one by one.
-        resize_shorter, resize_longer: of the shorter or longer axis.
+        resize_x, resize_y, resize_z: the width, the height and the depth one by one.
+        resize_shorter, resize_longer: the size of the shorter or the longer axis; the other one
+            follows from the aspect ratio.
         mode: the rule for axes that are 0 or not given: "default" keeps the aspect ratio,
             "stretch" keeps their extent; "not_larger" and "not_smaller" keep the aspect ratio and
             fit the sample into, or around, the size.
-        max_size: limit of the output's axes.
-        subpixel_scale: adjust the source region so that rounding does not change the scale.
+        max_size: the greatest size of the axes of the output.
+        subpixel_scale: adjust the source region so that rounding the size does not change the
+            scale.
     """
 
     size: op.FloatsArg | None
@@ -76,8 +78,7 @@ class ResizeFilters(TypedDict, total=False):
 class ResizeBuffers(TypedDict, total=False):
     """
     Args:
-        minibatch_size, temp_buffer_hint: steer buffers on a GPU; there is nothing to steer on the
-            CPU.
+        minibatch_size, temp_buffer_hint: without effect on the CPU; they steer buffers on a GPU.
     """
 
     minibatch_size: int

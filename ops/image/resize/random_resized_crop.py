@@ -34,7 +34,7 @@ def random_resized_crop(
     dtype: op.DTypeLike | None = None,
     **options: op.Unpack[SampledResize],
 ) -> op.SampleType:
-    """Resample a random window of each sample to one size.
+    """Resize a random window of each sample to one size.
 
     Args:
         input: uint8, int8, uint16, int16 or float32; layouts HWC, CHW, HW, sequences with F, whose
@@ -43,16 +43,20 @@ def random_resized_crop(
         random_area, random_aspect_ratio, num_attempts: as in `decoders.image_random_crop`, which
             takes the same window for the same key. Unlike `resize` after it, the filters look
             beyond the window where the image goes on.
-        dtype: of the output: the input's (default) or float32.
+        dtype: the element type of the output: that of the input (default) or float32.
         compat: "pil", "opencv" or "torchvision": as in `resize`; the window is cut out first, as by
             torchvision's RandomResizedCrop. The window itself is drawn as always.
-        rng, seed: see `gradiva.random`.
 
     Returns:
         Samples of the size `size`.
 
     Raises:
         OperatorValueError: for bad sizes and ranges, and for samples without pixels.
+
+    Example:
+        images = gradiva.imread(["cat.jpg", "coffee.jpg"])
+        gradiva.random_resized_crop(images, size=(224, 224)).shape
+        # [(224, 224, 3), (224, 224, 3)]
     """
     op.require_dtype(input, DTYPES)
     layout = op.require_layout(input, _LAYOUTS, _ASSUMED)

@@ -54,9 +54,10 @@ def resize(
     save_attrs: bool = False,
     **options: op.Unpack[Resize],
 ) -> op.SampleType | tuple[op.SampleType, op.SampleType]:
-    """Resample the spatial axes (H, W, and D in volumes) of each sample.
+    """Resize each sample along its spatial axes: H, W, and D in volumes.
 
-    Two passes, coefficients and sums in float32, in an order that is part of the result.
+    The samples are resampled axis by axis, with coefficients and sums in float32, in an order that
+    is part of the result.
 
     Args:
         input: uint8, int8, uint16, int16 or float32; layouts HWC, CHW, HW, volumes with D,
@@ -75,7 +76,7 @@ def resize(
             dtypes            uint8 uint16 float32 the same, and int16    uint8 float32
             roi_start, _end   box=, any place      cropped first          cropped first
             resize_shorter    truncates the other  rounds, as gradiva     truncates the other
-        dtype: of the output: the input's (default) or float32.
+        dtype: the element type of the output: that of the input (default) or float32.
         save_attrs: also return the size of each input, int32 (h, w) or (d, h, w).
 
     Returns:
@@ -83,6 +84,11 @@ def resize(
 
     Raises:
         OperatorValueError: for sizes that contradict each other.
+
+    Example:
+        images = gradiva.imread(["cat.jpg", "coffee.jpg"])
+        gradiva.resize(images, size=(224, 224)).shape  # [(224, 224, 3), (224, 224, 3)]
+        gradiva.resize(images, resize_shorter=256).shape  # [(256, 385, 3), (256, 384, 3)]
     """
     op.require_dtype(input, DTYPES)
     layout = op.require_layout(input, LAYOUTS, ASSUMED)

@@ -39,7 +39,7 @@ def resize_crop_mirror(
     dtype: op.DTypeLike | None = None,
     **options: op.Unpack[WindowedResize],
 ) -> op.SampleType:
-    """Resample each sample as `resize` does, cut a window out of it, mirror that.
+    """Resize each sample as `resize` does, cut a window out of it, and mirror the window.
 
     Only the window is computed; its bits are those of `resize` and `crop` one after the other.
 
@@ -48,13 +48,18 @@ def resize_crop_mirror(
             crop_d is its depth in volumes.
         mirror: what is mirrored in the end: 1 for W, 2 for H, 4 for D, or a sum of these; may
             differ per sample.
-        dtype: of the output: the input's (default) or float32.
+        dtype: the element type of the output: that of the input (default) or float32.
 
     Returns:
         Samples of the size of the window.
 
     Raises:
         OperatorValueError: for arguments that contradict each other and for positions outside 0..1.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        gradiva.resize_crop_mirror(image, resize_shorter=256, crop=(224, 224), mirror=1).shape
+        # (224, 224, 3)
     """
     op.require_dtype(input, DTYPES)
     layout = op.require_layout(input, LAYOUTS, ASSUMED)

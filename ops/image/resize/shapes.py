@@ -16,9 +16,9 @@ import numpy.typing as npt
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Float32Array, Float64Array, Int64Array
 
-_LEAST = 2.0**-24
-"""Of a pixel. The scale that was asked for is kept: the pixel there is would be made of more than
-there can be."""
+_LEAST = 0.1
+"""Of a pixel. The scale that was asked for is kept, but below this size: the only pixel of the
+result would be made of a region that is many times larger than the input."""
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
@@ -222,12 +222,8 @@ def resize_geometry(
     out = np.where(empty, 0.0, out)
     lo, hi = lo32.astype(np.float64), hi32.astype(np.float64)
     if subpixel_scale:
-        if ((exact < _LEAST) & (out > 0)).any():
-            raise op.OperatorValueError(
-                "the size is too small", expected=f"at least {_LEAST:.0e} pixels", got=exact.min()
-            )
         # Keep the scale that was asked for: the region grows or shrinks with the rounding.
-        change = out / exact.astype(np.float64)
+        change = out / np.maximum(exact.astype(np.float64), _LEAST)
         if alignment is None:
             middle, half = (lo + hi) / 2.0, (hi - lo) / 2.0
             low, high = middle - half * change, middle + half * change

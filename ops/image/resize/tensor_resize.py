@@ -46,7 +46,7 @@ def tensor_resize(
     dtype: op.DTypeLike | None = None,
     **options: op.Unpack[TensorResize],
 ) -> op.SampleType:
-    """Resample samples of any rank and layout along some of their axes.
+    """Resize samples of any rank and layout along some of their axes.
 
     Axes whose extents do not change are left alone. Of the others at most three can be resampled.
     `sizes`, `scales`, `alignment`, `roi_*` and filters may differ per sample.
@@ -54,13 +54,14 @@ def tensor_resize(
     Args:
         input: uint8, int8, uint16, int16 or float32, at least 1-D.
         axes: which axes the numbers are about, negative ones counted from the end.
-        axis_names: their letters in its place; all axes if neither is given. One number stands for
-            all of them.
-        sizes: new extents, in elements.
-        scales: factors of the old ones. One of `sizes` and `scales` is given.
+        axis_names: the letters of the axes in the layout, in place of `axes`; all axes if neither
+            is given. One number stands for all of them.
+        sizes: the new extents, in elements.
+        scales: the factors of the extents, in place of `sizes`.
         mode, max_size, dtype: as in `resize`; they, the region and filters are about these axes
             alone.
-        size_rounding: of extents that are no integers: "round" (half up), "truncate" or "ceil".
+        size_rounding: the rounding of extents that are not integers: "round" (half up), "truncate"
+            or "ceil".
         subpixel_scale: adjust the source region so that rounding does not change the scale.
         alignment: the place in the region that stays where it is then: 0 the low end, 1 the high
             end.
@@ -70,6 +71,10 @@ def tensor_resize(
 
     Raises:
         OperatorValueError: for axes that are not there, and for sizes that contradict each other.
+
+    Example:
+        volume = np.zeros((40, 64, 64), np.float32)
+        gradiva.tensor_resize(volume, sizes=(20, 32, 32)).shape  # (20, 32, 32)
     """
     op.require_dtype(input, DTYPES)
     result = own_or_float32(input, dtype)

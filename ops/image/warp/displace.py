@@ -19,9 +19,10 @@ PIXELS: Final = (op.uint8, op.int8, op.uint16, op.int16, op.int32, op.float32)
 class Displacement(TypedDict, total=False):
     """
     Args:
-        mask: 0 leaves a sample as it is; may differ per sample.
-        fill_value: what there is outside, for all channels, cast to the dtype as in C.
-        interp_type: INTERP_NN or INTERP_LINEAR.
+        mask: whether a sample is changed, 0 or 1; may differ per sample.
+        fill_value: the value of pixels outside of the image, for all channels, cast to the dtype as
+            in C.
+        interp_type: INTERP_NN, the nearest pixel, or INTERP_LINEAR.
     """
 
     mask: op.IntArg

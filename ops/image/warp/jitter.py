@@ -25,14 +25,15 @@ def jitter(
     nDegree: int = 2,  # noqa: N803
     **options: op.Unpack[RandomlyDisplaced],
 ) -> op.SampleType:
-    """Take each pixel from a random place near it.
+    """Replace each pixel by one at a random place near it.
+
+    The offsets are multiples of nDegree / 2**24, drawn for each pixel. DALI, which has this
+    operator on the GPU only, draws others.
 
     Args:
         nDegree: places are uniformly distributed in a square of this many pixels around the center
             of the pixel, from -nDegree / 2 to nDegree / 2 on both axes; from 0 to 65536.
         input: uint8, int8, uint16, int16, int32 or float32, HWC or no layout.
-        rng, seed: see `gradiva.random`. The offsets are multiples of nDegree / 2**24, drawn for
-            each pixel: the reference, which has this on the GPU alone, draws others.
 
     Returns:
         Samples of the same shapes.
@@ -40,6 +41,9 @@ def jitter(
     Raises:
         OperatorTypeError: for other layouts and dtypes.
         OperatorValueError: for other interpolations and degrees.
+
+    Example:
+        image = gradiva.jitter(gradiva.imread("cat.jpg"), nDegree=4)
     """
     if not 0 <= nDegree <= 1 << 16:
         raise op.wrong_value("nDegree", "0 to 65536", nDegree)

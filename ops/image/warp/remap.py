@@ -28,17 +28,18 @@ def remap(
     pixel_origin: str = "corner",
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Make images whose pixel (x, y) is that of the input at (mapx(x, y), mapy(x, y)).
+    """Move pixels by maps of coordinates.
 
-    Outside of the image there is 0. Places are exact to float32, where OpenCV's remap rounds to
-    1/32 of a pixel in many versions.
+    Pixel (x, y) of the output is that of the input at (mapx(x, y), mapy(x, y)). Outside of the
+    image there is 0. Places are exact to float32, where OpenCV's remap rounds to 1/32 of a pixel in
+    many versions.
 
     Args:
         input: uint8, int8, uint16, int16, int32 or float32; layout HWC or FHWC, or HWC or FHWC by
             rank.
         mapx, mapy: float32, (h, w) or (h, w, 1), in pixels; for sequences also (F, h, w) and (F, h,
             w, 1), with layouts that begin with F or none; (h, w) is the size of the output.
-        interp: INTERP_NN, the pixel that holds the place, or INTERP_LINEAR.
+        interp: INTERP_NN, the pixel that holds the place, or INTERP_LINEAR, between pixels.
         pixel_origin: whether (0, 0) is the "corner" or, as in OpenCV, the "center" of the first
             pixel.
 
@@ -48,6 +49,11 @@ def remap(
     Raises:
         OperatorTypeError: for other layouts and dtypes.
         OperatorValueError: for shapes that do not fit together.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        y, x = np.mgrid[:300, :451].astype(np.float32)
+        waves = gradiva.experimental.remap(image, x + 5 * np.sin(y / 20), y)
     """
     op.require_dtype(input, PIXELS)
     require_simple(interp, "interp")

@@ -37,13 +37,13 @@ def rotate(
     keep_size: bool = False,
     **options: op.Unpack[Warp],
 ) -> op.SampleType:
-    """Turn each sample around its center, which stays the center of the output.
+    """Rotate each sample around its center, which stays the center of the output.
 
     `angle`, `axis` and `size` may differ per sample.
 
     Args:
         input: as in `warp_affine`.
-        angle: degrees; counter-clockwise for images as they are seen.
+        angle: the angle in degrees, counter-clockwise for an image as it is seen.
         axis: (x, y, z), needed for volumes and ignored for images: around which to turn, by the
             right-hand rule.
         keep_size: the output has the input's size. Without it and `size` it has the smallest size
@@ -58,6 +58,11 @@ def rotate(
         OperatorTypeError: for other layouts and dtypes.
         OperatorValueError: for numbers that are not finite, an axis of length 0, and samples
             without pixels if nothing fills.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        gradiva.rotate(image, angle=30.0, fill_value=0).shape  # (486, 541, 3)
+        gradiva.rotate(image, angle=30.0, keep_size=True).shape  # (300, 451, 3)
     """
     return warp_type(input, options)
 

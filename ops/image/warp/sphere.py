@@ -16,7 +16,9 @@ from .rows import warp_row
 @op.operator("sphere", schema="Sphere", same_shapes=True)
 @op.takes(Displacement)
 def sphere(input: op.SampleType, /, **options: op.Unpack[Displaced]) -> op.SampleType:
-    """Draw pixels toward the center c of the image: what is seen at p comes from
+    """Magnify the center of each image, as a sphere of glass does.
+
+    With the center c of the image, the pixel at p comes from
 
     c + (p - c) * |p - c| / r,  r = half of the longer side in whole pixels, at least 1,
 
@@ -31,6 +33,9 @@ def sphere(input: op.SampleType, /, **options: op.Unpack[Displaced]) -> op.Sampl
     Raises:
         OperatorTypeError: for other layouts and dtypes.
         OperatorValueError: for other interpolations.
+
+    Example:
+        image = gradiva.sphere(gradiva.imread("cat.jpg"), fill_value=0)
     """
     return displaced_type(input, options)
 

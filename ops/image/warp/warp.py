@@ -26,13 +26,13 @@ class WarpOptions(TypedDict, total=False):
     Args:
         size: (h, w) or (d, h, w) of the output in pixels, rounded half up, at least 1; may differ
             per sample: then fractions are cut off, and 0 is allowed.
-        fill_value: what there is outside of the input, for all channels; without it, the nearest
-            pixel. Converted to the output's dtype; for linear interpolation then to the input's,
-            and mixed in.
+        fill_value: the value outside of the input, for all channels; without it, the nearest pixel
+            of the input. Converted to the output's dtype; for linear interpolation then to the
+            input's, and mixed in.
         interp_type: INTERP_LINEAR, between centers of pixels, or INTERP_NN, the pixel of that
             place.
-        dtype: of the output, one of the input's dtypes; that of the input by default. Rounded half
-            away from zero, saturated.
+        dtype: the element type of the output, one of the input's dtypes; that of the input by
+            default. Rounded half away from zero, saturated.
     """
 
     size: op.FloatsArg | None

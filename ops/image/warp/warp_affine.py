@@ -42,7 +42,7 @@ def warp_affine(
     inverse_map: bool = True,
     **options: op.Unpack[Warp],
 ) -> op.SampleType:
-    """Move the pixels of an image, or the voxels of a volume, by an affine map.
+    """Warp images or volumes by an affine map.
 
     Places are computed in float32 (see `warp_affine_cpu`); those that are not a number are outside,
     or pixel 0.
@@ -56,15 +56,20 @@ def warp_affine(
             They take (x, y) or (x, y, z) of the output, in pixels from the corner of the first one,
             to the place in the input; with `inverse_map` False, from input to output.
         inverse_map: whether the matrix leads from the output to the input.
-        size: the input's by default.
+        size: by default the size of the input.
 
     Returns:
         Samples of the size `size`, of `dtype`.
 
     Raises:
         OperatorTypeError: for other layouts and dtypes.
-        OperatorValueError: for wrong numbers of numbers, for matrices without the inverse that is
+        OperatorValueError: for matrices of another size, for matrices without the inverse that is
             asked for, and for samples without pixels if nothing fills.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        matrix = gradiva.transforms.rotation(angle=30.0, center=(225, 150))
+        image = gradiva.warp_affine(image, matrix=matrix, inverse_map=False, fill_value=0)
     """
     require_matrices(matrix_input)
     return warp_type(input, options)

@@ -54,7 +54,7 @@ def warp_perspective(
     pixel_origin: str = "corner",
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Move the pixels of an image by a projective map, as OpenCV's warpPerspective does.
+    """Warp images by a projective map, as OpenCV's warpPerspective does.
 
     Args:
         input: uint8, uint16, int16 or float32; layouts HW, HWC, CHW, FHWC, FCHW. Without a layout
@@ -68,7 +68,8 @@ def warp_perspective(
             by default. May differ per sample.
         border_mode: what is outside of the input: "constant", "replicate" (aaa|abc), "reflect"
             (cba|abc), "reflect_101" (dcb|abcd), "wrap" (bcd|abcd).
-        fill_value: of the constant border, one number or one for each channel; 0 by default.
+        fill_value: the value of the constant border: one number or one for each channel; 0 by
+            default.
         interp_type: INTERP_NN, INTERP_LINEAR or INTERP_CUBIC.
         pixel_origin: whether (0, 0) is the "corner" or the "center" of the first pixel.
 
@@ -77,9 +78,14 @@ def warp_perspective(
 
     Raises:
         OperatorTypeError: for other layouts and dtypes.
-        OperatorValueError: for wrong numbers of numbers, matrices that are not finite or lack the
+        OperatorValueError: for matrices of another size, matrices that are not finite or lack the
             inverse that is asked for, samples without pixels, and maps that go so far out that
             reflecting them would take very long.
+
+    Example:
+        image = gradiva.imread("cat.jpg")
+        matrix = [1.0, 0.2, -30.0, 0.1, 1.0, -20.0, 0.0, 0.0005, 1.0]
+        image = gradiva.experimental.warp_perspective(image, matrix=matrix)
     """
     op.require_dtype(input, (op.uint8, op.uint16, op.int16, op.float32))
     require_matrices(matrix_input)

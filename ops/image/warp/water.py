@@ -28,13 +28,15 @@ def water(
     phase_y: float = 0.0,
     **options: op.Unpack[Displaced],
 ) -> op.SampleType:
-    """Move pixels by waves: the one at (x, y), whole numbers, comes from
+    """Distort each image by waves, as the surface of water does.
+
+    The pixel at (x, y), whole numbers, comes from
 
     (x + ampl_x * sin(freq_x * y + phase_x), y + ampl_y * cos(freq_y * x + phase_y)),
 
     counted from the corner of the first pixel; amplitudes in pixels, frequencies in radians per
     pixel, 2 pi / 128 by default. So INTERP_NN takes the pixel that holds that place, and
-    INTERP_LINEAR moves the image by half a pixel too: this is how the reference does it.
+    INTERP_LINEAR moves the image by half a pixel too, as in DALI.
 
     Args:
         input: uint8, int8, uint16, int16, int32 or float32, HWC or no layout.
@@ -51,6 +53,9 @@ def water(
     Raises:
         OperatorTypeError: for other layouts and dtypes.
         OperatorValueError: for other interpolations.
+
+    Example:
+        image = gradiva.water(gradiva.imread("cat.jpg"), ampl_x=5.0, ampl_y=5.0, fill_value=0)
     """
     return displaced_type(input, options)
 

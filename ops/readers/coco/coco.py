@@ -99,6 +99,11 @@ def coco(
         OperatorRuntimeError: with the file and the entry in it, for annotations that cannot be
             understood; with the image, for one that cannot be read, and for one with an object of
             a category that is not listed.
+
+    Example:
+        reader = gradiva.readers.COCO(file_root="coco", annotations_file="coco/annotations.json")
+        for files, boxes, labels in reader.next_epoch(batch_size=4):
+            images = gradiva.decoders.image(files)
     """
     return _types(polygon_masks or masks, pixelwise_masks, image_ids)
 

@@ -65,9 +65,14 @@ def fits(
 
     Raises:
         OperatorValueError: for a missing folder or list, and one that names no files.
-        OperatorRuntimeError: with the file, for one that cannot be read, is no FITS file or is cut,
-            for a unit that is not there or holds no plain image, and for images of a batch of
+        OperatorRuntimeError: with the file, for one that cannot be read, is not a FITS file or is
+            cut, for a unit that is not there or holds no plain image, and for images of a batch of
             several types or numbers of axes.
+
+    Example:
+        reader = gradiva.experimental.readers.Fits(file_root="fits")
+        for images in reader.next_epoch(batch_size=4):
+            print(images.shape)  # [(4, 6)]
     """
     return _types(hdu_indices, dtypes)
 

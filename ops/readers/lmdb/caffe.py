@@ -50,6 +50,11 @@ def caffe(
         OperatorValueError: for a missing database.
         OperatorRuntimeError: with the database and the key, for a damaged record, and for encoded
             and other images in one batch.
+
+    Example:
+        reader = gradiva.readers.Caffe(path="caffe_lmdb")
+        for files, labels in reader.next_epoch(batch_size=4):
+            images = gradiva.decoders.image(files)
     """
     made = (op.SampleType(op.uint8, None, "", "cpu"), op.SampleType(op.int32, 1, "", "cpu"))
     asked = [

@@ -64,6 +64,11 @@ def caffe2(
         OperatorValueError: for a missing database.
         OperatorRuntimeError: with the database and the key, for a damaged record, and for tensors
             of several types in one batch.
+
+    Example:
+        reader = gradiva.readers.Caffe2(path="caffe2_lmdb")
+        for files, labels in reader.next_epoch(batch_size=4):
+            images = gradiva.decoders.image(files)
     """
     return _types(image_available, label_type, num_labels, additional_inputs, bbox)
 

@@ -162,7 +162,7 @@ def mix(
     with_index: bool = False,
     **common: op.Unpack[op.Common],
 ) -> tuple[op.SampleType, ...]:
-    """Read several data sets as one: which of them goes on is drawn for each place of an epoch.
+    """Read several data sets as one: the reader of each sample is drawn by weights.
 
     Args:
         readers: what is mixed: readers of dynamic mode, or their class spelling of
@@ -194,6 +194,13 @@ def mix(
         OperatorTypeError: for readers whose outputs differ.
         OperatorValueError: for weights that are not one for each reader, and readers that are
             sharded, padded or read in buckets by themselves.
+
+    Example:
+        photos = gradiva.readers.File(file_root="photos")
+        frames = gradiva.readers.File(file_root="frames")
+        reader = gradiva.readers.Mix(readers=[photos, frames], weights=[0.7, 0.3], stop="all")
+        for files, labels in reader.next_epoch(batch_size=4):
+            images = gradiva.decoders.image(files)
     """
     source = (op.SampleType(op.int32, 1, "", "cpu"),) if with_source else ()
     return (*_readers(readers).types(), *source)

@@ -76,6 +76,11 @@ class MixedTable(Table):
     def labels(self) -> op.Int64Array | None:
         return _all([table.labels() for table in self.tables])
 
+    def classes(self) -> list[str] | None:
+        """Those of the readers, where they are the same."""
+        first = self.tables[0].classes()
+        return first if all(table.classes() == first for table in self.tables[1:]) else None
+
     def sizes(self) -> op.Int64Array | None:
         return _all([table.sizes() for table in self.tables])
 

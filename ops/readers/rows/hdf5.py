@@ -41,8 +41,10 @@ def hdf5(
     dtypes: DTypes | None = None,
     **options: op.Unpack[ReaderOptions],
 ) -> tuple[op.SampleType, ...]:
-    """Read data sets of HDF5 files along their first axis; a row of all of them is a sample. Needs
-    h5py: `gradiva[hdf5]`.
+    """Read rows of data sets in HDF5 files.
+
+    A sample is a row of all of them: an element along their first axis. This needs h5py:
+    `gradiva[hdf5]`.
 
     Args:
         paths: the files, one or several.
@@ -58,6 +60,11 @@ def hdf5(
         OperatorRuntimeError: with the file and the row, for what cannot be read, for a file that
             has changed, for values of a virtual data set whose file is missing, and for a value
             that the type does not hold.
+
+    Example:
+        reader = gradiva.readers.HDF5(paths="data.h5", columns=["train/images", "train/labels"])
+        for images, labels in reader.next_epoch(batch_size=4):
+            print(images.shape)  # [(8, 8, 3), (8, 8, 3), (8, 8, 3), (8, 8, 3)]
     """
     return types_of_columns(columns, dtypes)
 

@@ -68,6 +68,8 @@ class GuardedFile:
         begin, held = self._held
         if begin <= place and place + count <= begin + len(held):
             content = held[place - begin : place - begin + count]
+            # Another heap may lie in this one.
+            content = self._looked_at(content, place, 1 if place == begin else 0)
         else:
             content = self._looked_at(pread(self._handle, count, place), place)
         self._place += len(content)
@@ -81,9 +83,10 @@ class GuardedFile:
             done += len(content)
         return done
 
-    def _looked_at(self, content: bytes, place: int) -> bytes:
-        """What lies there, with the heaps in it as they were looked at. Raises OSError."""
-        at = content.find(_HEAP)
+    def _looked_at(self, content: bytes, place: int, first: int = 0) -> bytes:
+        """What lies there, with the heaps in it, from the first byte on, as they were looked at.
+        Raises OSError."""
+        at = content.find(_HEAP, first)
         while at >= 0:
             if (place + at) % len(_HEAP) == 0:
                 heap = self._heap(place + at, content[at:])

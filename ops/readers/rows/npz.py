@@ -45,8 +45,10 @@ def npz(
     dtypes: DTypes | None = None,
     **options: op.Unpack[ReaderOptions],
 ) -> tuple[op.SampleType, ...]:
-    """Read arrays of npz files along their first axis, as `numpy.savez` writes them; a row of all
-    of them is a sample. Of a file, only the rows of a batch are read.
+    """Read rows of the arrays in npz files, as `numpy.savez` writes them.
+
+    A sample is a row of all of them: an element along their first axis. Of a file, only the rows of
+    a batch are read.
 
     Args:
         paths: the files, one or several.
@@ -61,6 +63,11 @@ def npz(
         OperatorRuntimeError: with the file, for one that is damaged or compressed
             (`numpy.savez_compressed`), and with the row, for what cannot be read, and for a value
             that the type does not hold.
+
+    Example:
+        reader = gradiva.readers.Npz(paths="data.npz", columns=["images", "labels"])
+        for images, labels in reader.next_epoch(batch_size=4):
+            print(images.shape)  # [(8, 8, 3), (8, 8, 3), (8, 8, 3), (8, 8, 3)]
     """
     return types_of_columns(columns, dtypes)
 

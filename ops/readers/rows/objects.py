@@ -48,13 +48,13 @@ def table(
     dtypes: DTypes | None = None,
     **options: op.Unpack[ReaderOptions],
 ) -> tuple[op.SampleType, ...]:
-    """Read any object that has a length and gives rows by their numbers: data sets of Hugging Face,
-    Grain (`MapDataset` and its sources), MosaicML Streaming, PyTorch, and lists.
+    """Read rows from a Python object: a Hugging Face or PyTorch data set, a list, and others.
 
-    The object is asked for `source[number]`; if it has `__getitems__`, as data sets of Hugging Face
-    and PyTorch may have, for all numbers of a batch at once. It is used in one thread at a time. It
-    has its own decoding: data sets of Hugging Face give files with
-    `cast_column("image", Image(decode=False))`.
+    The object has a length and gives rows by their numbers, as do the data sets of Hugging Face,
+    Grain (`MapDataset` and its sources), MosaicML Streaming and PyTorch, and lists. The object is
+    asked for `source[number]`; if it has `__getitems__`, as data sets of Hugging Face and PyTorch
+    may have, for all numbers of a batch at once. It is used in one thread at a time. It has its own
+    decoding: data sets of Hugging Face give files with `cast_column("image", Image(decode=False))`.
 
     Args:
         source: the object. In checkpoints it is known by its length and its `_fingerprint`, if it
@@ -71,8 +71,14 @@ def table(
 
     Raises:
         OperatorRuntimeError: with the number of the row, for what the object raises, for rows that
-            lack an entry, and for values that are no arrays or that the type does not hold.
+            lack an entry, and for values that are not arrays or that the type does not hold.
         OperatorValueError: for an object without rows.
+
+    Example:
+        rows = [{"value": np.float32([1]), "label": 0}, {"value": np.float32([2]), "label": 1}]
+        reader = gradiva.readers.Table(source=rows, columns=["value", "label"])
+        for values, labels in reader.next_epoch(batch_size=2):
+            print(labels)  # Batch(2 samples, shape=(), dtype=int64, device='cpu', values=[0, 1])
     """
     if columns is None:
         given = "row" if dtypes is None else ["row"]

@@ -41,12 +41,14 @@ def parquet(
     cache_bytes: int = 1 << 28,
     **options: op.Unpack[ReaderOptions],
 ) -> tuple[op.SampleType, ...]:
-    """Read columns of Parquet files; a row is a sample. Needs pyarrow: `gradiva[parquet]`.
+    """Read rows of Parquet files.
+
+    It needs pyarrow: `gradiva[parquet]`.
 
     Args:
         paths: the files, one or several.
         columns: for each output the name of a column: of numbers, lists of numbers, tensors, texts,
-            bytes, or of images and sounds as the data sets of Hugging Face hold them: with bytes,
+            bytes, or of images and audio as the data sets of Hugging Face hold them: with bytes,
             or with the path of a file. `a.b` is a column of this name, or field b of structure a.
         dtypes: for each output its type; that of the column by default.
         cache_bytes: files are read in groups of rows; of groups that were read before, so many
@@ -60,6 +62,11 @@ def parquet(
         OperatorValueError: for a missing file, and one that lacks a column.
         OperatorRuntimeError: with the file and the row, for what cannot be read, for a row without
             a value, and for a value that the type does not hold.
+
+    Example:
+        reader = gradiva.readers.Parquet(paths="data.parquet", columns=["image", "label"])
+        for files, labels in reader.next_epoch(batch_size=4):
+            images = gradiva.decoders.image(files)
     """
     return types_of_columns(columns, dtypes)
 

@@ -43,7 +43,9 @@ def jsonl(
     dtypes: DTypes | None = None,
     **options: op.Unpack[ReaderOptions],
 ) -> tuple[op.SampleType, ...]:
-    """Read fields of the objects in files with a JSON object in each line. Empty lines are skipped.
+    """Read rows of JSON lines files: fields of the object in each line.
+
+    Empty lines are skipped.
 
     Args:
         paths: the files, one or several.
@@ -58,8 +60,13 @@ def jsonl(
 
     Raises:
         OperatorValueError: for a missing file.
-        OperatorRuntimeError: with the file and the place in it, for a line that is no object or
+        OperatorRuntimeError: with the file and the place in it, for a line that is not an object or
             lacks a field, and for a value that the type does not hold.
+
+    Example:
+        reader = gradiva.readers.JSONL(paths="data.jsonl", columns=["text", "label"])
+        for texts, labels in reader.next_epoch(batch_size=2):
+            print(bytes(np.asarray(texts.tensors[0])))
     """
     return types_of_columns(columns, dtypes)
 
@@ -74,8 +81,10 @@ def csv(
     delimiter: str = ",",
     **options: op.Unpack[ReaderOptions],
 ) -> tuple[op.SampleType, ...]:
-    """Read columns of CSV files, whose first line has the names of the columns, as Python's `csv`
-    does. Quoted fields may hold line breaks; empty lines are skipped.
+    """Read rows of CSV files, whose first line has the names of the columns.
+
+    The files are read as by Python's `csv`. Quoted fields may hold line breaks; empty lines are
+    skipped.
 
     Args:
         paths: the files, one or several.
@@ -91,6 +100,12 @@ def csv(
         OperatorValueError: for a missing file, and one that lacks a column.
         OperatorRuntimeError: with the file and the place in it, for a line that cannot be read, and
             for a number that the type does not hold.
+
+    Example:
+        reader = gradiva.readers.CSV(paths="data.csv", columns=["label"], dtypes=["int32"])
+        for labels in reader.next_epoch(batch_size=4):
+            print(labels)
+            # Batch(4 samples, shape=(), dtype=int32, device='cpu', values=[0, 1, 2, 3])
     """
     return types_of_columns(columns, dtypes)
 

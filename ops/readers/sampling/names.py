@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,13 +18,31 @@ from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import is_url, local_path, parent
 from gradiva.ops.readers.left_out import warn_of_left_out
 
-__all__ = ["LabelRule", "chosen_files", "labels_by", "names_in", "part_of", "split_places"]
+__all__ = [
+    "LabelRule",
+    "ListedFiles",
+    "chosen_files",
+    "labels_by",
+    "names_in",
+    "part_of",
+    "split_places",
+]
 
 Rule: TypeAlias = "Callable[[str], Any] | str | re.Pattern[str]"
-Listed: TypeAlias = "tuple[list[str], list[int]]"
 
 
-def chosen_files(given: Mapping[str, Any], plain: Callable[[], Listed], storage: Storage) -> Listed:
+class ListedFiles(NamedTuple):
+    """The files of a data set, in their order. classes: the name of each label, where labels are
+    numbers of names."""
+
+    paths: list[str]
+    labels: list[int]
+    classes: list[str] | None = None
+
+
+def chosen_files(
+    given: Mapping[str, Any], plain: Callable[[], ListedFiles], storage: Storage
+) -> ListedFiles:
     """Paths and labels for the arguments `recursive`, `label_fn` and `split` of `readers.file`.
     plain: lists the files without them. Raises OperatorValueError, OperatorTypeError."""
     rule, root = given["label_fn"], given["file_root"]
@@ -36,21 +54,21 @@ def chosen_files(given: Mapping[str, Any], plain: Callable[[], Listed], storage:
             "`recursive` looks below `file_root`, without a list of files", argument="recursive"
         )
     if root is not None and not listed and (given["recursive"] or rule is not None):
-        paths, labels = _in_folder(root, given, storage)
+        paths, labels, classes = _in_folder(root, given, storage)
     else:
-        paths, labels = plain()
+        paths, labels, classes = plain()
     if root is None and given["file_list"] is not None:
         root = parent(given["file_list"])
     names = names_in(paths, root)
     if rule is not None:
-        labels = labels_by(rule, names)
+        labels, classes = labels_by(rule, names)
     if given["split"] is not None:
         places = split_places(names, given["split"])
         paths, labels = [paths[place] for place in places], [labels[place] for place in places]
-    return paths, labels
+    return ListedFiles(paths, labels, classes)
 
 
-def _in_folder(root: str, given: Mapping[str, Any], storage: Storage) -> Listed:
+def _in_folder(root: str, given: Mapping[str, Any], storage: Storage) -> ListedFiles:
     """The files below a folder, labeled by the folder in it that holds them."""
     exact, needs_folder = given["case_sensitive_filter"], given["label_fn"] is None
     try:
@@ -78,7 +96,8 @@ def _in_folder(root: str, given: Mapping[str, Any], storage: Storage) -> Listed:
             got=f"{root!r}, with {len(paths)} others",
         )
     warn_of_left_out(root, paths, given["file_filters"])
-    return [paths[place] for place in kept], [labels[place] for place in kept]
+    names = [folder.name for folder in folders]
+    return ListedFiles([paths[place] for place in kept], [labels[place] for place in kept], names)
 
 
 def _matches(name: str, filters: Sequence[str], exact: bool) -> bool:
@@ -124,22 +143,24 @@ def _below(
     return found
 
 
-def labels_by(rule: Rule, names: Sequence[str]) -> list[int]:
-    """The labels that a function, or a regular expression, finds in names. Raises
-    OperatorValueError, OperatorTypeError, OperatorRuntimeError, naming the file."""
+def labels_by(rule: Rule, names: Sequence[str]) -> tuple[list[int], list[str] | None]:
+    """The labels that a function, or a regular expression, finds in names, and the text of each
+    label, where texts were found. Raises OperatorValueError, OperatorTypeError,
+    OperatorRuntimeError, naming the file."""
     found = [_found(name, rule) for name in names]
     if all(isinstance(one, int) for one in found):
         for name, one in zip(names, found, strict=True):
             if not -(2**31) <= one < 2**31:
                 raise _refused(name, "a label that fits into int32", one)
-        return found
+        return found, None
     texts = [str(one) for one in found]
     if isinstance(rule, str | re.Pattern) and all(
         text.isdecimal() and int(text) < 2**31 for text in texts
     ):
-        return [int(text) for text in texts]
-    numbers = {text: number for number, text in enumerate(sorted(set(texts)))}
-    return [numbers[text] for text in texts]
+        return [int(text) for text in texts], None
+    classes = sorted(set(texts))
+    numbers = {text: number for number, text in enumerate(classes)}
+    return [numbers[text] for text in texts], classes
 
 
 def _found(name: str, rule: Rule) -> Any:

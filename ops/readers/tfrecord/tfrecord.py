@@ -62,6 +62,15 @@ def tfrecord(
         OperatorRuntimeError: with the file and the place in it, for a damaged record, an index that
             does not belong to the file, a value of another type or shape, and a missing one without
             a default.
+
+    Example:
+        features = {
+            "image": gradiva.tfrecord.FixedLenFeature((), gradiva.tfrecord.string, ""),
+            "label": gradiva.tfrecord.FixedLenFeature([1], gradiva.tfrecord.int64, -1),
+        }
+        reader = gradiva.readers.TFRecord(path="data.tfrecord", features=features)
+        for row in reader.next_epoch(batch_size=4):
+            images, labels = gradiva.decoders.image(row["image"]), row["label"]
     """
     return tuple(feature.type for feature in features_of(features).values())
 

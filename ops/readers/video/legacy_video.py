@@ -14,6 +14,7 @@ from gradiva.ops.image.resize.arguments import (
     ResizeSize,
 )
 from gradiva.ops.image.resize.resize import resize
+from gradiva.ops.readers.labels import LabelArguments
 from gradiva.ops.readers.reader_arguments import SHUFFLED_AFTER, ReaderArguments
 from gradiva.ops.readers.table_source import opens_table
 
@@ -80,7 +81,7 @@ def _types(given: Any) -> tuple[op.SampleType, ...]:
 
 
 @source_operator("readers.video", schema="readers__Video", formerly=("video_reader",))
-@op.takes(VideoArguments, LegacyArguments, ..., ReaderArguments)
+@op.takes(VideoArguments, LegacyArguments, ..., LabelArguments, ReaderArguments)
 def video(
     *, sequence_length: int, **options: op.Unpack[LegacyOptions]
 ) -> tuple[op.SampleType, ...]:
@@ -90,12 +91,12 @@ def video(
     counts too.
 
     Args:
-        sequence_length: frames of a clip.
+        sequence_length: the number of frames of a clip.
         labels: with `filenames`, one each; an empty list stands for the numbers of the files.
 
     Returns:
-        Clips, uint8 or float32, FHWC; labels, int32 of shape (1,), where there are any; then what
-        was asked for of numbers and times.
+        Clips, uint8 or float32, FHWC; labels, by default int32 of shape (1,), where there are any;
+        then what was asked for of numbers and times.
 
     Raises:
         OperatorTypeError: for other dtypes.
@@ -103,6 +104,11 @@ def video(
             that makes no sense, and videos without a clip.
         OperatorRuntimeError: with the file, and with the frame where it is one, for a video that
             cannot be read or decoded, or is cut.
+
+    Example:
+        reader = gradiva.readers.Video(filenames=["clip.mp4"], sequence_length=8)
+        for clips in reader.next_epoch(batch_size=2):
+            print(clips.shape)
     """
     return _types(options)
 
@@ -118,6 +124,7 @@ def video(
     ResizeRegion,
     ResizeFilters,
     ResizeBuffers,
+    LabelArguments,
     ReaderArguments,
 )
 def video_resize(
@@ -126,12 +133,12 @@ def video_resize(
     """Read clips of videos and resize their frames: `readers.video` and `resize`.
 
     Args:
-        sequence_length: frames of a clip.
+        sequence_length: the number of frames of a clip.
         labels: with `filenames`, one each; an empty list stands for the numbers of the files.
 
     Returns:
-        Clips, uint8 or float32, FHWC; labels, int32 of shape (1,), where there are any; then what
-        was asked for of numbers and times.
+        Clips, uint8 or float32, FHWC; labels, by default int32 of shape (1,), where there are any;
+        then what was asked for of numbers and times.
 
     Raises:
         OperatorTypeError: for other dtypes.
@@ -139,6 +146,11 @@ def video_resize(
             folder or list, a line of a list that makes no sense, and videos without a clip.
         OperatorRuntimeError: with the file, and with the frame where it is one, for a video that
             cannot be read or decoded, or is cut.
+
+    Example:
+        reader = gradiva.readers.VideoResize(filenames=["clip.mp4"], sequence_length=8, size=128)
+        for clips in reader.next_epoch(batch_size=2):
+            print(clips.shape)
     """
     return _types(options)
 
@@ -200,7 +212,9 @@ def _open_resized(given: dict[str, Any]) -> VideoTable:
 
 
 for _operator in (video, video_resize):
-    _operator.not_stored(*SHUFFLED_AFTER, "colorspace", "apply_rotation")
+    _operator.not_stored(
+        *SHUFFLED_AFTER, "colorspace", "apply_rotation", "label_dtype", "label_shape"
+    )
     _operator.delivers_on_gpu = True
 Video = reader_class("Video", video)
 VideoResize = reader_class("VideoResize", video_resize)

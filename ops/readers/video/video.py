@@ -7,6 +7,7 @@ from typing import Any
 from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
+from gradiva.ops.readers.labels import LabelArguments
 from gradiva.ops.readers.reader_arguments import SHUFFLED_AFTER, ReaderArguments
 from gradiva.ops.readers.table_source import opens_table
 
@@ -19,7 +20,7 @@ __all__ = ["Video", "video"]
 
 
 @source_operator("experimental.readers.video", schema="experimental__readers__Video")
-@op.takes(VideoArguments, ..., ReaderArguments)
+@op.takes(VideoArguments, ..., LabelArguments, ReaderArguments)
 def video(
     *,
     sequence_length: int,
@@ -31,20 +32,20 @@ def video(
     uniform_sample: bool = False,
     **options: op.Unpack[VideoOptions],
 ) -> tuple[op.SampleType, ...]:
-    """Read clips of videos: VP8, VP9, H.264, HEVC, AV1, MPEG-4 and what else FFmpeg decodes.
+    """Read clips of videos: VP8, VP9, H.264, HEVC, AV1, MPEG-4 and others.
 
-    It needs PyAV: `pip install "gradiva[video]"`. Each frame is the one of its number, and of what
-    lies between, no more is decoded than it needs. With `device="gpu"` NVDEC decodes what it can,
-    and all outputs are on the GPU. See `docs/video.md`.
+    FFmpeg decodes them. It needs PyAV: `pip install "gradiva[video]"`. Each frame is the one of its
+    number, and of what lies between, no more is decoded than it needs. With `device="gpu"` NVDEC
+    decodes what it can, and all outputs are on the GPU. See `docs/video.md`.
 
     Args:
-        sequence_length: frames of a clip.
+        sequence_length: the number of frames of a clip.
         file_list_format: what `start` and `end` of lines are: "timestamps" (default), seconds by
             the file's own clock, which need not begin at 0; or "frames", numbers, of which those
             below 0 count from the end.
         file_list_rounding: which frame is meant where none is shown at that time, or the number is
             no integer: "start_down_end_up" (default), "start_up_end_down", "all_up", "all_down".
-        file_list_include_end: without effect, as in the reference: the end is not included.
+        file_list_include_end: without effect, as in DALI: the end is not included.
         pad_mode: whether the last frames of a range, too few for a clip, are one. "none" (default):
             they are left out. Otherwise they are a clip, whose frames behind the range are:
             "constant": pixels of `fill_value`; "edge" or "repeat": the last one; "reflect_101" or
@@ -55,14 +56,19 @@ def video(
             and the last one included; a video of fewer frames repeats some.
 
     Returns:
-        Clips, uint8, FHWC; labels, int32 of shape (1,), where there are any; then what was asked
-        for of numbers and times.
+        Clips, uint8, FHWC; labels, by default int32 of shape (1,), where there are any; then what
+        was asked for of numbers and times.
 
     Raises:
         OperatorValueError: for arguments out of range, a missing folder or list, a line of a list
             that makes no sense, and videos without a clip.
         OperatorRuntimeError: with the file, and with the frame where it is one, for a video that
             cannot be read or decoded, or is cut.
+
+    Example:
+        reader = gradiva.experimental.readers.Video(file_root="videos", sequence_length=8)
+        for clips, labels in reader.next_epoch(batch_size=2):
+            print(clips.shape)
     """
     return video_types(options)
 
@@ -81,6 +87,6 @@ def _open(given: dict[str, Any]) -> VideoTable:
     )
 
 
-video.not_stored(*SHUFFLED_AFTER, "colorspace", "apply_rotation")
+video.not_stored(*SHUFFLED_AFTER, "colorspace", "apply_rotation", "label_dtype", "label_shape")
 video.delivers_on_gpu = True
 Video = reader_class("Video", video)

@@ -6,9 +6,12 @@ import warnings
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias, TypedDict
 
+import numpy as np
+
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import ArgumentType
 from gradiva.ops.readers.ahead.remote import storage_of
+from gradiva.ops.readers.labels import LabelArguments, LabelForm
 from gradiva.ops.readers.reader_arguments import ReaderOptions
 from gradiva.ops.video.clip_frames import fill_values, pad_mode_of
 from gradiva.ops.video.colorspaces import check_colorspace
@@ -54,26 +57,26 @@ FrameNumbers: TypeAlias = Annotated[
 class VideoArguments(TypedDict, total=False):
     """
     Args:
-        filenames: the videos.
+        filenames: the paths of the videos.
         file_list: a text file with lines of the form "path label [start [end]]". Paths with spaces
             stand in double quotes; those that are not absolute are paths from the working directory
             or, if nothing is there, from where the list is. The end is not included. One that is
             behind the last frame, or none, stands for the end of the video. A range without a frame
             is left out, with a warning.
         file_root: a folder with one folder per label, whose names in alphabetical order are
-            numbered, holding videos. What is nothing like a video is left out, with a warning.
-        labels: of `filenames`, one each.
-        step: frames from the beginning of a clip to that of the next one; by default, and below 0,
-            `sequence_length * stride`.
-        stride: frames from one of a clip to the next.
+            numbered, holding videos. Files that are no videos are left out, with a warning.
+        labels: a label for each of `filenames`.
+        step: the number of frames from the beginning of a clip to that of the next one; by default,
+            and below 0, `sequence_length * stride`.
+        stride: the number of frames from one frame of a clip to the next.
         enable_frame_num: add an output with numbers of frames: "scalar", or True, that of the first
             one, int32 of shape (1,); "sequence" those of all, int32 of shape (frames,), -1 for what
             is filled.
         enable_timestamps: add an output with the times at which the frames are shown: seconds from
             the first frame of the file on, float64 of shape (frames,), -1.0 for what is filled.
         image_type: RGB (default) or YCbCr.
-        colorspace: "bt601" for the pixels of the reference, which takes all videos to be of that
-            standard. By default what the file says counts.
+        colorspace: "bt601" for the pixels of DALI, which takes all videos to be of that standard.
+            By default the colors are those that the file declares.
         apply_rotation: turn the frames as the display matrix of the file says, by quarters: videos
             of phones stand upright then. By default they lie as they were recorded.
     """
@@ -91,7 +94,7 @@ class VideoArguments(TypedDict, total=False):
     apply_rotation: bool
 
 
-class VideoOptions(VideoArguments, ReaderOptions, total=False):
+class VideoOptions(VideoArguments, LabelArguments, ReaderOptions, total=False):
     """For type checkers: what stands for `**options` of the type rules."""
 
 
@@ -99,7 +102,7 @@ def video_types(given: Mapping[str, Any], dtype: op.DType = op.uint8) -> tuple[o
     """The types of the outputs."""
     made = [op.SampleType(dtype, 4, "FHWC", "cpu")]
     if given["labels"] is not None or given["file_list"] or given["file_root"]:
-        made.append(op.SampleType(op.int32, 1, "", "cpu"))
+        made.append(LabelForm.of(given).type)
     if given["enable_frame_num"] not in ("none", False):
         made.append(op.SampleType(op.int32, 1, "", "cpu"))
     if given["enable_timestamps"]:
@@ -133,7 +136,10 @@ def open_videos(
         if uniform and given[name] != default:
             warnings.warn(f"`{name}` means nothing with `uniform_sample`", stacklevel=2)
     storage = storage_of(given)
-    videos, labels = listed_videos(given, storage, number_files)
+    videos, labels, classes = listed_videos(given, storage, number_files)
+    form = LabelForm.of(given)
+    if labels:
+        form.checked(np.array([video.label for video in videos], np.int64))
     span = length * stride if whole_strides else 1 + (length - 1) * stride
     step = length * stride if given["step"] < 0 else given["step"]
     options = ClipOptions(
@@ -150,6 +156,8 @@ def open_videos(
         bool(given["file_root"]),
         given["colorspace"],
         given["apply_rotation"],
+        form,
+        classes,
     )
     table = VideoTable(videos, ranges, options, storage, finish)
     if not len(table):

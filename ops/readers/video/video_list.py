@@ -78,9 +78,10 @@ class Ranges(NamedTuple):
 
 def listed_videos(
     given: Mapping[str, Any], storage: Storage, number_files: bool
-) -> tuple[list[ListedVideo], bool]:
-    """The videos in the order of the data set, and whether they have labels. number_files: an empty
-    list of labels stands for the numbers of the files. Raises OperatorValueError."""
+) -> tuple[list[ListedVideo], bool, list[str] | None]:
+    """The videos in the order of the data set, whether they have labels, and the name of each label
+    where folders are numbered. number_files: an empty list of labels stands for the numbers of the
+    files. Raises OperatorValueError."""
     names = ("filenames", "file_list", "file_root")
     if sum(bool(given[name]) for name in names) != 1:
         raise op.OperatorValueError("give exactly one of `filenames`, `file_list` and `file_root`")
@@ -88,10 +89,11 @@ def listed_videos(
     if labels is not None and not given["filenames"]:
         raise op.OperatorValueError("`labels` belong to `filenames`, which were not given")
     if given["filenames"]:
-        return _named(given["filenames"], labels, number_files), labels is not None
+        return _named(given["filenames"], labels, number_files), labels is not None, None
     if given["file_list"]:
-        return _in_list(given["file_list"], storage), True
-    return _in_folders(given["file_root"], storage), True
+        return _in_list(given["file_list"], storage), True, None
+    videos, classes = _in_folders(given["file_root"], storage)
+    return videos, True, classes
 
 
 def _named(files: Any, labels: Any, number_files: bool) -> list[ListedVideo]:
@@ -155,11 +157,11 @@ def _found(path: str, listed: str) -> str:
     return path if here or not os.path.exists(beside) else beside
 
 
-def _in_folders(root: str, storage: Storage) -> list[ListedVideo]:
+def _in_folders(root: str, storage: Storage) -> tuple[list[ListedVideo], list[str]]:
     try:
         (inside,) = list_folders([root], storage)
-        folders = [entry.path for entry in inside if entry.is_folder]
-        listed = list_folders(folders, storage)
+        folders = [entry for entry in inside if entry.is_folder]
+        listed = list_folders([entry.path for entry in folders], storage)
     except OSError as error:
         raise op.wrong_value("file_root", "a folder that can be read", error) from error
     found = [
@@ -171,4 +173,4 @@ def _in_folders(root: str, storage: Storage) -> list[ListedVideo]:
     if not found:
         expected = "a folder with one folder per label, holding videos"
         raise op.wrong_value("file_root", expected, f"{root!r}, with {len(folders)} folders")
-    return found
+    return found, [entry.name for entry in folders]

@@ -19,6 +19,7 @@ from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import is_url
 from gradiva.eager.types.arrays import Array
 from gradiva.eager.types.device import CPU
+from gradiva.ops.readers.labels import LabelForm
 from gradiva.ops.readers.listing import digest_of
 from gradiva.ops.readers.table import BegunRead, Failures, Records, Table, column
 from gradiva.ops.video.clip_frames import clip_starts, padded, uniform_frames
@@ -39,7 +40,8 @@ Finish = Callable[[op.Batch, op.WorkerPool], op.Batch]
 class ClipOptions(NamedTuple):
     """length, stride: of clips, in frames; span: frames that a clip takes up; step: from one clip
     to the next; numbers: "none", "scalar" or "sequence"; drops: what no video can be in is left
-    out, with a warning; upright: frames are turned as their files say."""
+    out, with a warning; upright: frames are turned as their files say; classes: the name of each
+    label, where labels are numbers of folders."""
 
     length: int
     stride: int
@@ -54,6 +56,8 @@ class ClipOptions(NamedTuple):
     drops: bool
     colorspace: str | None
     upright: bool
+    label_form: LabelForm
+    classes: list[str] | None
 
 
 class _Asked(NamedTuple):
@@ -148,6 +152,9 @@ class VideoTable(Table):
         labels = [video.label for video in self._videos]
         return np.array([labels[number] for number in self._rows[:, 0].tolist()], np.int64)
 
+    def classes(self) -> list[str] | None:
+        return self._options.classes
+
     def _frames(self, number: int, first: int) -> op.Int64Array:
         """The frames of a clip, -1 for those that are filled."""
         begin, end = self._ranges[number].tolist()
@@ -189,8 +196,8 @@ class VideoTable(Table):
             times[sample, shown] = index.seconds()[frames[shown]]
         columns = []
         if options.labels:
-            labels = np.array([[self._videos[number].label] for number, _ in rows])
-            columns.append(column(labels, (1,), op.int32))
+            labels = np.array([self._videos[number].label for number, _ in rows], np.int64)
+            columns.append(options.label_form.column(labels))
         if options.numbers == "scalar":
             columns.append(column(numbers[:, :1], (1,), op.int32))
         elif options.numbers == "sequence":

@@ -34,8 +34,9 @@ def webdataset(
     case_sensitive_extensions: bool = True,
     **options: op.Unpack[ReaderOptions],
 ) -> tuple[op.SampleType, ...]:
-    """Read samples from WebDataset archives: tar files in which files that follow each other and
-    have one name up to the first dot are a sample.
+    """Read samples from WebDataset archives, which are tar files.
+
+    Files that follow each other and have one name up to the first dot are a sample.
 
     Args:
         paths: the archives, one or several; not compressed ones.
@@ -56,6 +57,11 @@ def webdataset(
         OperatorRuntimeError: with the archive and the place in it, for a damaged archive, an index
             that does not belong to it, a file whose size is no multiple of its type's, and a sample
             that lacks a file with "error".
+
+    Example:
+        reader = gradiva.readers.Webdataset(paths="data.tar", ext=["jpg", "cls"])
+        for files, labels in reader.next_epoch(batch_size=4):
+            images = gradiva.decoders.image(files)
     """
     return tuple(op.SampleType(dtype, 1, "", "cpu") for dtype in _types(ext, dtypes))
 

@@ -1,5 +1,5 @@
 """Each compiler pass fires where it may, refuses where it must, and changes no bit: prune, fold,
-lower, move."""
+decompose, hoist_views."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_fold_changes_no_bit() -> None:
     same_bits(fold, arithmetic_of_constants)
 
 
-# lower
+# decompose
 
 
 def normalized(**changes: Any) -> Callable[[], Any]:
@@ -141,7 +141,7 @@ def normalized(**changes: Any) -> Callable[[], Any]:
 
 
 @pytest.mark.tiny
-def test_lower_fires() -> None:
+def test_decompose_replaces_crop_mirror_normalize() -> None:
     graph = graph_of(normalized())
     prints(graph, """
 %2 = crop_mirror_normalize(%1, mirror=%0, crop=(6.0, 5.0), mean=(9.0, 8.0, 7.0), std=(2.0,)) : float32 CHW cpu
@@ -163,7 +163,7 @@ return %5
 @pytest.mark.parametrize(
     "changes", [{"out_of_bounds_policy": "pad", "crop": (30, 30)}, {"preserve": True}], ids=str
 )
-def test_lower_refuses(changes: dict[str, Any]) -> None:
+def test_decompose_refuses(changes: dict[str, Any]) -> None:
     assert refuses(decompose, normalized(**changes))
 
 
@@ -178,11 +178,11 @@ def test_lower_refuses(changes: dict[str, Any]) -> None:
     ],
     ids=str,
 )
-def test_lower_changes_no_bit(changes: dict[str, Any]) -> None:
+def test_decompose_changes_no_bit(changes: dict[str, Any]) -> None:
     same_bits(decompose, normalized(**changes))
 
 
-# move
+# hoist_views
 
 
 def crop_after_brightness() -> Any:
@@ -192,7 +192,7 @@ def crop_after_brightness() -> Any:
 
 
 @pytest.mark.tiny
-def test_move_fires() -> None:
+def test_hoist_views_moves_a_crop_before_brightness() -> None:
     graph = graph_of(crop_after_brightness)
     prints(
         graph,
@@ -227,7 +227,7 @@ return %9
 
 
 @pytest.mark.tiny
-def test_move_refuses() -> None:
+def test_hoist_views_refuses() -> None:
     def read_twice() -> Any:
         bright = fn.brightness(images(), brightness=1.5)
         return fn.crop(bright, crop=(6, 5)), bright
@@ -266,11 +266,11 @@ def test_move_refuses() -> None:
         assert refuses(hoist_views, function), function
 
 
-def test_move_changes_no_bit() -> None:
+def test_hoist_views_changes_no_bit() -> None:
     same_bits(hoist_views, crop_after_brightness)
 
 
-def test_move_gives_the_error_of_the_window() -> None:
+def test_hoist_views_gives_the_error_of_the_window() -> None:
     """A window that leaves the image is refused, moved or not, in the words of the user's call."""
 
     def function() -> Any:

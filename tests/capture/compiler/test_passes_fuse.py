@@ -17,7 +17,7 @@ from gradiva.capture.compiler.optimize import PASSES, optimize
 from gradiva.capture.compiler.passes.fuse_chains import fuse, fuse_resize_views
 from tests.capture.compiler.passes import feed, graph_of, images, prints, refuses, run, same_bits
 
-# region
+# fuse_resize_views
 
 
 def cut_of_a_resize() -> Any:
@@ -26,7 +26,7 @@ def cut_of_a_resize() -> Any:
     return fn.flip(cut, horizontal=fn.random.coin_flip(), vertical=1)
 
 
-def test_region_fires() -> None:
+def test_a_crop_and_a_flip_join_a_resize() -> None:
     graph = graph_of(cut_of_a_resize)
     prints(
         graph,
@@ -62,7 +62,7 @@ return %7
     )
 
 
-def test_region_refuses() -> None:
+def test_fuse_resize_views_refuses() -> None:
     def read_twice() -> Any:
         small = fn.resize(images(), size=(9, 9))
         return fn.crop(small, crop=(6, 5)), small
@@ -85,7 +85,7 @@ def test_region_refuses() -> None:
 
 
 @pytest.mark.parametrize("policy", ["error", "pad", "trim_to_shape"])
-def test_region_changes_no_bit(policy: str) -> None:
+def test_fuse_resize_views_changes_no_bit(policy: str) -> None:
     def function() -> Any:
         small = fn.resize(images(), size=(9, 11))
         large = (6, 5) if policy == "error" else (12, 7)
@@ -251,7 +251,7 @@ def test_an_error_of_the_parameters_is_that_of_the_user() -> None:
     assert str(fused.value) == str(eager.value)
 
 
-def test_an_error_in_a_lowered_call_names_the_call_of_the_user() -> None:
+def test_an_error_in_a_decomposed_call_names_the_call_of_the_user() -> None:
     def function(source: Any) -> Any:
         return gradiva.crop_mirror_normalize(source, crop=(6, 10), mirror=1, mean=[9.0])
 

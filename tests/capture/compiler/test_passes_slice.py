@@ -43,7 +43,7 @@ return %3
     )
 
 
-def test_region_fires() -> None:
+def test_a_slice_joins_a_resize() -> None:
     prints(
         fuse_resize_views(graph_of(cut_of_a_resize)),
         """

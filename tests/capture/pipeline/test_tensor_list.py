@@ -11,7 +11,7 @@ import pytest
 
 import gradiva
 from gradiva import Batch, Tensor, fn, pipeline_def, types
-from gradiva.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+from gradiva.compat.dali.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 
 DATA = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
 

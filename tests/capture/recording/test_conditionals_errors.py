@@ -13,8 +13,8 @@ import pytest
 
 import gradiva
 from gradiva import fn
+from gradiva.compat.dali.pipeline import do_not_convert
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, OperatorValueError
-from gradiva.pipeline import do_not_convert
 from tests.capture.recording.conditionals import feed, graph_of, outputs_of, run
 
 

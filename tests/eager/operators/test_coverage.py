@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import gradiva
+from building.make_facts import facts as parsed
 from gradiva.__main__ import main
 from gradiva.commands import listing
+from gradiva.compat.dali.awaited import LATER
+from gradiva.compat.dali.facts import Fact, facts, later, operator_of, reached
 from gradiva.eager.operators.arguments import is_edge
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import OperatorBase
@@ -17,9 +20,6 @@ from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.values.batch import Batch
 from gradiva.extension.modes import outputs_of
-from gradiva.fn._awaited import LATER
-from gradiva.namespaces.facts import Fact, facts, later, operator_of, reached
-from tests.gradiva.make_facts import facts as parsed
 from tests.tiers import SLOW_OPERATORS, few
 
 EXCLUDED: dict[str, set[str]] = {}

@@ -11,14 +11,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gradiva
+from docs.site import markup, operator_pages
+from docs.site.docstrings import parse
+from docs.site.registry import known, names_of
 from gradiva import fn
 from gradiva.eager.operators.operator import OperatorBase
 
 FUNCTIONS = {
     "resize": gradiva.resize,
+    "image": gradiva.decoders.image,
     "coin_flip": gradiva.random.coin_flip,
     "file": fn.readers.file,
     "box_encoder": gradiva.box_encoder,
@@ -41,6 +46,60 @@ def test_help(name: str) -> None:
         assert line in body
     assert "OperatorBase" not in text
     assert " object at 0x" not in text
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("name", [name for name in known() if "." not in name or "random" in name])
+def test_all_ways_to_help_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions of both modes, the class spelling and the site: one text, and one signature."""
+    monkeypatch.setattr(operator_pages, "picture", lambda operator, folder: None)
+    operator = known()[name]
+    text = inspect.getdoc(operator)
+    page = operator_pages.operator_page(operator, Path())
+    for place in names_of(operator):
+        if place.endswith("DLTensorPythonFunction"):
+            continue  # it has arguments of its own
+        found: Any = gradiva
+        for part in place.split(".")[1:]:
+            found = getattr(found, part)
+        assert inspect.getdoc(found) == text
+        if not inspect.isclass(found):
+            assert inspect.signature(found) == operator.__signature__
+    assert f"{operator.__signature__}\n```" in page
+    said = parse(text or "")
+    assert markup.text(said.summary) in page
+    assert said.example in page
+    assert page.count("Arguments of all operators") == bool(said.common)
+
+
+@pytest.mark.tiny
+def test_the_help_of_classes() -> None:
+    """Their constructors take the arguments of the operator and those of all operators."""
+    constructor = inspect.signature(gradiva.ops.Resize)
+    call = inspect.signature(gradiva.resize)
+    assert {*constructor.parameters} == {*call.parameters} - {"input"}
+    assert "seed" not in constructor.parameters
+    assert "seed" in inspect.signature(gradiva.ops.random.Uniform).parameters
+    assert inspect.getdoc(gradiva.readers.File) == inspect.getdoc(fn.readers.file)
+    assert {*inspect.signature(gradiva.readers.File).parameters} >= {"file_root", "seed", "device"}
+
+
+def test_a_seed_that_is_not_shown_is_taken() -> None:
+    """Scripts for DALI give it to all operators."""
+    assert "seed" not in inspect.signature(gradiva.flip).parameters
+    with pytest.warns(UserWarning, match="`seed` has no effect"):
+        flipped = gradiva.flip(np.zeros((2, 3), np.uint8), seed=3)
+    assert flipped.shape == (2, 3)
+    with pytest.warns(UserWarning, match="`seed` has no effect"):
+        gradiva.ops.Flip(seed=3)(np.zeros((2, 3), np.uint8))
+
+
+def test_mathematical_functions() -> None:
+    """They show how they are called: inputs alone."""
+    assert str(inspect.signature(gradiva.math.sqrt)) == "(input: Operand) -> Batch"
+    assert str(inspect.signature(gradiva.math.atan2)) == "(x: Operand, y: Operand) -> Batch"
+    assert inspect.getdoc(gradiva.math.sqrt) == inspect.getdoc(known()["math.sqrt"])
+    assert gradiva.math.atan2(x=np.ones(1, np.float32), y=0).shape == (1,)
 
 
 @pytest.mark.tiny
@@ -110,3 +169,8 @@ def test_ipython(tmp_path: Path) -> None:
     assert run.stdout.count("Mirror each sample along the chosen axes.") == 1
     assert "ops/image/crop/flip.py" in run.stdout
     assert "Call signature" not in run.stdout
+    for line in inspect.cleandoc(gradiva.flip.__doc__ or "").splitlines():
+        assert line in run.stdout
+    for parameter in inspect.signature(gradiva.flip).parameters.values():
+        assert str(parameter) in run.stdout
+    assert "seed" not in run.stdout

@@ -104,7 +104,7 @@ def test_misspelled_argument(name: str) -> None:
 
 @pytest.mark.parametrize("name", few(sorted(operators), every=8))
 def test_device(name: str) -> None:
-    """Asking for a GPU says clearly that there is none yet."""
+    """Asking for a GPU where there is none raises an error that says so."""
     operator: Any = operators[name]
     if isinstance(operator, SourceOperator) or not operator.case_maker or not operator.common:
         return

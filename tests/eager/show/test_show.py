@@ -194,6 +194,19 @@ def test_figure(tmp_path: Path) -> None:
     assert figure._repr_html_().count("<img") == 5
 
 
+@pytest.mark.parametrize("ending", [".jpg", ".JPEG", ".webp", ".png"])
+def test_files_of_other_formats(tmp_path: Path, ending: str) -> None:
+    figure = gradiva.show(np.full((2, 30, 40, 3), 90, np.uint8), size=40)
+    path = tmp_path / f"figure{ending}"
+    figure.save(path)
+    with PIL.Image.open(path) as written:
+        wanted = {".jpg": "JPEG", ".JPEG": "JPEG", ".webp": "WEBP", ".png": "PNG"}[ending]
+        assert written.format == wanted
+        pixels = np.asarray(written.convert("RGB"), np.int64)
+    assert pixels.shape == figure.pixels().shape
+    assert abs(pixels - figure.pixels()).mean() < 2
+
+
 def test_many_and_none(tmp_path: Path) -> None:
     figure = gradiva.show(black(70, 2, 2), size=16)
     assert len(figure.cells) == 64
@@ -252,7 +265,7 @@ WAVES = [np.zeros(500, np.float32)] * 2
         ),
         (lambda: gradiva.show(black(1), masks=[np.zeros(5)]), ValueError, r"\(H, W\)"),
         (lambda: gradiva.show(WAVES, boxes=[[0, 0, 1, 1]] * 2), ValueError, "got wave"),
-        (lambda: gradiva.show(black()).save("x.jpg"), ValueError, "ends in .png"),
+        (lambda: gradiva.show(black()).save("x.txt"), ValueError, "ends in .png, .jpg"),
         (lambda: gradiva.show(black()).save(7), TypeError, "`path`"),  # type: ignore[arg-type]
         (lambda: gradiva.show(black()).save("/no/such/x.png"), RuntimeError, "not written"),
     ],

@@ -3,6 +3,7 @@ says of itself counts, and no more of it is kept than was asked for."""
 
 from __future__ import annotations
 
+import asyncio
 import tracemalloc
 from collections.abc import Callable, Iterator
 
@@ -10,6 +11,8 @@ import pytest
 
 from gradiva.eager.storage import http_checks, transport
 from gradiva.eager.storage.errors import StorageError
+from gradiva.eager.storage.facts import ObjectFacts
+from gradiva.eager.storage.http_checks import Expected
 from gradiva.eager.storage.storage import Storage
 
 from .test_plain_http import DATA, Served, serving, taken
@@ -177,3 +180,19 @@ def test_a_large_object_whose_size_is_not_told(
     monkeypatch.setattr(http_checks, "_MOST_UNTOLD", len(content) - 1)
     with pytest.raises(StorageError, match="does not say how large it is"):
         Storage().read(served.url)
+
+
+@pytest.mark.parametrize("size", [1 << 56, 1 << 80])
+def test_an_object_that_is_said_to_be_larger_than_memory(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not asked for in millions of requests."""
+    taken = transport.Transport({}, 1.0)
+
+    async def facts(_url: str) -> ObjectFacts:
+        return ObjectFacts(size, "")
+
+    monkeypatch.setattr(taken, "facts", facts)
+    first = transport.Beginning(b"first", Expected(size, ""))
+    with pytest.raises(StorageError, match=f"not enough memory for the {size} bytes"):
+        asyncio.run(taken.read_whole("http://host/large", first))

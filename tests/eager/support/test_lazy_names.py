@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from gradiva.eager.support.hooks import Hook
-from gradiva.eager.support.lazy_names import Modules, Provider, Registry, lazy_names
+from gradiva.eager.support.lazy_names import Modules, Registry, lazy_names
 
 pytestmark = pytest.mark.tiny
 
@@ -44,27 +43,30 @@ def test_other_names_are_errors_of_the_module(module: Any) -> None:
     with pytest.raises(AttributeError, match="module 'lazy_example' has no attribute 'roots'"):
         module.roots  # noqa: B018
 
-    def otherwise(name: str) -> Any:
-        raise AttributeError(f"{name} waits for somebody")
-
-    get, _ = lazy_names("lazy_example", PLACES, otherwise)
-    with pytest.raises(AttributeError, match="roots waits for somebody"):
+    get, _ = lazy_names("lazy_example", PLACES, f"{__name__}:_otherwise")
+    with pytest.raises(AttributeError, match="lazy_example: roots waits for somebody"):
         get("roots")
+
+
+def _otherwise(module: str) -> Callable[[str], Any]:
+    def get(name: str) -> Any:
+        raise AttributeError(f"{module}: {name} waits for somebody")
+
+    return get
 
 
 @pytest.fixture
 def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry[int]]:
     """Of two modules that put a number there, and know of one another name that they do not."""
-    made: Registry[int] = Registry(Hook[Provider]("numbers by name", "lazy_example_places"))
+    made: Registry[int] = Registry(Modules("lazy_example_places:PLACES"))
     for name, number in (("one", 1), ("two", 2)):
         text = f"from lazy_example_places import numbers\nnumbers[{name!r}] = {number}\n"
         (tmp_path / f"lazy_example_{name}.py").write_text(text)
     places = ModuleType("lazy_example_places")
-    vars(places)["numbers"] = made
+    modules = {name: f"lazy_example_{name}" for name in ("one", "two")}
+    vars(places).update(numbers=made, PLACES={**modules, "none": "lazy_example_one"})
     monkeypatch.setitem(sys.modules, "lazy_example_places", places)
     monkeypatch.syspath_prepend(tmp_path)
-    modules = {name: f"lazy_example_{name}" for name in ("one", "two")}
-    made._provider.fill(Modules({**modules, "none": "lazy_example_one"}))
     yield made
     for name in ("lazy_example_one", "lazy_example_two"):
         sys.modules.pop(name, None)

@@ -44,6 +44,38 @@ def test_names_of_a_batch() -> None:
             move()
 
 
+@pytest.mark.parametrize("name", ["all", "any"])
+def test_all_and_any(name: str) -> None:
+    """As the arrays answer, whether the method is called or NumPy's function."""
+    for array in (ARRAY > 3, ARRAY >= 0, ARRAY < 0, np.zeros((0, 2)), np.float32(0.5), ARRAY * 0.5):
+        for value in (gradiva.as_tensor(array), gradiva.as_batch([array, array])):
+            same: Any = np.asarray(value)
+            for options in ({}, {"axis": 0}, {"axis": -1, "keepdims": True}, {"axis": (0, 1)}):
+                if max(np.atleast_1d(options.get("axis", 0)).tolist()) >= same.ndim:
+                    continue
+                if same.ndim == 0 and options:
+                    continue
+                expected = getattr(same, name)(**options)
+                for found in (getattr(value, name)(**options), getattr(np, name)(value, **options)):
+                    assert type(found) is type(expected)
+                    np.testing.assert_array_equal(found, expected)
+
+
+def test_all_and_any_of_what_is_ragged_compared_or_strided() -> None:
+    ragged: Any = gradiva.as_batch([ARRAY >= 0, ARRAY[:1] > 3])
+    assert (bool(ragged.all()), bool(ragged.any())) == (False, True)
+    assert not ragged.slice[:0].any()
+    assert ragged.slice[:0].all()
+    with pytest.raises(gradiva.OperatorValueError, match="different shapes"):
+        ragged.all(axis=0)
+    tensor: Any = gradiva.as_tensor(ARRAY)
+    assert (tensor == ARRAY).all()
+    assert not (tensor != ARRAY).any()
+    assert (tensor[:, ::-2] == ARRAY[:, ::-2]).all(axis=1).tolist() == [True, True]
+    with gradiva.EvalMode.deferred:
+        assert (gradiva.as_batch([ARRAY, ARRAY]) + 1 > 0).all()
+
+
 def test_torch() -> None:
     torch = pytest.importorskip("torch")
     assert torch.equal(gradiva.as_tensor(ARRAY).torch(), torch.from_numpy(ARRAY))

@@ -273,6 +273,45 @@ def test_numpy() -> None:
     assert (np.asarray(made).tolist(), np.asarray(other).tolist()) == ([1, 2], [2, 3])
 
 
+@pytest.mark.tiny
+def test_numpy_by_name() -> None:
+    made = tensor([[1, 2], [3, 4]], dtype="float32", layout="HW")
+    assert type(made.numpy()) is np.ndarray
+    assert made.numpy().dtype == np.float32
+    assert address(made.numpy()) == address(made)
+    assert made[:, 1].numpy().tolist() == [2, 4]
+    assert tensor(5).numpy().shape == ()
+    whole = batch([[1, 2], [3, 4]])
+    assert address(whole.numpy()) == address(whole)
+    assert whole.select([1]).numpy().tolist() == [[3, 4]]
+    assert batch([], layout="HWC").numpy().shape == (0, 0, 0, 0)
+    ragged = batch([[1, 2], [3]])
+    assert ragged.numpy(pad=True).tolist() == [[1, 2], [3, 0]]
+    with pytest.raises(ValueError, match="different shapes"):
+        ragged.numpy()
+
+
+def test_numpy_of_what_is_deferred() -> None:
+    with gradiva.EvalMode.deferred:
+        later = gradiva.cast(batch([[1, 2], [3, 4]]), dtype="float32")
+        assert later.numpy().tolist() == [[1, 2], [3, 4]]
+        assert later.tensors[1].numpy().tolist() == [3, 4]
+
+
+@pytest.mark.tiny
+def test_tensors_of_one_element_are_numbers() -> None:
+    for shape in ((), (1,), (1, 1)):
+        made = tensor(np.full(shape, 2, np.int64))
+        assert (int(made), float(made), ["a", "b", "c"][made]) == (2, 2.0, "c")
+        assert int(tensor(np.full(shape, 2.5, np.float32))) == 2
+    with pytest.raises(TypeError):
+        ["a"][tensor([0.0])]
+    for several in (tensor([1, 2]), tensor([])):
+        for convert in (int, float, "abc".__getitem__):
+            with pytest.raises(TypeError, match="one element"):
+                convert(several)
+
+
 def test_torch() -> None:
     torch = pytest.importorskip("torch")
     made = tensor(VALUES)

@@ -172,6 +172,23 @@ def of_unknown_length(flac: bytes) -> bytes:
     return flac[:21] + bytes([flac[21] & 0xF0]) + bytes(4) + flac[26:]
 
 
+def with_edits(mp4: bytes, edits: list[tuple[int, int, int]], version: int = 0) -> bytes:
+    """An MP4 file of one track, with another edit list: durations, in units of the movie, where
+    parts begin, in units of the track, and how fast they are played."""
+    form = ">Qqi" if version else ">Iii"
+    content = bytes([version, 0, 0, 0]) + len(edits).to_bytes(4, "big")
+    content += b"".join(struct.pack(form, *edit) for edit in edits)
+    made = (8 + len(content)).to_bytes(4, "big") + b"elst" + content
+    at = mp4.index(b"elst") - 4
+    old = int.from_bytes(mp4[at : at + 4], "big")
+    data = bytearray(mp4[:at] + made + mp4[at + old :])
+    for name in (b"moov", b"trak", b"edts"):
+        place = data.index(name) - 4
+        size = int.from_bytes(data[place : place + 4], "big") + len(made) - old
+        data[place : place + 4] = size.to_bytes(4, "big")
+    return bytes(data)
+
+
 def with_timescale(mp4: bytes, up: int, down: int) -> bytes:
     """An MP4 file of one track, whose times are counted in other units."""
     data = bytearray(mp4)

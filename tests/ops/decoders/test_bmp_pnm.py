@@ -96,6 +96,21 @@ def test_wrong_masks() -> None:
         decoded(bmp(words, (0xFF, 0xFF00, 0xFF0000))[:-8])
 
 
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_headers_of_12_bytes(size: int) -> None:
+    """Such as OS/2 wrote; the smallest of these files are shorter than usual headers."""
+    color = COLOR[:size, :size]
+    rows = b"".join(row.tobytes() + bytes(-row.nbytes % 4) for row in color[::-1, :, ::-1])
+    head = struct.pack("<IHHII", 26 + len(rows), 0, 0, 26, 12)
+    data = b"BM" + head + struct.pack("<HHHH", size, size, 1, 24) + rows
+    np.testing.assert_array_equal(decoded(data), color)
+    np.testing.assert_array_equal(decoded(data, "ANY_DATA"), color)
+    deep = np.dstack([color[..., ::-1], color[..., :1]])[::-1]  # not of OS/2, but without a doubt
+    data = b"BM" + head + struct.pack("<HHHH", size, size, 1, 32) + deep.tobytes()
+    for kind in ("RGB", "ANY_DATA"):
+        np.testing.assert_array_equal(decoded(data, kind), color)
+
+
 @pytest.mark.parametrize("maximum", [1, 2, 15, 100, 254, 255, 256, 1023, 65534, 65535])
 @pytest.mark.parametrize("kind", [2, 3, 5, 6])
 def test_maxima(kind: int, maximum: int) -> None:

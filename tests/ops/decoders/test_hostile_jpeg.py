@@ -81,6 +81,20 @@ def test_what_encoders_make_is_taken() -> None:
         assert gradiva.decoders.image(np.frombuffer(flat, np.uint8)).shape == (2000, 3000, 3)
 
 
+def test_fill_bytes_are_passed_over_once() -> None:
+    """Before a marker any number of them may stand: a search that begins again at each of them
+    would take hours."""
+    begin = encoded(progressive=True)[:-2]
+    fill = b"\xff" * (1 << 21) + b"\0"
+    data = np.frombuffer(begin + fill + b"\xff\xda\0\2" * 300, np.uint8)
+    with pytest.raises(OperatorRuntimeError, match="scans, more than the limit of 256"):
+        gradiva.decoders.image(data)
+    comment = b"\xff\xfe\2\2" + b"\xff\xda" * 256
+    taken = np.frombuffer(begin + comment + fill + b"\xff\xd9", np.uint8)
+    whole = gradiva.decoders.image(np.frombuffer(begin + b"\xff\xd9", np.uint8))
+    np.testing.assert_array_equal(gradiva.decoders.image(taken), whole)
+
+
 def test_shapes_are_still_told_of_the_first_bytes() -> None:
     start = np.frombuffer(encoded(4000, 6000)[:700], np.uint8)
     assert np.asarray(gradiva.peek_image_shape(start)).tolist() == [4000, 6000, 3]

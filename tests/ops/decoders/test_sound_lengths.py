@@ -13,7 +13,8 @@ import pytest
 import gradiva
 from gradiva import OperatorRuntimeError, batch
 from gradiva.ops.decoders.audio import sound_file
-from gradiva.ops.decoders.audio.mpeg_frames import header_at, silence
+from gradiva.ops.decoders.audio.audio import wav_file
+from gradiva.ops.decoders.audio.mpeg_frames import header_at, silence, walk
 from tests.tiers import few
 
 from .sound_files import (
@@ -29,6 +30,7 @@ from .sound_files import (
     muxed,
     of_unknown_length,
     tone,
+    with_edits,
     with_timescale,
     written,
 )
@@ -141,6 +143,15 @@ def test_short_mp3() -> None:
     _, frames = mp3(44100, 1, 32000)
     for count in (1, 2, 5):
         assert len(check_parts(b"".join(frames[:count]), count=2)) == count * 1152
+
+
+def test_a_walk_keeps_no_more_than_its_frames() -> None:
+    """Of a file of many short streams there are many."""
+    second = b"".join(mp3(44100, 1, 32000)[1])
+    data = np.frombuffer(second, np.uint8)
+    walked = walk(data, 0)
+    assert all(kept.base is None for kept in (walked.places, walked.sizes, walked.tags))
+    assert len(walked.places) > 1
 
 
 def test_damaged_mp3() -> None:
@@ -288,6 +299,14 @@ def test_headers_written_before_the_length_was_known(
     )
 
 
+def test_wav_of_which_only_the_head_was_written() -> None:
+    """The rest is zeros, which are no chunks: they are not gone through one by one."""
+    head = wav_file(np.zeros((4, 1), np.int16)).tobytes()[:36]
+    for behind in (bytes(1 << 25), bytes(8) + b"data" + bytes(40)):
+        with pytest.raises(OperatorRuntimeError, match="WAV file without samples"):
+            decoded(head + behind)
+
+
 def test_wav_without_samples_before_other_chunks() -> None:
     """Then 0 is the number of bytes."""
     file = written(tone(0), "WAV", "PCM_16")
@@ -360,6 +379,35 @@ def test_edit_lists_count_in_seconds(up: int, down: int) -> None:
     whole = decoded(file)
     assert whole.shape == (48000, 1)
     np.testing.assert_array_equal(decoded(with_timescale(file, up, down)), whole)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_edit_lists_of_several_parts(channels: int, version: int) -> None:
+    """Each is cut to the sample, wherever packets begin. The movie counts in milliseconds."""
+    file = muxed(tone(48000, channels), "mp4", "aac", 48000)
+    whole = decoded(file)
+    begin = 1024  # what the encoder puts before the sound
+    parts = [(200, 0), (301, 24001), (7, 5000), (200, 0)]
+    edits = [(duration, begin + place, 1 << 16) for duration, place in parts]
+    wanted = np.concatenate([whole[place : place + 48 * duration] for duration, place in parts])
+    late = [(50, -1, 1 << 16), *edits]
+    for some in (edits, late):
+        np.testing.assert_array_equal(check_parts(with_edits(file, some, version)), wanted)
+    pause = [edits[0], (10, -1, 1 << 16), edits[1]]
+    found = decoded(with_edits(file, pause, version))  # there are no samples in a pause
+    np.testing.assert_array_equal(found, wanted[: 9600 + 301 * 48])
+    one = [(200, begin, 1 << 16), (0, begin, 1 << 16)]
+    np.testing.assert_array_equal(decoded(with_edits(file, one, version)), wanted[:9600])
+    beyond = [edits[0], (5000, begin + 24000, 1 << 16)]  # to the end of what is there
+    found = decoded(with_edits(file, beyond, version))
+    there = np.concatenate([whole[:9600], whole[24000:]])
+    np.testing.assert_array_equal(found[: len(there)], there)
+    assert len(there) <= len(found) < len(there) + 1024
+    with pytest.raises(OperatorRuntimeError, match="another speed"):
+        decoded(with_edits(file, [edits[0], (100, begin, 1 << 17)], version))
+    with pytest.raises(OperatorRuntimeError, match="values are more than"):
+        decoded(with_edits(file, [(1000, begin, 1 << 16)] * 23000, version))
 
 
 @pytest.mark.parametrize("rate", [48000, 24000, 16000])

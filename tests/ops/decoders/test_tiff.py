@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import struct
 import zlib
 from typing import Any
 
@@ -135,6 +136,20 @@ def test_ink() -> None:
                 np.testing.assert_array_equal(decoded(data, "RGB", dtype), rgb)
 
 
+def test_ink_of_floats() -> None:
+    """Each color is what its ink and black leave of it."""
+    image = RANDOM.random((5, 8, 4)).astype(np.float32)
+    light = 1 - image
+    expected = light[..., :3] * light[..., 3:]
+    found = decoded(tiff(image, 5), "RGB", np.float32)
+    np.testing.assert_array_equal(found, expected)
+    whole = decoded(tiff(image, 5), dtype=np.float32)
+    np.testing.assert_array_equal(whole, np.dstack([expected, np.ones((5, 8), np.float32)]))
+    gray = decoded(tiff(image, 5), "GRAY", np.float32)[..., 0]
+    weights = np.array([0.299, 0.587, 0.114], np.float32)
+    np.testing.assert_allclose(gray, np.asarray(expected @ weights), rtol=1e-5)
+
+
 @pytest.mark.parametrize("compression", ["zstd", "lzma"])
 def test_newer_compressions(compression: str) -> None:
     """By Pillow's libtiff, where it has them."""
@@ -223,6 +238,43 @@ def test_what_is_not_there_is_named() -> None:
         decoded(tiff(image, 2, compression=8, data=[zlib.compress(b"")], tags={317: (3, [3])}))
     with pytest.raises(SampleDataError, match="different sizes"):
         decoded(tiff(image, 2, tags={258: (3, [5, 6, 5])}))
+
+
+def test_values_that_a_tag_cannot_have() -> None:
+    """Each is an error of the sample, and not one of Python, nor pixels of another place."""
+    image, few_values = pixels(6, 8, 3), pixels(6, 8, bits=2)
+    colored: dict[str, Any] = {"data": [bytes(6 * 8 * 2)], "big": True}
+    wrong = {
+        "a fraction": tiff(image, 6, tags={530: (5, [2, 2])}, **colored),
+        "a large number": tiff(image, 6, tags={531: (16, [1 << 20])}, **colored),
+        "a color": tiff(few_values, 3, bits=2, tags={320: (4, [1 << 16] * 12)}),
+        "a color below 0": tiff(few_values, 3, bits=2, tags={320: (8, [-1] * 12)}),
+        "tables": tiff(image, 2, compression=7, data=[b"\xff\xd9"], tags={347: (5, [1, 1])}),
+        "a place": negative(tiff(image, 2), 273),
+        "a size": negative(tiff(image, 2), 279),
+    }
+    for name, data in wrong.items():
+        with pytest.raises(SampleDataError, match=r"damaged|ends early|palette"):
+            decoded(data), name
+
+
+def negative(data: bytes, tag: int) -> bytes:
+    """A file in which the value of this tag is below 0."""
+    entry = data.index(struct.pack("<HHII", tag, 4, 1, *value_of(data, tag)))
+    return data[:entry] + struct.pack("<HHIi", tag, 9, 1, -40) + data[entry + 12 :]
+
+
+def value_of(data: bytes, tag: int) -> tuple[int]:
+    at = data.index(struct.pack("<HHI", tag, 4, 1)) + 8
+    return struct.unpack_from("<I", data, at)
+
+
+@pytest.mark.parametrize("kind", [1, 3, 4, 16])
+def test_subsampling_of_every_type(kind: int) -> None:
+    data = [pixels(6 * 8 * 3 // 2).tobytes()]
+    usual = decoded(tiff(pixels(6, 8, 3), 6, data=data, tags={530: (3, [2, 2])}))
+    found = decoded(tiff(pixels(6, 8, 3), 6, data=data, tags={530: (kind, [2, 2])}, big=True))
+    np.testing.assert_array_equal(found, usual)
 
 
 def test_orientation_of_every_type() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 Numbers = Mapping[int, tuple[int, Sequence[int]]]
-_CODES = {1: "B", 3: "H", 4: "I", 7: "B", 16: "Q"}
+_CODES = {1: "B", 3: "H", 4: "I", 5: "I", 7: "B", 8: "h", 16: "Q"}
 
 
 def packbits(data: bytes) -> bytes:
@@ -128,7 +128,8 @@ def _file(tags: Numbers, pieces: list[bytes], order: str, big: bool, tiled: bool
     directory, values = [struct.pack(order + ("Q" if big else "H"), len(numbers))], list[bytes]()
     for tag, (kind, given) in sorted(numbers.items()):
         data = struct.pack(f"{order}{len(given)}{_CODES[kind]}", *given)
-        directory.append(struct.pack(order + ("HHQ" if big else "HHI"), tag, kind, len(given)))
+        count = len(given) // 2 if kind == 5 else len(given)
+        directory.append(struct.pack(order + ("HHQ" if big else "HHI"), tag, kind, count))
         if len(data) > inline:
             directory.append(struct.pack(order + ("Q" if big else "I"), beyond))
             values.append(data + bytes(len(data) % 2))

@@ -56,6 +56,49 @@ def test_random_values_behind_a_source_ask_it_how_many_samples_there_are() -> No
         assert [len(pipe.run()[0]) for _ in sizes] == sizes
 
 
+@pytest.mark.parametrize("count", [None, 1, 3])
+def test_samples_that_are_only_counted_may_be_anything(count: int | None) -> None:
+    asked: list[int] = []
+
+    def source(info: Any) -> None:
+        asked.append(info.idx_in_epoch)
+        if info.idx_in_epoch >= 6:
+            raise StopIteration
+
+    @defined(prefetch_queue_depth=1, exec_async=False)
+    def pipeline() -> Any:
+        fn.external_source(source, num_outputs=count, batch=False)
+        return fn.random.uniform(range=(0, 1))
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* not used, of 3", UserWarning)
+        with pipeline() as pipe:
+            assert [len(pipe.run()[0]) for _ in range(2)] == [3, 3]
+            with pytest.raises(StopIteration):
+                pipe.run()
+    assert asked == [*range(7)]
+
+
+def test_an_iterable_of_samples_that_are_only_counted_may_end_within_a_batch() -> None:
+    @defined()
+    def pipeline() -> Any:
+        fn.external_source([None, "text", 3, None], batch=False)
+        return fn.random.uniform(range=(0, 1))
+
+    with pipeline() as pipe:
+        assert [len(pipe.run()[0]) for _ in range(2)] == [3, 1]
+
+
+def test_a_whole_batch_is_looked_at_to_count_it() -> None:
+    @defined()
+    def pipeline() -> Any:
+        fn.external_source(lambda: None)
+        return fn.random.uniform(range=(0, 1))
+
+    with pipeline() as pipe, pytest.raises(gradiva.OperatorTypeError, match="got None"):
+        pipe.run()
+
+
 def test_random_values_are_those_beside_a_source_that_is_read() -> None:
     def values(used: bool) -> list[list[float]]:
         @defined()

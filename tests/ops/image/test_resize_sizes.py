@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gradiva
+from gradiva import types
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.ops.image.resize.shapes import resize_geometry
 from tests.tiers import few
@@ -55,3 +57,17 @@ def test_arguments_that_exclude_each_other() -> None:
         found((8.0, 8.0), mode="other")
     with pytest.raises(OperatorValueError, match="roi_end"):
         found((8.0, 8.0), roi_start=np.zeros(IMAGES.shape))
+
+
+@pytest.mark.parametrize("size", [0.05, 1e-3, 1e-10, 1e-44])
+def test_a_fraction_of_a_pixel_is_one_pixel_of_the_whole_image(size: float) -> None:
+    """Smaller sizes than a tenth of a pixel would need weights that float32 cannot tell from 0."""
+    tenth = found((0.1, 0.1))
+    assert found((size, size)) == tenth
+    assert tenth[0][1] == [[1, 1]] * len(IMAGES)
+    one = np.full((3, 40, 1), 200, np.uint8)
+    for interpolation in (types.INTERP_LINEAR, types.INTERP_CUBIC, types.INTERP_NN):
+        pixel = gradiva.resize(
+            gradiva.as_tensor(one, layout="HWC"), size=(size, size), interp_type=interpolation
+        )
+        assert np.asarray(pixel).tolist() == [[[200]]]

@@ -11,6 +11,7 @@ import pytest
 
 import gradiva
 from gradiva import fn, pipeline_def, types
+from gradiva.plugin.numba.experimental import NumbaFunction
 from gradiva.plugin.numba.fn.experimental import numba_function
 
 ONE: dict[str, Any] = {
@@ -253,3 +254,10 @@ def test_memory_of_a_call_that_raises_comes_back(whole: bool) -> None:
                 large, run_fn=refuse_batch if whole else refuses, batch_processing=whole, **ONE
             )
     assert gradiva.backend.memory_stats().leased == before
+
+
+def test_scripts_ask_the_class_whether_a_gpu_will_do() -> None:
+    assert NumbaFunction._check_minimal_numba_version(False)
+    assert not NumbaFunction._check_cuda_compatibility(False)
+    with pytest.raises(gradiva.OperatorRuntimeError, match="on the CPU alone"):
+        NumbaFunction._check_cuda_compatibility()

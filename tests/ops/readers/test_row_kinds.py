@@ -266,6 +266,20 @@ def test_tensors_of_torch() -> None:
             read(readers.Table, source=[torch.ones(2), bad])
 
 
+def test_heaps_in_heaps_are_looked_at(tmp_path: Path) -> None:
+    """Also where the bytes of the outer one are here already."""
+    mark, wide = b"GCOL\1\0\0\0", (48).to_bytes(8, "little")
+    inner = mark + (32).to_bytes(8, "little") + bytes(16)
+    outer = mark + (64 + 16).to_bytes(8, "little") + bytes([1, 0, 1, 0, 0, 0, 0, 0]) + wide + inner
+    path = tmp_path / "heap"
+    path.write_bytes(outer + bytes(48))
+    with GuardedFile(str(path), None, {}) as file:
+        assert file.read(16) == outer[:16]
+        file.seek(32)
+        with pytest.raises(OSError, match="heap at byte 32"):
+            file.read(32)
+
+
 @pytest.mark.parametrize("begin", [0, 8])
 def test_heaps_are_looked_at(begin: int, tmp_path: Path) -> None:
     """HDF5's library never comes to the end of a heap with an empty object in it, so it must not

@@ -208,6 +208,13 @@ def lost(kind: str, part: float, noise: int = 0) -> bytes:
 
 def trimmed(kind: str, frame: int, last: int, empty: bool, form: str = "mp4") -> bytes:
     """With an edit list from one frame to before another one; empty: a pause comes first."""
+    return edited(kind, [(frame, last)], empty, form)
+
+
+def edited(
+    kind: str, ranges: list[tuple[int, int]], empty: bool = False, form: str = "mp4"
+) -> bytes:
+    """With an edit list of these ranges of frames; empty: a pause comes first."""
     data = whole(kind, form, start=0, options={})
     if b"elst" not in data:
         pytest.skip("there is no edit list")
@@ -217,7 +224,7 @@ def trimmed(kind: str, frame: int, last: int, empty: bool, form: str = "mp4") ->
     places = (data.index(name) + 16 for name in (b"mdhd", b"mvhd"))
     scale, movie = (int.from_bytes(data[place : place + 4], "big") for place in places)
     rows = [(500, 0xFFFFFFFF)] if empty else []
-    rows.append(((last - frame) * movie // 25, media + frame * scale // 25))
+    rows += [((last - frame) * movie // 25, media + frame * scale // 25) for frame, last in ranges]
     content = bytes(4) + len(rows).to_bytes(4, "big")
     for length, place in rows:
         content += b"".join(one.to_bytes(4, "big") for one in (length, place, 1 << 16))

@@ -14,8 +14,10 @@ import gradiva
 from gradiva.ops.video.frame_decoder import FrameDecoder, FrameError
 from gradiva.ops.video.frame_index import packed_index, scan_video, unpacked_index
 from gradiva.ops.video.video_file import NotMediaError, NoVideoError, VideoData
+from tests.tiers import few
 
 from .bars import as_array, av, encoded, number_of, write
+from .recordings import edited
 
 pytestmark = pytest.mark.core
 
@@ -196,6 +198,27 @@ def test_edit_list() -> None:
     assert shown(decoder, [0, 5, 15]) == [4, 9, 19]
     assert decoder.index.seconds()[0] == 0
     decoder.close()
+
+
+@pytest.mark.parametrize(
+    "kind", few(["h264", "h264 without B", "h264 pyramid", "mpeg4", "vp9", "hevc"], "h264", "hevc")
+)
+def test_edit_lists_of_several_entries(kind: str) -> None:
+    """The frames of all entries, one after the other. From some videos FFmpeg leaves out frames
+    behind a seam: then it is an error."""
+    refused = 0
+    for ranges in ([(2, 7), (12, 18)], [(0, 8), (0, 8)], [(12, 20), (0, 8)], [(1, 3), (5, 7)]):
+        expected = [number for first, last in ranges for number in range(first, last)]
+        try:
+            decoder = opened(edited(kind, ranges))
+        except NoVideoError as error:
+            refused += "edit list" in str(error)
+            continue
+        assert len(decoder.index) == len(expected)
+        assert shown(decoder, list(range(len(expected)))) == expected
+        assert shown(decoder, [1, 3]) == expected[1:4:2]
+        decoder.close()
+    assert not refused or kind == "hevc"
 
 
 def test_negative_beginning() -> None:

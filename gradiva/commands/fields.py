@@ -1,0 +1,58 @@
+"""The fields of operators, in the order in which `gradiva ops` and the site list them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gradiva.eager.operators.operator import OperatorBase
+
+__all__ = ["FIELDS", "by_field", "field_of"]
+
+FIELDS = {
+    "Readers": ("readers", "io"),
+    "Decoders": ("decoders",),
+    "Your own data and functions": ("external_source", "python_function"),
+    "Images: sizes and windows": (
+        "image.resize",
+        "image.crop",
+        "image.paste",
+        "image.masking",
+        "random.crop_window",
+    ),
+    "Images: geometry": ("image.warp", "transforms"),
+    "Images: color and intensity": ("image.color", "image.normalize", "image.debayer"),
+    "Images: filters and noise": ("image.filter", "image.jpeg", "noise"),
+    "Audio": ("audio", "decoders.audio"),
+    "Video": ("video", "decoders.video", "readers.video", "external_source.video_input"),
+    "Boxes, points and masks": (
+        "boxes",
+        "segmentation",
+        "indexing.coord_flip",
+        "indexing.coord_transform",
+    ),
+    "Random values": ("random",),
+    "Arrays: shapes, parts and order": ("arrays", "indexing", "io.dump_image"),
+    "Arrays: reductions": ("reductions",),
+    "Arithmetic and mathematics": ("math",),
+    "Operators of yours": (),
+}
+"""By title: the folders and files of `ops` that declare the operators of a field."""
+_TITLES = {part: title for title, parts in FIELDS.items() for part in parts}
+
+
+def field_of(operator: OperatorBase) -> str:
+    """The title of the field of an operator: that of the longest path that holds its file."""
+    path = operator.__module__.removeprefix("gradiva.ops.")
+    while path not in _TITLES:
+        path, _, name = path.rpartition(".")
+        if not name:
+            return "Operators of yours"
+    return _TITLES[path]
+
+
+def by_field(operators: Iterable[OperatorBase]) -> dict[str, list[OperatorBase]]:
+    """Operators by the titles of their fields; fields without any are left out."""
+    found: dict[str, list[OperatorBase]] = {title: [] for title in FIELDS}
+    for operator in operators:
+        found[field_of(operator)].append(operator)
+    return {title: several for title, several in found.items() if several}

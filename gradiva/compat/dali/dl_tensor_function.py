@@ -1,0 +1,64 @@
+"""`dl_tensor_python_function`: `python_function` with DLPack capsules in place of NumPy arrays."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gradiva.compat.dali.adapted_function import AdaptedFunction
+from gradiva.eager.operators.signature import extended
+from gradiva.eager.support.errors import OperatorTypeError, describe
+from gradiva.eager.values.capsules import is_capsule
+from gradiva.ops.python_function.python_function import python_function
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["dl_tensor_python_function"]
+
+
+def dl_tensor_python_function(
+    *inputs: Any,
+    function: Callable[..., Any],
+    num_outputs: int = 1,
+    batch_processing: bool = False,
+    output_layouts: Any = None,
+    synchronize_stream: bool = True,
+    **common: Unpack[Common],
+) -> Any:
+    """Call a Python function on DLPack capsules of arrays in host memory.
+
+    As `gradiva.python_function`, but the function gets capsules, and returns such: with
+    `torch.utils.dlpack`, `from_dlpack` makes a tensor of one, `to_dlpack` the reverse. They share
+    no memory with the batches. synchronize_stream: without effect. Raises OperatorTypeError if the
+    function returns something else than capsules.
+    """
+    adapted: Any = function
+    if callable(function):
+        adapted = AdaptedFunction(function, lambda array: array.__dlpack__(), _checked)
+    return python_function(
+        *inputs,
+        function=adapted,
+        num_outputs=num_outputs,
+        batch_processing=batch_processing,
+        output_layouts=output_layouts,
+        **common,
+    )
+
+
+def _checked(value: Any) -> Any:
+    if not is_capsule(value):
+        raise OperatorTypeError(
+            "the function returned the wrong thing",
+            expected="a DLPack capsule",
+            got=describe(value),
+        )
+    return value
+
+
+dl_tensor_python_function.__signature__ = extended(  # type: ignore[attr-defined]
+    dl_tensor_python_function, inspect.signature(python_function)
+)

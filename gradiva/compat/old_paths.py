@@ -1,0 +1,161 @@
+"""The import paths that DALI's scripts and older programs use, where gradiva has another module.
+
+A finder in `sys.meta_path` answers for them with the module itself: `import gradiva.backend` gives
+`gradiva.compat.dali.backend`, which is then one module under two names. It also gives the classes
+of operators (`compat/dali/class_names.py`) to the packages in `gradiva.ops`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import CodeType, ModuleType
+from typing import Any, ClassVar
+
+__all__ = ["ALIASES", "CLASS_PACKAGES", "SameModule", "attributes", "install", "real_name"]
+
+_DALI = "gradiva.compat.dali"
+_OWN = (
+    *("backend", "backend_impl", "data_node", "experimental", "external_source", "pickling"),
+    *("pipeline", "plugin_manager", "sysconfig", "tensors", "tfrecord"),
+)
+ALIASES = {
+    **{f"gradiva.{name}": f"{_DALI}.{name}" for name in _OWN},
+    "gradiva.fn._awaited": f"{_DALI}.awaited",
+    "gradiva.fn._old_functions": f"{_DALI}.old_functions",
+    "gradiva.fn._old_names": f"{_DALI}.old_names",
+    "gradiva.namespaces": _DALI,
+    "gradiva.namespaces.places": "gradiva._names",
+    "gradiva.namespaces.recorded": "gradiva.fn._recorded",
+    "gradiva.operators": "gradiva.fn._shared_operators",
+    "gradiva.ops.class_names": f"{_DALI}.class_names",
+    "gradiva.ops.experimental": f"{_DALI}.ops_experimental",
+    "gradiva.ops.places": "gradiva._names",
+    "gradiva.plugin.mxnet": f"{_DALI}.mxnet",
+    "gradiva.pytorch": "gradiva.plugin.pytorch",
+}
+"""Old paths and the modules that they stand for. The modules in a package come along with it."""
+
+CLASS_PACKAGES = (
+    *("", "decoders", "io", "io.file", "noise", "random", "readers", "reductions"),
+    *("segmentation", "transforms"),
+)
+"""The packages in `gradiva.ops` that show classes, "" for itself."""
+
+
+def install() -> None:
+    """Serve the old paths, in this process."""
+    if _FINDER not in sys.meta_path:
+        # It comes first: a folder that an older version has left would be a namespace package.
+        sys.meta_path.insert(0, _FINDER)
+
+
+def real_name(name: str) -> str | None:
+    """The name of the module that an old path stands for; None for all other names."""
+    package, inside = name, ""
+    while package:
+        if package in ALIASES:
+            return ALIASES[package] + inside
+        package, _, last = package.rpartition(".")
+        inside = f".{last}{inside}"
+    return None
+
+
+def attributes(package: str) -> Callable[[str], Any]:
+    """`__getattr__` of a package, for old paths that it does not list as its own names."""
+
+    def get(name: str) -> Any:
+        if f"{package}.{name}" in ALIASES:
+            return importlib.import_module(f"{package}.{name}")
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return get
+
+
+class SameModule:
+    """A loader that gives a module which is there already, under another name."""
+
+    _specs: ClassVar[dict[str, ModuleSpec]] = {}
+    """Of modules that are there, by their own names."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+        spec = module.__spec__
+        if spec is not None and spec.name == module.__name__:
+            self._specs[spec.name] = spec  # while a thread is in between, it has that of an alias
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module itself, so that no thread ever sees another one under this name."""
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing is executed. The import system has given the module the spec of its other
+        name, which is undone."""
+        module.__spec__ = self._specs[module.__name__]
+
+    def get_code(self, name: str) -> CodeType | None:
+        """The code of the module, for `python -m`."""
+        loader: Any = self._specs[self._module.__name__].loader
+        code: CodeType | None = loader.get_code(self._module.__name__)
+        return code
+
+
+class _WithClasses:
+    """The loader of a package of operators, which gives it the classes of operators, too."""
+
+    def __init__(self, loader: Any, package: str) -> None:
+        self._loader, self._package = loader, package
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._loader.exec_module(module)
+        names = vars(module)
+
+        def functions() -> Any:
+            class_names = importlib.import_module(f"{_DALI}.class_names")
+            return class_names.attributes_of(self._package, names)
+
+        def get(name: str) -> Any:
+            return functions()[0](name)
+
+        def every() -> list[str]:
+            found: list[str] = functions()[1]()
+            return found
+
+        names.update(__getattr__=get, __dir__=every)
+
+
+class _Finder:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if not name.startswith("gradiva."):
+            return None
+        real = real_name(name)
+        if real is not None:
+            return _alias(name, real)
+        if name.startswith("gradiva.ops") and name[12:] in CLASS_PACKAGES:
+            spec = PathFinder.find_spec(name, path)
+            if spec is not None:
+                loader: Any = _WithClasses(spec.loader, name[12:])
+                spec.loader = loader
+            return spec
+        return None
+
+
+def _alias(name: str, real: str) -> ModuleSpec | None:
+    try:
+        module = importlib.import_module(real)
+    except ModuleNotFoundError as error:
+        if error.name != real:
+            raise  # something that the module needs
+        return None
+    loader: Any = SameModule(module)
+    return ModuleSpec(name, loader, is_package=hasattr(module, "__path__"))
+
+
+_FINDER: Any = _Finder()

@@ -1,0 +1,63 @@
+"""`gradiva ops`: the operators by field and by name, and one of them; and `help(gradiva)`."""
+
+from __future__ import annotations
+
+import inspect
+import pydoc
+
+import pytest
+
+import gradiva
+from docs.site.registry import known
+from gradiva.__main__ import main
+from gradiva.commands.fields import FIELDS, by_field, field_of
+
+
+def test_every_operator_has_a_field() -> None:
+    ours = [one for one in known().values() if one.__module__.startswith("gradiva.")]
+    fields = by_field(ours)
+    assert [*fields] == [title for title in FIELDS if title != "Operators of yours"]
+    assert sorted(one.name for several in fields.values() for one in several) == sorted(
+        one.name for one in ours
+    )
+    titles = {name: field_of(known()[name]) for name in ("resize", "decoders.audio", "jitter")}
+    assert titles == {
+        "resize": "Images: sizes and windows",
+        "decoders.audio": "Audio",
+        "jitter": "Images: geometry",
+    }
+
+
+def test_by_field(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ops"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    places = {line.split()[0]: place for place, line in enumerate(lines) if line.startswith("  ")}
+    assert lines.index("Images: color and intensity") < places["brightness"]
+    assert places["brightness"] < lines.index("Audio") < places["spectrogram"]
+    assert lines[places["flip"]].endswith("  Mirror each sample along the chosen axes.")
+    assert "pad_channels" not in places
+
+
+def test_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ops", "--by-name"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    names = [line.split()[0] for line in lines if line[:1].isalpha()]
+    assert names == sorted(names)
+    after = lines[next(i for i, line in enumerate(lines) if line.startswith("flip ")) + 1]
+    assert after.strip() == "(horizontal*=1, vertical*=0, depthwise*=0)"
+
+
+def test_one_operator(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its documentation is what `help` shows."""
+    assert main(["ops", "flip"]) == 0
+    printed = capsys.readouterr().out
+    assert inspect.getdoc(gradiva.flip) in printed  # type: ignore[operator]
+    assert "gradiva.flip(images, horizontal=gradiva.random.coin_flip(batch_size=2))" in printed
+
+
+def test_help_of_the_package_says_where_to_go() -> None:
+    text = pydoc.plain(pydoc.render_doc(gradiva))
+    opening = text.partition("PACKAGE CONTENTS")[0]
+    assert len(opening.splitlines()) < 30
+    for way in ("gradiva.readers.File(", "tutorials/", "docs/", "gradiva ops", "gradiva demo"):
+        assert way in opening
