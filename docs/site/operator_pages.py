@@ -146,7 +146,7 @@ def index_page() -> str:
     pages = "\n".join(page_name(operator) for operator in known().values())
     tree = f"```{{toctree}}\n:hidden:\n\nsupport\n{pages}\n```"
     opening = (
-        "All operators by name; [by field](../guides/operators.md). "
+        "All operators by field; [the same on one page](../guides/operators.md). "
         "[What each supports](support.md): dtypes, layouts, devices."
     )
     return "\n\n".join(["# Operators", opening, *fields, tree]) + "\n"
