@@ -35,8 +35,18 @@ dali_types: Any = lazy_module("nvidia.dali.types", "nvidia-dali-cuda120")
 AHEAD = 2
 """Batches that a pipeline has ready before the clock starts."""
 
-_MOVED = ("images", "others", "gray", "floats", "planes", "mosaic", "video", "classes", "numbers",
-          "points")  # fmt: skip
+_MOVED = (
+    "images",
+    "others",
+    "gray",
+    "floats",
+    "planes",
+    "mosaic",
+    "video",
+    "classes",
+    "numbers",
+    "points",
+)
 """Inputs that go to the GPU; the others are arguments, which are planned with on the host."""
 
 EXTRA: dict[str, Callable[[Any, Any, Any], Any]] = {

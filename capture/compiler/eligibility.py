@@ -1,4 +1,4 @@
-"""Which nodes are worth one group on a GPU."""
+"""Which nodes are worth fusing into a group on a GPU."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["is_expression", "is_gpu_chain"]
 
 
 def is_gpu_chain(nodes: Sequence[Node]) -> bool:
-    """Whether the nodes of a chain are worth one group on a GPU: pixel-wise steps, or a resize with
-    what stands around it."""
+    """Whether the nodes of a chain are worth fusing on a GPU: pixelwise steps, or a resize with its
+    neighbors."""
     roles = [node.operator.fusion_role for node in nodes]
     if any(isinstance(role, Resample) for role in roles):
         return not any(isinstance(role, Decode) for role in roles)

@@ -1,4 +1,4 @@
-"""Nodes put together as the members of one fused group."""
+"""Builds fused groups from nodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Grouping"]
 
 
 class Grouping:
-    """A fused group while it is put together: its members in order, and what they read."""
+    """A fused group that is being built: its members in order, and their inputs."""
 
     def __init__(self, rewriter: Rewriter) -> None:
         self.rewriter = rewriter
@@ -22,7 +22,7 @@ class Grouping:
         self._leaves: dict[tuple[Node, int], Node] = {}
 
     def leaf(self, edge: Edge) -> Edge:
-        """What stands inside of the group for an edge of the new graph."""
+        """The edge inside of the group for an edge of the new graph."""
         key = (edge.node, edge.output)
         if key not in self._leaves:
             number = len(self.inputs)

@@ -1,4 +1,5 @@
-"""Rewriting graphs: a graph is built again, node by node, while a rule replaces some of them."""
+"""Rewriting of graphs: a graph is built a second time, node by node, while a rule replaces some
+nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ __all__ = ["Rewriter", "Rule", "rewrite", "uses_of"]
 
 
 class Rewriter:
-    """A graph while it is built again. Rules call `add` and return edges of the new graph."""
+    """A graph that is being rebuilt. Rules call `add` and return edges of the new graph."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -28,7 +29,7 @@ class Rewriter:
         self._moved: dict[tuple[Node, int], Edge] = {}
 
     def moved(self, edge: Edge) -> Edge:
-        """The edge of the new graph that stands for an old one."""
+        """The edge of the new graph for an edge of the old one."""
         new = self._moved[edge.node, edge.output]
         return Edge(new.node, new.output, edge.argument)
 
@@ -37,7 +38,7 @@ class Rewriter:
         return tuple(self.moved(edge) for edge in node.inputs)
 
     def used_once(self, node: Node) -> bool:
-        """Whether an old node has one output, which one other node reads, and nobody else."""
+        """Whether an old node has one output, and exactly one reader, which is a node."""
         return len(node.type) == 1 and self.uses.get(node, 0) == 1 and node not in self.graph.kept
 
     def add(
@@ -47,7 +48,8 @@ class Rewriter:
         inputs: tuple[Edge, ...],
         attributes: dict[str, Any],
     ) -> Edge:
-        """A new node in place of (or beside) `old`, whose place in the user's code it gets."""
+        """A new node in place of (or beside) `old`. It gets the location of `old` in the user's
+        code."""
         types = infer(operator, inputs, attributes, old.device)
         hint = old.attribute(HINT)
         if hint is not None:
@@ -101,13 +103,13 @@ class Rewriter:
             else:
                 self._pass_on_name(node, replaced.node)
                 self._moved[node, 0] = Edge(replaced.node, replaced.output)
-        # What was replaced may still stand there, read by nobody.
+        # The replaced node may still be in the graph, without readers.
         graph = self.builder.finish(tuple(self.moved(edge) for edge in self.graph.outputs))
         return without_dead_nodes(graph)
 
     def _pass_on_name(self, old: Node, new: Node) -> None:
-        """What was put in place of a node has its name, unless one of its parts has it already,
-        or it is there for another node too."""
+        """Give the replacement the name of the node, unless one of its parts has it already, or it
+        replaces another node, too."""
         name = self.graph.names.get(old)
         if name is None or new.members or self.builder.has_name(name):
             return
@@ -116,7 +118,7 @@ class Rewriter:
 
 
 Rule: TypeAlias = "Callable[[Rewriter, Node], Edge | None]"
-"""What to put in place of a node with one output; None keeps it."""
+"""What replaces a node with one output; None keeps the node."""
 
 
 def rewrite(graph: Graph, rule: Rule) -> Graph:
@@ -125,7 +127,7 @@ def rewrite(graph: Graph, rule: Rule) -> Graph:
 
 
 def uses_of(graph: Graph) -> dict[Node, int]:
-    """How often each node is read, by other nodes and as an output."""
+    """The number of readers of each node: other nodes and outputs."""
     uses: dict[Node, int] = {}
     for edge in [*graph.outputs, *(edge for node in graph.nodes for edge in node.inputs)]:
         uses[edge.node] = uses.get(edge.node, 0) + 1

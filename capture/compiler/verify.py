@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gradiva.capture.graph.builtin_ops import constant, fused, parameter, random_key
 from gradiva.capture.graph.graph import Graph, Node
 from gradiva.capture.graph.hints import HINT
@@ -23,27 +25,14 @@ class GraphError(AssertionError):
 
 def verify_graph(graph: Graph) -> Graph:
     """Return the graph if it is sound, else raise GraphError naming the node and the rule."""
-    seen = set()
-    effects = set()
+    seen = set[Node]()
+    effects = set[Any]()
     for number, node in enumerate(graph.nodes):
         where = f"node {number} ({node.operator.name})"
         if node in seen:
             raise GraphError(f"{where}: stands in the graph twice")
-        for edge in node.inputs:
-            if edge.node not in seen:
-                raise GraphError(f"{where}: uses {edge.node.operator.name} before it was made")
-            if not 0 <= edge.output < len(edge.node.type):
-                raise GraphError(f"{where}: uses an output that does not exist")
-            if edge.argument not in (None, "key", "source", "scope", *node.operator.arguments):
-                raise GraphError(f"{where}: feeds an unknown argument {edge.argument}")
-        known = {*node.operator.arguments, *_OWN}
-        for name, value in node.attributes:
-            if name not in known:
-                raise GraphError(f"{where}: unknown attribute {name}")
-            if name == "effect":
-                if value in effects:
-                    raise GraphError(f"{where}: effect number {value} is used twice")
-                effects.add(value)
+        _check_inputs(node, where, seen)
+        _check_attributes(node, where, effects)
         if node.operator.random != any(edge.argument == "key" for edge in node.inputs):
             raise GraphError(f"{where}: a random operator has a key, and no other has")
         if node.operator is fused:
@@ -59,6 +48,30 @@ def verify_graph(graph: Graph) -> Graph:
         if edge.node not in seen or not 0 <= edge.output < len(edge.node.type):
             raise GraphError("an output of the graph is not an output of one of its nodes")
     return graph
+
+
+def _check_inputs(node: Node, where: str, seen: set[Node]) -> None:
+    """A node reads outputs of nodes before it, under names that its operator knows."""
+    for edge in node.inputs:
+        if edge.node not in seen:
+            raise GraphError(f"{where}: uses {edge.node.operator.name} before it was made")
+        if not 0 <= edge.output < len(edge.node.type):
+            raise GraphError(f"{where}: uses an output that does not exist")
+        if edge.argument not in (None, "key", "source", "scope", *node.operator.arguments):
+            raise GraphError(f"{where}: feeds an unknown argument {edge.argument}")
+
+
+def _check_attributes(node: Node, where: str, effects: set[Any]) -> None:
+    """A node has attributes that its operator knows. effects: the numbers of effects that are in
+    use; that of this node is added."""
+    known = {*node.operator.arguments, *_OWN}
+    for name, value in node.attributes:
+        if name not in known:
+            raise GraphError(f"{where}: unknown attribute {name}")
+        if name == "effect":
+            if value in effects:
+                raise GraphError(f"{where}: effect number {value} is used twice")
+            effects.add(value)
 
 
 def _check_scopes(graph: Graph) -> None:

@@ -1,1 +1,1 @@
-"""The graph: nodes, their types, where samples live, what a graph is as plain data."""
+"""The graph: nodes, their types, scopes, and the graph as plain data."""

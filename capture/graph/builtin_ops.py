@@ -1,4 +1,4 @@
-"""Nodes of graphs that no user calls: constants, inputs, keys of random calls, fused groups."""
+"""Internal nodes of graphs: constants, inputs, keys of random calls, fused groups."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["constant", "fused", "parameter", "random_key"]
 
 
 def _leaf() -> SampleType:
-    """Leaves are given their type when they are recorded."""
+    """The types of leaves are set when they are recorded."""
     return SampleType()
 
 

@@ -1,8 +1,9 @@
-"""What a graph is, as plain data, so that a checkpoint is not put into another one.
+"""The fingerprint of a graph, as plain data, so that no checkpoint is restored in another graph.
 
-Compared are the operators as the user has written them, in their order: names, inputs, arguments.
-Not compared are where data lie (a data set may be moved; its reader compares what is in it), what
-changes speed only, and the code of callables, of which only the name is known.
+The fingerprint covers the operators as the user has written them, in their order: names, inputs,
+arguments. It does not cover the locations of data (a data set may be moved; its reader checks the
+contents), options that only change speed, and the code of callables, of which only the name is
+known.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _PLACES = frozenset(
         *("meta_files_path", "storage_options"),
     )
 )
-"""Arguments of readers that say where data lie."""
+"""Arguments of readers that are locations of data."""
 
 _SPEED = frozenset(
     (
@@ -40,18 +41,19 @@ _SPEED = frozenset(
         *("use_o_direct", "num_workers", "read_ahead_bytes"),
     )
 )
-"""Arguments that change no bit."""
+"""Arguments that do not change any bit of the results."""
 
 _OURS = frozenset(("effect", "shared"))
-"""Attributes that no user gives."""
+"""Attributes that are not set by users."""
 
 _LENGTH = 60
 _MODULES = {"opencv-python-headless": "cv2", "pillow": "PIL"}
-"""The modules of packages that compute values, by the names that operators give (`libraries`)."""
+"""The modules of packages that compute values, by the names in `libraries` of operators."""
 
 
 def user_nodes(graph: Graph) -> list[Node]:
-    """The operators that are compared. Constants and random keys belong to what uses them."""
+    """The operators that are compared. Constants and random keys are part of the operators that use
+    them."""
     return [node for node in graph.nodes if node.operator not in (constant, random_key)]
 
 
@@ -66,9 +68,9 @@ def fingerprint(graph: Graph) -> dict[str, Any]:
 
 
 def library_versions(graph: Graph) -> dict[str, str]:
-    """The packages whose code computes values of this graph, and their versions: with others, a
-    value may have other bits. A checkpoint does not compare them, since what it goes on with is
-    right with any of them; what mixes results of several processes or days does."""
+    """The packages whose code computes values of this graph, with their versions: with other
+    versions, values may have other bits. Checkpoints do not compare them, since continuing is right
+    with any version. Code that combines results of several processes or days compares them."""
     names = {
         library
         for node in graph.nodes
@@ -130,7 +132,7 @@ def _is_default(node: Node, name: str, value: Any) -> bool:
 
 
 def _value(edge: Edge, numbers: dict[Node, int]) -> list[str]:
-    """Where a value comes from, as text, and the digest of it, if it is a constant."""
+    """The origin of a value as text, and the digest of the value if it is a constant."""
     node = edge.node
     if node.operator is constant:
         return ["the constant " + _digested(node.attribute("value"))[0], _constant(node)]
@@ -153,7 +155,7 @@ def _called(name: str, number: int) -> str:
 
 
 def _digested(value: Any) -> list[str]:
-    """A value as short text and as digest."""
+    """A value as a short text and a digest."""
     plain = _canonical(value)
     text = _text(value)
     return [text if len(text) <= _LENGTH else text[: _LENGTH - 3] + "...", _digest(plain)]
@@ -174,7 +176,7 @@ def _digest(value: Any) -> str:
 
 
 def _canonical(value: Any) -> Any:
-    """What a value is compared by: the same in every process, whatever its addresses."""
+    """The form of a value that is compared: equal in every process, without addresses."""
     if value is None or isinstance(value, bool | int | str | bytes):
         return value
     if isinstance(value, float):
@@ -186,7 +188,7 @@ def _canonical(value: Any) -> Any:
         held = blake2b(array.tobytes(), digest_size=16).hexdigest()
         return [array.dtype.str, list(np.shape(value)), held]
     if isinstance(value, Opaque) and isinstance(value.value, list | tuple | dict):
-        # The data of an external source: all of them would be too many to compare.
+        # The data of an external source are too large to compare.
         return f"<{type(value.value).__name__}>"
     if isinstance(value, Opaque):
         return _canonical(value.value)
@@ -228,7 +230,7 @@ def _said(number: int, operator: dict[str, Any]) -> str:
 
 
 def _between(number: int, then: dict[str, Any], now: dict[str, Any], node: Node) -> str | None:
-    """How one operator differs."""
+    """The difference between two operators."""
     if then["operator"] != now["operator"]:
         return f"operator {number + 1} was `{then['operator']}`, and is `{now['operator']}`"
     said = _said(number, now)

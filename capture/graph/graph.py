@@ -1,8 +1,8 @@
-"""The graph: frozen nodes, interned, in the order in which they were recorded.
+"""The graph: immutable, interned nodes, in the order in which they were recorded.
 
-A node has four fields: operator, inputs, attributes, type. Two nodes with equal fields are one
-node, so common subexpressions meet without a pass; random calls carry their key as an input and
-effects carry their number as an attribute, so nothing merges that must not.
+A node has four fields: operator, inputs, attributes, type. Two nodes with equal fields are the same
+node, so common subexpressions are shared without a pass. Random calls have their key as an input,
+and effects have their number as an attribute, so nodes that must stay separate are never merged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gradiva.eager.types.sample_type import SampleType
 __all__ = ["Edge", "Graph", "GraphBuilder", "Members", "Node", "Opaque", "key_of"]
 
 _DIGESTED = 1024
-"""Arrays of more bytes than this are compared by digest, so that keys stay small."""
+"""Arrays with more bytes than this are compared by digest, so that keys stay small."""
 
 
 to_svg: Hook[Callable[[Graph], str]] = Hook("graphs as pictures", "gradiva.capture.viz.svg")
@@ -62,13 +62,13 @@ class Node:
 
     @property
     def device(self) -> str:
-        """Where it runs, "cpu" or "gpu": where its outputs are."""
+        """The device of its outputs, where the node runs: "cpu" or "gpu"."""
         return self.type[0].device if self.type else "cpu"
 
     @property
     def members(self) -> tuple[Node, ...]:
-        """The nodes of a fused group, in order; empty for ordinary nodes. Their inputs are members
-        before them, and `input` leaves that stand for the inputs of the group, by number."""
+        """The nodes of a fused group, in order; empty for ordinary nodes. Their inputs are earlier
+        members, and `input` leaves that stand for the inputs of the group, by number."""
         value = self.attribute("members")
         return value.nodes if isinstance(value, Members) else ()
 
@@ -96,7 +96,8 @@ class Opaque:
 
 
 def key_of(value: Any) -> Any:
-    """What an attribute is compared by: 1, 1.0, True, 0.0 and -0.0 all differ; NaN is itself."""
+    """The form of an attribute that is compared: 1, 1.0, True, 0.0 and -0.0 are all different; NaN
+    is equal to itself."""
     if isinstance(value, float):
         return (float, np.float64(value).tobytes())
     if isinstance(value, tuple):
@@ -131,7 +132,7 @@ class Graph:
     origins: dict[Node, str] = field(default_factory=dict)
 
     def with_(self, nodes: Iterable[Node], outputs: tuple[Edge, ...] | None = None) -> Graph:
-        """The graph with other nodes; what lies beside them is kept for those that remain."""
+        """The graph with other nodes. The facts about nodes are kept for the nodes that remain."""
         chosen = tuple(nodes)
         alive = {*chosen, *(member for node in chosen for member in node.members)}
         return Graph(
@@ -160,7 +161,7 @@ class Graph:
     __repr__ = __str__
 
     def _repr_svg_(self) -> str:
-        """The picture that a notebook shows."""
+        """The picture for a notebook."""
         return to_svg.get()(self)
 
     def to_dot(self) -> str:
@@ -168,7 +169,7 @@ class Graph:
         return to_dot.get()(self)
 
     def to_mermaid(self) -> str:
-        """The graph as a Mermaid flowchart, such as GitHub draws from a block fenced `mermaid`."""
+        """The graph as a Mermaid flowchart, which GitHub draws in a `mermaid` code block."""
         return to_mermaid.get()(self)
 
 
@@ -216,7 +217,7 @@ def _text(value: Any) -> str:
 
 
 class GraphBuilder:
-    """A graph while it is being recorded."""
+    """A graph that is being recorded."""
 
     def __init__(self, title: str = "graph") -> None:
         self.title = title
@@ -237,7 +238,7 @@ class GraphBuilder:
         name: str | None = None,
         keep: bool = False,
     ) -> Node:
-        """The node with these fields: a new one, or the one that is there already."""
+        """The node with these fields: the existing one, or a new one."""
         ordered = tuple(sorted(attributes.items()))
         key = (
             operator.name,
@@ -262,7 +263,7 @@ class GraphBuilder:
         return node
 
     def keep(self, node: Node) -> None:
-        """Keep a node although nothing needs its outputs."""
+        """Keep a node although no output needs it."""
         self._kept.add(node)
 
     def describe(
@@ -272,7 +273,7 @@ class GraphBuilder:
         origin: str | None = None,
         name: str | None = None,
     ) -> Node:
-        """Put beside the graph where a node comes from, and the name that the user gave it."""
+        """Store the location of a node in the user's code, and the name that the user gave it."""
         lines = self._locations.setdefault(node, [])
         lines += [line for line in locations if line not in lines]
         if origin is not None:
@@ -282,12 +283,12 @@ class GraphBuilder:
         return node
 
     def described(self, node: Node) -> tuple[tuple[Location, ...], str | None, str | None]:
-        """What `describe` and `add` were told of a node."""
+        """What `describe` and `add` have stored about a node."""
         lines = tuple(self._locations.get(node, ()))
         return lines, self._origins.get(node), self._names.get(node)
 
     def has_name(self, name: str) -> bool:
-        """Whether some node has this name already."""
+        """Whether a node with this name exists already."""
         return name in self._names.values()
 
     def finish(self, outputs: tuple[Edge, ...]) -> Graph:

@@ -1,7 +1,8 @@
-"""Which part of a batch each node of a graph works on, and which samples those are in a run.
+"""Scopes: on which part of a batch each node of a graph works, and which samples these are in a
+run.
 
-A scope is a branch: the samples of the scope around it for which a predicate is true, or those for
-which it is not. None is the whole batch. Constants belong to every scope.
+A scope is a branch: the samples of the enclosing scope for which a predicate is true, or those for
+which it is false. None is the whole batch. Constants belong to every scope.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SampleIndices = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
 class Scope(NamedTuple):
-    """One side of a predicate: 0 where it is true, 1 where it is not."""
+    """One side of a predicate: 0 if it is true, 1 if it is false."""
 
     node: Node
     output: int
@@ -37,19 +38,19 @@ class ScopeError(AssertionError):
 
 
 def is_anchored(node: Node) -> bool:
-    """Whether an edge, and no input, says which branch a node stands in."""
+    """Whether an edge, instead of an input, determines the branch of a node."""
     return any(edge.argument == "scope" for edge in node.inputs)
 
 
 def predicates_of(nodes: Iterable[Node]) -> set[Node]:
-    """The nodes that decide which branch a sample takes."""
+    """The nodes that determine the branch of a sample."""
     return {node.inputs[-1].node for node in nodes if node.operator in (split, merge)}
 
 
 def scopes_of(nodes: Iterable[Node]) -> dict[Node, Scope]:
-    """The scope in which each node runs, in the order in which they run; without the whole batch.
+    """The scope in which each node runs, in execution order; without the whole batch.
 
-    Raises ScopeError where inputs are of different scopes.
+    Raises ScopeError if inputs are of different scopes.
     """
     running: dict[Node, Scope] = {}
 
@@ -107,11 +108,11 @@ class Selection:
 
     @property
     def left(self) -> SampleIndices | None:
-        """The samples of the batch as it was read that are left; None for all."""
+        """The remaining samples, as numbers in the batch as it was read; None for all."""
         return self._left
 
     def mask(self, predicate: Edge, values: Any) -> Mask:
-        """Whether the predicate is true, for each sample of its scope."""
+        """The value of the predicate for each sample of its scope."""
         key = (predicate.node, predicate.output)
         if key not in self._masks:
             batch: Batch = values[key]
@@ -119,14 +120,14 @@ class Selection:
         return self._masks[key]
 
     def chosen(self, scope: Scope) -> SampleIndices:
-        """The samples of a scope, as numbers of samples of the scope around it."""
+        """The samples of a scope, as numbers in the enclosing scope."""
         if scope not in self._chosen:
             mask = self._masks[scope.node, scope.output]
             self._chosen[scope] = np.flatnonzero(mask if scope.side == 0 else ~mask)
         return self._chosen[scope]
 
     def rows(self, scope: Scope | None) -> SampleIndices:
-        """The samples of a scope, as numbers of samples of the batch that are left."""
+        """The samples of a scope, as numbers in the remaining batch."""
         if scope is None:
             return np.arange(self._size)
         if scope not in self._rows:
@@ -135,16 +136,16 @@ class Selection:
         return self._rows[scope]
 
     def count(self, scope: Scope | None) -> int:
-        """How many samples a scope has."""
+        """The number of samples in a scope."""
         return self._size if scope is None else len(self.chosen(scope))
 
     def number(self, scope: Scope | None, sample: int) -> int:
-        """A sample of a scope, as number of a sample of the batch as it was read."""
+        """A sample of a scope, as a number in the batch as it was read."""
         row = sample if scope is None else int(self.rows(scope)[sample])
         return row if self._left is None else int(self._left[row])
 
     def of(self, positions: SampleIndices, scope: Scope | None) -> SampleIndices:
-        """The positions of the samples of a scope, out of those of the batch as it was read."""
+        """The positions of the samples of a scope, from those of the batch as it was read."""
         left = positions if self._left is None else positions[self._left]
         return left if scope is None else left[self.rows(scope)]
 

@@ -1,4 +1,4 @@
-"""What is known of the outputs of a node before anything runs: their types, and where they are."""
+"""What is known about the outputs of a node before anything runs: their types and devices."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def device_of_call(
     common: Mapping[str, Any],
     gpu: Device | None = None,
 ) -> str:
-    """Where a recorded call runs: as in dynamic mode, but what runs on the CPU is given nothing
-    that is on a GPU. gpu: the one that "gpu" means, if that is known.
+    """The device of a recorded call: as in dynamic mode, but a call on the CPU may not read values
+    on a GPU. gpu: the GPU that "gpu" means, if it is known.
 
     Raises OperatorTypeError, OperatorValueError, OperatorRuntimeError.
     """
@@ -71,7 +71,7 @@ def infer(
     device: str | None = None,
 ) -> tuple[SampleType, ...]:
     """The types of the outputs, from the types of the inputs as far as they are known. device:
-    where the call runs; where its inputs are if it is not said."""
+    where the call runs; by default the device of its inputs."""
     inputs = [edge.node.type[edge.output] for edge in edges if edge.argument is None]
     given = {
         name: value.value if isinstance(value, Opaque) else value

@@ -1,1 +1,2 @@
-"""Iterators over pipelines: epochs, shards, the last batch, and what scripts read of them."""
+"""Iterators over pipelines: epochs, shards, the last batch, and the attributes that scripts
+read."""

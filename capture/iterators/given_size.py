@@ -1,4 +1,4 @@
-"""`GivenSize`: epochs of a number of samples that the user says, whatever the pipelines read."""
+"""`GivenSize`: epochs with a given number of samples, regardless of the readers."""
 
 from __future__ import annotations
 
@@ -25,33 +25,34 @@ class GivenSize:
 
     @property
     def _turn(self) -> int:
-        """Samples of a turn."""
+        """The number of samples in a turn."""
         return self.pipelines * self.batch_size
 
     def batches(self, epochs: int) -> int:
-        """How many turns so many epochs have together."""
+        """The number of turns in this many epochs together."""
         if self.policy is LastBatchPolicy.DROP:
             return epochs * (self.size // self._turn)
         if self.policy is LastBatchPolicy.PARTIAL or self.padded:
             return epochs * -(-self.size // self._turn)
-        # No epoch is without a turn, so those that are smaller than one have one each.
+        # Every epoch has at least one turn, so epochs that are smaller than a turn have one each.
         return max(epochs, -(-epochs * self.size // self._turn))
 
     @property
     def dropped(self) -> bool:
-        """Whether a turn is read between two epochs and returned in none."""
+        """Whether a turn is read between two epochs and not returned in either."""
         return self.policy is LastBatchPolicy.DROP and self.size % self._turn > 0
 
     def most(self, turn: int, pipeline: int) -> int:
-        """How many samples of a batch belong to the epoch. turn: counted from its first one."""
+        """The number of samples of a batch that belong to the epoch. turn: counted from the first
+        one of the epoch."""
         if self.policy is not LastBatchPolicy.PARTIAL:
             return self.batch_size
         left = self.size - turn * self._turn - pipeline * self.batch_size
         return min(max(left, 0), self.batch_size)
 
     def place(self, before: int) -> tuple[int, int, bool]:
-        """The epoch, the turn in it, and whether a dropped turn is due, after so many batches of a
-        pipeline."""
+        """The epoch, the turn in it, and whether a turn is to be dropped, after this many batches
+        of a pipeline."""
         epoch = 0
         while True:
             length = self.batches(epoch + 1) - self.batches(epoch)

@@ -109,10 +109,10 @@ class PipelineIterator(IteratorEpochs):
                 )
         self._epoch = self._done = 0
         self._waiting: list[Outputs | GradivaError] = []
-        """What pipelines had for this turn before one was to be asked for again."""
+        """The batches of this turn, if one of them has to be requested again."""
         self._ended = False
         self._counted = False
-        """Whether the epoch before this one ended by `size`."""
+        """Whether the previous epoch ended by `size`."""
         self._dropping = False
         """Whether the next batch of each pipeline belongs to no epoch."""
         self._go_on()
@@ -120,7 +120,7 @@ class PipelineIterator(IteratorEpochs):
             self._prepare_first()
 
     def _prepare_first(self) -> None:
-        """Wait for the first batch. Raises OperatorRuntimeError where there is none."""
+        """Wait for the first batch. Raises OperatorRuntimeError if there is none."""
         why = "the pipeline has no data at all"
         try:
             if self._over():
@@ -133,7 +133,7 @@ class PipelineIterator(IteratorEpochs):
                 raise OperatorRuntimeError(why) from None
 
     def _follow(self, reader_name: str) -> None:
-        """Let batches end with the epochs of this reader."""
+        """Let the batches end with the epochs of this reader."""
         sources = [reader_of(pipe, reader_name) for pipe in self._pipes]
         self._shards = [Shards.of(source, self.batch_size) for source in sources]
         check_shards(self._shards)
@@ -169,11 +169,12 @@ class PipelineIterator(IteratorEpochs):
             made.clear()
             self._end()
         self._waiting = []
-        # The epoch of a given size may end before the last pipelines: these have no part in it.
+        # An epoch with a given size may end before the last pipelines: they do not take part in the
+        # turn.
         taken = [
             number for number in range(len(made)) if self._most(number) != 0 or not self._given
         ]
-        # A batch that is lost is one of the epoch's all the same.
+        # A lost batch still counts for the epoch.
         self._done += 1
         outputs = []
         for batches in made:
@@ -183,12 +184,12 @@ class PipelineIterator(IteratorEpochs):
         return [self._named(outputs[number]) for number in taken]
 
     def _drop(self) -> None:
-        """Take the batch of each pipeline that belongs to no epoch; its errors concern nobody."""
+        """Take the batch of each pipeline that belongs to no epoch, and ignore its errors."""
         for pipe in self._pipes:
             try:
                 pipe._run_as(PipelineAPIType.ITERATOR)
             except StopIteration:
-                pipe.reset()  # the data ended where the epoch did
+                pipe.reset()  # the data ended together with the epoch
             except GradivaError as error:
                 if getattr(error, "again", False):
                     raise
@@ -207,7 +208,7 @@ class PipelineIterator(IteratorEpochs):
         return made
 
     def _converted(self, name: Any, batch: Batch) -> Any:
-        """What a turn gives for an output; errors say for which."""
+        """The value of an output in this turn; errors name the output."""
         with annotate_error(type(self).__name__):
             try:
                 return self._convert(name, batch)
@@ -216,8 +217,8 @@ class PipelineIterator(IteratorEpochs):
                 raise
 
     def _make(self, number: int) -> Outputs | GradivaError:
-        """The next batch of a pipeline, or why it is lost: the others go on all the same, so that
-        they stay in step. Raises what is no fault of a batch."""
+        """The next batch of a pipeline, or its error: the other pipelines continue, so that they
+        stay synchronized. Raises errors that do not belong to one batch."""
         pipe, most = self._pipes[number], self._most(number)
         try:
             try:
@@ -225,20 +226,20 @@ class PipelineIterator(IteratorEpochs):
             except StopIteration:
                 if self._done or not self._counted:
                     raise
-                # The data ended where the epoch did: that was the same end.
+                # The data ended together with the epoch: it is the same end.
                 pipe.reset()
                 made = pipe._run_as(PipelineAPIType.ITERATOR, most)
         except GradivaError as error:
             if getattr(error, "again", False):
                 raise
             return error
-        # A batch that samples were left out of, for their errors, counts as a full one.
+        # A batch with dropped samples counts as a full one.
         if self._given is not None and pipe._built().executor.rows is None:
             check_full(made, self.batch_size if most is None else most)
         return made
 
     def _go_on(self) -> None:
-        """Go to the place in the epoch from which pipelines made of checkpoints go on."""
+        """Go to the position in the epoch at which pipelines continue from checkpoints."""
         before = {pipe._built().batches_before() for pipe in self._pipes}
         if len(before) > 1:
             with annotate_error(type(self).__name__):
@@ -264,8 +265,8 @@ class PipelineIterator(IteratorEpochs):
         raise StopIteration
 
     def reset(self) -> None:
-        """Begin the next epoch. In the middle of an epoch it has no effect, and warns of that: the
-        next loop goes on where the last one was left."""
+        """Begin the next epoch. In the middle of an epoch it has no effect except a warning: the
+        next loop continues where the last one has stopped."""
         if not (self._ended or self._over()):
             if self._done:
                 warn_user(

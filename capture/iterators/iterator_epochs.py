@@ -1,4 +1,4 @@
-"""How many batches the epochs of an iterator have, and in which of them it is."""
+"""The number of batches in the epochs of an iterator, and the current epoch."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ class IteratorEpochs(IteratorFacts):
 
     @property
     def _is_counted(self) -> bool:
-        """Whether it is known how many batches an epoch has."""
+        """Whether the number of batches in an epoch is known."""
         return bool(self._shards) or self._given is not None
 
     def _until(self, epochs: int) -> int:
-        """How many batches so many epochs have, of each pipeline."""
+        """The number of batches of each pipeline in this many epochs."""
         if self._given is not None:
             return self._given.batches(epochs)
         return self._shards[0].batches(epochs, self.batch_size, self._policy)
 
     def _over(self) -> bool:
-        """Whether the epoch has no further batch."""
+        """Whether the epoch has no more batches."""
         return self._is_counted and self._done >= len(self)
 
     def _most(self, number: int) -> int | None:
-        """To how many samples the next batch of a pipeline must be cut; None: not at all."""
+        """The number of samples to which the next batch of a pipeline must be cut; None for no
+        cut."""
         if self._given is not None:
             most = self._given.most(self._done, number)
             return None if most == self.batch_size else most
@@ -59,4 +60,4 @@ class IteratorEpochs(IteratorFacts):
         self._epoch += 1
         filled = bool(self._shards) and self._policy is LastBatchPolicy.FILL
         while filled and not len(self):
-            self._epoch += 1  # all of it was read already
+            self._epoch += 1  # all of it has been read already

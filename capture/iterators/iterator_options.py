@@ -1,4 +1,4 @@
-"""What an iterator over pipelines is made with, checked."""
+"""The options of an iterator over pipelines, checked."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class IteratorValueError(OperatorValueError, AssertionError):
 def check_pipelines(given: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
     """The pipelines, built. Raises OperatorTypeError for other objects, OperatorValueError for
     different batch sizes."""
-    # A pipeline is its own sequence of batches, which does not end.
+    # A pipeline is itself a sequence of batches, which does not end.
     given = [given] if isinstance(given, Pipeline) else given
     pipes: list[Pipeline] = list(given) if isinstance(given, Iterable) else []
     if not pipes or not all(isinstance(pipe, Pipeline) for pipe in pipes):
@@ -63,7 +63,7 @@ def check_pipelines(given: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
 
 
 def check_size(size: int, reader_name: str | None, padded: bool, pipelines: int) -> None:
-    """Raise OperatorValueError for a size that makes no sense, or none where one is needed."""
+    """Raise OperatorValueError for an invalid size, or for no size where one is required."""
     if reader_name is not None:
         if size != -1:
             raise IteratorValueError("`size` and `reader_name` say the same: give one")
@@ -89,7 +89,7 @@ def check_size(size: int, reader_name: str | None, padded: bool, pipelines: int)
 
 
 def check_full(batches: Sequence[Batch], expected: int) -> None:
-    """Raise OperatorValueError for a batch that is smaller than a counted epoch takes it for."""
+    """Raise OperatorValueError for a batch that is smaller than a counted epoch requires."""
     if len(batches[0]) < expected:
         raise IteratorValueError(
             "a source has made a smaller batch, so that `size` samples are not the batches that "
@@ -101,7 +101,7 @@ def check_full(batches: Sequence[Batch], expected: int) -> None:
 
 
 def check_names(given: Sequence[Any], pipes: list[Pipeline]) -> list[Any]:
-    """The names of the outputs. Raises OperatorValueError where they are not one for each."""
+    """The names of the outputs. Raises OperatorValueError unless there is one for each output."""
     names = list_of_names(given)
     if len(set(names)) != len(names):
         raise IteratorValueError(
@@ -145,7 +145,7 @@ def list_of_names(given: Any) -> list[Any]:
 
 
 def is_fact(name: Any) -> bool:
-    """Whether this name of an `output_map` is no output, but something known of the samples."""
+    """Whether this name of an `output_map` is not an output, but a property of the samples."""
     return isinstance(name, str) and name in FACTS
 
 
@@ -185,11 +185,11 @@ FACTS: dict[str, Callable[[Sequence[Batch]], Any]] = {
     "@index": _indices,
     "@position": _positions,
 }
-"""What is known of samples, by its name in an `output_map`."""
+"""A property of the samples, by its name in an `output_map`."""
 
 
 def check_auto_reset(given: bool | str) -> bool:
-    """Whether the next epoch begins by itself. Raises OperatorValueError."""
+    """Whether the next epoch begins automatically. Raises OperatorValueError."""
     known = {True: True, "yes": True, False: False, "no": False, None: False}
     if not isinstance(given, Hashable) or given not in known:
         raise OperatorValueError(
@@ -211,8 +211,8 @@ def reader_of(pipe: Pipeline, name: str) -> Source:
 
 
 def check_shards(given: Sequence[Shards]) -> None:
-    """Raise OperatorValueError for readers that are not of one data set in as many shards: there
-    is no number of batches that would be right for all of them."""
+    """Raise OperatorValueError for readers with different data sets or numbers of shards: no number
+    of batches would be right for all of them."""
     for what, found in (
         ("files", {shards.size for shards in given}),
         ("num_shards", {shards.number for shards in given}),

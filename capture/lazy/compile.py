@@ -74,7 +74,7 @@ def _symbol(recorder: Recorder, value: Any) -> Any:
 
 
 def _leaves(result: Any) -> list[Any]:
-    """The values in a nest of tuples, lists and dicts."""
+    """The leaves of nested tuples, lists and dicts."""
     if isinstance(result, dict):
         return [leaf for value in result.values() for leaf in _leaves(value)]
     if isinstance(result, tuple | list):
@@ -83,18 +83,20 @@ def _leaves(result: Any) -> list[Any]:
 
 
 class Compiled(Generic[P, R]):
-    """A function of batches that runs optimized. Called like the function.
+    """A compiled function of batches. It is called like the original function.
 
-    The body runs on each call, with values whose data come later: so a change of a global, a
-    closure, an attribute or a default argument is always seen. What is compiled is kept by the
-    structure of the calls: other batch sizes and shapes compile nothing new.
+    The body runs on each call, with lazy values whose data are computed later. So a change of a
+    global, a closure, an attribute or a default argument always takes effect. Programs are cached
+    by the structure of the calls: other batch sizes and shapes do not compile anything new.
 
-    What is wrong with a call itself is raised by it, inside the function. What depends on the data
-    is raised when the function has returned, so an `except` in the function does not see it, and
-    the error says so; `evaluate()` of a result computes it there. A call whose results nobody uses
-    is not made. It can be pickled as the function can.
+    An error in a call itself (a wrong name, argument or type) is raised by that call, inside the
+    function. An error that depends on the data is raised after the function has returned. So an
+    `except` in the function does not catch it, and the error message says so; `evaluate()` on a
+    result computes it inside the function. A call whose results are not used is not executed. A
+    compiled function can be pickled if the original function can.
 
-    compilations: how often it had to compile. graph: the optimized graph of the last compilation.
+    compilations: the number of compilations so far. graph: the optimized graph of the last
+    compilation.
     """
 
     def __init__(self, function: Callable[P, R]) -> None:
@@ -108,7 +110,7 @@ class Compiled(Generic[P, R]):
             with interpreter(deferred):
                 return cast("R", _computed(deferred, self.function(*args, **kwargs)))
         finally:
-            del args, kwargs, deferred  # who keeps an error keeps this frame
+            del args, kwargs, deferred  # a holder of the error also holds this frame
 
     @property
     def compilations(self) -> int:
@@ -119,7 +121,7 @@ class Compiled(Generic[P, R]):
         return self._programs.graphs[-1][1] if self._programs.graphs else None
 
     def explain(self) -> FusionExplanation:
-        """What ran fused in its programs and how long that took, and where not, why."""
+        """Which groups of its programs ran fused, for how long, and why others did not."""
         name = getattr(self.function, "__qualname__", repr(self.function))
         return FusionExplanation(f"compiled {name}", self._programs.groups())
 
@@ -127,7 +129,8 @@ class Compiled(Generic[P, R]):
         return self if instance is None else functools.partial(self, instance)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        # Decorated, it stands where its function would: it is found by name, as functions are.
+        # As a decorator, it takes the place of its function: pickle finds it by the function's
+        # name.
         name = getattr(self, "__qualname__", "")
         found: Any = sys.modules.get(getattr(self, "__module__", ""))
         for part in name.split("."):
@@ -142,7 +145,7 @@ class Compiled(Generic[P, R]):
 
 @frameless
 def _computed(deferred: Deferred, result: Any) -> Any:
-    """What a function has returned, after the calls that it stands for have run together."""
+    """The result of a function, after all calls that it depends on have run together."""
     try:
         deferred.force_together(
             [leaf.pending for leaf in _leaves(result) if isinstance(leaf, LazyBatch | LazyTensor)]
@@ -158,7 +161,8 @@ def _concrete(value: Any) -> Any:
     if isinstance(value, LazyBatch | LazyTensor):
         made = value.pending.value(value.output)
         if value.drawn_at is not None:
-            # A batch of its own: this one may be the user's, where a call has left it as it was.
+            # A new batch: this one may belong to the user, if a call has returned its input
+            # unchanged.
             made = Batch.over(
                 made.data, made.batch_shape, made.type, made.provenance, value.drawn_at
             )
@@ -177,10 +181,11 @@ def compile(function: Callable[P, R]) -> Compiled[P, R]: ...
 @overload
 def compile(function: None = None) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
 def compile(function: Any = None) -> Any:
-    """Turn a function of batches into one that runs optimized: `@compile` or `compile(f)`.
+    """Compile a function of batches: `@compile` or `compile(f)`.
 
-    Its results have the bits of the function's own. An `except` in the function does not see errors
-    that depend on the data, unless the result is computed there by `evaluate()`. See `Compiled`.
+    The results are bit for bit those of the original function. An `except` in the function does not
+    catch errors that depend on the data, unless the result is computed there by `evaluate()`. See
+    `Compiled`.
     """
     if function is None:
         return compile
@@ -195,6 +200,6 @@ def compile(function: Any = None) -> Any:
 
 
 def invariant(value: R) -> R:
-    """Say that a value does not change during a captured loop. It is returned as it is: gradiva
-    compares values itself, so nothing has to be declared."""
+    """Declare that a value does not change during a captured loop. The value is returned unchanged:
+    gradiva compares values itself, so this declaration is never required."""
     return value

@@ -1,4 +1,4 @@
-"""What pending calls read that is there: batches as they are, copies of the user's, constants."""
+"""Inputs of pending calls that exist already: batches, copies of the user's arrays, constants."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["ConcreteInput", "concrete_input_of", "snapshot_of"]
 
 
 class ConcreteInput:
-    """A value that is there: a batch, or a constant that is part of the program.
+    """An input that exists already: a batch, or a constant that is part of the program.
 
-    number: no other input has it, also after this one is gone; origin: the user's value that the
-    batch is a copy of.
+    number: unique for each input, and not used again after the input has been freed; origin: the
+    user's value that the batch is a copy of.
     """
 
     __slots__ = ("__weakref__", "array", "batch", "layout", "number", "origin")
@@ -33,7 +33,7 @@ class ConcreteInput:
 
     @property
     def plain(self) -> Batch:
-        """The batch, with its data there."""
+        """The batch, with its data computed."""
         look = getattr(self.batch, "_materialize", None)
         found: Batch = self.batch if look is None else look()
         return found
@@ -46,7 +46,8 @@ _concrete_inputs: weakref.WeakValueDictionary[int, ConcreteInput] = weakref.Weak
 
 
 def concrete_input_of(batch: Batch) -> ConcreteInput:
-    """The one concrete input for a batch. (It holds the batch, so the batch's id is its own.)"""
+    """The concrete input for a batch; there is one for each batch. (It holds the batch, so the id
+    of the batch stays valid.)"""
     concrete = _concrete_inputs.get(id(batch))
     if concrete is None:
         concrete = _concrete_inputs[id(batch)] = ConcreteInput(batch)
@@ -57,8 +58,8 @@ _snapshots: weakref.WeakValueDictionary[int, ConcreteInput] = weakref.WeakValueD
 
 
 def snapshot_of(given: Any, batch: Batch) -> ConcreteInput:
-    """A concrete input with a copy of `batch`, which holds a value of the user's; the same while
-    something reads it and the value is what it was."""
+    """A concrete input with a copy of `batch`, which holds a value of the user's. The same input is
+    returned again as long as something reads it and the value has not changed."""
     found = _snapshots.get(id(given))
     if found is not None and found.origin is not None and found.origin() is given:
         copy = found.batch
@@ -73,7 +74,7 @@ def snapshot_of(given: Any, batch: Batch) -> ConcreteInput:
 
 
 def _same_bytes(one: Any, other: Any) -> bool:
-    """Whether two arrays are known to have the same contents; on a GPU that is not asked."""
+    """Whether two arrays are known to have the same contents. Arrays on a GPU are not compared."""
     if not on_cpu(one) or not on_cpu(other):
         return False
     return one.dtype == other.dtype and np.array_equal(one.view(np.uint8), other.view(np.uint8))

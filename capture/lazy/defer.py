@@ -1,4 +1,4 @@
-"""One call of dynamic mode as a pending call, and running it at once."""
+"""Turns a call of dynamic mode into a pending call, or runs it immediately."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from .pending import Evaluator, LazyBatch, Pending, Ref
 __all__ = ["CONSTANT", "defer_call", "run_now"]
 
 CONSTANT = 16
-"""Arrays of at most so many elements are part of the program, larger ones are data."""
+"""Arrays with at most this many elements are constants of the program; larger ones are data."""
 
 _serial = itertools.count()
 
@@ -49,10 +49,10 @@ _serial = itertools.count()
 def defer_call(
     evaluator: Evaluator, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
 ) -> Pending:
-    """One call as a Pending, with its arguments resolved and its types inferred.
+    """Create a Pending from a call: resolve its arguments and infer its types.
 
-    Raises what the eager call would raise for its names, arguments and types; what hangs on shapes
-    is raised when the call runs.
+    Raises what the eager call would raise for wrong names, arguments and types. Errors that depend
+    on shapes are raised when the call runs.
     """
     operator.check(inputs, keywords)
     given, common = split_common(operator, keywords)
@@ -67,7 +67,8 @@ def defer_call(
         else:
             static = as_argument(argument, value, size)
             attributes[name] = held(static)
-    # Drawn before the types are checked, as in dynamic mode: a call that fails counts as well.
+    # The random key is drawn before the types are checked, as in dynamic mode: a call that fails
+    # counts as well.
     key = random_key(common) if operator.random else None
     where = _device(refs, common)
     types = _infer(operator, refs, attributes, where)
@@ -96,7 +97,7 @@ def defer_call(
 
 
 def _device(refs: list[Ref], common: dict[str, Any]) -> Device:
-    """Where a call runs: as `device_for` says, without computing anything."""
+    """The device of a call, as `device_for` finds it. Nothing is computed."""
     if "device" in common:
         return device_named(common["device"])
     inputs = [ref.source for ref in refs if ref.argument is None]
@@ -128,7 +129,7 @@ def _argument(evaluator: Evaluator, argument: Argument, value: Any, size: int) -
         return Ref(concrete_input_of(rows), 0, argument.name)
     if not isinstance(rows, np.ndarray):
         rows = np.asarray(rows)
-    # One row per sample: a batch whose samples are the rows.
+    # A batch whose samples are the rows of the array.
     checked = np.ascontiguousarray(argument.given_rows(rows, size))
     type = Tensor.over(checked).type.with_(ndim=checked.ndim - 1, layout="")
     batch_shape = BatchShape.equal(size, checked.shape[1:])
@@ -137,7 +138,7 @@ def _argument(evaluator: Evaluator, argument: Argument, value: Any, size: int) -
 
 
 def _from_outside(evaluator: Evaluator, value: Any, batch: Batch) -> ConcreteInput:
-    """A constant of the program, if it is small; else data like a batch."""
+    """A constant of the program if the value is small, otherwise data like a batch."""
     sample = isinstance(value, Tensor) and (batch.provenance is not None or batch.device is not CPU)
     if sample or not evaluator.is_constant(value, batch.data.size):
         return _concrete_input(value, batch)
@@ -147,11 +148,11 @@ def _from_outside(evaluator: Evaluator, value: Any, batch: Batch) -> ConcreteInp
 
 
 def _concrete_input(given: Any, batch: Batch) -> ConcreteInput:
-    """What a call reads: `batch`, which holds the value that was given, as it is now. Memory that
-    somebody else may write is copied."""
+    """What a call reads: `batch`, which holds the given value as it is now. Memory that others may
+    write to is copied."""
     if isinstance(batch, LazyBatch):
         if batch.output not in batch.pending.exposed:
-            batch.pending.readers[batch.output] = 2  # more than the one that a view may have
+            batch.pending.readers[batch.output] = 2  # more than the one of a view
             return concrete_input_of(batch)
     elif is_owned(batch.data) if batch.device is not CPU else is_leased(batch.data):
         return concrete_input_of(batch)
@@ -159,7 +160,7 @@ def _concrete_input(given: Any, batch: Batch) -> ConcreteInput:
 
 
 def run_now(pending: Pending) -> None:
-    """Run one call at once, as dynamic mode does. It keeps its inputs. Raises GradivaError."""
+    """Run one call immediately, as dynamic mode does. It keeps its inputs. Raises GradivaError."""
     inputs = []
     given = {
         name: value.value if isinstance(value, Opaque) else value
@@ -199,7 +200,7 @@ def run_now(pending: Pending) -> None:
 def _infer(
     operator: OperatorBase, refs: list[Ref], attributes: dict[str, Any], where: Device
 ) -> tuple[SampleType, ...]:
-    """The types of the outputs, as far as they can be known before anything runs."""
+    """The types of the outputs, as far as they are known before anything runs."""
     inputs, given = [], {}
     for name, value in attributes.items():
         given[name] = value.value if isinstance(value, Opaque) else value

@@ -1,5 +1,6 @@
-"""`except` in compiled functions: calls are computed after the function has returned, so that it
-does not see what they raise. An error that it was written for says so."""
+"""`except` in compiled functions. Calls are computed after the function has returned, so a handler
+in the function does not see their errors. If an error would have been caught by a handler, its
+message says so."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ __all__ = ["explain_handler"]
 
 
 def explain_handler(error: GradivaError) -> None:
-    """Say in an error that its line stands under an `except` that would have caught it, if so."""
+    """Add a note to an error if its line stands inside a `try` whose `except` would have caught
+    it."""
     if error.location is None:
         return
     line = _handler_around(error.location, {kind.__name__ for kind in type(error).__mro__})
@@ -27,8 +29,8 @@ def explain_handler(error: GradivaError) -> None:
 
 
 def _handler_around(location: Location, caught: set[str]) -> int | None:
-    """The line of the innermost handler around a line of a function that names one of these
-    classes, or all errors; None if there is none, or no source code."""
+    """The line of the innermost handler around a line of a function that catches one of these
+    classes, or all errors. None if there is no such handler, or no source code."""
     finder = _Finder(location.line, caught)
     linecache.checkcache(location.code.co_filename)
     try:
@@ -42,9 +44,9 @@ class _Finder(ast.NodeVisitor):
     def __init__(self, line: int, caught: set[str]) -> None:
         self._line, self._caught = line, caught
         self._handler: int | None = None
-        """The line of the one around what is visited."""
+        """The line of the handler around the visited statement."""
         self.found: int | None = None
-        """That of the innermost statement that has the line."""
+        """The line of the handler around the innermost statement that has the line."""
 
     def generic_visit(self, node: ast.AST) -> None:
         if isinstance(node, ast.stmt) and self._line in range(

@@ -1,4 +1,4 @@
-"""Deferred mode: a call becomes pending, and runs when a result of it is read."""
+"""Deferred mode: a call becomes pending, and runs when one of its results is read."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Deferred:
         return made[0] if len(made) == 1 else made
 
     def find(self, value: Any) -> Ref | None:
-        """The call that a lazy value came from, if it was deferred and no other library has got at
-        its memory since."""
+        """The call that a lazy value came from, if it was deferred and no other library has had
+        access to its memory since."""
         if not isinstance(value, LazyBatch | LazyTensor) or value.output in value.pending.exposed:
             return None
         ours = isinstance(value.pending.evaluator, Deferred)
@@ -60,12 +60,12 @@ class Deferred:
         return count <= CONSTANT and id(value) not in self._data
 
     def may_write(self, pending: Pending, output: int, exported: bool) -> bool:
-        """After the mode has ended, a value is an output."""
+        """After the mode has ended, every value is an output."""
         return exported or current_interpreter() is not self
 
     @frameless
     def force(self, pending: Pending) -> None:
-        """Run a call, and with it those that nobody has read yet and that belong to it."""
+        """Run a call, together with the unread calls that are related to it."""
         with self._lock:
             if pending.values is not None:
                 return
@@ -86,13 +86,14 @@ class Deferred:
             except GradivaError:
                 if not others:
                     raise
-                evaluate([pending], self.programs)  # the defect of another result is not ours
+                evaluate([pending], self.programs)  # another result has failed, not this one
             for call in together:
                 self._waiting.discard(call)
 
     @frameless
     def force_together(self, pending: list[Pending]) -> None:
-        """Run several calls, all of one size in one program, single samples with the first."""
+        """Run several calls. All calls of one batch size run in one program, and single samples run
+        with the first of them."""
         with self._lock:
             calls = sorted({call for call in pending if call.values is None}, key=_serial_of)
             sizes = list(dict.fromkeys(call.size for call in calls if not call.single)) or [1]
@@ -104,8 +105,8 @@ class Deferred:
 
     @frameless
     def evaluate_all(self, context: object) -> None:
-        """Run every call made in `context` whose result somebody still holds. A call that fails
-        keeps none from running; the first error is raised at the end, once."""
+        """Run every call made in `context` whose result is still referenced. A call that fails does
+        not keep others from running; the first error is raised at the end, once."""
         with self._lock:
             waiting = sorted(self._waiting, key=_serial_of)
         failure: GradivaError | None = None
@@ -121,12 +122,12 @@ class Deferred:
             try:
                 raise failure
             finally:
-                del failure  # an error and a frame of its traceback must not hold each other
+                del failure  # an error and a frame of its traceback must not refer to each other
 
 
 def _agree(values: Iterable[Any]) -> None:
-    """Where the inputs of a call seem to differ in size, those that may lose samples are computed:
-    then their sizes are known."""
+    """If the inputs of a call seem to differ in size, compute those that may drop samples: then
+    their sizes are known."""
     batches = [value for value in values if isinstance(value, Batch)]
     waiting = [value for value in batches if isinstance(value, LazyBatch)]
     if any(value.pending.droppers for value in waiting):
@@ -151,12 +152,13 @@ def _serial_of(call: Pending) -> int:
 
 
 def _is_symbolic(inputs: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
-    """Whether the call is about symbols of a graph, which the eager interpreter refuses."""
+    """Whether the call has symbols of a graph as inputs. The eager interpreter refuses such
+    calls."""
     return any(isinstance(value, Symbolic) for value in (*inputs, *keywords.values()))
 
 
 def _related(one: Pending, other: Pending) -> bool:
-    """Whether two calls need a call in common, which would otherwise run twice."""
+    """Whether two calls depend on a common call, which would otherwise run twice."""
     return bool(_ancestors(one) & _ancestors(other))
 
 

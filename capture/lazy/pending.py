@@ -33,22 +33,23 @@ __all__ = ["Evaluator", "LazyBatch", "LazyTensor", "Pending", "Ref"]
 
 
 class Evaluator(Protocol):
-    """Decides how a pending call gets its values, and knows which values are its own."""
+    """Decides how a pending call gets its values, and knows which values belong to it."""
 
     def force(self, pending: Pending) -> None: ...
 
     def find(self, value: Any) -> Ref | None: ...
 
     def is_constant(self, value: Any, count: int) -> bool:
-        """Whether an array of `count` elements is part of the program, and not data."""
+        """Whether an array of `count` elements is a constant of the program, and not data."""
 
     def may_write(self, pending: Pending, output: int, exported: bool) -> bool:
-        """Whether the user may write into an output that no call has read. exported: by means of
-        another library."""
+        """Whether the user may write into an output that no call has read. exported: whether
+        another library has access to the memory."""
 
 
 class Ref(NamedTuple):
-    """One output of a pending call, or a concrete input, for an argument or (None) an input."""
+    """One output of a pending call, or a concrete input; argument: the argument that it is given
+    for, or None for an input."""
 
     source: Pending | ConcreteInput
     output: int
@@ -127,7 +128,7 @@ class Pending:
         return any(value() is not None for value in self.handles)
 
     def value(self, output: int) -> Batch:
-        """An output; runs the call if need be."""
+        """An output. Runs the call if necessary."""
         if self.values is None:
             self.evaluator.force(self)
         assert self.values is not None
@@ -147,25 +148,25 @@ class Pending:
         self.values = values
 
     def drop_inputs(self) -> None:
-        """The call has run, and its values are all that is needed of it."""
+        """Called when the call has run and nothing but its values is needed any more."""
         self.shared = self.shared or self._is_view_of_others()
         self.inputs = ()
 
     def shrink(self) -> None:
-        """Take the size of the values: samples may have been left out."""
+        """Set the size to that of the values: samples may have been dropped."""
         if self.values and not self.single:
             self.size = len(self.values[0])
 
     def array(self, output: int, exported: bool = False) -> Any:
-        """The memory of an output, for the user: read-only, unless nothing else can need it.
-        exported: another library takes it, which may write into it."""
+        """The memory of an output, for the user. It is read-only unless nothing else can read it.
+        exported: another library gets the memory, and may write into it."""
         found = self.arrays.get(output)
         if found is None or (exported and output not in self.exposed):
             self.materialized.add(output)
             batch = self.value(output)
             found = batch.array(0) if self.single else batch.data
             if not on_cpu(found) and output in self.readers:
-                found = found.copy()  # nothing keeps other libraries from writing on a GPU
+                found = found.copy()  # other libraries can always write to memory on a GPU
             elif not on_cpu(found) or (
                 self.evaluator.may_write(self, output, exported) and self._is_alone(output)
             ):
@@ -192,7 +193,7 @@ class Pending:
 
 
 class LazyValue:
-    """What LazyBatch and LazyTensor share: what is known of the call that they wait for."""
+    """The common part of LazyBatch and LazyTensor: what is known about the pending call."""
 
     __slots__ = ()
 
@@ -204,11 +205,11 @@ class LazyValue:
         self.output = output  # type: ignore[misc]
 
     def _materialize(self) -> Any:
-        """The value itself; computes it if need be."""
+        """The value itself. Computes it if necessary."""
         raise NotImplementedError
 
     def torch(self, *options: Any, **named: Any) -> Any:
-        """As that of `Batch` and `Tensor`: torch may write into what no call has read."""
+        """See `Batch` and `Tensor`: torch may write into memory that no call has read."""
         self.pending.array(self.output, exported=True)
         return super().torch(*options, **named)  # type: ignore[misc]
 
@@ -217,13 +218,13 @@ class LazyValue:
         return super().__dlpack__(stream, **options)  # type: ignore[misc]
 
     def evaluate(self) -> Any:
-        """Run what is needed, and return the value."""
+        """Run all calls that are needed, and return the value."""
         self._materialize()
         return self
 
     @property
     def drawn_at(self) -> Drawn:
-        """The user's line where random values that it depends on were drawn."""
+        """The user's line where the random values that this value depends on were drawn."""
         return self.pending.drawn_at
 
     @property
@@ -263,11 +264,11 @@ class LazyBatch(LazyValue, Batch):  # type: ignore[override]
 
     @property
     def expected(self) -> int:
-        """The size, or what it is if no sample is left out."""
+        """The size, on the assumption that no sample is dropped."""
         return self.pending.size
 
     def places(self) -> Positions | None:
-        """The positions of the samples; without computing anything where none can be left out."""
+        """The positions of the samples. Nothing is computed if no sample can be dropped."""
         pending = self.pending
         if pending.droppers and pending.values is None:
             pending.value(self.output)

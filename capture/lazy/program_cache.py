@@ -1,4 +1,4 @@
-"""Compiled programs by the structure of pending calls, and running pending calls by them."""
+"""A cache of compiled programs by the structure of pending calls; runs pending calls by them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["ProgramCache", "evaluate"]
 
 
 class ProgramCache:
-    """Compiled programs by structure; those not used for the longest are dropped first."""
+    """Compiled programs by structure. The least recently used are dropped first."""
 
     def __init__(self, most: int = 256) -> None:
         self._most = most
@@ -38,7 +38,7 @@ class ProgramCache:
         self._lock = threading.Lock()
         self.compilations = 0
         self.graphs: list[tuple[Graph, Graph]] = []
-        """The last few graphs that were compiled, before and after."""
+        """The last few graphs that were compiled, before and after optimization."""
 
     def find(self, key: Any) -> Program | None:
         with self._lock:
@@ -48,7 +48,7 @@ class ProgramCache:
             return program
 
     def groups(self) -> list[GroupReport]:
-        """What became of the fused groups of all programs that are kept."""
+        """Which groups of all cached programs ran fused."""
         with self._lock:
             programs = list(self._programs.values())
         return [group for program in programs for group in program.fusion.groups()]
@@ -64,9 +64,10 @@ class ProgramCache:
 
 
 def evaluate(targets: Sequence[Pending], programs: ProgramCache) -> None:
-    """Run the pending calls, all of one batch size, and all they need. Raises GradivaError."""
+    """Run the pending calls, all of one batch size, and all calls that they depend on. Raises
+    GradivaError."""
     if not all(pending.size or pending.single for pending in targets):
-        # One value, not one per sample, is there also when there are no samples.
+        # A value that is not per sample exists also for a batch of zero samples.
         for pending in _needed([target for target in targets if target.single]):
             run_now(pending)
         targets = [target for target in targets if not target.single]
@@ -78,7 +79,7 @@ def evaluate(targets: Sequence[Pending], programs: ProgramCache) -> None:
             _resize(pending)
     gpus = {pending.device for pending in order if pending.device is not CPU}
     if len(gpus) > 1:
-        for pending in order:  # a program works on one GPU
+        for pending in order:  # a program runs on one GPU
             run_now(pending)
         return
     number = {pending: index for index, pending in enumerate(order)}
@@ -108,13 +109,14 @@ def evaluate(targets: Sequence[Pending], programs: ProgramCache) -> None:
         made = tuple(next(outputs) for _ in target.types)
         target.shared = any(memory[owner_of(batch.data)] > 1 for batch in made)
         if target.single and not len(made[0]):
-            run_now(target)  # all samples were left out, but this value is of none of them
+            run_now(target)  # all samples were dropped, but this value depends on none
         else:
             target.resolve(made)
 
 
 def _fit(batch: Batch, size: int) -> Batch:
-    """A batch as input of a program for `size` samples: a single sample is that of them all."""
+    """A batch as input of a program for `size` samples. A single sample is repeated for all of
+    them."""
     repeated = len(batch) > 1 and not batch.batch_shape.offsets.any() and batch.batch_shape.uniform
     if len(batch) == size or not (len(batch) == 1 or repeated):
         return batch
@@ -122,7 +124,7 @@ def _fit(batch: Batch, size: int) -> Batch:
 
 
 def _resize(pending: Pending) -> None:
-    """Samples may have been left out since the call was made. Raises OperatorValueError."""
+    """Samples may have been dropped since the call was made. Raises OperatorValueError."""
     sizes = []
     for ref in pending.inputs:
         source = ref.source
@@ -162,7 +164,7 @@ def _needed(targets: Iterable[Pending]) -> list[Pending]:
 
 
 def _concrete_input(ref: Ref) -> ConcreteInput | None:
-    """The concrete input that a reference stands for: itself, or a call that has run."""
+    """The concrete input for a reference: the reference itself, or a call that has run."""
     source = ref.source
     if isinstance(source, ConcreteInput):
         return source

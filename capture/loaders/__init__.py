@@ -1,1 +1,2 @@
-"""Batches for trainers on other machines: which makes which, and how they are asked for."""
+"""Batches for trainers on other machines: which loader makes which batch, and how trainers request
+them."""

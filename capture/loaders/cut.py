@@ -1,7 +1,7 @@
-"""Where a graph is cut between loader and trainer, so that the fewest bytes are sent.
+"""Chooses where a graph is split between loader and trainer, so that the fewest bytes are sent.
 
-What may go to the trainer is what takes it little: work pixel by pixel, windows, other orders of
-axes. Whichever side does it, the bits are the same.
+Only cheap work may move to the trainer: pixelwise operators, windows, and transpositions. The
+results have the same bits on either side.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Sizes = Callable[[Node, int], int]
 
 
 class Cut(NamedTuple):
-    """What is sent: outputs of nodes, by their numbers in the graph that `prepared` returns; and
-    how many bytes that is for a sample, and was before."""
+    """What is sent: outputs of nodes, by their numbers in the graph that `prepared` returns; the
+    bytes of a sample with this split, and without it."""
 
     sent: tuple[tuple[int, int], ...]
     bytes: float
@@ -44,18 +44,18 @@ class Cut(NamedTuple):
 
 
 def prepared(recorded: Graph) -> Graph:
-    """The graph in which cuts are made: the same in every process."""
+    """The graph that is split: the same in every process."""
     return optimize(recorded, (keep_skipping_ops, prune, fold, decompose))
 
 
 def propose(graph: Graph, samples: int, size: Sizes) -> Cut:
-    """The cut with the fewest bytes. size: the bytes of an output of a node, for so many
-    samples."""
+    """The split that sends the fewest bytes. size: the bytes of an output of a node, for a number
+    of samples."""
     movable = _movable(graph)
     found: dict[tuple[Node, int], tuple[int, frozenset[tuple[Node, int]]]] = {}
 
     def best(node: Node, output: int) -> tuple[int, frozenset[tuple[Node, int]]]:
-        """What is to be sent for this value."""
+        """What has to be sent for this value."""
         place = node, output
         if place not in found:
             own = 0 if node.operator is constant else size(node, output)
@@ -70,7 +70,7 @@ def propose(graph: Graph, samples: int, size: Sizes) -> Cut:
 
     outputs = [(edge.node, edge.output) for edge in graph.outputs]
     sent = frozenset().union(*(best(*place)[1] for place in outputs))
-    # Cut where each output is least, an input of several may be sent in two forms.
+    # Split where each output is smallest. An input of several outputs may be sent in two forms.
     before = sum(size(*place) for place in set(outputs))
     after = sum(size(*place) for place in sent)
     chosen = sent if after < before else frozenset(outputs)
@@ -94,8 +94,8 @@ def _movable(graph: Graph) -> set[Node]:
 
 
 def apart_at(graph: Graph, sent: Sequence[tuple[int, int]]) -> tuple[Graph, Graph]:
-    """The graph of the loader, whose outputs are sent; and that of the trainer, whose parameters
-    they are, in this order."""
+    """The graph of the loader, whose outputs are sent, and the graph of the trainer, whose
+    parameters they are, in the same order."""
     places = [(graph.nodes[number], output) for number, output in sent]
     edges = tuple(Edge(node, output) for node, output in places)
     loader = without_dead_nodes(graph.with_(graph.nodes, edges))
@@ -131,7 +131,7 @@ class TrainerProgram:
             node.operator.name for node in graph.nodes if node.operator not in (constant, parameter)
         ]
         self._program = Program(optimize(graph))
-        # Parameters that only pass through may be gone from the program, or stand in any order.
+        # Parameters that only pass through may be missing from the program, or in any order.
         self._parameters = {node.attribute("number"): node for node in self._program.parameters}
         self._pool: WorkerPool | None = None
         self.num_threads = 1

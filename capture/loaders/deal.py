@@ -1,8 +1,8 @@
-"""`Deal`: which samples of an epoch a trainer gets in a step. Arithmetic only: each trainer knows
-its own share without asking anybody.
+"""`Deal`: which samples of an epoch a trainer gets in a step. This is arithmetic only: each trainer
+computes its own share without communication.
 
-Interleaved, the samples of all trainers after a step are the beginning of the epoch's order, one
-after the other. So one number says what was consumed, and any other number of trainers goes on.
+With interleaved sharding, the samples of all trainers up to a step are a prefix of the epoch's
+order. So one number says what was consumed, and a run can continue with any number of trainers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ SHARDINGS = ("interleaved", "contiguous")
 
 @dataclass(frozen=True)
 class Place:
-    """After `step` steps in an epoch, of steps that were counted from its sample `begin` on."""
+    """The position after `step` steps in an epoch, where steps are counted from sample `begin`
+    on."""
 
     epoch: int = 0
     begin: int = 0
@@ -50,11 +51,11 @@ class Deal:
 
     @property
     def global_batch(self) -> int:
-        """Samples of a step of all trainers."""
+        """The number of samples in a step of all trainers."""
         return self.batch_size * self.world_size
 
     def steps(self, length: int, begin: int = 0) -> int:
-        """Steps from the sample `begin` to the end of an epoch of `length` samples."""
+        """The number of steps from sample `begin` to the end of an epoch of `length` samples."""
         if self.sharding == "interleaved":
             left, whole = length - begin, self.global_batch
         elif self.policy is LastBatchPolicy.DROP:
@@ -64,7 +65,7 @@ class Deal:
         return left // whole if self.policy is LastBatchPolicy.DROP else -(-left // whole)
 
     def part(self, place: Place, rank: int, length: int) -> Part:
-        """What the trainer `rank` gets in the step that comes at this place."""
+        """What the trainer `rank` gets in the step at this position."""
         if self.sharding == "contiguous":
             return self._of_shard(place, rank, length)
         first = place.begin + place.step * self.global_batch
@@ -85,7 +86,7 @@ class Deal:
         return Part(place.epoch, start, stop, rank, self.world_size)
 
     def _own(self, length: int, shard: int) -> int:
-        """Samples of a shard."""
+        """The number of samples of a shard."""
         units = -(-length // self.unit)
         begin, end = (units * one // self.world_size * self.unit for one in (shard, shard + 1))
         return min(end, length) - begin
@@ -98,11 +99,12 @@ class Deal:
         return min(-(-units // self.world_size) * self.unit, length)
 
     def consumed(self, place: Place, length: int) -> int:
-        """Samples of the epoch that were delivered before this place, repeats not counted."""
+        """The number of samples of the epoch that were delivered before this position, repeats not
+        counted."""
         return min(place.begin + place.step * self.global_batch, length)
 
     def state(self, place: Place) -> dict[str, Any]:
-        """The place as plain data: the same for all trainers."""
+        """The position as plain data: the same for all trainers."""
         return {
             "epoch": place.epoch,
             "step": place.step,
@@ -114,10 +116,11 @@ class Deal:
         }
 
     def resumed(self, state: dict[str, Any], length: int) -> Place:
-        """The place to go on at, from what `state` returned for any number of trainers.
+        """The position at which to continue, from the result of `state` for any number of trainers.
 
-        length: samples in the epoch of the state. Raises OperatorTypeError for what is no state;
-        OperatorValueError for shards one after the other and other trainers or batches.
+        length: the number of samples in the epoch of the state. Raises OperatorTypeError if `state`
+        is not a state; OperatorValueError for contiguous shards and another number of trainers or
+        another batch size.
         """
         try:
             place = Place(*(_count(state[name]) for name in ("epoch", "begin", "step")))
@@ -159,7 +162,7 @@ class Deal:
 
 
 def _count(value: Any, least: int = 0) -> int:
-    """A number of a state. Raises TypeError and ValueError."""
+    """A number from a state. Raises TypeError and ValueError."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{value!r} is no number")
     if value < least:

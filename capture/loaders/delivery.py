@@ -1,7 +1,8 @@
-"""`Delivery`: asks loaders for batches, some ahead, and delivers them in order.
+"""`Delivery`: requests batches from loaders ahead of time, and delivers them in order.
 
-It keeps no batch alive that nobody waits for, and depends on no loader: what one does not answer,
-another is asked for, and the bits are the same. How loaders are reached is a `Transport`.
+It keeps no batch alive that is no longer needed, and does not depend on any one loader: if a loader
+does not answer, another one is asked, and the bits are the same. A `Transport` says how loaders are
+reached.
 """
 
 from __future__ import annotations
@@ -20,41 +21,42 @@ from .loaded_batch import LoadedBatch
 __all__ = ["Delivery", "LoaderLostError", "Transport", "Waits"]
 
 _KNOWN = 32
-"""How many batches say how long one takes."""
+"""The number of batches from which the usual time of a batch is estimated."""
 
 
 class LoaderLostError(Exception):
-    """The loader that was asked is gone, and what it was asked for with it."""
+    """The loader is gone, and its requests are lost."""
 
 
 class Transport(Protocol):
-    """How loaders are reached. Loaders have numbers."""
+    """How loaders are reached. Loaders are identified by numbers."""
 
     def loaders(self) -> Sequence[int]:
-        """Those that can be asked now."""
+        """The loaders that are available now."""
 
     def ask(self, loader: int, part: Part) -> Hashable:
-        """Ask for a batch; returns a ticket for it. Does not wait."""
+        """Request a batch, and return a ticket for it. Does not wait."""
 
     def wait(self, tickets: Sequence[Hashable], seconds: float) -> Sequence[Hashable]:
-        """Wait until one or more of these can be taken, for so many seconds at most; which."""
+        """Wait until one or more of these tickets are ready, for at most this many seconds. Returns
+        which."""
 
     def take(self, ticket: Hashable) -> LoadedBatch:
-        """What the ticket stands for. Raises LoaderLostError, after which the loader is not among
-        `loaders` until it is there again; GradivaError where nothing will help."""
+        """The answer for a ticket. Raises LoaderLostError, after which the loader is not among
+        `loaders` until it is available again; GradivaError for an error that a retry cannot fix."""
 
     def hopeless(self) -> str | None:
-        """Why no loader will be there again; None if one may."""
+        """Why no loader will become available again; None if one may."""
 
     def now(self) -> float:
-        """Seconds, from any moment on."""
+        """A monotonic time in seconds."""
 
 
 @dataclass
 class Waits:
-    """What a trainer has seen. waited: seconds that it had to wait; resent: batches that were asked
-    for again because a loader was lost; doubled: because it was slow; loaders: batches and samples
-    of each."""
+    """What a trainer has measured. waited: the seconds that it has waited; resent: batches that
+    were requested again because a loader was lost; doubled: because it was slow; loaders: batches
+    and samples of each loader."""
 
     batches: int = 0
     samples: int = 0
@@ -67,7 +69,8 @@ class Waits:
 
 @dataclass
 class _Wanted:
-    """A batch that is waited for. asked: the loaders that are at it; lost: how many died of it."""
+    """A batch that has been requested. asked: the loaders that are working on it; lost: how many
+    loaders have died while they worked on it."""
 
     part: Part
     asked: dict[Hashable, int] = field(default_factory=dict)
@@ -79,12 +82,12 @@ class _Wanted:
 class Delivery:
     """The batches of `parts`, in order.
 
-    ahead: how many are asked for at a time, at most; it may be changed. max_bytes: and how many
-    bytes these have, as far as can be told from those before; one at least. timeout: seconds after
-    which a batch that does not come is an error. patience: another loader is asked as well for a
-    batch that takes so many times longer than usual; None for never. deaths: after how many losses
-    of a loader a batch is an error of its own. turn: where to begin among the loaders, so that
-    trainers do not all begin with the first. waits: where to count.
+    ahead: the largest number of open requests; it may be changed. max_bytes: the most bytes that
+    these may have together, as estimated from earlier batches, but at least one batch. timeout:
+    seconds after which a missing batch is an error. patience: a second loader is asked for a batch
+    that takes this many times longer than usual; None for never. deaths: the number of lost loaders
+    after which a batch is an error. turn: the loader to begin with, so that not all trainers begin
+    with the first. waits: where to add the measurements.
     """
 
     def __init__(
@@ -110,7 +113,7 @@ class Delivery:
         self.waits = Waits() if waits is None else waits
         self._window: deque[_Wanted] = deque()
         self._strays: dict[Hashable, int] = {}
-        """Answers that nobody waits for any more: their loaders are busy all the same."""
+        """Answers that are no longer needed; their loaders are still busy with them."""
         self._largest: int | None = None
         self._took: deque[float] = deque(maxlen=_KNOWN)
 
@@ -118,9 +121,9 @@ class Delivery:
         return self
 
     def __next__(self) -> LoadedBatch:
-        """The next batch, or the error of one, as `LoadedBatch`. Raises StopIteration at the end;
-        OperatorRuntimeError where no loader makes it, after which the same one is asked for again,
-        as its attribute `again` says; but for a batch that kills loaders."""
+        """The next batch, or its error, as `LoadedBatch`. Raises StopIteration at the end;
+        OperatorRuntimeError if no loader makes it, after which the same batch is requested again,
+        as the attribute `again` says, unless the batch kills loaders."""
         self._fill()
         if not self._window:
             raise StopIteration
@@ -140,15 +143,15 @@ class Delivery:
         self.waits.batches += 1
         self.waits.samples += made.samples if made.error is None else 0
         self.waits.bytes += made.nbytes
-        self._fill()  # loaders have work while the trainer has
+        self._fill()  # keeps the loaders busy while the trainer computes
         return made
 
     def begin(self) -> None:
-        """Ask for the first batches, without waiting."""
+        """Request the first batches, without waiting."""
         self._fill()
 
     def _room(self) -> bool:
-        """Whether one more may be asked for."""
+        """Whether one more batch may be requested."""
         waiting = len(self._window)
         if waiting == 0 or self._max_bytes is None:
             return waiting < self.ahead
@@ -166,8 +169,8 @@ class Delivery:
             self._ask(wanted)
 
     def _ask(self, wanted: _Wanted) -> bool:
-        """Ask the loader with the least work, among those that are not at it; False if there is
-        none."""
+        """Ask the loader with the least work, among those that are not working on it already.
+        Returns False if there is none."""
         there = self._transport.loaders()
         busy = Counter(self._strays.values())
         busy.update(self._asked().values())
@@ -191,7 +194,7 @@ class Delivery:
         return {ticket: at for wanted in self._window for ticket, at in wanted.asked.items()}
 
     def _wait(self, head: _Wanted, began: float) -> None:
-        """Wait for any answer, and do what is to be done until then."""
+        """Wait for any answer, and handle timeouts and lost loaders meanwhile."""
         for wanted in self._window:
             if wanted.made is None and not wanted.asked and wanted.lost < self._deaths:
                 self._ask(wanted)
@@ -200,7 +203,7 @@ class Delivery:
         until = min(began + self._timeout, now + 1.0)
         slow = self._slow_at(head)
         if slow is not None and slow <= now:
-            # It may be there already: time also passes while the trainer does not ask.
+            # It may be there already: time also passes while the trainer computes.
             answers = self._transport.wait([*head.asked], 0.0)
             if answers:
                 self._arrived(answers[0])
@@ -214,7 +217,7 @@ class Delivery:
             self._arrived(ticket)
 
     def _give_up(self, head: _Wanted, began: float, now: float) -> None:
-        """Raise OperatorRuntimeError where the batch will not come."""
+        """Raise OperatorRuntimeError if the batch will not come."""
         what = f"the samples {head.part.start} to {head.part.stop - 1} of epoch {head.part.epoch}"
         if head.lost >= self._deaths:
             raise OperatorRuntimeError(
@@ -233,7 +236,7 @@ class Delivery:
             )
 
     def _slow_at(self, head: _Wanted) -> float | None:
-        """When the batch has taken so long that another loader is to be asked; None for never."""
+        """The time at which another loader is to be asked; None for never."""
         if self._patience is None or len(head.asked) != 1 or len(self._took) < 2:
             return None
         return head.since + self._patience * median(self._took)
@@ -263,13 +266,13 @@ class Delivery:
         self.waits.loaders[loader] = (batches + 1, count)
 
     def _forget(self, wanted: _Wanted) -> None:
-        """Nobody waits for its other answers."""
+        """The other answers for this batch are no longer needed."""
         self._strays.update(wanted.asked)
         wanted.asked = {}
 
 
 def _again(text: str) -> OperatorRuntimeError:
-    """The error of a batch that is asked for again."""
+    """The error of a batch that will be requested again."""
     error = OperatorRuntimeError(text)
     error.again = True  # type: ignore[attr-defined]
     return error

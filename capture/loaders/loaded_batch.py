@@ -20,7 +20,7 @@ __all__ = ["Column", "LoadedBatch", "column_of"]
 
 
 class Column(NamedTuple):
-    """One output: an array with a leading batch axis; or, where shapes differ, a 1-D array of all
+    """One output: an array with a leading batch axis; or, if shapes differ, a 1-D array of all
     samples one after the other, with their shapes, (N, ndim)."""
 
     data: np.ndarray[Any, Any]
@@ -28,7 +28,7 @@ class Column(NamedTuple):
     layout: str
 
     def batch(self, where: Provenance | None = None) -> Batch:
-        """The batch on this memory."""
+        """The batch in the same memory."""
         if self.shapes is None:
             shape = BatchShape.equal(len(self.data), self.data.shape[1:])
         else:
@@ -58,7 +58,7 @@ class LoadedBatch(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Of its arrays."""
+        """The bytes of its arrays."""
         return sum(column.data.nbytes for column in self.columns)
 
     @property
@@ -66,7 +66,7 @@ class LoadedBatch(NamedTuple):
         return len(self.columns[0].data if self.positions is None else self.positions)
 
     def batches(self) -> tuple[Batch, ...]:
-        """The outputs on this memory. Raises the error, where there is one."""
+        """The outputs in the same memory. Raises the error, if there is one."""
         if self.error is not None:
             raise self.error
         where = None
@@ -76,7 +76,8 @@ class LoadedBatch(NamedTuple):
 
 
 def column_of(batch: Batch) -> Column:
-    """What is sent of an output: without gaps, on memory of the batch where it has none."""
+    """What is sent for an output: without gaps, and in the memory of the batch if that has no
+    gaps."""
     batch = batch.cpu()
     layout = batch.layout or ""
     if batch.batch_shape.uniform:

@@ -1,5 +1,5 @@
-"""`BatchMaker`: makes any part of an epoch of a pipeline. It has no place in the data, so several
-of them, anywhere, make the same bits."""
+"""`BatchMaker`: makes any part of an epoch of a pipeline. It has no position in the data, so
+several of them, on any machines, make the same bits."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from .loaded_batch import LoadedBatch, column_of
 __all__ = ["BatchMaker", "LoaderFacts"]
 
 _PROBED = 16
-"""How many samples say how large values are."""
+"""The number of samples from which the sizes of values are estimated."""
 
 
 class LoaderFacts(NamedTuple):
-    """What trainers know of a pipeline. digest: of its graph, its seed and its data. length: of
-    epoch 0; `uneven` where others differ. cut: what loaders send, where trainers do the rest."""
+    """What trainers know about a pipeline. digest: of its graph, its seed and its data. length: of
+    epoch 0; `uneven` if other epochs differ. cut: what loaders send, if trainers do the rest."""
 
     batch_size: int
     seed: int
@@ -65,9 +65,9 @@ class _Sizes:
 
 
 class BatchMaker:
-    """A built pipeline of readers; with `cut`, the part of it that is left to loaders. Safe
-    from any thread; raises GradivaError for a pipeline whose batches are no function of the places
-    of their samples."""
+    """A built pipeline of readers; with `cut`, only the part that loaders compute. Safe from any
+    thread. Raises GradivaError for a pipeline whose batches do not depend on the positions of their
+    samples alone."""
 
     def __init__(self, pipe: Pipeline, cut: bool = False) -> None:
         if not isinstance(pipe, Pipeline) or isinstance(pipe, DebugPipeline):
@@ -80,7 +80,7 @@ class BatchMaker:
         self._lock = threading.Lock()
         pool = self.plan.pool
         pool.apart = True  # one batch is read while another is computed
-        # A pool of one thread computes in those of the callers: one after the other.
+        # A pool of one thread computes in the calling threads, one after the other.
         alone = pool.num_threads == 1
         self._turn: AbstractContextManager[Any] = threading.Lock() if alone else nullcontext()
         self._reading = WorkerPool(pool.num_threads, cpus=pool.cpus)
@@ -94,7 +94,7 @@ class BatchMaker:
         return next(iter(self.plan.sources.values()))
 
     def facts(self) -> LoaderFacts:
-        """What it makes. The first call looks at the names of all data."""
+        """What it makes. The first call checks the names of all data."""
         with self._lock:
             if self._facts is None:
                 source = self._first
@@ -113,7 +113,7 @@ class BatchMaker:
             return self._facts
 
     def _cut(self) -> None:
-        """Measure on some samples where to cut, and make that part of the graph."""
+        """Measure some samples to find where to split the graph, and keep the loader's part."""
         graph, plan = prepared(self.pipe._recorded()), self.plan
         sizes = _Sizes()
         whole = SourcePlan(graph, plan.batch_size, plan.seed, plan.pool)
@@ -136,12 +136,12 @@ class BatchMaker:
         return blake2b(text.encode(), digest_size=16).hexdigest()
 
     def length(self, epoch: int) -> int:
-        """Samples in an epoch of the whole data set."""
+        """The number of samples in an epoch of the whole data set."""
         with self._lock:
             return self._first.whole_length(epoch)
 
     def make(self, part: Part, digest: str | None = None) -> LoadedBatch:
-        """The outputs for these places, or the error that making them raised.
+        """The outputs for these positions, or the error that was raised.
 
         digest: of what was made before; the data must be the same.
         """
@@ -175,7 +175,7 @@ class BatchMaker:
 
 
 def _check(plan: SourcePlan) -> None:
-    """Raise GradivaError for sources that cannot make any part of an epoch."""
+    """Raise GradivaError for sources that cannot make an arbitrary part of an epoch."""
     sources = plan.sources
     if not sources:
         raise OperatorTypeError(
@@ -204,7 +204,7 @@ def _check(plan: SourcePlan) -> None:
 
 
 def _problem(source: Source) -> str | None:
-    """Why this source cannot make any part of an epoch."""
+    """Why this source cannot make an arbitrary part of an epoch."""
     plans: Sequence[Any] = source.plans(1)
     if not plans:
         return "only readers know which sample stands where; an external source does not"

@@ -1,13 +1,13 @@
-"""Batches for a trainer on the machine of its loader: it reads them where they were made.
+"""Shared memory for a trainer and a loader on the same machine: the trainer reads batches in place.
 
-A loader has its memory in blocks that other processes can map. What it is asked for from its own
-machine it does not send: it says where the arrays lie, and keeps them. The trainer makes arrays on
-that memory, and when the last one is gone, it says so with one of its next requests. So nothing is
-copied, and nothing goes through a store of objects.
+A loader allocates memory in blocks that other processes can map. For a trainer on its own machine
+it does not send the arrays: it says where they are, and keeps them. The trainer creates arrays on
+that memory, and when the last one has been freed, it reports this with one of its next requests. So
+nothing is copied, and nothing goes through an object store.
 
-A trainer that dies says nothing: the loader looks whether it is there. A loader that dies takes
-nothing along: what the trainer has mapped stays. And a loader keeps no more than `MOST` bytes: what
-is asked for beyond is sent.
+A trainer that dies does not report anything: the loader checks whether it still exists. If a loader
+dies, the memory that the trainer has mapped stays valid. A loader keeps at most `MOST` bytes:
+further batches are sent.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from .loaded_batch import LoadedBatch
 __all__ = ["MOST", "Exporter", "Importer", "Reader", "SharedArray", "importer"]
 
 MOST: Final = 1 << 30
-"""Bytes that a loader exports at a time; and that a trainer keeps mapped, for loaders use the same
-blocks again."""
+"""Bytes that a loader exports at a time, and that a trainer keeps mapped: loaders reuse the same
+blocks."""
 _LEAST: Final = 1 << 16
 """Smaller arrays are sent with the answer."""
 _FORGOTTEN: Final = 1024
 
 
 class Reader(NamedTuple):
-    """Who asks. machine: which can map the same memory, empty where it is to be sent; process: its
-    number, and when it began; name: of it; number: of the request; done: requests of it, to this
-    loader, of which nothing is needed any more."""
+    """The identity of a reader. machine: an identifier that is equal for processes that can map the
+    same memory, empty if arrays are to be sent; process: its number and start time; name: its name;
+    number: of the request; done: earlier requests to this loader whose arrays have been freed."""
 
     machine: str
     process: tuple[int, str]
@@ -53,7 +53,7 @@ class Reader(NamedTuple):
 
 
 class SharedArray(NamedTuple):
-    """An array that stays where it is, in the place of one."""
+    """Stands for an array that stays in the memory of its loader."""
 
     place: Place
     shape: tuple[int, ...]
@@ -62,7 +62,8 @@ class SharedArray(NamedTuple):
 
 @functools.cache
 def machine() -> str:
-    """What processes have in common that can map the memory of each other; empty where none can."""
+    """An identifier that is equal for processes that can map each other's memory; empty if none
+    can."""
     if not can_share():
         return ""
     try:
@@ -72,13 +73,13 @@ def machine() -> str:
         same = os.readlink("/proc/self") == str(os.getpid())
     except OSError:
         return ""
-    # Else the numbers of processes are not those that are in /proc.
+    # Otherwise the process numbers are not those in /proc.
     return " ".join((boot, *spaces, str(os.geteuid()))) if same else ""
 
 
 def began(process: int) -> str:
-    """When a process began, as Linux says, by which it differs from others of its number; empty for
-    one that has ended."""
+    """The start time of a process, as Linux reports it. It distinguishes processes with the same
+    number. Empty for a process that has ended."""
     try:
         with open(f"/proc/{process}/stat") as file:
             facts = file.read().rpartition(")")[2].split()
@@ -96,18 +97,18 @@ class Exporter:
         self._lock = threading.Lock()
         self._exported: dict[tuple[str, int], list[Array]] = {}
         self._forgotten: OrderedDict[tuple[str, int], None] = OrderedDict()
-        """Requests that nobody waits for, before they were answered."""
+        """Requests that were abandoned before they were answered."""
         self._processes: dict[str, tuple[int, str]] = {}
         self._blocks: SharedBlocks | None = None
-        """From when on somebody can map them."""
+        """The time from which on the arrays can be mapped."""
 
     @property
     def nbytes(self) -> int:
-        """How many are exported."""
+        """The number of exported arrays."""
         return sum(array.nbytes for arrays in list(self._exported.values()) for array in arrays)
 
     def export(self, made: LoadedBatch, reader: Reader) -> LoadedBatch:
-        """The answer to a request, which has this name: without the arrays that are exported."""
+        """The answer to the request with this name, without the arrays that are exported."""
         made = made._replace(exporter=self.name)
         with self._lock:
             request = reader.name, reader.number
@@ -137,8 +138,8 @@ class Exporter:
         return self._blocks.place_of(array)
 
     def take_back(self, reader: Reader) -> None:
-        """Before a request is answered: what the reader does not need any more, and what those had
-        who are gone."""
+        """Called before a request is answered: free what the reader no longer needs, and what
+        readers that have ended had."""
         with self._lock:
             if self._blocks is None and machine() and reader.machine == machine():
                 self._blocks = SharedBlocks()
@@ -161,7 +162,7 @@ def _shared_array(array: Array, place: Place) -> Any:
 
 
 class _Held:
-    """Lives as long as an array of one answer."""
+    """Exists as long as an array of one answer."""
 
     __slots__ = ("__weakref__",)
 
@@ -174,7 +175,7 @@ class _End(weakref.ref[_Held]):
 
 
 class _Piece:
-    """Owner of an array on exported memory."""
+    """The owner of an array in exported memory."""
 
     __slots__ = ("__array_interface__", "block", "held")
 
@@ -199,18 +200,18 @@ class Importer:
         self._process = os.getpid()
         self._began = began(self._process)
         self._exporters: dict[str, str] = {}
-        """The names that loaders gave with their last answers: others once they start again."""
+        """The names of loaders, from their last answers. A restarted loader has another name."""
         self._forgotten: defaultdict[str, deque[int]] = defaultdict(deque)
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._mapped: OrderedDict[tuple[str, int], Array] = OrderedDict()
         self._ended: defaultdict[str, deque[_End]] = defaultdict(deque)
         self._ends: dict[int, _End] = {}
-        """Weak references that wait have to be held."""
+        """Keeps weak references alive until they are processed."""
 
     def request(self, loader: str, share: bool = True) -> Reader | None:
-        """For the next request to this loader, with what it can have back; with `share`, what it
-        answers may stay where it is. None where nothing can."""
+        """The data for the next request to this loader, with what it can free; with `share`, its
+        answer may stay in its own memory. None if shared memory cannot be used."""
         if not machine() or self._process != os.getpid():
             return None
         done = [*_taken(self._forgotten[loader])]
@@ -222,16 +223,16 @@ class Importer:
         return Reader(where, process, self._name, next(self._numbers), tuple(done))
 
     def waits_for(self, loader: str) -> bool:
-        """Whether a loader can have anything back."""
+        """Whether a loader can free anything."""
         return bool(self._forgotten[loader] or self._ended[self._exporters.get(loader, "")])
 
     def forget(self, loader: str, *numbers: int) -> None:
-        """Nothing is needed of the answers to these requests."""
+        """The answers to these requests are no longer needed."""
         self._forgotten[loader].extend(numbers)
 
     def take(self, made: LoadedBatch, loader: str, number: int) -> LoadedBatch:
-        """The answer to the request of this number, with arrays. Raises OSError if they are not
-        there, or may not be opened."""
+        """The answer to the request of this number, with arrays. Raises OSError if they do not
+        exist any more, or may not be opened."""
         before = self._exporters.get(loader)
         self._exporters[loader] = made.exporter
         if before not in (None, made.exporter):
@@ -266,14 +267,14 @@ class Importer:
         return block
 
     def unmap(self, exporter: str | None) -> None:
-        """Keep no block of a loader that has ended."""
+        """Unmap the blocks of a loader that has ended."""
         with self._lock:
             for known in [one for one in self._mapped if one[0] == exporter]:
                 del self._mapped[known]
 
 
 def _taken(queue: deque[Any]) -> Iterator[Any]:
-    """All that is in a queue, from which others may take, too."""
+    """All items in a queue that other threads may also read."""
     while True:
         try:
             yield queue.popleft()
@@ -285,7 +286,7 @@ _importer: Importer | None = None
 
 
 def importer() -> Importer:
-    """That of this process."""
+    """The one of this process."""
     global _importer
     if _importer is None or _importer._process != os.getpid():
         _importer = Importer()

@@ -1,4 +1,4 @@
-"""`Traced`: a function of batches as a program, whose random values depend on positions alone."""
+"""`Traced`: a program from a function of batches, whose random values depend on positions only."""
 
 from __future__ import annotations
 

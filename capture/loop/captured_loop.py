@@ -77,22 +77,23 @@ class LoopState(Enum):
 
 
 class _Learned(NamedTuple):
-    """What a loop knows of its body at its end."""
+    """What a loop knows about its body when the loop ends."""
 
     program: LoopProgram
     signatures: Signatures
 
 
 class CapturedLoop(Iterator[Any]):
-    """The batches of a reader or external source, while the calls on them are captured.
+    """The batches of a reader or external source; the calls on them are captured.
 
-    source: what is read; operator: for the graph; strict: raise where a call, after the first
-    step, is not served from what was computed ahead. Values are served as lazy batches with the
-    bits of the eager call. See `explain` for what was not served, and why. A loop begins with what
-    the last one over this source has learned: only the first one traces its first step.
+    source: what is read; operator: for the graph; strict: raise an error if a call, after the first
+    step, does not get a result that was computed ahead. Values are delivered as lazy batches with
+    the bits of the eager call. `explain` says which calls were not computed ahead, and why. A loop
+    begins with what the previous loop over this source has learned: only the first loop traces its
+    first step.
     """
 
-    _ended = True  # where `__init__` has not come to its end
+    _ended = True  # `__init__` may have failed before its end
 
     def __init__(
         self, source: LoopSource, operator: OperatorBase, single: bool, strict: bool
@@ -124,7 +125,7 @@ class CapturedLoop(Iterator[Any]):
 
     @property
     def state(self) -> LoopState:
-        """What the loop is doing now."""
+        """The state of the loop."""
         if self._ended:
             return LoopState.ENDED
         if self._program is None:
@@ -147,7 +148,7 @@ class CapturedLoop(Iterator[Any]):
         if self._ended:
             raise StopIteration
         here = threading.current_thread()
-        # A dictionary takes one of two threads that come at once.
+        # A dictionary keeps one of two threads that arrive at the same time.
         if self._owner.setdefault("thread", here) is not here:
             raise OperatorRuntimeError(
                 "a captured loop belongs to the thread that took its first batch: let each thread "
@@ -173,8 +174,9 @@ class CapturedLoop(Iterator[Any]):
         return arranged(self._step.source.make_outputs(), self._source.names)
 
     def _raise(self, item: Item) -> NoReturn:
-        """Raise what reading has raised. Nothing but the error may refer to the error: it refers to
-        this frame and to the user's, which would stay until the collector comes."""
+        """Raise the error that reading has raised. Nothing except the error may refer to the error:
+        it refers to this frame and to the user's frame, which would stay until the garbage
+        collector runs."""
         error, item.error = item.error, None
         assert error is not None
         try:
@@ -192,13 +194,13 @@ class CapturedLoop(Iterator[Any]):
 
     def _next_item(self) -> Item:
         source = self._source
-        # Loops of other threads over this source wait, and then go on after this batch.
+        # Loops of other threads over this source wait here, and continue after this batch.
         with source.ahead.turn:
             source.claim()
             if self._epoch is None:
                 self._epoch = source.ahead.ended
             if self._epoch != source.ahead.ended:
-                # Another loop over this source has come to the end of the epoch.
+                # Another loop over this source has reached the end of the epoch.
                 item = Item(None)
                 item.error = StopIteration()
                 return item
@@ -211,7 +213,7 @@ class CapturedLoop(Iterator[Any]):
                 self._count(item)
                 return item
             if self._prefetcher is None:
-                # Its thread does not keep the loop alive: a loop that was left ends.
+                # Its thread does not keep the loop alive: a loop that is no longer referenced ends.
                 threads = (source.pool or default_pool()).num_threads
                 self._prefetcher = Prefetcher(
                     source, self._program.compute, self._program.release_streams, threads
@@ -222,20 +224,20 @@ class CapturedLoop(Iterator[Any]):
             return item
 
     def _count(self, item: Item) -> None:
-        """Where the epoch ends, it ends for all loops over the source."""
+        """The end of the epoch ends all loops over the source."""
         if isinstance(item.error, StopIteration):
             self._source.ahead.ended += 1
 
     def close(self) -> None:
-        """End the loop and its step here; the source keeps its place."""
+        """End the loop and its step here. The source keeps its position."""
         self._detach()
         self._pause()
         self._interpreter.leave()
         close_step(self._token)
 
     def _detach(self) -> None:
-        """Nothing is captured any more: leave to the next loop what was learned, and let the values
-        of the step, which the user may hold, go without it. Takes no lock."""
+        """Stop capturing. The next loop gets what was learned, and the values of the step, which
+        the user may hold, no longer refer to it. Takes no lock."""
         if not self._ended and self._program is not None and not self._concrete_inputs:
             learned = _Learned(self._program, self._signatures)
             self._source.memory[f"single={self._single}"] = learned
@@ -245,15 +247,15 @@ class CapturedLoop(Iterator[Any]):
             step.detach()
 
     def __del__(self, closer: Closer = closer) -> None:
-        # In any thread, at any moment, also at the end of the process: nothing is waited for, and
-        # the context of this thread may not be that of the loop.
+        # This may run in any thread, at any moment, also while the process exits. So nothing is
+        # waited for, and the context of this thread may not be that of the loop.
         if not self._ended:
             self._detach()
             if self._prefetcher is not None:
                 closer.post(self._source.ahead.pause, self._prefetcher)
 
     def _pause(self) -> None:
-        """Stop reading ahead, and put the source where the loop is."""
+        """Stop reading ahead, and move the source to the position of the loop."""
         ahead, self._prefetcher = self._prefetcher, None
         if ahead is not None:
             self._source.ahead.pause(ahead)
@@ -262,8 +264,8 @@ class CapturedLoop(Iterator[Any]):
         return f"<{str(self._explanation).partition(chr(10))[0]}>"
 
     def explain(self) -> Explanation:
-        """How many calls were served from what was computed ahead, and why others were not; and
-        what ran fused in it."""
+        """How many calls got results that were computed ahead, why others did not, and which groups
+        ran fused."""
         if self._program is not None:
             groups = self._program.fusion_groups()
             self._explanation.groups = FusionExplanation("what is computed ahead", groups)
@@ -271,7 +273,7 @@ class CapturedLoop(Iterator[Any]):
 
     @property
     def graph(self) -> Graph | None:
-        """The program that is run ahead, or None before the end of the first step."""
+        """The program that runs ahead, or None before the end of the first step."""
         return None if self._program is None else self._program.graph
 
     def owns(
@@ -300,7 +302,7 @@ class CapturedLoop(Iterator[Any]):
             if isinstance(ref.source, Pending)
         )
         if written and (step.number or item.known):
-            # What the user has written is in no signature: this call is like no other.
+            # Signatures do not cover what the user has written into an array: this call is unique.
             pending.signature = self._signatures.fresh()
         step.calls.append(pending)
         step.shorten(pending)
@@ -321,7 +323,7 @@ class CapturedLoop(Iterator[Any]):
             self._explanation.traced += 1
         run_now(pending)
         step.narrow(pending)
-        # Where computing ahead has failed, the call that fails raises its own error.
+        # If computing ahead has failed, the failing call raises its own error.
         whole = step.item.failure is None and step.item.left is None
         if step.number and self._strict and whole:
             raise OperatorRuntimeError(
@@ -329,7 +331,7 @@ class CapturedLoop(Iterator[Any]):
             )
 
     def _finish_step(self) -> None:
-        """The step is over: decide what to compute ahead from now on."""
+        """Called at the end of a step: decide what to compute ahead from now on."""
         step, self._step = self._step, None
         if step is None:
             return
@@ -337,7 +339,7 @@ class CapturedLoop(Iterator[Any]):
         self._concrete_inputs = step.concrete_inputs
         fresh, calls = [], step.calls
         if self._program is not None and step.item.left is not None:
-            # What is not known of such a step is about fewer samples.
+            # Unknown calls of such a step may be about fewer samples.
             calls = [call for call in calls if self._program.knows(call.signature)]
         for call in calls:
             if call.signature in step.missed:
@@ -349,7 +351,8 @@ class CapturedLoop(Iterator[Any]):
         before = self._program.compilations
         self._program.learn(calls, fresh, known_inputs, step.source, not step.number)
         if not step.number and self._program.compilations > before:
-            # What was computed ahead by what an earlier loop had learned is not what this one does.
+            # What was computed ahead is based on an earlier loop, and this loop does something
+            # else.
             self._pause()
         step.finish()
         if self._signatures.forget(self._program.knows):

@@ -18,7 +18,7 @@ __all__ = ["LoopInterpreter"]
 
 
 class Loop(Protocol):
-    """An interpreter of some of the calls."""
+    """An interpreter for some of the calls."""
 
     def owns(
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
@@ -30,7 +30,7 @@ class Loop(Protocol):
 
 
 class LoopInterpreter:
-    """A loop as the context holds it: weakly, so that a loop that is dropped ends."""
+    """A weak reference to a loop, for the context: a loop that is no longer referenced ends."""
 
     def __init__(self, loop: Loop) -> None:
         self.loop = weakref.ref(loop)
@@ -38,8 +38,9 @@ class LoopInterpreter:
 
     @property
     def runs_at_once(self) -> bool:
-        """Whether there are but loops around a call: what is not a loop's own is as without them,
-        in the body, after a `break`, and while somebody holds the loops."""
+        """Whether there are only loops around a call. Calls that do not belong to a loop run as if
+        there were no loop: in the body, after a `break`, and while the loops are still
+        referenced."""
         outer: Interpreter | None = self.outer
         while isinstance(outer, LoopInterpreter):
             outer = outer.outer
@@ -60,7 +61,7 @@ class LoopInterpreter:
             return (self.outer or eager_interpreter()).bind(operator, inputs, keywords)
 
     def enter(self) -> None:
-        """Make the loop the current interpreter, if it is not."""
+        """Make the loop the current interpreter, unless it is already."""
         current = running = _living(current_interpreter())
         while isinstance(running, LoopInterpreter):
             if running is self:
@@ -71,7 +72,7 @@ class LoopInterpreter:
         enter_interpreter(self)
 
     def leave(self) -> None:
-        """Take the loop out of the context: also from below loops that began within it."""
+        """Remove the loop from the context, also if loops that began inside of it are above it."""
         inner, running = None, current_interpreter()
         while isinstance(running, LoopInterpreter) and running is not self:
             inner, running = running, running.outer
@@ -84,8 +85,8 @@ class LoopInterpreter:
 
 
 def _living(found: Interpreter | None) -> Interpreter | None:
-    """The first that does not stand for a loop that is gone: a finalizer may run in any thread,
-    and so cannot take it out of its context."""
+    """The first interpreter whose loop still exists. A finalizer may run in any thread, so it
+    cannot remove an interpreter from its context."""
     while isinstance(found, LoopInterpreter) and found.loop() is None:
         found = found.outer
     return found

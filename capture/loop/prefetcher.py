@@ -1,4 +1,4 @@
-"""Reads a loop's source ahead of the loop, and runs its program on what was read."""
+"""Reads the source of a loop ahead of the loop, and runs the loop's program on the batches."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class LoopSource(Protocol):
 
     name: str
     pool: WorkerPool | None
-    """The threads that the user has chosen for it."""
+    """The number of threads that the user has chosen."""
     memory: dict[str, Any]
-    """What the loops over this source leave for the next one."""
+    """What the loops over this source leave for the next loop."""
     ahead: ReadAhead
-    """What is read ahead, by whichever loop."""
+    """What is read ahead, for any loop over this source."""
     names: Sequence[str] | None
-    """Of the outputs, if users get them by name."""
+    """The names of the outputs, if users get them by name."""
 
     @property
     def any_thread(self) -> bool:
-        """Whether `read` may be called by another thread each time."""
+        """Whether `read` may be called by a different thread each time."""
 
     def read(self) -> tuple[Batch, ...]:
         """The next batches. Raises StopIteration at the end."""
@@ -49,13 +49,13 @@ class LoopSource(Protocol):
         """How many batches the loop delivers, or None where that is not known."""
 
     def mark(self) -> Any:
-        """The place in the data now."""
+        """The current position in the data."""
 
     def rewind(self, mark: Any, undelivered: list[Any]) -> None:
-        """Go back to a place: `undelivered` was read since and is to be read again."""
+        """Go back to a position. `undelivered` was read since then and is to be read again."""
 
     def claim(self) -> None:
-        """A loop takes a batch."""
+        """Called when a loop takes a batch."""
 
 
 class Item:
@@ -115,12 +115,12 @@ class Prefetcher:
         expect_many()
         self._threads = [started(self._run, "gradiva-ahead")]
         if num_threads > 1 and self._runners is None:
-            with suppress(OperatorRuntimeError):  # one does
+            with suppress(OperatorRuntimeError):  # one thread is enough
                 self._threads.append(started(self._run, "gradiva-ahead-1"))
         _running.add(self)
 
     def get(self) -> Item:
-        """The next item; waits for it."""
+        """Wait for the next item, and return it."""
         with self._changed:
             while not self._items:
                 self._check()
@@ -134,14 +134,14 @@ class Prefetcher:
             return item
 
     def _check(self) -> None:
-        """Nothing comes in the child of a fork: threads stay behind."""
+        """In the child of a fork nothing is prefetched: threads do not survive a fork."""
         if self._process != os.getpid():
             raise OperatorRuntimeError(
                 "this loop was begun in the parent process of this fork: begin another one"
             )
 
     def place(self) -> Any:
-        """The place in the data before everything that was read ahead."""
+        """The position in the data before everything that was read ahead."""
         with self._changed:
             waiting = self._undelivered()
             return waiting[0].mark if waiting else self._source.mark()
@@ -150,16 +150,16 @@ class Prefetcher:
         return [*self._items, *([self._working] if self._working else [])]
 
     def stop(self) -> None:
-        """Stop, and put the source before what was read and not delivered."""
+        """Stop, and move the source back to before what was read and not delivered."""
         if self._process != os.getpid():
-            return  # its thread is not here, and its lock may be held by it for ever
+            return  # its thread does not exist here, and may hold the lock forever
         self.halt()
         items = self._undelivered()
         if items:
             undelivered = [item.error or item.batches for item in items]
             self._source.rewind(items[0].mark, undelivered)
         with self._changed:
-            self._items.clear()  # not before: others may ask for the place
+            self._items.clear()  # not earlier: others may ask for the position
 
     def halt(self, timeout: float | None = None) -> None:
         """Stop the threads. timeout: seconds to wait for them."""
@@ -191,7 +191,7 @@ class Prefetcher:
             del item
 
     def _read_next(self) -> Item | None:
-        """The next item, once there is room for it; None where nothing comes any more."""
+        """Wait until there is room for another item, and return it. None if no more items come."""
         with self._changed:
             while len(self._items) >= self._depth and not self._stopping:
                 self._changed.wait()
@@ -211,13 +211,13 @@ class Prefetcher:
     def _make(self, item: Item) -> None:
         try:
             self._compute(item, self._pool)
-        except BaseException as error:  # noqa: BLE001  the step then runs at once
+        except BaseException as error:  # noqa: BLE001  the step then runs without results from ahead
             item.failure = f"computing this step ahead failed: {error!r}"
         item.computed.set()
 
 
 def _left(until: float | None) -> float | None:
-    """The seconds until then; None for any number."""
+    """The seconds left until `until`; None if there is no limit."""
     return None if until is None else max(until - time.monotonic(), 0.0)
 
 
@@ -232,7 +232,7 @@ def _halt_all() -> None:
 
 
 def read_item(source: LoopSource, item: Item) -> None:
-    """Read into an item; what goes wrong is kept there, for its own step."""
+    """Read into an item. An error is kept in the item, for its own step."""
     try:
         with collecting() as noted:
             item.batches = source.read()

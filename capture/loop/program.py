@@ -1,4 +1,4 @@
-"""The program that a captured loop runs ahead, and how it grows with what the loop does."""
+"""The program that a captured loop runs ahead, and how it grows with the calls of the loop."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from .prefetcher import Item
 __all__ = ["LoopProgram"]
 
 _AHEAD = 3
-"""Steps that a GPU may lag behind."""
+"""The number of steps that a GPU may lag behind."""
 _FORGOTTEN = 16
-"""Steps after which a result that no step asked for is not computed any more."""
+"""A result that no step has asked for is not computed any more after this many steps."""
 
 
 class _Known:
-    """One call that is computed ahead, without the data of the step it was seen in."""
+    """One call to compute ahead, without the data of the step in which it was first made."""
 
     def __init__(self, call: Pending) -> None:
         self.operator = call.operator
@@ -57,7 +57,7 @@ def _spec(ref: Ref) -> tuple[int | ConcreteInput, int, str | None]:
 
 
 class LoopProgram:
-    """Calls by signature, those whose values are kept, and the compiled program for them."""
+    """Calls by signature, the calls whose values are kept, and the compiled program for them."""
 
     def __init__(self, operator: OperatorBase) -> None:
         self._operator = operator
@@ -82,12 +82,13 @@ class LoopProgram:
         source: Pending,
         first: bool,
     ) -> None:
-        """Take in what a step did: `fresh` calls are to be computed ahead from now on. A loop whose
-        first step does nothing of what is known has another body than the one before it."""
+        """Update the program after a step: `fresh` calls are computed ahead from now on. If the
+        first step of a loop makes none of the known calls, the loop has another body than the
+        previous one."""
         self._size = source.size
         before = (set(self._calls), set(self._kept))
         if source.types != self._types:
-            # Other data than before: nothing that was learned holds.
+            # The data have changed: nothing that was learned is valid.
             self._types, self._current, fresh = source.types, None, calls
             self._calls.clear()
             self._kept.clear()
@@ -115,7 +116,7 @@ class LoopProgram:
             self.compilations += 1
 
     def _can_know(self, call: Pending, concrete_inputs: set[ConcreteInput]) -> bool:
-        """Whether the call can be made in advance: from the source, constants and known calls."""
+        """Whether the call can be computed ahead: from the source, constants and known calls."""
         for spec, _, _ in _Known(call).inputs:
             if isinstance(spec, ConcreteInput):
                 if spec.array is None and spec not in concrete_inputs:
@@ -125,7 +126,7 @@ class LoopProgram:
         if not call.single and call.size != self._size and call.left is None:
             return False
         if call.device is not CPU and {call.device} != self._gpus() | {call.device}:
-            return False  # a program works on one GPU
+            return False  # a program runs on one GPU
         return not call.operator.random or call.own_key
 
     def _forget(self) -> None:
@@ -194,19 +195,20 @@ class LoopProgram:
         )
 
     def _dropper(self) -> int:
-        """The call that may leave out samples, if there is one, and it reads the source; else 0."""
+        """The signature of the call that may drop samples, if there is exactly one, and it reads
+        the source; else 0."""
         found = [signature for signature, it in self._calls.items() if skips(it.attributes)]
         return found[0] if len(found) == 1 and self._calls[found[0]].inputs[0][0] == 0 else 0
 
     def compute(self, item: Item, pool: WorkerPool) -> None:
-        """Run the program on what was read. A failure leaves the item without results: the calls of
-        its step run at once, and the one that fails raises at its own line."""
+        """Run the program on a batch. After an error the item has no results: the calls of its step
+        run when they are made, and the failing call raises the error at its own line."""
         current = self._current
         if current is not None:
             current.compute(item, pool, self._streams())
 
     def fusion_groups(self) -> list[GroupReport]:
-        """What became of the fused groups since the program was compiled last."""
+        """Which groups ran fused since the last compilation of the program."""
         current = self._current
         return [] if current is None else current.program.fusion.groups()
 
@@ -214,7 +216,8 @@ class LoopProgram:
         return {known.device for known in self._calls.values()} - {CPU}
 
     def _streams(self) -> DeviceStage | None:
-        """Those of the calls on a GPU; None if there are none, or no such GPU."""
+        """The GPU and its streams for the calls on a GPU; None if there are no such calls, or no
+        such GPU."""
         with self._lock:
             gpus = self._gpus()
             if self._stage is not None and self._stage.device not in gpus:
@@ -224,14 +227,14 @@ class LoopProgram:
             return self._stage
 
     def release_streams(self) -> None:
-        """Free the streams: nothing is computed ahead for now."""
+        """Free the streams. Nothing is computed ahead until the next batch is read."""
         stage, self._stage = self._stage, None
         if stage is not None:
             stage.close()
 
 
 class _Compiled:
-    """A program, and the signatures of what it computes."""
+    """A program, and the signatures of the calls that it computes."""
 
     def __init__(self, graph: Graph, types: tuple[SampleType, ...], facts: dict[str, Any]) -> None:
         self.program = Program(optimize(graph))
@@ -277,7 +280,7 @@ class _Compiled:
             return
         if left is not None:
             if not self._dropper or not len(left):
-                # The body may see batches of many sizes: it runs as in dynamic mode.
+                # The body may see batches of different sizes, so it runs as in dynamic mode.
                 item.failure = "a sample of this step was left out"
                 return
             item.left, item.dropper = left, self._dropper
@@ -287,7 +290,7 @@ class _Compiled:
         results: dict[int, tuple[Batch, ...]] = {}
         for signature, count, single in self._kept:
             batches = tuple(next(outputs) for _ in range(count))
-            if size or not single:  # one value for no samples is not in a batch of none
+            if size or not single:  # one value, not one per sample, is in no empty batch
                 results[signature] = batches
                 if any(memory[owner_of(batch.data)] > 1 for batch in batches):
                     item.shared.add(signature)

@@ -1,4 +1,4 @@
-"""What a captured loop served from its program, and what it did not."""
+"""Which calls of a captured loop got results from its program, and which did not."""
 
 from __future__ import annotations
 
@@ -26,29 +26,30 @@ class Unserved:
 @dataclass(slots=True)
 class Explanation:
     """served: calls that got results computed ahead; traced: calls of the first step, which ran
-    while it was traced. Iterate for the calls that were not served."""
+    while it was traced. Iterate over the report for the calls that were not computed ahead."""
 
     source: str
     served: int = 0
     traced: int = 0
     groups: FusionExplanation = field(default_factory=lambda: FusionExplanation("ahead", ()))
-    """What ran fused in the program that is run ahead, how long that took, and why not."""
+    """Which groups of the program ran fused, how long that took, and why others did not."""
     _unserved: dict[tuple[str, Location | None, str], Unserved] = field(default_factory=dict)
 
     def add(self, operator: str, location: Location | None, step: int, reason: str) -> None:
-        """Note a call that was not served."""
+        """Record a call that was not computed ahead."""
         key = (operator, location, reason)
         entry = self._unserved.setdefault(key, Unserved(operator, location, reason, step))
         entry.count += 1
 
     @property
     def unserved(self) -> int:
-        """How many calls after the first step were not served."""
+        """The number of calls after the first step that were not computed ahead."""
         return sum(entry.count for entry in self)
 
     @property
     def share(self) -> float:
-        """Served calls, of all after the first step: 1.0 if all were."""
+        """The fraction of the calls after the first step that were computed ahead, from 0.0 to
+        1.0."""
         total = self.served + self.unserved
         return self.served / total if total else 1.0
 

@@ -1,4 +1,4 @@
-"""Numbers for what the calls of a captured loop compute."""
+"""Numbers that identify the computations of a captured loop."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from gradiva.eager.random.step import current_step
 __all__ = ["Signatures"]
 
 _REMEMBERED = 1 << 14
-"""More than any body has calls."""
+"""A limit above the number of calls of any real body."""
 
 
 class Signatures:
-    """Equal numbers for equal computations of all steps of a loop.
+    """Equal numbers for equal computations, across all steps of a loop.
 
-    token: the owner of its steps. Where a loop goes on with what another one has learned, its own.
+    token: the owner of the steps. A loop that continues with what another one has learned uses the
+    token of that loop.
     """
 
     def __init__(self, token: object) -> None:
@@ -55,13 +56,13 @@ class Signatures:
         return number
 
     def fresh(self) -> int:
-        """A number that no other call has had or will have."""
+        """A number that no other call has or will have."""
         self._count += 1
         return self._count
 
     def forget(self, needed: Callable[[int], bool]) -> bool:
         """Drop numbers that are not needed, if there are too many: a loop whose arguments are new
-        at each step must not grow for ever. Returns whether it did."""
+        at each step must not grow without limit. Returns whether numbers were dropped."""
         if len(self._numbers) <= _REMEMBERED:
             return False
         self._numbers = {key: number for key, number in self._numbers.items() if needed(number)}

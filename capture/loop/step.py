@@ -1,4 +1,4 @@
-"""One step of a captured loop, and the evaluation of its calls after it is over."""
+"""One step of a captured loop, and the evaluation of its calls after the step has ended."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .prefetcher import Item
 __all__ = ["FinishedSteps", "Step"]
 
 _DRAWN = "random."
-"""What the operators are called that draw the value of each sample on its own."""
+"""The prefix of the names of operators that draw a value for each sample independently."""
 _CONSTANT = 1 << 20
-"""Arrays from outside of the loop of at most so many elements are compared by value."""
+"""Arrays from outside of the loop with at most this many elements are compared by value."""
 
 
 class Step:
-    """One step of a loop: the values that it has returned. The evaluator of their calls."""
+    """One step of a loop, with the values that it has returned. It evaluates their calls."""
 
     def __init__(
         self, item: Item, number: int, operator: OperatorBase, single: bool, finished: FinishedSteps
@@ -68,8 +68,8 @@ class Step:
             call.left = self._left
 
     def _is_short(self, call: Pending) -> bool:
-        """Whether a call is about the samples that are left: it reads them, or draws their values,
-        each on its own."""
+        """Whether a call is about the samples that are left: it reads them, or draws a value for
+        each of them."""
         if self._left is None or call.single or call.size != len(self._left):
             return False
         if any(
@@ -82,16 +82,17 @@ class Step:
         return drawn and narrowed is not None and np.array_equal(narrowed, self._left)
 
     def size_for(self, call: Pending) -> int:
-        """The size of a call that is about all samples."""
+        """The size of a call on all samples."""
         return call.size if self._is_short(call) else self.size
 
     def has_its_samples(self, call: Pending) -> bool:
-        """Whether what was computed ahead for a call is about the samples that it is about."""
+        """Whether the results that were computed ahead for a call are about the same samples as the
+        call."""
         return call.single or (call.left is None) == (self.item.left is None)
 
     def narrow(self, call: Pending) -> None:
-        """A call that reads the source has run, and may have left out samples: calls of what is
-        left are about all samples of a step, as where none is left out."""
+        """Called after a call that reads the source has run, and may have dropped samples. Further
+        calls on the rest are about all samples of the step, as if none had been dropped."""
         if not skips(call.attributes) or [ref.source for ref in call.inputs] != [self.source]:
             return
         places = call.values[0].positions if call.values else None
@@ -106,7 +107,7 @@ class Step:
             first = self._served.setdefault(call.signature, call)
             if first is not call:
                 if first.exposed:
-                    return  # the user may have written into them: they are computed once more
+                    return  # the user may have written into them, so they are computed again
                 first.shared = call.shared = True
             elif call.signature in self.item.shared:
                 call.shared = True
@@ -115,7 +116,7 @@ class Step:
     def why_missed(
         self, call: Pending, written: bool, concrete_inputs: set[ConcreteInput], owner: object
     ) -> str:
-        """Why a call was not computed ahead. written: whether an input may have been written into;
+        """Why a call was not computed ahead. written: whether an input may have been modified;
         concrete_inputs: batches from outside that the loop knows; owner: of the loop's steps."""
         if self.item.failure is not None:
             return self.item.failure
@@ -142,7 +143,8 @@ class Step:
 
     @cached_property
     def concrete_inputs(self) -> set[ConcreteInput]:
-        """The batches from outside of the loop that its calls have read, when it is over."""
+        """The batches from outside of the loop that the calls of this step have read, after the
+        step has ended."""
         return {
             ref.source
             for call in self.calls
@@ -151,12 +153,13 @@ class Step:
         }
 
     def detach(self) -> None:
-        """Let its values be without the step: who holds one must not hold all. Takes no lock."""
+        """Make the values independent of the step: a holder of one value must not keep all. Takes
+        no lock."""
         for call in (*self.calls, self.source):
             call.evaluator = self.finished
 
     def finish(self) -> None:
-        """The step is over, and its calls that have run keep their values alone."""
+        """Called at the end of the step. Calls that have run keep nothing but their values."""
         with self.finished.lock:
             self.detach()
             for call in (*self.calls, self.source):
@@ -164,19 +167,21 @@ class Step:
                     call.drop_inputs()
 
     def force(self, pending: Pending) -> None:
-        """Compute a value inside of a fused group, which the user reads, from what was read."""
+        """Compute a value inside of a fused group that the user reads, from the batch that was
+        read."""
         self.finished.force(pending)
 
     def is_constant(self, value: Any, count: int) -> bool:
         return count <= _CONSTANT
 
     def may_write(self, pending: Pending, output: int, exported: bool) -> bool:
-        """What was computed ahead from a value holds only if the user does not write into it."""
+        """Results that were computed from a value are valid only if the user does not write into
+        it."""
         return (pending.signature, output) not in self.item.read
 
 
 class FinishedSteps:
-    """The evaluator of calls whose step is over."""
+    """Evaluates calls whose step has ended."""
 
     def __init__(self, programs: ProgramCache) -> None:
         self.lock = threading.RLock()
@@ -188,7 +193,7 @@ class FinishedSteps:
     def force(self, pending: Pending) -> None:
         with self.lock:
             if pending.values is None:
-                with collecting():  # what cannot be read was reported when it was computed ahead
+                with collecting():  # unreadable samples were reported before
                     if pending.left is None:
                         evaluate([pending], self._programs)
                     else:
@@ -202,7 +207,8 @@ class FinishedSteps:
 
 
 def _run_short(call: Pending) -> None:
-    """Run a call of a step that samples have left, and those that it needs, one by one."""
+    """Run a call of a step that has dropped samples, and the calls that it depends on, one by
+    one."""
     if skips(call.attributes):  # it reads all samples
         source = call.inputs[0].source
         call.size = source.size if isinstance(source, Pending) else len(source.plain)

@@ -1,4 +1,4 @@
-"""What a pipeline is made of, and the methods that define and build it."""
+"""The parts of a pipeline, and the methods that define and build it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ __all__ = ["PipelineBase"]
 
 
 class PipelineBase:
-    """The parts of a pipeline: `_options`, `_definition`, `_restored` (the checkpoint to go on
-    from), `_runs` and `_api_check`, and, once it is built, `_runtime`."""
+    """The parts of a pipeline: `_options`, `_definition`, `_restored` (the checkpoint to continue
+    from), `_runs` and `_api_check`; after `build` also `_runtime`."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class PipelineBase:
         self._definition.set_outputs(output_data_nodes)
 
     def add_sink(self, edge: Any) -> None:
-        """Keep what makes this symbol, and run it, although no output needs it."""
+        """Keep the node of this symbol, and run it, although no output needs it."""
         self._require_unbuilt()
         self._definition.add_sink(edge)
 
@@ -150,14 +150,14 @@ class PipelineBase:
             )
 
     def _defined(self) -> tuple[DataNode, ...]:
-        """The outputs; defined now if they were not."""
+        """The outputs. They are defined now if they were not defined before."""
         if self._definition.outputs is None:
             self._definition.define(self, self.define_graph, "define_graph")
         assert self._definition.outputs is not None
         return self._definition.outputs
 
     def _define_by(self, define_graph: Callable[[], Any]) -> None:
-        """Take the graph from a function that the user gave in place of the method."""
+        """Record the graph with a function that the user gave in place of the method."""
         self._definition.require_undefined()
         name = getattr(define_graph, "__qualname__", "define_graph")
         self._definition.define(self, define_graph, name)
@@ -197,8 +197,8 @@ class PipelineBase:
                 self._building = False
 
     def start_py_workers(self) -> None:
-        """Start the processes of parallel external sources now, before other threads. `build`
-        does it if it was not done; it starts no thread either."""
+        """Start the processes of parallel external sources now, before other threads start. `build`
+        does this if it was not done before. It starts no thread either."""
         self.build()
 
     def _built(self) -> PipelineRuntime:

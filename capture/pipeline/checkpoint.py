@@ -1,7 +1,7 @@
-"""Checkpoints of pipelines: the state of all sources after the last batch that the user got.
+"""Checkpoints of pipelines: the state of all sources after the last batch that the user received.
 
-What is made ahead does not count: the states are recorded with each batch that is read, and are
-those of the pipeline once the user gets that batch. Random operators have no state.
+Prefetched batches do not count: the states are recorded with each batch that is read, and become
+the states of the pipeline when the user receives that batch. Random operators have no state.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def read_checkpoint(given: Any) -> Restored:
 
 
 class Restored:
-    """A checkpoint that was read, to be put into a pipeline of the same graph."""
+    """A checkpoint that was read, to be restored in a pipeline of the same graph."""
 
     def __init__(self, content: Content) -> None:
         self._content = content
@@ -139,7 +139,7 @@ class Restored:
             raise CheckpointError(f"the checkpoint has no context: {error!r}") from None
 
     def check(self, graph: Graph, batch_size: int, seed: int | None) -> None:
-        """Refuse a pipeline that would not go on as the saved one.
+        """Raise an error for a pipeline that would not continue as the saved one.
 
         graph: as it was recorded. seed: the explicit one. Raises CheckpointError, which names the
         first operator that differs; OperatorValueError for another seed or batch size.
@@ -170,7 +170,7 @@ class Restored:
                 )
 
     def put_into(self, plan: SourcePlan) -> bool:
-        """Put the sources into their places; returns whether the end of the data had been met.
+        """Restore the sources; returns whether the end of the data had been reached.
 
         Raises CheckpointError if they read other data than the saved ones.
         """

@@ -1,7 +1,7 @@
-"""Debug mode: the function of a pipeline is called for each batch, and its calls run at once.
+"""Debug mode: the function of a pipeline is called for each batch, and its calls run immediately.
 
-Each call is recorded, as ever, and its node run on the batch: so the bits are those of the compiled
-graph, and prints, breakpoints and NumPy in the function see data.
+Each call is recorded as usual, and its node is run on the batch. So the bits are those of the
+compiled graph, and prints, breakpoints and NumPy in the function see data.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ class DebugBatch(Batch):
 
     @property
     def shape(self) -> Any:
-        """The shape of each sample; called, `shape(dtype=...)`, the same as data."""
+        """The shape of each sample. When called, as `shape(dtype=...)`, the same as a batch."""
         return _Shapes(self)
 
     def __getitem__(self, ranges: Any) -> Any:
-        """A part of each sample, as `slice`."""
+        """A part of each sample, as by `slice`."""
         return self.slice[ranges]
 
     def property(self, key: str, *, device: DeviceLike = "cpu") -> Any:
-        """The "source_info" or "layout" of each sample, as data; see `get_property`."""
+        """The "source_info" or "layout" of each sample, as a batch; see `get_property`."""
         return get_property.bind((self,), {"key": key, "device": device})
 
     def get(self) -> Any:
@@ -64,7 +64,7 @@ class DebugBatch(Batch):
 
 
 class _Shapes(list[tuple[int, ...]]):
-    """Shapes of samples, and what gives them as data."""
+    """The shapes of samples; when called, the same as a batch."""
 
     def __init__(self, batch: DebugBatch) -> None:
         super().__init__(map(tuple, batch.batch_shape.shapes.tolist()))
@@ -76,7 +76,7 @@ class _Shapes(list[tuple[int, ...]]):
 
 
 class DebugRecorder(Recorder):
-    """Records the calls for one batch, runs each, and returns its batches."""
+    """Records the calls for one batch, runs each of them, and returns the resulting batches."""
 
     symbolic = False
 
@@ -89,7 +89,7 @@ class DebugRecorder(Recorder):
         self._read = read.values
         self._positions: dict[Any, Positions] = {None: read.positions[None]}
         self._symbols: dict[int, tuple[Batch, DataNode]] = {}
-        """What was returned for a symbol, and is one again where it is an argument."""
+        """Maps what was returned for a symbol back to the symbol, when it is an argument."""
         self._run = 0
 
     def bind(
@@ -97,7 +97,7 @@ class DebugRecorder(Recorder):
     ) -> Any:
         values = (*inputs, *keywords.values())
         if any(isinstance(one, Batch) and len(one) != self._size for one in values):
-            with interpreter(eager_interpreter()):  # of the user's own: no part of the pipeline
+            with interpreter(eager_interpreter()):  # not a part of the pipeline
                 return eager_interpreter().bind(operator, inputs, keywords)
         asked = keywords.get("batch_size")
         if isinstance(asked, int) and asked == self._size:
@@ -110,7 +110,7 @@ class DebugRecorder(Recorder):
         return list(map(self.batch_of, made)) if isinstance(made, list) else self.batch_of(made)
 
     def described(self, node: Node) -> Any:
-        """The lines that made a node, the operator behind it, and the name that the user gave."""
+        """The lines that made a node, its operator, and the name that the user gave."""
         return self._builder.described(node)
 
     def _symbol_of(self, value: Any) -> Any:
@@ -127,7 +127,7 @@ class DebugRecorder(Recorder):
         return value if isinstance(value, Batch) else self.batch_of(self.symbol(value, index))
 
     def batch_of(self, symbol: DataNode) -> Batch:
-        """The data of a symbol, after what is left to run until it is there."""
+        """The data of a symbol. Runs the nodes that it depends on."""
         self._catch_up()
         made = self._values[symbol.edge.node, symbol.edge.output]
         batch = DebugBatch.over(made.data, made.batch_shape, made.type, made.provenance)
@@ -171,7 +171,7 @@ class DebugRecorder(Recorder):
 
 
 class DebugPlan(SourcePlan):
-    """Makes batches by calls of a function. Sources are opened in the first one, and known by
+    """Makes batches by calling a function. Sources are opened in the first call, and identified by
     their order after that."""
 
     def __init__(
@@ -188,7 +188,7 @@ class DebugPlan(SourcePlan):
         self.gpu = gpu
         self._define = define
         self.fed: dict[str, list[tuple[str, Any, str | None]]] = {}
-        """What was fed by name before the first batch."""
+        """The data that were fed by name before the first batch."""
         self._in_order: list[Node] = []
 
     @property
@@ -209,7 +209,7 @@ class DebugPlan(SourcePlan):
     def batches_of(
         self, node: Node, operator: SourceOperator[Any], recorder: DebugRecorder, values: Values
     ) -> Outputs:
-        """What a source has for this batch; in the first one it is opened now."""
+        """The data of a source for this batch. In the first batch the source is opened now."""
         number = int(node.attribute("effect"))
         if number == len(self._in_order):
             self._in_order.append(node)
@@ -239,7 +239,7 @@ class DebugPipeline(Pipeline):
         self._title = title
 
     def build(self, define_graph: Any = None) -> None:
-        """Make the threads; the function is called by `run`."""
+        """Start the threads. The function is called by `run`."""
         with self._build_lock:
             if define_graph is not None:
                 self._no_graph()
@@ -247,7 +247,7 @@ class DebugPipeline(Pipeline):
                 self._runtime = self._debug_runtime(self._options)
 
     def run(self, cuda_stream: object = None, /, **pipeline_inputs: Any) -> Any:
-        """As of any pipeline."""
+        """See `Pipeline`."""
         plan = self._built().plan
         if isinstance(plan, DebugPlan) and not plan.has_begun:
             for name, data in pipeline_inputs.items():
@@ -263,7 +263,7 @@ class DebugPipeline(Pipeline):
         cuda_stream: object = None,
         use_copy_kernel: bool = False,
     ) -> None:
-        """As of any pipeline; before the first batch the data wait for a source of this name."""
+        """See `Pipeline`. Before the first batch the data are kept for a source of this name."""
         plan = self._built().plan
         target = data_node.name if isinstance(data_node, DataNode) else data_node
         if isinstance(plan, DebugPlan) and isinstance(target, str) and not plan.has_begun:

@@ -47,7 +47,7 @@ def leave_current_pipeline() -> None:
 class GraphDefinition:
     """The recorder of a pipeline, and the outputs of its graph once they are set.
 
-    gpu: the one that "gpu" means in the graph.
+    gpu: the GPU that "gpu" means in the graph.
     """
 
     def __init__(self, gpu: Device) -> None:
@@ -67,9 +67,9 @@ class GraphDefinition:
         return any(one.definition is self for one in _current.get())
 
     def leave(self, failed: bool) -> None:
-        """End the block, and those that were entered within it and not left. failed: whether an
-        error leaves it. Raises OperatorTypeError for a block that is not current, or for one
-        within it that was not left."""
+        """End the block, and those that were entered inside of it and not left. failed: whether an
+        error leaves it. Raises OperatorTypeError for a block that is not the current one, or for an
+        inner one that was not left."""
         above = list(_current.get())
         if all(one.definition is not self for one in above):
             raise OperatorTypeError(
@@ -95,8 +95,8 @@ class GraphDefinition:
     def define(
         self, pipeline: AbstractContextManager[Any], define_graph: Callable[[], Any], name: str
     ) -> None:
-        """Record what `define_graph` calls, and make what it returns the outputs. name: what errors
-        call it. Raises OperatorTypeError for what are no outputs."""
+        """Record what `define_graph` calls, and set what it returns as the outputs. name: of the
+        function, for errors. Raises OperatorTypeError for invalid outputs."""
         with pipeline:
             outputs = define_graph()
         if isinstance(outputs, dict | set | str) or outputs is None:

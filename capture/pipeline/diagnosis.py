@@ -1,9 +1,9 @@
-"""`Diagnosis`: what holds a pipeline back, and what would be gained without it.
+"""`Diagnosis`: the bottleneck of a pipeline, and the gain of removing it.
 
-Each part of a pipeline has a rate that it would allow if it alone counted: what was reached,
-divided by the share of the time in which the part was busy (the utilization law of queueing
-networks; Denning and Buzen, The Operational Analysis of Queueing Network Models, 1978). The part
-with the lowest rate is the bottleneck, and the next one says what removing it can gain.
+Each part of a pipeline has a rate that it would allow on its own: the measured rate divided by the
+fraction of the time in which the part was busy (the utilization law of queueing networks; Denning
+and Buzen, The Operational Analysis of Queueing Network Models, 1978). The part with the lowest rate
+is the bottleneck, and the next one limits what removing it can gain.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 __all__ = ["Diagnosis", "Limit", "diagnose"]
 
 SATURATED = 0.75
-"""The share of the time from which on what a part does is taken to hold up the others."""
+"""From this fraction of the time on, a part is taken to delay the others."""
 BLOCKED = 0.3
-"""The share of the time of working threads from which on what they wait for is."""
+"""From this fraction of the time of working threads on, their waiting is reported."""
 CROWDED = 0.2
-"""The same, for what they wait for a processor."""
+"""The same, for waiting for a core."""
 SLOW_DISK = 1e6
-"""Bytes per second that come from a disk, from which on these are shown."""
+"""Reading from a disk is reported from this many bytes per second on."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A part of the pipeline. busy: the share of the time that it was; rate: samples per second if
-    it alone counted; note: what it did."""
+    """A part of the pipeline. busy: the fraction of the time in which it was busy; rate: samples
+    per second if this part were the only limit; note: what it did."""
 
     part: str
     busy: float
@@ -121,7 +121,7 @@ def diagnose(
 ) -> Diagnosis:
     """Take batches for about so long, and say what held them up. take: the next batch; it begins
     again where the data end. Raises what making a batch raises; OperatorValueError without data."""
-    for _ in range(executor.depth + 2):  # kernels are loaded, queues are filled
+    for _ in range(executor.depth + 2):  # the kernels are loaded and the queues are filled
         _use(take(), consumer)
     batches = samples = 0
     consumed = 0
@@ -152,7 +152,7 @@ def diagnose(
         ready = sum(ready for _, ready in usage.threads.values())
         waiting = max(0.0, 1 - (ran + ready) / ranges)
         crowded = min(ready / ranges, 1.0)
-    threads = min(work / wall, float(pool.num_threads))  # clocks of several threads
+    threads = min(work / wall, float(pool.num_threads))  # the clocks of several threads
     cores = default_num_threads()
     limits = [
         _limit(
@@ -210,7 +210,7 @@ def _sums(recording: Recording) -> dict[str, int]:
 
 
 def _shares(recording: Recording) -> dict[str, float]:
-    """The share of each operator in the time of all, the largest first."""
+    """The share of each operator in the total time, the largest first."""
     times: dict[str, int] = {}
     for event in recording.events:
         if event.kind in ("operator", "source"):
@@ -221,7 +221,7 @@ def _shares(recording: Recording) -> dict[str, float]:
 
 
 def _judged(found: Diagnosis, threads: int, cores: int) -> Diagnosis:
-    """With bottleneck, gain and verdict."""
+    """The result with bottleneck, gain and verdict."""
     slowest = found.limits[0]
     rates = [limit.rate for limit in found.limits if limit.part != slowest.part]
     heaviest, share = next(iter(found.operators.items()), ("", 0.0))
@@ -265,7 +265,7 @@ def _judged(found: Diagnosis, threads: int, cores: int) -> Diagnosis:
 
 
 def _crowded(found: Diagnosis, heavy: str) -> tuple[float, str]:
-    """The gain and the reason where other programs take the processors."""
+    """The gain and the reason if other programs use the cores."""
     waits = found.crowded or 0.0
     why = f"the threads wait {waits:.0%} of their time for a processor; {heavy}"
     return 1 / (1 - min(waits, 0.9)), why

@@ -40,8 +40,8 @@ _CLOSED = "the pipeline was closed while a batch was awaited"
 _ITSELF = "a source of the pipeline asks for its batches, and would wait for itself for ever"
 
 _THREADS_OF_A_RUNNER = 4
-"""With so many worker threads for each, there may be more than two runners: what each of them does
-alone would else leave the workers without work."""
+"""With this many worker threads for each, there may be more than two runners: otherwise the serial
+parts of the runners would leave the workers without work."""
 
 
 class Executor:
@@ -52,23 +52,25 @@ class Executor:
         self.depth = depth
         self.threaded = threaded
         self.taken = 0
-        """Batches that were returned, errors included."""
+        """The number of batches that were returned, errors included."""
         self.rows: SampleIndices | None = None
-        """Which samples the batch that was returned last has; None if none was left out."""
+        """The samples of the last returned batch; None if none was dropped."""
         self._ready: deque[Outputs | BaseException] = deque()
         self._early: dict[int, Outputs | BaseException] = {}
         self._begun = self._finished = 0
         self._maker: threading.Thread | None = None
         lock = threading.RLock()
         self._changed = threading.Condition(lock)
-        """The scheduler waits for room: a batch was taken, or there is none to be made."""
+        """The scheduler waits on this until there is room: a batch was taken, or there will be
+        none."""
         self._filled = threading.Condition(lock)
-        """Who takes batches waits for one. Two conditions, so that none is woken in vain."""
+        """The consumer waits on this for a batch. There are two conditions so that no thread is
+        woken without need."""
         self._ended = False
         self._end_was_met = False
         self.closed = False
         self._makers: list[threading.Thread] = []
-        """Threads that read: the scheduler, or the runners."""
+        """The threads that read: the scheduler, or the runners."""
         self._process = os.getpid()
         threads = plan.pool.num_threads
         self._overlaps = (
@@ -81,12 +83,12 @@ class Executor:
             reading = 1  # two would only wait for each other
         self._reading_runners = reading if self._overlaps and plan.any_thread else 0
         self._under_way = max(self._reading_runners - 1, int(self._overlaps))
-        """Batches that may be under way while the queue is full."""
+        """The number of batches that may be in progress while the queue is full."""
         self._runners = Runners("runner", count)
-        """Where there is a scheduler, which reads for them."""
+        """The runners of a pipeline with a scheduler, which reads for them."""
         if self._overlaps:
             plan.pool.apart = True
-            # What is read must not wait behind what is computed.
+            # Reading must not wait behind computing.
             self._reading = WorkerPool(threads, cpus=plan.pool.cpus)
         closer.ready()  # for the finalizer of the pipeline
         closer.catch_up()
@@ -94,7 +96,7 @@ class Executor:
 
     @property
     def started(self) -> bool:
-        """Whether a batch was asked for."""
+        """Whether a batch was requested."""
         return self._begun > 0 or bool(self._makers)
 
     def get(self) -> Outputs:
@@ -107,7 +109,7 @@ class Executor:
             self._wait_until_ready()
             item = self._ready.popleft()
             if self.closed and isinstance(item, StopIteration):
-                raise OperatorRuntimeError(_CLOSED)  # that is how the sources end
+                raise OperatorRuntimeError(_CLOSED)  # sources end with this exception
             if not self._end_was_met:
                 self.plan.states.deliver()
             self._fill_queue()
@@ -118,8 +120,8 @@ class Executor:
             number = self.taken
             self.taken += not isinstance(item, StopIteration)
         if isinstance(item, BaseException):
-            # Raised once more at each call after the end, until `reset`; another object, because
-            # an exception grows each time it is raised.
+            # Raised again at each call after the end, until `reset`. It is a new object, because an
+            # exception grows each time it is raised.
             if isinstance(item, StopIteration):
                 with self._changed:
                     self._ready.append(StopIteration(*item.args))
@@ -127,11 +129,11 @@ class Executor:
             try:
                 raise item
             finally:
-                del item  # an error and a frame of its traceback must not hold each other
+                del item  # an error and a frame of its traceback must not refer to each other
         return self._deliver(item, number)
 
     def _check_open(self) -> None:
-        """Raise OperatorRuntimeError where no batch can be made any more."""
+        """Raise OperatorRuntimeError if no further batch can be made."""
         if self._process != os.getpid():
             raise OperatorRuntimeError(
                 "this pipeline belongs to the parent process of this fork, and so do its threads: "
@@ -141,24 +143,24 @@ class Executor:
             raise OperatorRuntimeError("this pipeline was closed")
 
     def wait(self) -> None:
-        """Wait until the next batch is ready, without taking it. Raises what taking it would; does
-        nothing where batches are made when they are taken."""
+        """Wait until the next batch is ready, without taking it. Raises what taking it would raise.
+        Has no effect if batches are made when they are taken."""
         self._check_open()
         if self.threaded:
             with self._changed:
                 self._wait_until_ready()
                 item = self._ready[0]
             if isinstance(item, BaseException):
-                raise fresh(item)  # that in the queue gets no frames
+                raise fresh(item)  # the error in the queue gets no frames
 
     def begin(self) -> None:
-        """Begin to make batches ahead, where a thread does that."""
+        """Begin to prefetch batches, if there is a thread for that."""
         if self.threaded and not self.closed:
             with self._changed:
                 self._start_makers()
 
     def _start_makers(self) -> None:
-        """Start the threads that read, with the lock held."""
+        """Start the threads that read. Called under the lock."""
         if self._makers:
             return
         expect_many()
@@ -171,10 +173,10 @@ class Executor:
             except OperatorRuntimeError:
                 if not self._makers:
                     raise
-                return  # fewer do
+                return  # fewer are enough
 
     def _wait_until_ready(self) -> None:
-        """Wait until a batch is ready, with the lock held."""
+        """Wait until a batch is ready. Called under the lock."""
         self._start_makers()
         caller = threading.current_thread()
         if caller in self._threads() or self.plan.pool.has(caller):
@@ -187,7 +189,7 @@ class Executor:
                 raise OperatorRuntimeError(_CLOSED)
 
     def _threads(self) -> list[threading.Thread]:
-        """Those that make batches, but for the workers."""
+        """The threads that make batches, apart from the workers."""
         return self._makers + self._runners.threads
 
     def _run_here(self) -> Outputs:
@@ -222,7 +224,7 @@ class Executor:
         return deliver(item, self.plan.quarantine, number)
 
     def _may_begin(self) -> bool:
-        """Whether there is room for one more batch, and data."""
+        """Whether there is room for one more batch, and data for it."""
         return not self._ended and not self._is_full()
 
     def _begin(self, waited: int, queued: bool) -> int:
@@ -235,7 +237,7 @@ class Executor:
         return number
 
     def _read(self, number: int) -> Read | None:
-        """Read for a batch; None where that failed, and it is the batch's error."""
+        """Read the data of a batch; None after an error, which becomes the error of the batch."""
         tracing.place.batch = number
         if tracing.active is not None:
             tracing.active.begun(self.plan.pool)
@@ -246,16 +248,17 @@ class Executor:
             return None
 
     def _go_on(self, number: int, read: Read) -> None:
-        """Run the graph on what was read, or have a runner do it."""
+        """Run the graph on the data, or let a runner do it."""
         if self._overlaps and not self._reading_runners:
             self._runners.put(self._compute, number, read)
         else:
             self._compute(number, read)
 
     def _is_full(self) -> bool:
-        """Whether all batches are ready or under way that may be.
+        """Whether the largest allowed number of batches is ready or in progress.
 
-        More than the queue holds, where batches overlap: no runner is ever without work.
+        This is more than the size of the queue if batches overlap, so that no runner is without
+        work.
         """
         return len(self._ready) + self._begun - self._finished >= self.depth + self._under_way
 
@@ -269,16 +272,16 @@ class Executor:
         self._put(number, item)
 
     def _put(self, number: int, item: Outputs | BaseException) -> None:
-        """Into the queue, once all batches before it are there."""
+        """Put the batch into the queue, once all earlier batches are there."""
         with self._changed:
             self._ended = self._ended or isinstance(item, StopIteration)
             self._early[number] = item
-            self._fill_queue()  # which makes no room: there is as much under way as before
+            self._fill_queue()  # which makes no room: as much is in progress as before
             if self._ready:
                 self._filled.notify_all()
 
     def _fill_queue(self) -> None:
-        """Move what is made into the queue, as far as there is room. Called under the lock."""
+        """Move finished batches into the queue, as far as there is room. Called under the lock."""
         while self._finished in self._early and len(self._ready) < self.depth:
             self._ready.append(self._early.pop(self._finished))
             self._finished += 1
@@ -288,32 +291,33 @@ class Executor:
 
     @contextmanager
     def recorded(self) -> Iterator[tracing.Recording]:
-        """Record what happens in the block, with batches counted from this moment."""
+        """Record events in the block, with batches counted from now on."""
         with ExitStack() as stack:
             with self._changed:
                 recording = stack.enter_context(tracing.record(self.plan.pool, self.taken))
             yield recording
 
     def waiting(self) -> int:
-        """Batches that are ready and not yet returned."""
+        """The number of batches that are ready and not yet returned."""
         with self._changed:
             return sum(not isinstance(item, StopIteration) for item in self._ready)
 
     def source_states(self) -> tuple[States | None, bool]:
-        """The states after the batch that was returned last, None where they are not recorded; and
-        whether the end was met."""
+        """The states after the last returned batch, None if they are not recorded; and whether the
+        end was reached."""
         with self._changed:
             return self.plan.states.delivered, self._end_was_met
 
     def begin_at(self, end_was_met: bool) -> None:
-        """The sources were put into a place of a checkpoint: the next `get` goes on from there."""
+        """Called after the sources were restored from a checkpoint: the next `get` continues from
+        there."""
         self._end_was_met = self._ended = end_was_met
         if end_was_met:
             self._ready.append(StopIteration())
 
     def reset(self) -> bool:
-        """Start again, if the user has met the end of the data; else without effect. Returns
-        whether it had been met."""
+        """Start again if the user has reached the end of the data; otherwise without effect.
+        Returns whether the end had been reached."""
         with self._changed:
             if not self._end_was_met:
                 return False
@@ -324,9 +328,9 @@ class Executor:
             return True
 
     def close(self, timeout: float = 5.0) -> None:
-        """Stop all threads. A callback that never returns is left behind."""
+        """Stop all threads. A callback that never returns is abandoned."""
         if self._process != os.getpid():
-            return  # its threads are not here, and its locks may be held by them for ever
+            return  # its threads do not exist here, and may hold its locks forever
         with self._changed:
             self.closed = True
             self._changed.notify_all()
@@ -348,8 +352,7 @@ class Executor:
 def _make_batches(
     reference: weakref.ref[Executor], changed: threading.Condition, turn: threading.Lock
 ) -> None:
-    """A thread that reads for one batch after the other, when it is its turn, and has the graph
-    run."""
+    """A thread that reads batch after batch, when it is its turn, and has the graph run."""
     while True:
         with turn:
             found = _next_batch(reference, changed)
@@ -365,9 +368,9 @@ def _make_batches(
 def _next_batch(
     reference: weakref.ref[Executor], changed: threading.Condition
 ) -> tuple[Executor, int] | None:
-    """Wait until there is room for a batch; its number, or None where none is made any more. Who
-    waits does not keep the executor: a source may hold the pipeline, which then goes when nobody
-    else holds it."""
+    """Wait until there is room for a batch. Returns its number, or None if no more batches are
+    made. A waiting thread does not keep the executor alive: a source may refer to the pipeline,
+    which is then freed with its last reference."""
     waited, queued = 0, False
     with changed:
         while True:

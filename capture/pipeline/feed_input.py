@@ -1,4 +1,4 @@
-"""`feed_input`: which source is meant, and whether the data suit it."""
+"""`feed_input`: finds the source for the data, and checks the data."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def fed_sources(plan: SourcePlan) -> dict[str, FedSource]:
 def feed(
     plan: SourcePlan, items: Mapping[str, Any] | Iterable[tuple[Any, Any]], layout: str | None
 ) -> None:
-    """Feed batches to sources, by name or symbol: all of them, or none if one is refused."""
+    """Feed batches to sources, by name or symbol: to all of them, or to none if one batch is
+    invalid."""
     accepted: list[tuple[FedSource, int, Batch]] = []
     with annotate_error("Pipeline.feed_input"):
         for target, data in items.items() if isinstance(items, Mapping) else items:
@@ -47,7 +48,7 @@ def feed(
 
 
 def _targets(plan: SourcePlan, target: Any, data: Any) -> list[tuple[FedSource, int, Any]]:
-    """The source and the output that are meant; each output, if a tuple is for all of them."""
+    """The source and the number of the output; all outputs, if a tuple is given."""
     if isinstance(target, FreeNode):
         raise _unknown(target)
     if isinstance(target, DataNode):

@@ -1,4 +1,4 @@
-"""What a pipeline is made with: every argument of its constructor, checked once."""
+"""The options of a pipeline: every argument of its constructor, checked once."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class PipelineOptions:
 
     @property
     def depth(self) -> tuple[int, int]:
-        """Batches made ahead: by the stage on the CPU, and by those after it."""
+        """The number of prefetched batches: by the stage on the CPU, and by those after it."""
         depth = self.prefetch_queue_depth
         return (depth["cpu_size"], depth["gpu_size"]) if isinstance(depth, dict) else (depth, depth)
 
@@ -142,7 +142,7 @@ class PipelineOptions:
         return list(self.outputs)
 
     def with_stored(self, batch_size: int, num_threads: int) -> PipelineOptions:
-        """These options, with what a file holds (-1: nothing) where the user gave none."""
+        """These options, with the values of a file (-1: not set) where the user gave none."""
         made = self
         if made.batch_size is None and batch_size > 0:
             made = replace(made, batch_size=batch_size)
@@ -152,7 +152,8 @@ class PipelineOptions:
 
     @staticmethod
     def checked(given: dict[str, Any]) -> PipelineOptions:
-        """Those of all arguments of `Pipeline`. Raises OperatorTypeError or OperatorValueError."""
+        """The checked options, from all arguments of `Pipeline`. Raises OperatorTypeError or
+        OperatorValueError."""
         return _checked(dict(given))
 
 
@@ -201,7 +202,7 @@ def _checked(given: dict[str, Any]) -> PipelineOptions:
             )
     if options.num_threads_given:
         return options
-    # Also where it comes from the environment: a wrong one is an error here.
+    # A wrong value is an error also if it comes from the environment.
     return replace(options, num_threads=default_num_threads())
 
 

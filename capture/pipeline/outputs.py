@@ -1,5 +1,5 @@
-"""Outputs of pipelines: a Batch and a Tensor that also answer as scripts of pipeline mode ask,
-in host memory and in that of a GPU."""
+"""Outputs of pipelines: a Batch and a Tensor with the methods of pipeline mode, in host memory and
+in the memory of a GPU."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def to_output(batch: Batch) -> TensorListCPU | TensorListGPU:
 
 
 def release(outputs: Outputs) -> None:
-    """These outputs are not in use any more: with `poison`, their memory is overwritten."""
+    """These outputs are no longer in use: with `poison`, their memory is overwritten."""
     for batch in outputs:
         poison(batch)
 

@@ -1,4 +1,4 @@
-"""`pipeline_def`: a function that calls operators, turned into a maker of pipelines."""
+"""`pipeline_def`: turns a function that calls operators into a factory of pipelines."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ _OPTIONS = frozenset(inspect.signature(Pipeline).parameters)
 
 
 class PipelineFactory(Generic[P]):
-    """A graph-defining function turned into a maker of pipelines.
+    """A factory of pipelines from a function that defines a graph.
 
-    Called with the function's arguments and with keyword arguments of `Pipeline` and
-    `pipeline_def`, which override those given to the decorator. An argument of the function hides
-    one of its name; what is of neither goes to its `**kwargs`. In a class it is a method.
+    It is called with the function's arguments and with keyword arguments of `Pipeline` and
+    `pipeline_def`, which override those of the decorator. An argument of the function takes
+    precedence over an option with the same name; other keywords go to its `**kwargs`. In a class it
+    is a method.
     """
 
     __name__: str
@@ -57,7 +58,7 @@ class PipelineFactory(Generic[P]):
                 operator="pipeline_def",
                 location=user_location(),
             )
-        # Objects that are called, and partial ones, have no name.
+        # Callable objects and partial functions have no name.
         self.__name__ = type(function).__name__
         self.__qualname__ = type(function).__qualname__
         functools.update_wrapper(self, function)
@@ -119,7 +120,7 @@ class PipelineFactory(Generic[P]):
         return again
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        """As a function in a class: bound to the object."""
+        """Binds to objects, like a function in a class."""
         return self if instance is None else MethodType(self, instance)
 
 
@@ -149,13 +150,13 @@ def pipeline_def(
     debug: bool = False,
     **pipeline_kwargs: Any,
 ) -> Any:
-    """Turn a function that calls operators into a maker of pipelines.
+    """Turn a function that calls operators into a factory of pipelines.
 
-    The function is called once per pipeline, while its calls are recorded; what it returns are the
-    outputs. Keyword arguments are those of `Pipeline`.
+    The function is called once for each pipeline, while its calls are recorded; its return values
+    are the outputs. The keyword arguments are those of `Pipeline`.
 
-    enable_conditionals: let `if`, `and`, `or`, `not` and `a if c else b` take symbols of scalars:
-    each sample goes its own way. It holds for the functions of the user's that are called, too.
+    enable_conditionals: let `if`, `and`, `or`, `not` and `a if c else b` accept symbols of scalars:
+    each sample takes its own branch. This applies also to functions of the user's that are called.
     debug: the function is called for each batch, in the thread that runs the pipeline; operators
     return batches, so prints and breakpoints work; the bits are the same. Nothing is prefetched.
     """

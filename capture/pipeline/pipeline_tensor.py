@@ -1,4 +1,4 @@
-"""`PipelineTensor` and `PipelineBatch`: what outputs on the CPU and on a GPU have in common.
+"""`PipelineTensor` and `PipelineBatch`: the common part of outputs on the CPU and on a GPU.
 
 In pipeline mode `shape()`, `layout()` and `ndim()` are calls, in dynamic mode they are properties.
 Here they are both: a list, string or number that returns itself when it is called.
@@ -86,11 +86,11 @@ class PipelineTensor(Tensor):
         return (str(self.layout) if key == "layout" else self.source_info()) or None
 
     def set_layout(self, layout: str | None) -> None:
-        """Give the axes other letters. Raises OperatorValueError."""
+        """Change the layout. Raises OperatorValueError."""
         self.layout = _checked(f"{type(self).__name__}.set_layout", layout, self._array.ndim)
 
     def reinterpret(self, new_type: DTypeLike) -> None:
-        """Read the same bytes as elements of another type of the same size."""
+        """Reinterpret the bytes as elements of another type of the same size."""
         self._array = self._array.view(_of_size(new_type, self._array.dtype.itemsize))
 
     def squeeze(self, dim: int | None = None) -> bool:
@@ -180,12 +180,12 @@ class PipelineBatch(Batch, Generic[T]):
                 )
 
     def set_layout(self, layout: str | None) -> None:
-        """Give the axes other letters. Raises OperatorValueError."""
+        """Change the layout. Raises OperatorValueError."""
         text = _checked(f"{type(self).__name__}.set_layout", layout, self.batch_shape.ndim)
         self.type = self.type.with_(layout=str(text))
 
     def reinterpret(self, new_type: DTypeLike) -> None:
-        """Read the same bytes as elements of another type of the same size."""
+        """Reinterpret the bytes as elements of another type of the same size."""
         wanted = _of_size(new_type, self.data.dtype.itemsize)
         self.data = self.data.view(wanted)
         self.type = self.type.with_(dtype=DType.from_numpy(wanted))

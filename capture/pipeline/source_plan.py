@@ -1,4 +1,4 @@
-"""A compiled graph with its sources opened: what makes one batch after the other."""
+"""A compiled graph with open sources: makes one batch after the other."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ __all__ = ["Read", "SourcePlan"]
 
 
 class Read(NamedTuple):
-    """What was read for a batch."""
+    """The data that were read for a batch."""
 
     values: Values
     size: int
     positions: dict[Any, Positions]
     noted: Quarantine
     rows: SampleIndices | None
-    """Of the samples that are left, among all that were to be read; None if that is all."""
+    """The remaining samples, among all that were to be read; None for all."""
 
 
 class SourcePlan:
-    """A program with its sources opened: `run` makes the next batch of each output.
+    """A program with open sources: `run` makes the next batch of each output.
 
-    `read` is for one thread at a time, and where not all sources are for `any_thread` always for
-    the same; `compute` may be called by several, each with what was read for it.
+    `read` may run in one thread at a time; if not all sources allow `any_thread`, always in the
+    same one. `compute` may be called by several threads, each with the data that were read for it.
     stage: for graphs with nodes on a GPU; else None.
     """
 
@@ -72,7 +72,7 @@ class SourcePlan:
         self.pool = pool
         self.iteration = 0
         self.epochs: Epochs | None = None
-        """What says how large the next batch is, where batches end with the epochs of a reader."""
+        """Determines the size of the next batch, if batches end with the epochs of a reader."""
         self.quarantine = Quarantine()
         self.sources: dict[Node, Source] = {}
         self.states = SourceStates(self.sources)
@@ -89,9 +89,9 @@ class SourcePlan:
         self.processes = processes
         self._aside: SourcePlan | None = None
         self._kept: dict[Node, tuple[Batch, ...]] = {}
-        """What was read for a batch that will be asked for again, because one source failed."""
+        """The data for a batch that will be requested again, because one source has failed."""
         self._noted: Quarantine | None = None
-        """What was noted meanwhile for that batch."""
+        """The unreadable samples that were recorded for that batch."""
         self._wanted = batch_size
         self._turn = 0
         if processes is not None:
@@ -118,7 +118,7 @@ class SourcePlan:
 
     @property
     def any_thread(self) -> bool:
-        """Whether `read` may be called by another thread each time."""
+        """Whether `read` may be called by a different thread each time."""
         return all(source.any_thread for source in self.sources.values())
 
     def run(self) -> Outputs:
@@ -126,7 +126,7 @@ class SourcePlan:
         return self.compute(self.read(self.pool))
 
     def read(self, pool: WorkerPool) -> Read:
-        """What the next iteration is made of. Raises as `run` does."""
+        """Read the data for the next iteration. Raises like `run`."""
         values: Values = {}
         noted, self._noted = self._noted or apart(), None
         try:
@@ -138,22 +138,22 @@ class SourcePlan:
             if getattr(error, "again", False):
                 self._noted = noted
             else:
-                self.iteration += 1  # this batch is lost, the next one is another
+                self.iteration += 1  # this batch is lost, and the next one is another
             raise
         finally:
-            # A batch that is asked for again leaves the sources where they were.
+            # A batch that is requested again leaves the positions of the sources unchanged.
             self.states.record(self.iteration, moved=not self._kept)
         return Read(values, size, positions, noted, rows)
 
     def compute(self, read: Read) -> Outputs:
-        """The outputs for what was read. Raises GradivaError."""
+        """Compute the outputs from the data. Raises GradivaError."""
         recording = tracing.active
         started = 0 if recording is None else recording.now()
         with self.pool.pinned(), collecting_in(read.noted):
             try:
                 outputs, rows = self._outputs(read)
             except GradivaError as error:
-                # Who keeps the error must not keep what this batch has made so far.
+                # A holder of the error must not keep the results of this batch alive.
                 read.values.clear()
                 raise without_frames(error) from error.__cause__
         if recording is not None:
@@ -173,7 +173,7 @@ class SourcePlan:
         return outputs, rows
 
     def _read(self, values: Values, pool: WorkerPool) -> tuple[int, SampleIndices | None]:
-        """Read every source, also after one has failed, so that they stay in step."""
+        """Read every source, also after one has failed, so that they stay synchronized."""
         failure: BaseException | None = None
         size: int | None = None
         lost: dict[Node, Sequence[int]] = {}
@@ -216,17 +216,17 @@ class SourcePlan:
             size = read if size is None else size
         self._turn += 1
         if failure is not None:
-            # The source that failed will be asked for the same again: the others have theirs.
+            # The source that has failed will be asked again: the others keep their data.
             self._kept = self._kept if getattr(failure, "again", False) else {}
             try:
                 raise failure
             finally:
-                del failure  # an error and a frame of its traceback must not hold each other
+                del failure  # an error and a frame of its traceback must not refer to each other
         self._kept = {}
         return (self.batch_size, None) if size is None else in_step(values, lost, size)
 
     def _read_one(self, source: Source, pool: WorkerPool) -> tuple[Batch, ...]:
-        """What one source has for this batch."""
+        """The data of one source for this batch."""
         if not source.whole:
             return source.read(self._wanted, pool)
         batches = source.read(self.batch_size, pool)
@@ -272,8 +272,9 @@ class SourcePlan:
         )
 
     def read_part(self, part: Part, pool: WorkerPool) -> Read:
-        """What a part of an epoch is made of, wherever the sources are. For one thread, and not
-        beside `read`. Raises GradivaError, as a batch with these samples would."""
+        """Read the data for a part of an epoch, independent of the positions of the sources. For
+        one thread, and not while `read` runs. Raises GradivaError, as a batch with these samples
+        would."""
         values: Values = {}
         lost: dict[Node, Sequence[int]] = {}
         noted = apart()
@@ -293,7 +294,7 @@ class SourcePlan:
         self.states.begin(self.iteration)
 
     def reset(self) -> None:
-        """Go to the start of the data again."""
+        """Restart the data."""
         self._kept, self._noted = {}, None
         for source in self.sources.values():
             source.reset()

@@ -1,4 +1,4 @@
-"""Samples that leave a step: rows that are dropped from every live value (`on_error="skip"`)."""
+"""Drops samples from a step: their rows are removed from every live value (`on_error="skip"`)."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ def drop_inside(
 def in_step(
     values: Values, lost: Mapping[Node, Sequence[int]], size: int
 ) -> tuple[int, SampleIndices | None]:
-    """What one source has left out leaves the batches of the others: they go together by their
-    place in the batch. Returns how many samples of `size` are left, and which; None for all."""
+    """Remove the samples that one source has dropped from the batches of the other sources: samples
+    belong together by their number in the batch. Returns the remaining number of samples, and which
+    of `size` these are; None for all."""
     gone = sorted({row for rows in lost.values() for row in rows})
     if not gone:
         return size, None
@@ -68,7 +69,7 @@ class BatchOutputs(tuple[Batch, ...]):
 def deliver(
     outputs: tuple[Batch, ...], quarantine: Quarantine, iteration: int
 ) -> tuple[Batch, ...]:
-    """The outputs for the user; what could not be read goes to the quarantine."""
+    """The outputs for the user. Unreadable samples are reported to the quarantine."""
     if not isinstance(outputs, BatchOutputs):
         return outputs
     if outputs.noted:

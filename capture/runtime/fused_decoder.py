@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Container, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -43,6 +43,8 @@ _ROOM_OF_SEVERAL = 1 << 21
 gains more than is lost where what was decoded comes from the cache that cores share."""
 _ALIGNED = 64
 
+_RunSamples: TypeAlias = Callable[[Any, int, int], None]
+
 
 class FusedDecoder:
     """The samples of a decoder's call, and where they lie while the rest of the group reads them.
@@ -55,10 +57,8 @@ class FusedDecoder:
         """made: the elements of each sample that comes out of the group."""
         role = call.operator.fusion_role
         self._call, self._dtype = call, dtype
-        self._loose, self._framewise = (
-            role.decode_in_place is not None,
-            role.decode_frames is not None,
-        )
+        self._loose = role.decode_in_place is not None
+        self._framewise = role.decode_frames is not None
         decode = role.decode_frames or role.decode_in_place or role.decode
         self._make, costs = decode(call)
         self._several = None if self._framewise else role.several(call)
@@ -98,7 +98,7 @@ class FusedDecoder:
             if pool.cancelled or several.flat.done.all():
                 return
             ranges, several = _undone(ranges, several.flat.done.tolist()), None
-        self._run_in_python(run, several, ranges, blame, unread)
+        pool.run(_Chunks(self, run, several, blame, unread), ranges)
 
     def _run_in_loop(self, several: DecodeSeveral, flat: FlatDecode, run: Run) -> None:
         """What of it takes no Python."""
@@ -114,90 +114,119 @@ class FusedDecoder:
             return
         decode_in_loop(pool, ranges, head, rest, flat.done, places, several.laid, origins)
 
-    def _run_in_python(
+
+class _Chunks:
+    """Decodes a chunk of samples one by one, and runs the rest of the group on them; each thread
+    has memory of its own.
+
+    run: the rest of the group; several: what decodes many samples at once, if anything does.
+    """
+
+    def __init__(
         self,
-        way: Run,
+        decoder: FusedDecoder,
+        run: Run,
         several: DecodeSeveral | None,
-        ranges: list[tuple[int, int]],
         blame: Callable[[GradivaError], GradivaError],
         unread: UnreadSamples | None,
     ) -> None:
-        own: dict[int, tuple[Any, Callable[[Any, int, int], None]]] = {}
-        failed: Container[int] = () if self._call.failures is None else self._call.failures
-        decode: Any = self._make
-        loose, framewise = self._loose, self._framewise
-        offsets = self.batch_shape.offsets
-        places, sizes, shapes = offsets.tolist(), self._sizes.tolist(), self._shapes.tolist()
-        place, aim = way.place, way.aim
+        call = decoder._call
+        self._decoder, self._way, self._several = decoder, run, several
+        self._blame, self._unread = blame, unread
+        self._own: dict[int, tuple[Any, _RunSamples]] = {}
+        self._failed: Container[int] = () if call.failures is None else call.failures
+        self._loose, self._framewise = decoder._loose, decoder._framewise
+        self._offsets = decoder.batch_shape.offsets
+        self._places, self._sizes = self._offsets.tolist(), decoder._sizes.tolist()
+        self._shapes = decoder._shapes.tolist()
 
-        def some(begin: int, end: int) -> None:
-            thread, first = threading.get_ident(), begin
-            if thread not in own:
-                own[thread] = allocate(self._room, self._dtype), way.bind(*way.arguments)
-            memory, run = own[thread]
-            done = () if several is None else several.make(memory, offsets, begin, end)
-            laid: Any = several.laid[begin:end].tolist() if several and done and loose else ()  # type: ignore[index]
-            for sample in range(begin, end):
-                room = places[sample]
-                if done and done[sample - begin]:
-                    if loose:
-                        at, pitch = laid[sample - begin]
-                        place(sample, room + at, pitch)
-                    continue
-                out = memory[room : room + sizes[sample]]
+    def __call__(self, begin: int, end: int) -> None:
+        """Decode the samples `begin` to `end - 1`, and run the rest of the group on them."""
+        memory, run = self._memory_and_run()
+        done = self._decode_several(memory, begin, end)
+        first = begin
+        for sample in range(begin, end):
+            if done and done[sample - begin]:
+                continue
+            room = self._places[sample]
+            out = memory[room : room + self._sizes[sample]]
+            if self._framewise:
+                first = sample + 1  # what is left for the end of the chunk
 
-                def show(frame: int, sample: int = sample) -> None:
-                    aim(sample, frame)
-                    run(memory, sample, sample + 1)
+            def show(frame: int, sample: int = sample) -> None:
+                self._way.aim(sample, frame)
+                run(memory, sample, sample + 1)
 
-                if framewise:
-                    first = sample + 1  # what is left for the end of the chunk
-                try:
-                    if sample not in failed:
-                        if framewise:
-                            decode(sample, out.reshape(shapes[sample][1:]), show)
-                        elif loose:
-                            at, pitch = decode(sample, out)
-                            place(sample, room + at, pitch)
-                        else:
-                            decode(sample, out.reshape(shapes[sample]))
-                        continue
-                except GradivaError as error:
-                    error.complete(sample=sample)
-                    if not isinstance(error, SampleDataError) or not self._call.goes_on_after(
-                        error
-                    ):
-                        raise blame(error) from error.__cause__
-                    if unread is not None and unread.skips:
-                        if first < sample:
-                            run(memory, first, sample)
-                        first = sample + 1
-                        continue
-                except Exception as error:
-                    raise OperatorRuntimeError(failure_text(error), sample=sample) from error
-                self._stand_in(sample, out, place, unread)
-                for frame in range(shapes[sample][0] if framewise else 0):
-                    show(frame)
-            if first < end:
-                run(memory, first, end)
+            if sample in self._failed:
+                self._stand_in(sample, out, show)
+                continue
+            error = self._decode(sample, out, show)
+            if error is None:
+                continue
+            if self._unread is not None and self._unread.skips:
+                if first < sample:
+                    run(memory, first, sample)
+                first = sample + 1
+            else:
+                self._stand_in(sample, out, show)
+        if first < end:
+            run(memory, first, end)
 
-        self._call.pool.run(some, ranges)
+    def _memory_and_run(self) -> tuple[Any, _RunSamples]:
+        """Of this thread: memory for a chunk, and the rest of the group."""
+        thread = threading.get_ident()
+        if thread not in self._own:
+            memory = allocate(self._decoder._room, self._decoder._dtype)
+            self._own[thread] = memory, self._way.bind(*self._way.arguments)
+        return self._own[thread]
 
-    def _stand_in(
-        self,
-        sample: int,
-        out: Any,
-        place: Callable[[int, int, int], None],
-        unread: UnreadSamples | None,
-    ) -> None:
+    def _decode_several(self, memory: Any, begin: int, end: int) -> Sequence[bool]:
+        """Decode those samples of a chunk that can be decoded at once; returns which these are, or
+        nothing."""
+        several = self._several
+        if several is None:
+            return ()
+        done: Sequence[bool] = several.make(memory, self._offsets, begin, end)
+        if done and self._loose:
+            assert several.laid is not None
+            for sample, (at, pitch) in enumerate(several.laid[begin:end].tolist(), begin):
+                if done[sample - begin]:
+                    self._way.place(sample, self._places[sample] + at, pitch)
+        return done
+
+    def _decode(self, sample: int, out: Any, show: Callable[[int], None]) -> GradivaError | None:
+        """Decode one sample; returns what is wrong with its data, where the decoder goes on after
+        such errors, and raises other errors."""
+        decode: Any = self._decoder._make
+        try:
+            if self._framewise:
+                decode(sample, out.reshape(self._shapes[sample][1:]), show)
+            elif self._loose:
+                at, pitch = decode(sample, out)
+                self._way.place(sample, self._places[sample] + at, pitch)
+            else:
+                decode(sample, out.reshape(self._shapes[sample]))
+        except GradivaError as error:
+            error.complete(sample=sample)
+            goes_on = self._decoder._call.goes_on_after
+            if not isinstance(error, SampleDataError) or not goes_on(error):
+                raise self._blame(error) from error.__cause__
+            return error
+        except Exception as error:
+            raise OperatorRuntimeError(failure_text(error), sample=sample) from error
+        return None
+
+    def _stand_in(self, sample: int, out: Any, show: Callable[[int], None]) -> None:
         """Put what stands in for a sample that cannot be read into its place."""
-        assert unread is not None
-        shape = self._shapes[sample].tolist()
+        assert self._unread is not None
+        shape = self._shapes[sample]
         one = shape[1:] if self._framewise else shape
-        values = replacements(unread.fill_value, self._dtype)
+        values = replacements(self._unread.fill_value, self._decoder._dtype)
         out[: math.prod(one)].reshape(one)[...] = values
         if self._loose:
-            place(sample, int(self.batch_shape.offsets[sample]), math.prod(shape[1:]))
+            self._way.place(sample, self._places[sample], math.prod(shape[1:]))
+        for frame in range(shape[0] if self._framewise else 0):
+            show(frame)
 
 
 def _undone(ranges: Sequence[tuple[int, int]], done: Sequence[bool]) -> list[tuple[int, int]]:

@@ -1,4 +1,5 @@
-"""Groups of arithmetic on a GPU: a tree of operators is one launch, with their own bits."""
+"""Groups of arithmetic on a GPU: a tree of operators is one launch, with the bits of the
+operators."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ def run_expression(
     pool: WorkerPool,
     device: Device,
 ) -> Batch:
-    """The output of a group of arithmetic. Raises NotFusableError for whatever is wrong with one
-    of its members: they run one by one then."""
+    """The output of a group of arithmetic. Raises NotFusableError for any error in one of its
+    members: then they run one by one."""
     operands: list[Batch] = []
     terms: dict[Node, Term] = {}
     images = {node: batch for (node, _), batch in values.items()}

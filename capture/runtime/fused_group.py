@@ -78,37 +78,82 @@ def run_group(
     calls: list[Call] = []
     image = source
     for member in members:
-        try:
-            call = _known(plans, member, image, size, pool) if calls else head
-            if call is None:
-                call = _prepared(member, image, values, drawn, size, pool)
-                if plans is not None and calls and len(member.inputs) == 1:
-                    # Neither the threads nor the files of this batch shall be kept.
-                    like = Batch.over(_NOTHING, image.batch_shape, image.type)
-                    plans[member] = known = call.again((like,), _NOBODY)
-                    known.kept = {}
-        except NotFusableError as error:
-            error.first = len(calls)
-            raise
-        except GradivaError as error:
-            if calls:
-                # Alone, the members before would have had their say before this.
-                raise NotFusableError(Reason.MEMBER_ERROR, first=len(calls)) from None
-            raise _located(error, member, source, locate) from error.__cause__
-        rounded = calls and call.inputs[0].dtype in (float16, bfloat16)
-        if rounded and not _keeps_values(member):
-            raise NotFusableError(Reason.ROUNDING, first=len(calls))
+        call = head if head is not None and not calls else None
+        if call is None:
+            call = _member_call(member, image, calls, values, drawn, size, pool, locate, plans)
+        _check_dtypes(call, calls, _keeps_values(member))
         calls.append(call)
         image = Batch.over(_NOTHING, call.batch_shapes[0], call.types[0], source.provenance)
-        for dtype in (call.types[0].dtype, call.inputs[0].dtype):
-            if dtype is bfloat16:
-                raise NotFusableError(Reason.DTYPE, str(dtype), first=len(calls) - 1)
         if device is CPU and source.dtype is float16:
             raise NotFusableError(Reason.DTYPE, str(source.dtype), first=0)
     blame = functools.partial(_located, member=members[0], source=source, locate=locate)
     if device is not CPU:
         return run_launches(calls, source, image, device, blame)
     target = Batch.empty(image.batch_shape, image.type, source.provenance)
+    _run_calls(calls, source, target, blame, unread)
+    if unread is not None:
+        lost = [] if lost is None else lost
+        return unread.finish(target, calls[0].failures or {}, lost)
+    return target
+
+
+def _member_call(
+    member: Node,
+    image: Batch,
+    before: list[Call],
+    values: dict[tuple[Node, int], Batch],
+    drawn: dict[Node, tuple[Any, Any]],
+    size: int,
+    pool: WorkerPool,
+    locate: Locate,
+    plans: dict[Node, Call] | None,
+) -> Call:
+    """The call of a member whose first input is `image`. before: those of the members before it.
+
+    Raises what the member's own call would raise, or NotFusableError.
+    """
+    try:
+        call = _known(plans, member, image, size, pool) if before else None
+        if call is not None:
+            return call
+        call = _prepared(member, image, values, drawn, size, pool)
+    except NotFusableError as error:
+        error.first = len(before)
+        raise
+    except GradivaError as error:
+        if before:
+            # Alone, the members before would have had their say before this.
+            raise NotFusableError(Reason.MEMBER_ERROR, first=len(before)) from None
+        raise _located(error, member, image, locate) from error.__cause__
+    if plans is not None and before and len(member.inputs) == 1:
+        # Neither the threads nor the files of this batch shall be kept.
+        like = Batch.over(_NOTHING, image.batch_shape, image.type)
+        plans[member] = known = call.again((like,), _NOBODY)
+        known.kept = {}
+    return call
+
+
+def _check_dtypes(call: Call, before: list[Call], keeps_values: bool) -> None:
+    """Raise NotFusableError where a group would round otherwise than its members one by one.
+
+    before: the calls of the members before this; keeps_values: see `_keeps_values`.
+    """
+    if before and call.inputs[0].dtype in (float16, bfloat16) and not keeps_values:
+        raise NotFusableError(Reason.ROUNDING, first=len(before))
+    for dtype in (call.types[0].dtype, call.inputs[0].dtype):
+        if dtype is bfloat16:
+            raise NotFusableError(Reason.DTYPE, str(dtype), first=len(before))
+
+
+def _run_calls(
+    calls: list[Call],
+    source: Batch,
+    target: Batch,
+    blame: Callable[[GradivaError], GradivaError],
+    unread: UnreadSamples | None,
+) -> None:
+    """Fill `target` on the CPU. Raises NotFusableError for an error of a member that has to be
+    found."""
     try:
         if makes_spectra(calls[-1]):
             run_spectra(source, calls, target)
@@ -123,10 +168,6 @@ def run_group(
         if error.operator is None or (unread is not None and unread.skips):
             raise NotFusableError(Reason.MEMBER_ERROR) from None
         raise
-    if unread is not None:
-        lost = [] if lost is None else lost
-        return unread.finish(target, calls[0].failures or {}, lost)
-    return target
 
 
 def _first(

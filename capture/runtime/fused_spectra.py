@@ -27,7 +27,7 @@ def makes_spectra(call: Call) -> bool:
 
 
 def run_spectra(source: Batch, calls: list[Call], target: Batch) -> None:
-    """Fill `target`. Raises NotFusableError for calls that the pass does not make."""
+    """Fill `target`. Raises NotFusableError for calls that the pass does not support."""
     if source.dtype is not float32:
         raise NotFusableError(Reason.DTYPE, str(source.dtype), calls[0])
     shapes = source.batch_shape

@@ -1,4 +1,4 @@
-"""What became of the fused groups of a program: how often each ran fused, why not, how long."""
+"""Reports on the fused groups of a program: how often each ran fused, why not, and for how long."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from gradiva.eager.support.errors import Location
 __all__ = ["FusionExplanation", "FusionReport", "GroupReport", "Mark", "NotFusableError", "Reason"]
 
 NOTICED_S = 1.0
-"""A group that has run member by member for less time than this is not warned of."""
+"""A group that ran unfused for less time than this, in seconds, gives no warning."""
 COSTLY = 0.2
-"""The share of a program's time from which on it is."""
+"""The fraction of a program's time from which on there is a warning."""
 GAIN = 0.5
-"""What fusing is taken to save of the time of a group that never ran fused."""
+"""The assumed gain of fusing, for a group that never ran fused."""
 
 
 class Reason(enum.Enum):
-    """Why a group ran member by member: a code, and what it means."""
+    """Why the members of a group ran one by one: a code, and its meaning."""
 
     EMPTY_BATCH = "the batch is empty"
     BAD_SAMPLE = "a sample could not be read, and is left out or replaced"
@@ -50,8 +50,8 @@ class Reason(enum.Enum):
 
 
 class NotFusableError(Exception):
-    """The data do not suit the fused kernels. reason: the code; detail: what of these data; call,
-    first: of the first member that does not fit, where one can be named, and its number."""
+    """The data do not fit the fused kernels. reason: the code; detail: about these data; call,
+    first: of the first member that does not fit, if it is known, and its number."""
 
     def __init__(
         self, reason: Reason, detail: str = "", call: Any = None, first: int | None = None
@@ -65,14 +65,14 @@ class NotFusableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Runs that were timed, their samples and their seconds."""
+    """Timed runs: their number, their samples and their seconds."""
 
     runs: int = 0
     samples: int = 0
     seconds: float = 0.0
 
     def plus(self, samples: int, seconds: float | None) -> Timing:
-        """With one run more; None: it was not timed."""
+        """With one more run; None means that it was not timed."""
         if seconds is None:
             return self
         return Timing(self.runs + 1, self.samples + samples, self.seconds + seconds)
@@ -104,8 +104,8 @@ class GroupReport:
 
     @property
     def cost(self) -> float:
-        """Seconds that running member by member has taken more than running fused, which is
-        estimated where the group never ran fused."""
+        """The additional seconds of running unfused, compared with running fused. Estimated if the
+        group never ran fused."""
         fused, separate = self.time_fused, self.time_separate
         if not fused.samples:
             return separate.seconds * GAIN
@@ -124,12 +124,12 @@ class GroupReport:
 
     @property
     def runs(self) -> str:
-        """How many ran fused."""
+        """The number of fused runs."""
         parts = f", in parts in {self.partly}" if self.partly else ""
         return f"{self.fused} of {self.batches} batches{parts}"
 
     def times(self) -> list[str]:
-        """The mean time of a batch, fused, in parts and member by member."""
+        """The mean time of a batch: fused, partly fused and unfused."""
         timings = (
             (self.time_fused, "ms fused"),
             (self.time_partly, "ms in parts"),
@@ -146,7 +146,7 @@ class GroupReport:
 
 
 class Mark:
-    """A moment from which on something is timed."""
+    """A start time."""
 
     __slots__ = ("_began", "_compiled")
 
@@ -173,13 +173,13 @@ class FusionReport:
                 self._groups[node] = GroupReport(names, next(iter(lines), None))
 
     def ran(self, began: Mark) -> None:
-        """The program has run, from this mark on."""
+        """The program has run since this mark."""
         seconds = began.seconds()
         with self._lock:
             self._seconds += seconds or 0.0
 
     def fused(self, node: Node, samples: int, began: Mark) -> None:
-        """A group ran as one."""
+        """A group ran fused."""
         seconds = began.seconds()
         with self._lock:
             group = self._groups[node]
@@ -187,7 +187,7 @@ class FusionReport:
             group.time_fused = group.time_fused.plus(samples, seconds)
 
     def partly(self, node: Node, samples: int, began: Mark, reason: Reason, detail: str) -> None:
-        """Some members of a group ran as one."""
+        """Some members of a group ran fused."""
         seconds = began.seconds()
         with self._lock:
             group = self._groups[node]
@@ -196,7 +196,7 @@ class FusionReport:
             group.reasons[reason, detail] += 1
 
     def separate(self, node: Node, samples: int, began: Mark, reason: Reason, detail: str) -> None:
-        """A group ran member by member. Warns, once, where that costs much of the time."""
+        """The members of a group ran one by one. Warns once if that takes much of the time."""
         if reason is Reason.EMPTY_BATCH:
             return
         seconds = began.seconds()
@@ -213,7 +213,7 @@ class FusionReport:
         _warn(group, group.cost / total)
 
     def groups(self) -> list[GroupReport]:
-        """The reports as they are now, in the order of the graph."""
+        """The current reports, in the order of the graph."""
         with self._lock:
             return [replace(it, reasons=it.reasons.copy()) for it in self._groups.values()]
 

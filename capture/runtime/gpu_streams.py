@@ -1,7 +1,7 @@
-"""The work of a pipeline or a captured loop on a GPU: its streams, and how far they may lag behind.
+"""The streams of a pipeline or a captured loop on a GPU, and how far the GPU may lag behind.
 
-Nothing here waits for a batch to be done before it is returned: the memory of its outputs is
-marked with a point of the stream, and whatever reads them on another stream comes after that point.
+Batches are returned before the GPU has finished them: the memory of the outputs is marked with an
+event of the stream, and readers on another stream wait for that event.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Mark: TypeAlias = "Callable[[Iterable[Batch]], None]"
 def require_gpu(
     graph: Graph, device: Device, locate: Callable[[GradivaError, Node], GradivaError]
 ) -> bool:
-    """Whether a graph has nodes on a GPU; then it is there, or an error tells the first of their
-    lines. Raises OperatorRuntimeError."""
+    """Whether a graph has nodes on a GPU. If it has and the GPU is missing, the error names the
+    line of the first such node. Raises OperatorRuntimeError."""
     node = next((node for node in graph.nodes if any(t.device == "gpu" for t in node.type)), None)
     if node is None:
         return False
@@ -42,10 +42,10 @@ def require_gpu(
 
 
 class DeviceStage:
-    """Queues batch after batch on streams of its own, in turns. Safe from any thread.
+    """Queues batches on its own streams, in turns. Safe from any thread.
 
-    most: batches that the GPU has not done yet, beside the one that is being queued: before another
-    one is begun, the calling thread waits for the first of them.
+    most: the number of unfinished batches on the GPU, in addition to the one that is being queued.
+    Before another one begins, the calling thread waits for the oldest.
     """
 
     def __init__(self, device: Device, most: int, streams: int = 2, priority: int = 0) -> None:
@@ -59,8 +59,8 @@ class DeviceStage:
 
     @contextmanager
     def batch(self) -> Iterator[Mark]:
-        """What is queued in this block is queued on one of the streams. Call what it gives with the
-        outputs, when all work on them is queued."""
+        """Work in this block is queued on one of the streams. Call the yielded function with the
+        outputs, when all work on them has been queued."""
         self._gpu.runtime.activate()
         self._wait()
         with self._lock:
@@ -80,8 +80,8 @@ class DeviceStage:
             yield mark
 
     def precede(self, stream: Any, batches: Iterable[Batch]) -> None:
-        """Let what another stream is given from now on come after the work on these batches. Raises
-        OperatorTypeError for what is no stream."""
+        """Make later work on another stream wait for the work on these batches. Raises
+        OperatorTypeError for an invalid stream."""
         self._gpu.runtime.activate()
         after = device_stream(stream, self.device.device_id, "cuda_stream")
         for batch in batches:
@@ -90,7 +90,7 @@ class DeviceStage:
                 block.use(after)
 
     def reserve(self, nbytes: int, count: int) -> None:
-        """Have `count` blocks of so many bytes waiting, for all streams together."""
+        """Allocate `count` blocks of this many bytes in advance, for all streams together."""
         for stream in self._streams:
             self._gpu.memory.reserve(nbytes, -(-count // len(self._streams)), stream)
 
@@ -103,7 +103,7 @@ class DeviceStage:
             first.wait()
 
     def close(self) -> None:
-        """Drop the streams: each is destroyed when no array of its own is left."""
+        """Drop the streams: each is destroyed when none of its arrays exists any more."""
         with self._lock:
             self._queued.clear()
             self._streams.clear()
@@ -112,7 +112,7 @@ class DeviceStage:
 
 @contextmanager
 def queued(stage: DeviceStage | None) -> Iterator[Mark]:
-    """`stage.batch()`, where there is a stage."""
+    """`stage.batch()`, if there is a stage."""
     if stage is None:
         yield lambda _: None
     else:

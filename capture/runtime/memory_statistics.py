@@ -1,4 +1,4 @@
-"""How much memory the results of each operator of a pipeline have taken."""
+"""Memory statistics: the sizes of the results of each operator of a pipeline."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class MemoryStatistics:
             for member in node.members or (node,):
                 name, origin = graph.names.get(member), graph.origins.get(member)
                 inner = node.members and member is not node.members[-1]
-                # A nameless part of what the user called, inside a group, is no operator to them.
+                # A nameless part of an operator of the user's, inside of a group, is not listed.
                 hidden = inner and origin is not None and name is None
                 if not hidden and member.operator not in (constant, parameter, random_key):
                     wanted = name or origin or member.operator.name
@@ -54,7 +54,8 @@ class MemoryStatistics:
         return name
 
     def record(self, node: Node, outputs: tuple[Batch, ...]) -> None:
-        """What a node has made for a batch. A fused group has made the output of its last one."""
+        """Record the outputs of a node for a batch. The output of a fused group belongs to its last
+        member."""
         maker = node.members[-1] if node.members else node
         if maker not in self._names:
             return

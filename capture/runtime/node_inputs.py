@@ -1,4 +1,4 @@
-"""What a node reads in a run: its inputs, and the arguments that were given to it."""
+"""The inputs and arguments of a node in a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Values = dict[tuple[Node, int], Batch]
 
 
 def resolve(node: Node, values: Values, size: int) -> tuple[Outputs, dict[str, Any]]:
-    """The inputs of a node, and the arguments that were given to it."""
+    """The inputs of a node, and its arguments."""
     given: dict[str, Any] = {
         name: value.value if isinstance(value, Opaque) else value
         for name, value in node.attributes
@@ -32,7 +32,7 @@ def resolve(node: Node, values: Values, size: int) -> tuple[Outputs, dict[str, A
 
 
 def value_of(edge: Edge, values: Values, size: int) -> Batch:
-    """The batch of an edge; a constant has as many samples as its reader."""
+    """The batch of an edge. A constant has as many samples as its reader."""
     batch = values[edge.node, edge.output]
     if len(batch) != size and edge.node.operator is constant:
         return constant_batch(edge.node, size)
@@ -40,13 +40,13 @@ def value_of(edge: Edge, values: Values, size: int) -> Batch:
 
 
 def constant_batch(node: Node, size: int) -> Batch:
-    """A constant, for so many samples."""
+    """A constant, for this many samples."""
     array = node.attribute("value")
     batch_shape = BatchShape.repeated(size, array.shape)
     return Batch.over(array.reshape(-1), batch_shape, node.type[0])
 
 
 def repeated(batch: Batch, size: int) -> Batch:
-    """The first sample, for all of so many."""
+    """The first sample, repeated."""
     batch_shape = BatchShape.repeated(size, batch.batch_shape.shape(0))
     return Batch.over(batch.data, batch_shape, batch.type)

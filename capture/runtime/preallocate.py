@@ -1,4 +1,4 @@
-"""Memory that is there before the first batch, where the user has said how much it will be."""
+"""Allocates memory before the first batch, if the user has given the sizes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ __all__ = ["check_bytes_per_sample", "preallocate"]
 
 
 _AT_WORK = 2
-"""Batches that are computed at once, hence blocks that an intermediate result may need."""
+"""The number of batches that are computed at once: an intermediate result may need a block for
+each."""
 
 
 def check_bytes_per_sample(value: Any) -> int:
@@ -66,7 +67,7 @@ def preallocate(
 
 
 def _hints(node: Node) -> tuple[int, ...]:
-    """Bytes per sample of each output, as its operator was told; 0 where it was not."""
+    """Bytes per sample of each output, as given to its operator; 0 if not given."""
     made_by = node.members[-1] if node.operator is fused else node
     hints = made_by.attribute(HINT, 0)
     return hints if isinstance(hints, tuple) else (int(hints),) * len(node.type)

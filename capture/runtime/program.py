@@ -1,5 +1,5 @@
-"""A graph that can be run: given the values of its leaves, it computes its outputs, in one thread
-that shares the work on each node with a pool."""
+"""An executable graph: computes the outputs from the values of the leaves, in one thread that
+shares the work on each node with a pool."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ GPU: Final = Device("gpu")
 
 
 class _Turn(NamedTuple):
-    """What one run of a program works on: see `Program.run`."""
+    """The state of one run of a program: see `Program.run`."""
 
     values: Values
     size: int
@@ -55,7 +55,7 @@ class _Turn(NamedTuple):
 
 
 def _expect(node: Node, device: str) -> None:
-    """Say what is to come, where that is known."""
+    """Prepare for the data that are to come, if that is known."""
     role = node.operator.fusion_role
     if isinstance(role, Resample) and role.expect is not None and device == "cpu":
         edge = node.inputs[0]
@@ -65,7 +65,7 @@ def _expect(node: Node, device: str) -> None:
 
 
 class Program:
-    """A graph, in the order in which it runs, and when each value can be freed."""
+    """A graph in execution order, and when each value can be freed."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -77,22 +77,23 @@ class Program:
             and node.operator not in (random_key, parameter)
         ]
         self.computes = bool(self._steps)
-        """Whether there is anything to be done with what sources deliver."""
+        """Whether there is any work to do on the batches of the sources."""
         self.has_side_effects = any(node.operator.effects for node in self._steps)
         """Whether its runs must follow each other, because they have effects."""
         self._scopes = scopes_of(graph.nodes)
         self._last_use = self._find_last_uses()
         self.statistics: MemoryStatistics | None = None
-        """Where the sizes of results are noted; None for nowhere."""
+        """Where the sizes of results are recorded; None for nowhere."""
         self._plans: dict[Node, Call] = {}
         self.fusion = FusionReport(graph)
-        """What became of its fused groups."""
+        """The reports on its fused groups."""
         for node in self._steps:
             for member in node.members or (node,):
                 _expect(member, node.device)
 
     def _find_last_uses(self) -> dict[Node, list[tuple[Node, int]]]:
-        """What can be freed after a node has run, so that its memory serves the next one."""
+        """The values that can be freed after a node has run, so that the next node can reuse their
+        memory."""
         last: dict[tuple[Node, int], Node] = {}
         for node in self._steps:
             for edge in node.inputs:
@@ -164,7 +165,7 @@ class Program:
         return outputs, turn.selection.left
 
     def _bring(self, turn: _Turn) -> None:
-        """What sources have made goes where it is wanted."""
+        """Copy the batches of sources to the devices that need them."""
         for (node, output), batch in turn.values.items():
             wanted = node.type[output].device
             if isinstance(node.operator, SourceOperator) and batch.device.device_type != wanted:
@@ -197,7 +198,7 @@ class Program:
             own = next((batch.positions for batch in inputs if batch.positions is not None), None)
             if node.attribute("shared") and size:
                 if own is None or scope is not None:
-                    # The value of the whole batch, whichever samples are here.
+                    # The value of the whole batch, independent of the branch.
                     own = self._drawn(node.inputs[-1].node, turn, whole=True)[1]
                 inputs = tuple(repeated(batch, 1) for batch in inputs)
                 given = {
@@ -213,7 +214,7 @@ class Program:
         return execute(node.operator, inputs, given, size, pool, key, positions, lost, device)
 
     def _group(self, node: Node, turn: _Turn, size: int) -> Outputs:
-        """Run a fused group; in parts where the data do not suit the fused kernels."""
+        """Run a fused group; in parts if the data do not fit the fused kernels."""
         inside: Values = {}
         drawn: dict[Node, tuple[Any, Any]] = {}
         for member in node.members:
@@ -226,7 +227,7 @@ class Program:
                 else:
                     inside[edge.node, edge.output] = value_of(outer, turn.values, size)
         pool, device, began, samples = turn.pool, turn.device_of(node), Mark(), size
-        # As many members as fit run as one; the first that does not runs alone, and so on.
+        # As many members as possible run fused; the first that does not fit runs alone, and so on.
         rest = part = node.members
         fusing, partly, why = True, False, None
         while rest:
@@ -249,7 +250,7 @@ class Program:
                 turn.selection.lost.extend(lost)
                 return (batch,)
             partly = partly or len(part) > 1
-            if lost:  # of the decoder: no other member leaves out samples
+            if lost:  # by the decoder: no other member drops samples
                 turn.selection.lost.extend(lost)
                 size = drop_inside(lost, size, inside, drawn)
             inside[part[-1], 0] = batch
@@ -283,8 +284,8 @@ class Program:
             raise self.locate(error, member) from error.__cause__
 
     def _drawn(self, node: Node, turn: _Turn, whole: bool = False) -> tuple[RandomKey, Positions]:
-        """The key that a `random_key` node stands for, and the positions of its samples; `whole`:
-        of all samples of the step, also of those that left it, not of its branch alone."""
+        """The key of a `random_key` node, and the positions of its samples; `whole`: those of all
+        samples of the step, including dropped ones, and not only those of its branch."""
         slot, own = node.attribute("slot"), node.attribute("seed")
         if slot is not None:
             key, positions = turn.keys[slot]
@@ -309,7 +310,7 @@ class Program:
 
 
 def _title(node: Node) -> str:
-    """What a timeline calls a node: a group by the members at its ends."""
+    """The name of a node in a timeline; for a group the names of its first and last members."""
     if not node.members:
         return node.operator.name
     return f"{node.members[0].operator.name} ... {node.members[-1].operator.name}"

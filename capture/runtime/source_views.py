@@ -1,4 +1,5 @@
-"""Windows and flips as one view on a source, and where a resize begins to read such a view."""
+"""Combines windows and flips into one view of a source, and finds where a resize begins to read
+it."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ __all__ = ["composed", "first_pixels", "first_rows"]
 
 
 def composed(calls: Sequence[Call], at: int) -> SourceWindow | None:
-    """Several windows and flips as one; None if there are none. at: where H is among the axes."""
+    """Several windows and flips as one; None if there are none. at: the index of H among the
+    axes."""
     result: SourceWindow | None = None
     for call in calls:
         view = call.operator.fusion_role.window(call)
@@ -45,8 +47,8 @@ def first_pixels(view: SourceWindow | None, size: int) -> Int64Array:
 
 
 def first_rows(view: SourceWindow | None, heights: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """(2, N): row and column of the source at which the view begins; and (N,): the way it goes from
-    there, 1 for down and -1 for up. heights: of the view."""
+    """(2, N): the row and column of the source at which the view begins; and (N,): the direction of
+    its rows, 1 for down and -1 for up. heights: of the view."""
     size = len(heights)
     inside, way = first_pixels(view, size), np.ones(size, np.int64)
     if view is not None and view.upside_down.any():

@@ -1,4 +1,4 @@
-"""Splits and merges while a program runs."""
+"""Runs splits and merges."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["join", "part"]
 
 
 def part(node: Node, outer: Scope | None, selection: Selection, values: Any) -> tuple[Batch, Batch]:
-    """What a `split` gives, which stands in the scope `outer`."""
+    """The output of a `split` in the scope `outer`."""
     edge, predicate = node.inputs
     selection.mask(predicate, values)
     size = selection.count(outer)
@@ -39,8 +39,8 @@ def join(
     pool: WorkerPool,
     device: Device,
 ) -> Batch:
-    """What a `merge` gives, on a device. Raises OperatorTypeError where the branches do not fit,
-    OperatorRuntimeError if there is no memory for it."""
+    """The output of a `merge`, on a device. Raises OperatorTypeError if the branches do not fit
+    together, OperatorRuntimeError if there is no memory for it."""
     predicate = node.inputs[2]
     mask = selection.mask(predicate, values)
     true, false = (

@@ -1,4 +1,5 @@
-"""Samples that a group's decoder cannot read, where it goes on after that (`on_error`)."""
+"""The samples that the decoder of a group cannot read, if it continues after errors
+(`on_error`)."""
 
 from __future__ import annotations
 
@@ -26,9 +27,9 @@ Drawn = dict[Node, tuple[Any, Any]]
 
 
 class UnreadSamples:
-    """Those of one run of a group, by their numbers before any was left out.
+    """The unreadable samples of one run of a group, by their numbers before any was dropped.
 
-    What is told of them, and to whom, is as if the decoder ran alone.
+    They are reported exactly as if the decoder ran alone.
     """
 
     def __init__(self, members: Sequence[Node], size: int, where: Provenance | None) -> None:
@@ -44,8 +45,8 @@ class UnreadSamples:
     def without(
         self, errors: dict[int, GradivaError], values: Values, drawn: Drawn
     ) -> tuple[int, Values, Drawn]:
-        """What the group reads, without samples whose headers cannot be read; and how many are
-        left. Raises NotFusableError if none is."""
+        """The input of the group without samples whose headers cannot be read, and the remaining
+        number of samples. Raises NotFusableError if none is left."""
         values, drawn = dict(values), dict(drawn)
         size = drop_inside(sorted(errors), self._size, values, drawn)
         self._leave_out(errors)
@@ -82,7 +83,7 @@ class UnreadSamples:
 
 
 def _is_per_sample(member: Node) -> bool:
-    """Whether an argument has a row for each sample, which may be one for too many then."""
+    """Whether an argument has a row for each sample, so that rows would have to be dropped."""
     return any(
         isinstance(value.value if isinstance(value, Opaque) else value, np.ndarray)
         for _, value in member.attributes

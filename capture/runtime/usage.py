@@ -41,13 +41,13 @@ class Usage:
 
     @staticmethod
     def now() -> Usage:
-        """Since the process began."""
+        """Since the start of the process."""
         faults = None if resource is None else resource.getrusage(resource.RUSAGE_SELF).ru_majflt
         return Usage(time.process_time(), _disk_bytes(), faults, dict(_threads()))
 
 
 def used_since(before: Usage) -> Usage:
-    """What was used since `before`, by the threads that were there then."""
+    """The resources that were used since `before`, by the threads that existed then."""
     now = Usage.now()
     pairs = ((before.disk_bytes, now.disk_bytes), (before.faults, now.faults))
     disk_bytes, faults = (None if a is None or b is None else b - a for a, b in pairs)

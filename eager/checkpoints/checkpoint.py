@@ -23,7 +23,7 @@ __all__ = ["Checkpoint", "CheckpointKeyError"]
 
 
 class CheckpointKeyError(OperatorValueError, KeyError):
-    """There is nothing of this name in the checkpoint."""
+    """The checkpoint has no entry of this name."""
 
     def __str__(self) -> str:
         return OperatorValueError.__str__(self)
@@ -33,7 +33,7 @@ _KINDS = (str, type(None))
 
 
 class _Entry(NamedTuple):
-    """The state of one operator as plain data, and the class it belongs to, if that is known."""
+    """The state of one operator as plain data, and its class, if that is known."""
 
     state: Any
     type: str | None
@@ -56,12 +56,12 @@ class Checkpoint:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names under which objects are registered, in their order."""
+        """The names of the registered objects, in their order."""
         return tuple(self._operators)
 
     @property
     def is_complete(self) -> bool:
-        """Whether the states are those that `collect` has taken of all registered objects."""
+        """Whether `collect` has recorded the states of all registered objects."""
         return self._complete
 
     @property
@@ -162,7 +162,7 @@ class Checkpoint:
             self._complete, self._loaded = True, False
 
     def restore(self) -> None:
-        """Put all registered objects into their states; without states nothing happens.
+        """Restore all registered objects; without states this has no effect.
 
         Raises OperatorRuntimeError for objects without a state and states without an object;
         OperatorTypeError for a state of another type of object.
@@ -215,7 +215,7 @@ class Checkpoint:
             self._entries[name] = _Entry(to_json_value(value, f"the state of {name!r}"), kind)
 
     def clear(self) -> None:
-        """Forget all objects and states."""
+        """Remove all objects and states."""
         self._operators.clear()
         self._entries.clear()
         self._loaded = self._complete = False
@@ -299,7 +299,7 @@ class Checkpoint:
 
 
 def _path(filename: Any) -> str:
-    """Raises OperatorTypeError for what is no name of a file."""
+    """Raises OperatorTypeError unless this is the name of a file."""
     if not isinstance(filename, str | os.PathLike):
         raise OperatorTypeError(
             argument="filename", expected="the name of a file", got=describe(filename)

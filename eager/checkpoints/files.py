@@ -1,7 +1,7 @@
-"""Files of checkpoints: one line with version and checksum, one line of JSON; written atomically.
+"""Checkpoint files: one line with version and checksum, and one line of JSON, written atomically.
 
-At every moment, also when the process or the machine stops while it saves, either the new or the
-old checkpoint is in place, whole. The one before it is kept beside it as `<name>.previous`.
+At every moment, also when the process or the machine stops while it saves, there is one complete
+checkpoint, the new one or the old one. The previous one is kept beside it as `<name>.previous`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 VERSION = 1
 _MAGIC = "gradiva checkpoint"
 _PATIENCE = 60.0
-"""Seconds to wait for another process that saves the same checkpoint."""
+"""The seconds to wait for another process that saves the same checkpoint."""
 _HEAD = re.compile(re.escape(_MAGIC) + r" (\d{1,9}) sha256 ([0-9a-f]{64})\n")
 
 
@@ -54,23 +54,23 @@ UNFIT_VALUES = (
     TypeError,
     ValueError,
 )
-"""What Python says of values that are not of the kind, or not in the range, that it can work with.
-A checkpoint with a right checksum may hold any."""
+"""The errors that Python raises for values of another kind or range than expected. A checkpoint
+with a correct checksum may contain any values."""
 
 
 class CheckpointError(OperatorValueError):
-    """What was given is no checkpoint, is damaged, or belongs to something else."""
+    """The data are not a checkpoint, are damaged, or belong to something else."""
 
 
 class CheckpointNotFoundError(OperatorRuntimeError, FileNotFoundError):
-    """There is no file of a checkpoint."""
+    """There is no checkpoint file."""
 
     def __str__(self) -> str:
         return OperatorRuntimeError.__str__(self)
 
 
 def pack(content: dict[str, Any]) -> str:
-    """JSON data as the text of a checkpoint, ASCII only."""
+    """JSON data as the text of a checkpoint, in ASCII."""
     body = json.dumps(content, separators=(",", ":"))
     return f"{_MAGIC} {VERSION} sha256 {_digest(body)}\n{body}\n"
 
@@ -80,9 +80,9 @@ def _digest(body: str) -> str:
 
 
 def unpack(text: str | bytes, kind: str) -> dict[str, Any]:
-    """The data in the text of a checkpoint. kind: what it must be of, "pipeline" or "dynamic".
+    """The data in the text of a checkpoint. kind: the expected kind, "pipeline" or "dynamic".
 
-    Raises CheckpointError for all but what `pack` has made.
+    Raises CheckpointError for anything that `pack` has not made.
     """
     try:
         text = text if isinstance(text, str) else text.decode("ascii")
@@ -123,8 +123,8 @@ def unpack(text: str | bytes, kind: str) -> dict[str, Any]:
 
 
 def set_state(target: Any, state: Any) -> None:
-    """Put what a checkpoint holds into an object with `set_state`. Raises CheckpointError for what
-    makes no sense; what `target` says of it in errors of ours stays."""
+    """Restore an object with `set_state`. Raises CheckpointError for an invalid state; errors of
+    gradiva from `target` are passed on."""
     try:
         target.set_state(state)
     except GradivaError:
@@ -134,15 +134,16 @@ def set_state(target: Any, state: Any) -> None:
 
 
 def looks_like_content(text: str) -> bool:
-    """Whether a string is the text of a checkpoint, perhaps damaged, and no name of a file."""
+    """Whether a string is the text of a checkpoint, perhaps a damaged one, and not the name of a
+    file."""
     return "\n" in text or "{" in text[:1] or len(text) > 4096 or text.startswith(_MAGIC)
 
 
 def save(path: str | os.PathLike[str], text: str, keep: bool = True) -> None:
-    """Put `text` into the file `path` at once: all of it, or nothing.
+    """Replace the file `path` by `text`, atomically.
 
-    keep: leave what is there now, if it is whole, as `<path>.previous`. Raises OperatorRuntimeError
-    if the file cannot be written; then the old one is still there.
+    keep: keep the current file, if it is complete, as `<path>.previous`. Raises
+    OperatorRuntimeError if the file cannot be written; then the old one still exists.
     """
     path = os.path.abspath(os.fspath(path))
     folder, name = os.path.split(path)
@@ -169,9 +170,9 @@ def save(path: str | os.PathLike[str], text: str, keep: bool = True) -> None:
 
 
 def _open_alone(path: str) -> int:
-    """Open the temporary file, alone among all processes. What a killed one has left there is
-    written over, so that nothing piles up."""
-    # A link there would be followed to a file of somebody else's choice.
+    """Open the temporary file, exclusively among all processes. A file that a killed process has
+    left is overwritten, so that such files do not accumulate."""
+    # A symbolic link would be followed to a file that somebody else has chosen.
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
     until = time.monotonic() + _PATIENCE
     while True:
@@ -180,11 +181,11 @@ def _open_alone(path: str) -> int:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise OSError(f"{path} is no regular file")
             _lock(handle, until)
-            # While this one waited, the file may have become the checkpoint itself.
+            # While this process waited, the file may have become the checkpoint itself.
             with contextlib.suppress(FileNotFoundError):
                 facts = os.fstat(handle)
                 if os.path.samestat(facts, os.stat(path)):
-                    if facts.st_nlink > 1:  # somebody's hard link, to what shall not be written
+                    if facts.st_nlink > 1:  # a hard link to a file that must not be overwritten
                         raise OSError(f"{path} is another file's second name")
                     return handle
         except BaseException:
@@ -194,7 +195,8 @@ def _open_alone(path: str) -> int:
 
 
 def _lock(handle: int, until: float) -> None:
-    """Raises OSError where another process has the file for too long: it may be stopped."""
+    """Lock the file. Raises OSError if another process holds the lock for too long: it may be
+    stopped."""
     while True:
         try:
             return lock_alone(handle)
@@ -207,7 +209,7 @@ def _lock(handle: int, until: float) -> None:
 
 
 def _is_whole(path: str) -> bool:
-    """Whether there is a file worth keeping: a damaged one must not replace the last good one."""
+    """Whether the file is worth keeping: a damaged file must not replace the last good one."""
     try:
         text = _read(path)
     except OSError:
@@ -217,13 +219,14 @@ def _is_whole(path: str) -> bool:
 
 
 def _keep(path: str, temporary: str) -> None:
-    """A second name for the file, so that the first one is there at every moment."""
+    """Create a second name for the file, so that the first one exists at every moment."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(temporary)
     try:
         os.link(path, temporary)
     except OSError:
-        # No links here: for a moment there is the previous one only, which `load` finds too.
+        # This file system has no links: for a moment only the previous file exists, which `load`
+        # finds, too.
         temporary = path
     os.replace(temporary, path + ".previous")
 
@@ -274,4 +277,4 @@ def load(
     try:
         raise first
     finally:
-        del first  # an error and a frame of its traceback must not hold each other
+        del first  # an error and a frame of its traceback must not refer to each other

@@ -1,7 +1,7 @@
-"""Python values as JSON data and back: what a checkpoint may hold.
+"""Conversion of Python values to JSON data and back, for checkpoints.
 
-Nothing is executed when such data are read. What JSON does not know is a dict with one key that
-begins with `$`: tuples, bytes, NumPy arrays and scalars, dicts with other keys than strings.
+Reading such data does not execute anything. Types that JSON does not have are dicts with one key
+that begins with `$`: tuples, bytes, NumPy arrays and scalars, dicts with keys other than strings.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def _encode_array(value: np.ndarray[Any, Any] | np.generic, what: str) -> Any:
 
 
 def from_json_value(value: Any) -> Any:
-    """What `to_json_value` was given; mappings come back as dicts. Raises OperatorValueError."""
+    """The value that `to_json_value` has converted; mappings become dicts. Raises
+    OperatorValueError."""
     try:
         return _decode(value)
     except (ValueError, TypeError, binascii.Error, RecursionError) as error:

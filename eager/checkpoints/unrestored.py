@@ -1,7 +1,7 @@
-"""Objects for which a checkpoint was loaded, and which `restore` has not put into their places.
+"""Objects whose state was loaded from a checkpoint, but not restored yet.
 
-A program that registers first and loads then must call `restore`; a loop over a reader that was
-forgotten begins at the start, and says so.
+A program that registers first and loads later must call `restore`. Otherwise a loop over a reader
+would begin at the start, so there is a warning.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ _unrestored: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def note_unrestored(objects: Iterable[Any]) -> None:
-    """A checkpoint that has states for these was loaded."""
+    """A checkpoint with states for these objects was loaded."""
     for one in objects:
         with suppress(TypeError):  # a user's class without a hash, or without weak references
             _unrestored.add(one)
 
 
 def is_placed(one: Any) -> None:
-    """It has been given a state, or nobody wants that any more."""
+    """The object was restored, or its state is no longer needed."""
     with suppress(TypeError):
         _unrestored.discard(one)
 
 
 def warn_if_unrestored(one: Any, name: str) -> None:
-    """Warn, once, that an object is used although its state still waits. name: for the text."""
+    """Warn, once, that an object is used before its state was restored. name: for the text."""
     if one not in _unrestored:
         return
     _unrestored.discard(one)

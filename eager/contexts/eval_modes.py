@@ -36,7 +36,7 @@ from .stream import Stream, device_stream, face_of
 __all__ = ["EvalContext", "EvalMode", "lazy_interpreter", "pool_of"]
 
 lazy_interpreter: Hook[Interpreter] = Hook("deferred mode", "gradiva.capture.lazy.interpreter")
-"""The interpreter of deferred mode; put here by the room that has graphs."""
+"""The interpreter of deferred mode; set by the layer that has graphs."""
 
 _entered: ContextVar[tuple[Any, ...]] = ContextVar("gradiva_modes", default=())
 
@@ -134,17 +134,17 @@ class EvalContext:
 
     @property
     def num_threads(self) -> int:
-        """How many threads work on calls."""
+        """The number of threads for calls."""
         return self.thread_pool.num_threads
 
     @property
     def thread_pool(self) -> ThreadPool:
-        """The threads that work on calls."""
+        """The threads for calls."""
         return self._pool or ThreadPool.of(default_pool())
 
     @property
     def device_id(self) -> int | None:
-        """The number of its GPU; None, the CPU."""
+        """The number of its GPU; None for the CPU."""
         return None if self._device is None else self._device.device_id
 
     @property
@@ -205,7 +205,7 @@ class EvalContext:
 
 
 def pool_of(ctx: object) -> WorkerPool | None:
-    """The threads of an argument `ctx`; None if it is not given. Raises OperatorTypeError."""
+    """The threads of an argument `ctx`; None if it was not given. Raises OperatorTypeError."""
     if ctx is None:
         return None
     if not isinstance(ctx, EvalContext):
@@ -227,7 +227,7 @@ def _key(invocation: Any) -> Any:
 
 
 _streams: ContextVar[tuple[Any, ...]] = ContextVar("gradiva_streams_before", default=())
-"""The current streams before each context that was entered."""
+"""The previous current streams of each context that was entered."""
 
 _contexts: ContextVar[tuple[EvalContext, ...]] = ContextVar("gradiva_contexts", default=())
 

@@ -1,4 +1,4 @@
-"""CUDA streams as users name them: in which order a GPU does what it is given."""
+"""CUDA streams for users: the order in which a GPU runs its work."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Stream:
     """
 
     create_new: ClassVar[object] = _CreateNew()
-    """Asks for a new stream."""
+    """A request for a new stream."""
 
     def __init__(self, stream: Any = create_new, device_id: int | None = None) -> None:
         with annotate_error("Stream"):
@@ -86,7 +86,7 @@ class Stream:
 
 
 def face_of(stream: DeviceStream) -> Stream:
-    """A stream of the engine as users see it."""
+    """A stream of the engine, as an object for users."""
     made = Stream.__new__(Stream)
     made._stream = stream
     return made
@@ -95,7 +95,7 @@ def face_of(stream: DeviceStream) -> Stream:
 def device_stream(
     stream: Any, device_id: int | None = None, argument: str = "stream"
 ) -> DeviceStream:
-    """The DeviceStream that a user's object means. Raises as `Stream`."""
+    """The DeviceStream for a user's object. Raises like `Stream`."""
     own = None if stream is Stream.create_new else _number_of(stream)
     if own is not None and device_id not in (None, own):
         raise OperatorValueError(
@@ -116,7 +116,7 @@ def device_stream(
 
 
 def _number_of(stream: Any) -> int | None:
-    """The number of the GPU whose stream this is, if it tells."""
+    """The number of the GPU of this stream, if it is known."""
     for name in ("device_index", "device_id"):  # torch; CuPy (-1: it does not know) and ours
         number = getattr(stream, name, None)
         if isinstance(number, int) and number >= 0:
@@ -144,19 +144,19 @@ def stream(*, stream: Any = Stream.create_new, device_id: int | None = None) -> 
 
 
 def get_current_stream() -> Stream | None:
-    """The stream of calls in this thread, on the current GPU; None where no GPU is in use."""
+    """The stream of calls in this thread, on the current GPU; None if no GPU is in use."""
     gpu = _gpu_in_use()
     return None if gpu is None else face_of(gpu.stream)
 
 
 def get_default_stream() -> Stream | None:
-    """The stream of calls where none is current; None where no GPU is in use."""
+    """The stream of calls without a current stream; None if no GPU is in use."""
     gpu = _gpu_in_use()
     return None if gpu is None else face_of(gpu.default_stream)
 
 
 def set_current_stream(stream: Any) -> None:
-    """Set the stream of calls in this thread; None: the default one. Raises as `Stream`."""
+    """Set the stream of calls in this thread; None for the default one. Raises like `Stream`."""
     with annotate_error("set_current_stream"):
         if stream is not None:
             chosen = device_stream(stream)
@@ -167,7 +167,8 @@ def set_current_stream(stream: Any) -> None:
 
 
 def set_default_stream(stream: Any) -> None:
-    """Set the stream of calls where none is current; None: one of gradiva's. Raises as `Stream`."""
+    """Set the stream of calls without a current stream; None for one of gradiva's. Raises like
+    `Stream`."""
     with annotate_error("set_default_stream"):
         if stream is not None:
             chosen = device_stream(stream)

@@ -1,4 +1,4 @@
-"""`align`: brings batches in step after some have lost samples."""
+"""`align`: selects the samples that all batches have, after some batches have dropped samples."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _aligned(batches: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _places(batch: Batch) -> Int64Array | None:
-    """The positions of a batch. A batch that is not computed yet may know them already."""
+    """The positions of a batch. A batch that has not been computed yet may know them already."""
     ask = getattr(batch, "places", None)
     found: Int64Array | None = batch.positions if ask is None else ask()
     step = current_step()

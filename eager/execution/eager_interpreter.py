@@ -1,4 +1,5 @@
-"""Dynamic mode: the interpreter that runs a call at once, and what it takes from the user."""
+"""Dynamic mode: the interpreter that runs each call immediately, and the checks of its
+arguments."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ _MOST_SAMPLES = 1 << 24
 
 
 class Eager:
-    """The interpreter of dynamic mode: a call runs at once, over the worker pool."""
+    """The interpreter of dynamic mode: a call runs immediately, in the worker pool."""
 
     def bind(
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
@@ -97,8 +98,8 @@ class Eager:
 
 
 def _is_symbolic(inputs: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
-    """Whether there are symbols among the values of a call, which have no data."""
-    for value in inputs:  # each call asks: a generator would take longer
+    """Whether there are symbols among the values of a call. Symbols have no data."""
+    for value in inputs:  # a loop, since a generator takes longer, and each call asks
         if isinstance(value, Symbolic):
             return True
     return bool(keywords) and any(isinstance(value, Symbolic) for value in keywords.values())
@@ -107,7 +108,7 @@ def _is_symbolic(inputs: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
 def split_common(
     operator: OperatorBase, keywords: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The operator's own arguments that were given, and the common ones, checked."""
+    """The given arguments, checked: the operator's own, and the common ones."""
     given: dict[str, Any] = {}
     common: dict[str, Any] = {}
     for name, value in keywords.items():
@@ -119,8 +120,8 @@ def split_common(
 
 
 def check_common(operator: OperatorBase, common: Mapping[str, Any], present: bool = True) -> None:
-    """Refuse devices that are not there, and bad hints; warn of a seed that nothing would use.
-    present: whether a device must be there now, and not only when a graph runs."""
+    """Raise errors for missing devices and for bad hints; warn of a seed that has no effect.
+    present: whether a device must exist now, and not only when a graph runs."""
     if "bytes_per_sample_hint" in common:
         bytes_hint(common["bytes_per_sample_hint"])
     if not isinstance(common.get("name", ""), str):
@@ -152,7 +153,7 @@ def device_named(name: Any) -> Device:
 def device_for(
     operator: OperatorBase, inputs: tuple[Batch, ...], common: Mapping[str, Any]
 ) -> Device:
-    """Where a call runs: where it was told to, else on the GPU that an input is on, else on the
+    """The device of a call: the given one, otherwise that of an input on a GPU, otherwise the
     CPU."""
     if "device" in common:
         return device_named(common["device"])
@@ -160,7 +161,8 @@ def device_for(
 
 
 def random_key(common: Mapping[str, Any]) -> RandomKey:
-    """The key of a random call: an explicit seed makes the call the same wherever it stands."""
+    """The key of a random call. With an explicit seed a call gives the same values wherever it is
+    made."""
     seed, rng = common.get("seed"), common.get("rng")
     if rng is not None and not isinstance(rng, RNG):
         raise OperatorTypeError(argument="rng", expected="an RNG", got=repr(rng))
@@ -181,8 +183,8 @@ def as_seed(seed: Any) -> int | None:
 def positions_of(
     inputs: tuple[Batch, ...], size: int, single: bool = False
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Of the samples of a random call: those of its input, those of the running step, those that
-    are left of it (not for one value for all), or the first ones."""
+    """The positions of the samples of a random call: those of its input, those of the current step,
+    those that are left in the step (not for one value for all samples), or the first ones."""
     for batch in inputs:
         if batch.positions is not None:
             return batch.positions
@@ -201,11 +203,11 @@ def batch_size_of(
     given: Mapping[str, Any],
     common: Mapping[str, Any],
 ) -> tuple[int, bool]:
-    """The number of samples of a call, and whether it is about single tensors."""
+    """The number of samples of a call, and whether its inputs are single tensors."""
     size: int | None = None
     for value in (*inputs, *given.values()):
         if isinstance(value, Batch):
-            # A batch that waits to be computed may not know yet which samples it will lose.
+            # A batch that has not been computed may not know yet which samples it will drop.
             count = value.expected if hasattr(value, "expected") else len(value)
             if size is not None and count != size:
                 raise OperatorValueError(
@@ -267,14 +269,14 @@ def as_input(value: Any, size: int, number: int) -> Batch:
         raise
     array = tensor._array
     batch_shape = BatchShape.repeated(size, array.shape)
-    # A tensor that stands for several samples has no place of its own in a stream.
+    # A tensor that stands for several samples has no position of its own.
     where = tensor.provenance if size == 1 else None
     return Batch.over(array.reshape(-1), batch_shape, tensor.type, where)
 
 
 def _is_numbers(value: Any) -> bool:
-    """Whether this is a list of numbers, also nested: one array. A list of arrays may be meant as a
-    batch or as an array, so it is neither."""
+    """Whether this is a list of numbers, possibly nested: one array. A list of arrays may mean a
+    batch or an array, so the answer is no."""
     while isinstance(value, list | tuple):
         if not value:
             return True
@@ -283,7 +285,7 @@ def _is_numbers(value: Any) -> bool:
 
 
 def require_on_cpu(argument: Argument, value: Any) -> None:
-    """Refuse values of an argument that are on a GPU. Raises OperatorTypeError."""
+    """Raise OperatorTypeError for values of an argument that are on a GPU."""
     if isinstance(value, Batch | Tensor) and value.device is not CPU:
         raise OperatorTypeError(
             argument=argument.name,

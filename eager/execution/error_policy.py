@@ -1,4 +1,4 @@
-"""The error policy for samples that failed: `on_error="skip"` and `"replace"`."""
+"""The error policies for samples that cannot be read: `on_error="skip"` and `"replace"`."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ __all__ = [
 
 
 def skips(given: Mapping[str, Any]) -> bool:
-    """Whether a call with these arguments may leave out samples."""
+    """Whether a call with these arguments may drop samples."""
     return given.get("on_error") == "skip"
 
 
 def continues_on_error(given: Mapping[str, Any]) -> bool:
-    """Whether a call with these arguments goes on where a sample cannot be read."""
+    """Whether a call with these arguments continues after a sample that cannot be read."""
     return bool(given.get("on_error", "raise") != "raise")
 
 
 def refuse_single(given: Mapping[str, Any], single: bool) -> None:
-    """A call about one sample has no batch that the sample could leave."""
+    """Raise an error for a call on one sample: there is no batch from which it could be dropped."""
     if single and skips(given):
         raise OperatorValueError(
             "a single sample cannot be left out: give a batch",
@@ -100,14 +100,14 @@ def quarantine_samples(
 
 
 def replacements(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Of one value, or of one for each channel."""
+    """One value, or one for each channel."""
     if not isinstance(value, tuple):
         return replacement(value, dtype)
     return np.array([replacement(one, dtype) for one in value], dtype)
 
 
 def replacement(value: float, dtype: np.dtype[Any]) -> Any:
-    """What `fill_value` is in a dtype: half away from zero, saturating, NaN to 0 for integers."""
+    """`fill_value` in a dtype: rounded half away from zero, saturated; NaN is 0 for integers."""
     if dtype.kind not in "iu":
         return value
     if math.isnan(value):

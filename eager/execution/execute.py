@@ -1,7 +1,7 @@
-"""Running one operator now: types -> shapes -> allocate -> kernel.
+"""Runs one operator: types -> shapes -> allocate -> kernel.
 
-`execute` is the engine that every interpreter uses in the end, so that a call gives the same bits
-whether it was made eagerly or taken from a graph.
+All interpreters call `execute` in the end, so a call gives the same bits whether it was made
+eagerly or is a node of a graph.
 """
 
 from __future__ import annotations
@@ -149,7 +149,8 @@ def execute(
     except MemoryError as error:
         lack = str(error)
     if lack is not None:
-        # Not raised from the other error, whose frames hold what the next batch may need.
+        # Not raised from the other error, whose frames refer to memory that the next batch may
+        # need.
         raise OperatorRuntimeError(
             f"not enough memory for the outputs ({lack})", operator=operator.name
         )
@@ -173,7 +174,7 @@ which stands on this module."""
 
 
 def brought(operator: OperatorBase, number: int, batch: Batch, device: Device) -> Batch:
-    """The input of a number where its call needs it."""
+    """The input with this number, on the device where its call needs it."""
     first = operator.host_from
     wanted = CPU if operator.mixed or (first is not None and number >= first) else device
     if operator.metadata:

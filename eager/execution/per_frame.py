@@ -49,9 +49,9 @@ def _volume(shapes: Int64Array) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Which frames the samples of a call have. axes: those before the axes of a frame, "F" or "CF";
-    lead: their extents, (N, len(axes)). owners: of each frame, its sample; numbers: its place in
-    it."""
+    """The frames of the samples of a call. axes: those before the axes of a frame, "F" or "CF";
+    lead: their extents, (N, len(axes)). owners: the sample of each frame; numbers: the number of
+    each frame in its sample."""
 
     axes: str
     lead: Int64Array
@@ -105,7 +105,8 @@ class Frames:
         return Frames(axes, lead, owners, np.arange(len(owners)) - starts)
 
     def unfold(self, value: Any) -> Any:
-        """What a call on frames gets for an input or argument of the call on sequences."""
+        """The value of an input or argument for a call on frames, from that of the call on
+        sequences."""
         if isinstance(value, np.ndarray):
             return value[self.owners]
         if not isinstance(value, Batch):
@@ -119,8 +120,8 @@ class Frames:
                 value.data, batch_shape.select(self.owners.tolist()), value.type, where
             )
         shapes = batch_shape.shapes[self.owners]
-        # One value for all frames of a sample stands for each of them, and one for a frame for each
-        # of its planes.
+        # One value for all frames of a sample is repeated for each frame, and one for a frame is
+        # repeated for each of its planes.
         numbers = self.numbers
         if axes == "F":
             numbers = np.where(shapes[:, 0] == 1, 0, numbers % np.maximum(shapes[:, 0], 1))
@@ -152,7 +153,7 @@ class Frames:
         return Batch.empty(packed, frames.type, None, sequences.device)
 
     def keep(self, made: Batch, sequences: Batch) -> None:
-        """Bring the frames that a kernel made to where they belong."""
+        """Copy the frames that a kernel has made to their places in the sequences."""
         if made.data is sequences.data:
             return
         if not on_cpu(made.data):

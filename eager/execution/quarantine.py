@@ -1,7 +1,7 @@
-"""Quarantine: the list of samples that could not be read, and were skipped or replaced.
+"""Quarantine: a list of samples that could not be read, and were dropped or replaced.
 
-Operators with `on_error="skip"` or `"replace"` tell the current collector of the calling context:
-the one of the process by default, that of a `with` block, or that of the batch of a pipeline.
+Operators with `on_error="skip"` or `"replace"` report to the current collector of the calling
+context: by default that of the process, otherwise that of a `with` block or of a pipeline's batch.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Quarantined(NamedTuple):
 
 
 def place_of(entry: Quarantined) -> int:
-    """What the entries of a batch are sorted by."""
+    """The sort key of the entries of a batch."""
     return -1 if entry.position is None else entry.position
 
 
@@ -61,7 +61,7 @@ class Quarantine(Sequence[Quarantined]):
     def __init__(self, most: int = _MOST, warns: bool = True) -> None:
         self.most = most
         self.total = 0
-        """All samples so far, also those beyond `most`."""
+        """The number of samples so far, including those beyond `most`."""
         self._warns = warns
         self._entries: list[Quarantined] = []
         self._recent: OrderedDict[tuple[str | None, int], str] = OrderedDict()
@@ -69,7 +69,7 @@ class Quarantine(Sequence[Quarantined]):
         self._tokens: list[Token[Quarantine | None]] = []
 
     def record(self, entries: Iterable[Quarantined]) -> None:
-        """Take in entries. A sample that another operator has reported just now counts once."""
+        """Add entries. A sample that another operator has just reported counts once."""
         with self._lock:
             first = not self.total
             for entry in entries:
@@ -93,7 +93,7 @@ class Quarantine(Sequence[Quarantined]):
         return known != entry.operator
 
     def clear(self) -> None:
-        """Forget everything; the next entry warns again."""
+        """Remove all entries; the next entry warns again."""
         with self._lock:
             self._entries.clear()
             self._recent.clear()
@@ -155,24 +155,25 @@ _of_process = Quarantine()
 
 def quarantine() -> Quarantine:
     """The list that dynamic mode adds to in this context: that of the innermost `with Quarantine()`
-    block, else the one of the process."""
+    block, otherwise that of the process."""
     chosen = _collector.get()
     return _of_process if chosen is None else chosen
 
 
 def record(entries: Iterable[Quarantined]) -> None:
-    """Tell the current collector."""
+    """Report entries to the current collector."""
     quarantine().record(entries)
 
 
 def apart() -> Quarantine:
-    """An empty list for `collecting_in`, that is told to nobody."""
+    """An empty list for `collecting_in`, which reports to nothing else."""
     return Quarantine(most=1 << 60, warns=False)
 
 
 @contextmanager
 def collecting() -> Iterator[Quarantine]:
-    """Collect what is recorded in the block apart, for the one who hands the batch out."""
+    """Collect what is recorded in the block in a list of its own, for the code that delivers the
+    batch."""
     collector = apart()
     with collecting_in(collector):
         yield collector
@@ -180,7 +181,7 @@ def collecting() -> Iterator[Quarantine]:
 
 @contextmanager
 def collecting_in(collector: Quarantine) -> Iterator[None]:
-    """Let `collector` take what is recorded in the block, in this context."""
+    """Make `collector` the current collector in the block, in this context."""
     token = _collector.set(collector)
     try:
         yield

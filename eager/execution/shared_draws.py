@@ -1,8 +1,8 @@
-"""A trap that is named: one random value for a whole batch, where one per sample may be meant.
+"""A warning about one random value for a whole batch, where one per sample may be meant.
 
-`random.coin_flip()` without `batch_size` draws one value. Where that meets a batch, in dynamic mode
-or in a pipeline, all of its samples are flipped, or none: so there is a warning, once for each line
-that draws.
+`random.coin_flip()` without `batch_size` draws one value. If that value is used with a batch, in
+dynamic mode or in a pipeline, either all samples are flipped or none. So there is a warning, once
+for each line that draws.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _warned: set[tuple[str, int]] = set()
 
 
 def warn_of_values(operator: str, values: Iterable[Any]) -> None:
-    """Warn of those of the values of a call on a batch that were drawn once for all of it."""
+    """Warn about values of a call on a batch that were drawn once for the whole batch."""
     for value in values:
         if isinstance(value, Tensor) and isinstance(value.drawn_at, SharedDraw):
             drawn, where = value.drawn_at, user_location()
@@ -30,7 +30,8 @@ def warn_of_values(operator: str, values: Iterable[Any]) -> None:
 
 
 def warn_of_shared(draws: str, drawn: Location, meets: str, where: Location) -> None:
-    """Warn that `meets`, at a line, uses for each sample what `draws` has drawn for all of them."""
+    """Warn that the line `meets` uses a value for each sample that `draws` has drawn once for
+    all."""
     place = drawn.code.co_filename, drawn.line
     if place in _warned:
         return

@@ -1,6 +1,6 @@
-"""Views: outputs in the memory of an input, under other shapes or as another dtype.
+"""Views: outputs in the memory of an input, with other shapes or another dtype.
 
-The memory is leased as long as a view on it is there, so nothing has to be kept by hand.
+Memory is leased as long as a view of it exists, so it does not have to be kept alive explicitly.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def view_of(source: Batch, type: SampleType, batch_shape: BatchShape) -> Batch:
 
 
 def _as_dtype(source: Batch, dtype: DType) -> tuple[np.ndarray[Any, Any], Int64Array] | None:
-    """The slab and the offsets in elements of `dtype`; None if the memory does not suit it."""
+    """The slab, and the offsets in elements of `dtype`; None if the memory is not aligned for
+    it."""
     raw: Any = source.data.view(np.uint8)
     starts = source.batch_shape.offsets * source.dtype.itemsize
     size = dtype.itemsize

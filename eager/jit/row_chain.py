@@ -17,7 +17,7 @@ from gradiva.eager.types.arrays import Int64Array
 
 from .flat_calls import BEGIN, END, FlatCall, Lanes, flat_call
 from .intrinsics import call_row
-from .jit import jit, outlined
+from .jit import inlined, jit, outlined
 from .row_kernel import RowKernel, copy, join, reverse, split, split_reversed, stream
 from .streaming import finish_lines, goes_past
 
@@ -194,6 +194,40 @@ class Chain:
         return np.empty((lanes, 2 * (int(self.form[_ROOM]) + _ALIGNED)), np.uint8)
 
 
+@inlined
+def _finish_flat_row(
+    source: int,
+    pixels: int,
+    mirror: int,
+    form: Int64Array,
+    parameters: int,
+    one: int,
+    other: int,
+    target: int,
+) -> None:
+    """What `finish_row` does where all channels are treated alike: each step is one call for all.
+
+    one, other: addresses of the two buffers that steps write in turns.
+    """
+    channels, count, past = form[FORM_CHANNELS], form[_STEPS], form[_STREAM]
+    values = pixels * channels
+    if mirror:
+        to = one if count or past else target
+        call_row(form[_TURN], source, to, pixels, 0, 0, channels, channels, 0, 0)
+        source, one, other = to, other, one
+    elif not count:
+        call_row(form[_COPY], source, target, values, 0, 0, 1, 1, 0, 0)
+        return
+    for k in range(count):
+        to = target if k == count - 1 and not past else one
+        step = _WHOLE + _WORDS * k
+        at, size = parameters + 4 * form[step + _FIRST], form[step + _COUNT]
+        call_row(form[step + _AT_ADDRESS], source, to, values, 0, 0, 1, 1, at, size)
+        source, one, other = to, other, one
+    if past:
+        call_row(past, source, target, values, 0, 0, 1, 1, 0, 0)
+
+
 @outlined
 def finish_row(
     source: int,
@@ -215,22 +249,7 @@ def finish_row(
     one = (scratch + 63) // 64 * 64
     other = one + form[_ROOM]
     if form[_FLAT]:
-        values = pixels * channels
-        if mirror:
-            to = one if count or past else target
-            call_row(form[_TURN], source, to, pixels, 0, 0, channels, channels, 0, 0)
-            source, one, other = to, other, one
-        elif not count:
-            call_row(form[_COPY], source, target, values, 0, 0, 1, 1, 0, 0)
-            return
-        for k in range(count):
-            to = target if k == count - 1 and not past else one
-            step = _WHOLE + _WORDS * k
-            at, size = parameters + 4 * form[step + _FIRST], form[step + _COUNT]
-            call_row(form[step + _AT_ADDRESS], source, to, values, 0, 0, 1, 1, at, size)
-            source, one, other = to, other, one
-        if past:
-            call_row(past, source, target, values, 0, 0, 1, 1, 0, 0)
+        _finish_flat_row(source, pixels, mirror, form, parameters, one, other, target)
         return
     size = form[_ITEM]
     # What becomes planes is written where it belongs, unless it goes there past the caches.

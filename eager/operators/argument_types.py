@@ -1,10 +1,10 @@
-"""Kinds of arguments: how what a user wrote is checked, and becomes a plain value.
+"""Kinds of arguments: how the user's values are checked and converted to plain values.
 
 The kind of an argument is an object in its annotation, `Annotated[..., ArgumentType(...)]`: type
-checkers see the type before it, `argument_type` finds the kind. An alias of an annotation, or the
-same one under another name, is as good. Kinds that end in `Arg` may be given per sample: as a
-batch, a symbol of a graph, or a list or array with one row per sample. Kernels always see one row
-per sample and never know the difference.
+checkers see the type before it, `argument_type` finds the kind. Aliases of annotations, and other
+names for them, work as well. Kinds that end in `Arg` may be given per sample: as a batch, a symbol
+of a graph, or a list or array with one row per sample. Kernels always see one row per sample and do
+not know the difference.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 def _single(value: Any) -> float:
-    """A number for kernels, which compute in float32: what is too large for it is infinite."""
+    """A number for kernels, which compute in float32: numbers that are too large become
+    infinite."""
     number = _real(value)
     if number > _LARGEST:
         return float("inf")
@@ -289,5 +290,5 @@ def evaluate(annotation: Any, names: dict[str, Any]) -> Any:
 
 @functools.cache
 def _compiled(text: str) -> CodeType:
-    """A few dozen texts stand for all annotations of the operators."""
+    """A few dozen texts are used in all annotations of the operators."""
     return compile(text, "<annotation>", "eval")

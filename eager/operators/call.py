@@ -1,4 +1,4 @@
-"""One call while it runs: what shape rules and kernels see."""
+"""One running call: what shape rules and kernels see."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ __all__ = ["Call"]
 
 
 _INLINE_BYTES = 1 << 17
-"""Work on fewer bytes than this is not worth waking another thread for."""
+"""Work on fewer bytes than this is not worth waking another thread."""
 _SURE_BYTES = 1 << 21
-"""Work on more is. Between these, a few samples tell."""
+"""Work on more bytes is always worth it. Between these limits, a few samples are timed."""
 _INLINE_SECONDS = 250e-6
-"""Work of less time is not worth it, either."""
+"""Work of less time, in seconds, is not worth it either."""
 
 
 class Call:
@@ -86,14 +86,14 @@ class Call:
         self.key: RandomKey | None = None
         self.positions: np.ndarray[Any, np.dtype[np.int64]] | None = None
         self.plan: Plan | None = None
-        """What the shape rule returned, if that is more than shapes."""
+        """The result of the shape rule, if that is more than shapes."""
         self.failures: dict[int, GradivaError] | None = None
-        """What went wrong, by sample, in a call that goes on after that (`on_error`)."""
+        """The errors, by sample, in a call that continues after errors (`on_error`)."""
         self.edges: frozenset[str] = frozenset()
-        """The arguments that were given per sample, not as one value for all."""
+        """The arguments that were given per sample, and not as one value for all."""
         self.kept: dict[Any, Any] | None = None
-        """What follows from its arguments, types and shapes alone, where `again` is called for many
-        batches."""
+        """Values that depend on the arguments, types and shapes only, for calls that are repeated
+        with `again`."""
 
     def again(self, inputs: tuple[Batch, ...], pool: WorkerPool) -> Call:
         """A call with the same arguments, types, shapes and plan, for other inputs of the same
@@ -127,7 +127,8 @@ class Call:
 
     @property
     def draws(self) -> tuple[Any, np.uint64, np.uint32]:
-        """What random words depend on, as kernels take it: positions of samples, seed, number."""
+        """The inputs of the random generator, for kernels: positions of samples, seed, number of
+        the call."""
         assert self.positions is not None
         return self.positions, *self.seed_and_number
 
@@ -162,8 +163,9 @@ class Call:
     def _begin(
         self, kernel: Callable[..., Any], arrays: tuple[Any, ...], costs: Int64Array | None
     ) -> int:
-        """Run it over a few samples, and over all of them if that does not take long; returns over
-        how many. costs: of each, in elements; None for equal ones."""
+        """Run it over a few samples, and over all of them if that does not take long. Returns the
+        number of samples that are done. costs: of each sample, in elements; None for equal
+        costs."""
         threads, size = self.pool.num_threads, self.size
         few = size if threads == 1 else min(max(1, size // (16 * threads)), size)
         began = time.perf_counter()
@@ -205,7 +207,7 @@ class Call:
         ranges: list[tuple[int, int]],
         flat: Callable[..., list[FlatCall]] | None = None,
     ) -> None:
-        """Run `kernel(*arrays, begin, end)` for each range, by the threads of the pool."""
+        """Run `kernel(*arrays, begin, end)` for each range, in the threads of the pool."""
         lanes = min(self.pool.num_threads, len(ranges))
 
         def run(begin: int, end: int) -> None:
@@ -237,8 +239,8 @@ class Call:
             result[:] = convert_array(made, half)
 
     def goes_on_after(self, error: GradivaError) -> bool:
-        """Note down in `failures` that a sample cannot be read. False where the call does not go on
-        after that, and the error is to be raised."""
+        """Record in `failures` that a sample cannot be read. Returns False if the call does not
+        continue after errors; then the error has to be raised."""
         if self.failures is None or error.sample is None:
             return False
         self.failures[error.sample] = without_frames(error)

@@ -22,11 +22,11 @@ __all__ = ["Case", "case", "samples"]
 
 @dataclass(frozen=True)
 class Case:
-    """One call, and what must come of it. `case` makes one from the call as it is written.
+    """One call, and its expected result. `case` makes one from the arguments of the call.
 
     expect: the samples of the first output by an independent computation, or None; raises: the
-    error the call must give, whose text must hold `match`; oracle: whether the reference library,
-    where it is installed, must agree (see `tests/oracle`).
+    error that the call must raise, whose text must contain `match`; oracle: whether DALI, if it is
+    installed, must agree (see `tests/oracle`).
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""Decompositions: operators that are a chain of simpler ones, declared where they are.
+"""Decompositions: declarations of operators that are equal to a chain of simpler operators.
 
-The compiler takes such a call apart where its parts can join a fused group.
+The compiler replaces such a call by its parts if these can join a fused group.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ __all__ = ["CompositeCall", "Decomposition", "Part"]
 
 
 class Part(NamedTuple):
-    """One operator of the chain. It reads what the part before it makes.
+    """One operator of the chain. It reads the output of the part before it.
 
-    operator: its name. passed: its arguments that are arguments of the composite, by its own names
-    of them; those that were not given keep their defaults. fixed: the values of others.
+    operator: its name. passed: its arguments that come from the composite operator, with the names
+    that they have there; arguments that were not given keep their defaults. fixed: the values of
+    others.
     """
 
     operator: str
@@ -35,14 +36,14 @@ class CompositeCall(NamedTuple):
     given: Collection[str]
 
     def part(self, operator: str, *names: str, **renamed: str) -> Part:
-        """A part that takes these arguments; renamed: those that have another name in the part."""
+        """A part that takes these arguments; renamed: arguments with another name in the part."""
         passed = {**{name: name for name in names}, **renamed}
         return Part(operator, {own: name for own, name in passed.items() if name in self.given}, {})
 
     def fixed_part(self, operator: str, **values: Any) -> Part:
-        """A part with arguments of its own."""
+        """A part with its own values of arguments."""
         return Part(operator, {}, values)
 
 
 Decomposition: TypeAlias = "Callable[[CompositeCall], list[Part] | None]"
-"""The parts of a call, in order; None for a call that is more than its parts."""
+"""The parts of a call, in order; None for a call that cannot be decomposed."""

@@ -104,7 +104,7 @@ def with_common(own: str | None, lines: Iterable[str]) -> str | None:
 
 
 def _told(texts: Iterable[dict[str, str]], section: str) -> dict[str, list[str]]:
-    """What texts say in a section of each name."""
+    """The contents of each section, from several docstrings."""
     found: dict[str, list[str]] = {}
     for text in texts:
         for entry in _ENTRY.split(text.get(section, ""))[1:]:
@@ -115,7 +115,7 @@ def _told(texts: Iterable[dict[str, str]], section: str) -> dict[str, list[str]]
 
 
 def _entry(names: str, said: tuple[str, ...]) -> str:
-    """An entry of arguments: texts one below the other."""
+    """An entry of an argument, from several texts."""
     line, *lines = said[0].split("\n")
     head = textwrap.fill(
         f"{names}: {line}",

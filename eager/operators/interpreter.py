@@ -1,4 +1,4 @@
-"""The current interpreter: who runs, or records, the calls of operators in a context."""
+"""The current interpreter: runs, or records, the calls of operators in a context."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ free_calls_hook: Hook[Interpreter] = Hook(
 
 @contextmanager
 def interpreter(chosen: Interpreter | None) -> Iterator[None]:
-    """Let `chosen` bind the calls made in this block, in this context; None: the eager one."""
+    """Make `chosen` the current interpreter in this block, in this context; None for the eager
+    one."""
     token = _interpreter.set(chosen)
     try:
         yield
@@ -53,7 +54,8 @@ def interpreter(chosen: Interpreter | None) -> Iterator[None]:
 
 
 def enter_interpreter(chosen: Interpreter | None) -> Token[Interpreter | None]:
-    """Let `chosen` bind calls in this context, None: the eager one; until `leave_interpreter`."""
+    """Make `chosen` the current interpreter of this context, until `leave_interpreter`; None for
+    the eager one."""
     return _interpreter.set(chosen)
 
 
@@ -64,13 +66,13 @@ def leave_interpreter(token: Token[Interpreter | None]) -> None:
 
 
 def eager_interpreter() -> Interpreter:
-    """The interpreter that runs calls at once."""
+    """The interpreter that runs calls immediately."""
     return eager_hook.get()
 
 
 def runs_at_once() -> bool:
-    """Whether a call that is made now runs at once, or makes a free node if it has no data: nothing
-    records it. Captured loops let such calls pass."""
+    """Whether a call now runs immediately, or makes a free node if it has no data: it is not
+    recorded. Captured loops let such calls pass."""
     running = _interpreter.get()
     return running is None or getattr(running, "runs_at_once", False)
 

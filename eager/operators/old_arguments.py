@@ -1,4 +1,4 @@
-"""Arguments of older scripts: by which name they are known now, or that they have no effect."""
+"""Arguments of old scripts: their current names, or that they have no effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a shape rule decides, for the kernels of the same call."""
+"""Results of a shape rule for the kernels of the same call."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Plan:
 
 
 def kernel_of_call(kernel: Any, arguments: int) -> Callable[..., Any]:
-    """A kernel as a function of its first `arguments` arguments: the plan is that of the call."""
+    """A kernel as a function of its first `arguments` arguments; the plan of the call is added."""
     code = getattr(kernel, "__code__", None)
     if code is None:
         return kernel  # type: ignore[no-any-return]
-    # Neither the object of a method counts, nor what has a default.
+    # Neither the object of a method nor parameters with a default count.
     bound = int(getattr(kernel, "__self__", None) is not None)
     if code.co_argcount - bound - len(kernel.__defaults__ or ()) <= arguments:
         return kernel  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Arguments that hold several numbers per sample, how many may differ between samples."""
+"""Arguments with several numbers per sample, whose count may differ between samples."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def ragged_rows(argument: Argument, values: Sequence[Any]) -> list[np.ndarray[An
             row = np.asarray(value).reshape(-1)
         except ValueError:  # lists of different lengths
             row = np.array([None])
-        # No numbers may have any dtype.
+        # An empty list may have any dtype.
         if row.dtype.kind not in ("biu" if integers and row.size else "biuf"):
             raise OperatorTypeError(
                 argument=argument.name,
                 expected="integers" if integers else "numbers",
                 got=describe(value),
             )
-        with np.errstate(over="ignore"):  # too large for float32 is infinite
+        with np.errstate(over="ignore"):  # numbers that are too large for float32 become infinite
             rows.append(np.ascontiguousarray(row, argument.kind.element))
     return rows

@@ -1,4 +1,4 @@
-"""What help and completion show of an operator: every argument by its name."""
+"""The signatures of operators for help and completion: every argument by its name."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _kind(argument: Argument) -> Written:
 
 
 def _value(annotation: Any) -> Any:
-    """What the signature says of an input or output: its text, with values in place of types."""
+    """The annotation of an input or output: its text, with values in place of types."""
     if not isinstance(annotation, str):
         return annotation
     plain = re.sub(r"\b[a-z_]\w*\.(?=[A-Z])", "", annotation)  # `op.SampleType`

@@ -1,1 +1,2 @@
-"""Randomness as a function of seed, number of the call and position of the sample."""
+"""Random values as a function of the seed, the number of the call and the position of the
+sample."""

@@ -1,11 +1,11 @@
-"""The default generator, and what it is in the processes of one program.
+"""The default generator, and its state in the processes of one program.
 
-A process that was forked begins with a copy of everything, so the copies would all draw the same
-values. So the default generator of a forked process starts from a seed of its own, which is a
-function of its parent's generator and of how many processes the parent has forked since that was
-seeded; in a worker of torch's DataLoader it starts from the seed that torch gives the worker.
-Generators that the user has made are copied as they are. What all processes should have in common,
-the order of shuffled readers and the values of pipelines, depends on the seed of the program.
+A forked process begins with a copy of its parent's memory, so all children would draw the same
+values. So the default generator of a forked process starts from a seed of its own: a function of
+its parent's generator and of the number of processes that the parent has forked since it was
+seeded. In a worker of torch's DataLoader it starts from the seed that torch gives the worker.
+Generators that the user has made are copied unchanged. Values that all processes must share, the
+order of shuffled readers and the values of pipelines, depend on the seed of the program.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ __all__ = ["DefaultRNG", "copied_in_forks", "default", "get_default_rng", "set_s
 class DefaultRNG(RNG):
     """A generator that starts again in each process.
 
-    inherited_seed: what `seed` was set to, here or before the fork; pipelines without a seed take
-    it. shuffle_seed: the same for readers, so that the shards that several workers read belong to
-    one order; workers that are no forks, and whose generator nobody has seeded, have that from
+    inherited_seed: the value that `seed` was set to, here or before the fork; pipelines without a
+    seed use it. shuffle_seed: the same for readers, so that the shards of several workers belong to
+    one order; workers that were not forked, and whose generator was never seeded, get it from
     torch.
     """
 
@@ -59,8 +59,8 @@ class DefaultRNG(RNG):
         self._forks, self._unseeded, self._parent = 0, False, None
 
     def _follow(self) -> None:
-        """In a worker of a DataLoader, begin with its seed. That it is one is known only after it
-        has started, perhaps after it has set seeds as its parent did."""
+        """In a worker of a DataLoader, begin with its seed. A process knows only some time after
+        its start that it is one, perhaps after it has set the same seeds as its parent."""
         info = _worker_info()
         if info is None:
             return
@@ -75,7 +75,7 @@ class DefaultRNG(RNG):
                     self._shuffle = (seed - index(info.id)) & SEED_BITS
 
     def before_fork(self) -> None:
-        """Nobody may be at it when it is copied."""
+        """No thread may use it while it is copied."""
         self._follow()
         self._lock.acquire()
 
@@ -94,14 +94,15 @@ class DefaultRNG(RNG):
             self._calls = self._forks = 0
 
     def be_as_parent(self) -> None:
-        """Go back to what the parent's was at the fork, if this process is the child of one."""
+        """Restore the state that the parent's generator had at the fork, if this process is a
+        child."""
         with self._lock:
             if self._parent is not None:
                 self._seed, self._calls = self._parent
 
 
 def _worker_info() -> Any:
-    """What torch knows of the worker of a DataLoader that this process is; None if it is none."""
+    """What torch knows about this process as a worker of a DataLoader; None if it is not one."""
     data = sys.modules.get("torch.utils.data")
     ask = None if data is None else getattr(data, "get_worker_info", None)
     return None if ask is None else ask()
@@ -112,7 +113,7 @@ _copied: ContextVar[bool] = ContextVar("gradiva_copied_in_forks", default=False)
 
 @contextmanager
 def copied_in_forks() -> Iterator[None]:
-    """What is forked in this block has a copy of the default generator, and is not counted."""
+    """Forks in this block get a copy of the default generator, and are not counted."""
     token = _copied.set(True)
     try:
         yield
@@ -137,8 +138,8 @@ def get_default_rng() -> RNG:
 
 
 def set_seed(seed: SupportsIndex) -> None:
-    """Start the default generator again, from `seed`. The calls that follow are outside of any loop
-    that was begun before, up to its next batch: they do not depend on what was before.
+    """Restart the default generator, from `seed`. The calls that follow are outside of any loop
+    that has begun before, up to its next batch: they do not depend on earlier calls.
 
     Raises OperatorTypeError.
     """

@@ -1,4 +1,4 @@
-"""`RNG`: what numbers the random calls, so that each has its key."""
+"""`RNG`: numbers the random calls, so that each has its own key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .step import current_step
 __all__ = ["RNG", "SEED_BITS"]
 
 _OUTSIDE = 1 << 31
-"""Calls outside of steps have numbers from here on."""
+"""Calls outside of steps are numbered from here on."""
 _LAST = _OUTSIDE - 1
 SEED_BITS = 0xFFFFFFFFFFFFFFFF
 
@@ -136,10 +136,10 @@ class RNG:
             return RandomKey(self._seed, _OUTSIDE + (number & _LAST))
 
     def _follow(self) -> None:
-        """Called before each use; the default generator sees here in which process it is."""
+        """Called before each use; the default generator checks here in which process it is."""
 
     def __call__(self) -> int:
-        """A number of 32 random bits, as one call of the generator."""
+        """A number of 32 random bits, which counts as one call of the generator."""
         seed, number = self.draw()
         running = current_step()
         first = 0 if running is None or not len(running.positions) else running.positions[0]

@@ -8,7 +8,8 @@ __all__ = ["RandomKey"]
 
 
 class RandomKey(NamedTuple):
-    """All that the values of one random call depend on, beside the positions of its samples."""
+    """The key of one random call: its values depend on it and on the positions of its samples
+    only."""
 
     seed: int
     number: int

@@ -1,6 +1,6 @@
-"""Steps: a step is one turn of a loop over a reader or source.
+"""Steps: a step is one iteration of a loop over a reader or source.
 
-In it, random calls are numbered from 0 again, and samples have the positions the source gave them.
+In a step, random calls are numbered from 0, and samples have the positions from the source.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Step:
 _step: ContextVar[Step | None] = ContextVar("gradiva_step", default=None)
 
 _DEEPEST = 32
-"""Steps that are remembered at once: of more sources whose loops were left the first are forgotten.
-"""
+"""The most steps that are remembered at once: of further sources whose loops were left, the oldest
+are forgotten."""
 
 
 def current_step() -> Step | None:
@@ -68,9 +68,9 @@ def enter_step(
 ) -> Step:
     """The source `leader` delivers a batch: its step is current from now on.
 
-    Of several sources that are read in one turn the last one leads. So a loop is not disturbed by
-    an older one that was never finished, and after an inner loop the outer step goes on. Steps that
-    were opened within the last one of this leader are over.
+    If several sources are read in one iteration, the last one leads. So an older loop that was
+    never finished does not disturb a loop, and after an inner loop the outer step continues. Steps
+    that were opened within the last step of this leader end.
     """
     running = _step.get()
     own, depth, deepest = running, 1, running
@@ -88,8 +88,8 @@ def enter_step(
 
 
 def narrow_step(positions: np.ndarray[Any, np.dtype[np.int64]]) -> None:
-    """Only the samples at these positions are left of the step: random values for as many samples
-    are theirs. Without effect for positions of other samples."""
+    """Only the samples at these positions remain in the step: later random values for as many
+    samples belong to them. Without effect for positions of other samples."""
     running = _step.get()
     if (
         running is not None
@@ -100,7 +100,7 @@ def narrow_step(positions: np.ndarray[Any, np.dtype[np.int64]]) -> None:
 
 
 def leave_step(leader: object) -> None:
-    """The source `leader` has come to its end: its step is over, and those opened within it."""
+    """The source `leader` has ended: its step ends, and those opened within it."""
     own = _step.get()
     while own is not None and own.leader is not leader:
         own = own.outer
@@ -109,8 +109,8 @@ def leave_step(leader: object) -> None:
 
 
 def close_step(owner: object) -> None:
-    """The loop `owner` was closed: take its step away. Without effect if another loop over its
-    source has opened one since."""
+    """The loop `owner` was closed: remove its step. Without effect if another loop over its source
+    has opened one since."""
     within, own = None, _step.get()
     while own is not None and own.owner is not owner:
         within, own = own, own.outer
@@ -123,7 +123,7 @@ def close_step(owner: object) -> None:
 
 
 def leave_loops() -> None:
-    """Take away the steps of all loops, up to a step that was opened by hand."""
+    """Remove the steps of all loops, up to a step that was opened explicitly."""
     running = _step.get()
     while running is not None and running.leader is not None:
         running = running.outer

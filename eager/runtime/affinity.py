@@ -1,6 +1,7 @@
-"""Threads on processors of their own: which ones, and putting the calling thread on one.
+"""Pins threads to cores: which core each thread gets, and pinning the calling thread.
 
-Linux lets a thread choose its processors. macOS does not: it is said once, and threads run free.
+Linux lets a thread choose its cores. macOS does not: there is one warning, and threads are not
+pinned.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ _PREFIXES = ("GRADIVA_", "DALI_")
 
 
 def thread_cpus(num_threads: int) -> tuple[int, ...] | None:
-    """The processor of each thread of a pool; None where threads cannot choose.
+    """The core of each thread of a pool; None on systems where threads cannot choose.
 
-    First those of DALI_AFFINITY_MASK (or GRADIVA_AFFINITY_MASK), a list of numbers with commas, in
-    its order; then the others that this process may use, in theirs; if there are more threads,
-    from the start of what the process may use. Raises OperatorValueError, which names the variable,
-    for a list that cannot be read and for a processor that is not available.
+    The cores of DALI_AFFINITY_MASK (or GRADIVA_AFFINITY_MASK), a comma-separated list of numbers,
+    come first, in the order of the list. Then follow the other cores that this process may use, in
+    ascending order. If there are more threads than cores, the cores are used again from the first
+    allowed one on. Raises OperatorValueError, which names the variable, for a malformed list and
+    for a core that is not available.
     """
     listed = variable(_VARIABLE, _numbers, "processor numbers with commas between", _PREFIXES) or ()
     if not hasattr(os, "sched_setaffinity"):
@@ -51,7 +53,7 @@ def thread_cpus(num_threads: int) -> tuple[int, ...] | None:
 
 
 def pin(cpu: int) -> None:
-    """Let the calling thread run on this processor only. Warns if it has gone meanwhile."""
+    """Pin the calling thread to this core. Warns if the core is not available any more."""
     try:
         os.sched_setaffinity(0, {cpu})
     except OSError as error:
@@ -60,13 +62,13 @@ def pin(cpu: int) -> None:
 
 @contextlib.contextmanager
 def pinned(cpu: int) -> Iterator[None]:
-    """In the block, the calling thread runs on this processor only; then where it did before."""
+    """In the block, the calling thread runs on this core only; afterwards where it ran before."""
     before = os.sched_getaffinity(0)
     pin(cpu)
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):  # the allowed processors have changed meanwhile
+        with contextlib.suppress(OSError):  # the allowed cores have changed meanwhile
             os.sched_setaffinity(0, before)
 
 

@@ -1,4 +1,4 @@
-"""Cutting the samples of a batch into chunks that are worth a thread's while."""
+"""Splits the samples of a batch into chunks that are large enough for a thread."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ Numbers: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 __all__ = ["MANY", "chunks"]
 
 MANY = 4
-"""With more threads than these, what counts is how often they ask for the interpreter: waking one
-that waits for it takes as long as some microseconds of Python. Then chunks are longer."""
+"""With more threads than this, the number of requests for the interpreter is what counts: waking a
+thread that waits for it takes as long as several microseconds of Python. Then chunks are longer."""
 
 _SAMPLE, _ELEMENT = 5000.0, 3.0
-"""About what a sample costs, and each of its elements, in nanoseconds."""
+"""The approximate cost of a sample, and of each of its elements, in nanoseconds."""
 _LEAST, _LEAST_OF_MANY, _MOST = 250e3, 500e3, 1e6
-"""A chunk of less is not worth the way to another thread: it costs tens of microseconds, and more
-where the threads take turns in the interpreter. One of more might keep the others waiting."""
+"""A smaller chunk is not worth handing to another thread: that costs tens of microseconds, and more
+if the threads wait for the interpreter. A larger minimum might keep the other threads waiting."""
 _CALLERS = 2
-"""So many threads may find something to do anyway."""
+"""With at most this many threads, chunks may have the minimum size."""
 _EACH, _EACH_OF_MANY = 4, 2
-"""Chunks for a thread: with more, none waits long for the last one."""
+"""The number of chunks for each thread: with this many, no thread waits long for the last chunk."""
 _LONGER = 8
-"""So much longer may a chunk take where there are many threads."""
+"""The factor by which a chunk may be longer if there are many threads."""
 
 
 def chunks(

@@ -1,8 +1,8 @@
-"""Closing what nothing refers to any more, in a thread of its own.
+"""Closes resources that nothing refers to any more, in a thread of its own.
 
-A finalizer runs at any moment and in any thread: in one that holds a lock, or that another thread
-waits for. So no finalizer of gradiva waits, takes a lock or joins a thread. It posts what is to be
-closed here, and the closer does the rest.
+A finalizer runs at any moment and in any thread: also in a thread that holds a lock, or that
+another thread waits for. So no finalizer of gradiva waits, takes a lock or joins a thread. It posts
+what is to be closed to this thread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .threads import started
 __all__ = ["Closer", "closer"]
 
 _MOST: Final = 16
-"""Closings that may wait before the thread that makes more of them waits, too."""
+"""The number of posted calls above which `catch_up` waits."""
 
 
 class Closer:
@@ -35,7 +35,7 @@ class Closer:
         self._thread: threading.Thread | None = None
 
     def ready(self) -> None:
-        """Have the thread running. Called where something is made that a finalizer will post: a
+        """Start the thread if necessary. Called where an object with a finalizer is made: a
         finalizer cannot start threads."""
         if self._thread is None:
             with self._lock:
@@ -43,12 +43,12 @@ class Closer:
                     self._thread = started(self._serve, "gradiva-closer", self._posted)
 
     def post(self, close: Callable[..., object], *arguments: Any) -> None:
-        """Have `close(*arguments)` called soon. Does not wait, and may interrupt itself."""
+        """Have `close(*arguments)` called soon. Does not wait, and is reentrant."""
         self._posted.put((close, arguments))
 
     def catch_up(self, timeout: float = 5.0) -> None:
-        """Wait while much is to be closed: who makes and drops things in a loop must not be faster
-        than the closer. Not for callers that hold a lock, nor for finalizers."""
+        """Wait while there are many posted calls: a loop that makes and drops objects must not be
+        faster than this thread. Not for callers that hold a lock, nor for finalizers."""
         until = time.monotonic() + timeout
         while (
             self._posted.qsize() > _MOST
@@ -64,16 +64,17 @@ class Closer:
             close, arguments = posted.get()
             try:
                 close(*arguments)
-            except Exception as error:  # noqa: BLE001  the others must be closed all the same
+            except Exception as error:  # noqa: BLE001  the other calls must run in any case
                 threading.excepthook(
                     threading.ExceptHookArgs(
                         (type(error), error, error.__traceback__, threading.current_thread())
                     )
                 )
-            del close, arguments  # a waiting thread must not keep what it has closed
+            del close, arguments  # a waiting thread must not keep the last resource alive
 
     def after_fork(self) -> None:
-        """In the child, which has no such thread; what was posted is the parent's."""
+        """Called in the child of a fork, which has no such thread; the posted calls belong to the
+        parent."""
         self._begin()
 
 

@@ -20,10 +20,10 @@ Work: TypeAlias = tuple[Callable[..., None], tuple[Any, ...]]
 
 
 class Runners:
-    """Threads that do what is put, first in, first out. They start on first use.
+    """Threads that run the submitted work, first in, first out. They start on first use.
 
-    name: of the threads, `gradiva-<name>-0` and so on; count: how many. Nothing is kept of work
-    that is done: whose method it was may refer to the runners.
+    name: of the threads, `gradiva-<name>-0` and so on; count: their number. Finished work is not
+    referenced any more: the object whose method it was may refer to the runners.
     """
 
     def __init__(self, name: str, count: int = 2) -> None:
@@ -32,16 +32,16 @@ class Runners:
         self.threads: list[threading.Thread] = []
 
     def put(self, work: Callable[..., None], *arguments: Any) -> None:
-        """Have `work(*arguments)` called soon. It must not raise."""
+        """Submit `work(*arguments)`. It must not raise."""
         self._waiting.put((work, arguments))
         if not self.threads:
             for index in range(self._count):
                 thread = started(_serve, f"gradiva-{self._name}-{index}", self._waiting)
-                # Not before: the thread that stops the runners joins what stands here.
+                # Not earlier: the thread that stops the runners joins the threads in this list.
                 self.threads.append(thread)
 
     def stop(self, timeout: float | None = None) -> None:
-        """Let the threads do what was put, and end. timeout: seconds to wait for that."""
+        """Let the threads finish the submitted work, and end. timeout: seconds to wait for that."""
         for _ in self.threads:
             self._waiting.put(None)
         until = None if timeout is None else time.monotonic() + timeout

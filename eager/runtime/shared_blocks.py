@@ -1,5 +1,5 @@
-"""Blocks of memory that other processes of this machine can map, without a name that could stay
-behind: files in memory, which are gone when the last process that has them ends."""
+"""Blocks of memory that other processes on this machine can map. They have no name that could be
+left behind: they are files in memory, which are freed with the last process that has them open."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ __all__ = ["Place", "SharedBlocks", "can_share", "map_block"]
 
 
 class Place(NamedTuple):
-    """Where an array lies. process, descriptor: by which its file can be opened; file: its device
-    and number, by which it is known; serial: of the block, of this process; offset: in bytes."""
+    """The location of an array. process, descriptor: by which the file can be opened; file: its
+    device and inode, which identify it; serial: the number of the block in this process; offset: in
+    bytes."""
 
     process: int
     descriptor: int
@@ -36,21 +37,21 @@ class _File(NamedTuple):
 
 
 def can_share() -> bool:
-    """Whether there are such files, and other processes can open them."""
+    """Whether the system has such files, and other processes can open them."""
     return (
         sys.platform == "linux" and hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd")
     )
 
 
 class SharedBlocks:
-    """Makes blocks, and knows where arrays lie in them. Safe from any thread."""
+    """Allocates blocks, and finds the block of an array. Safe from any thread."""
 
     def __init__(self) -> None:
         self._files: dict[int, _File] = {}
         self._serials = itertools.count()
 
     def allocate(self, nbytes: int) -> Array:
-        """A block of zeros, at the beginning of a page. Raises MemoryError."""
+        """A block of zeros, aligned to a page. Raises MemoryError."""
         descriptor = -1
         try:
             descriptor = os.memfd_create("gradiva", os.MFD_CLOEXEC)
@@ -70,11 +71,11 @@ class SharedBlocks:
         os.close(self._files.pop(address).descriptor)
 
     def has(self, block: Array) -> bool:
-        """Whether it is one of them."""
+        """Whether the array is one of the blocks."""
         return block.ctypes.data in self._files
 
     def place_of(self, array: Array) -> Place | None:
-        """Where a contiguous array lies; None for one that lies elsewhere."""
+        """The location of a contiguous array; None if it is not in a block."""
         first = array.ctypes.data
         for address, one in list(self._files.items()):
             offset = first - address
@@ -86,9 +87,9 @@ class SharedBlocks:
 
 
 def map_block(place: Place) -> Array:
-    """The whole block, of another process or this one, to be read. Raises OSError where it is not
-    there any more, or may not be opened."""
-    flags: Any = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # by now it may be anything
+    """Map a whole block, of another process or this one, for reading. Raises OSError if it does not
+    exist any more, or may not be opened."""
+    flags: Any = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # it may be anything by now
     descriptor = os.open(f"/proc/{place.process}/fd/{place.descriptor}", flags)
     try:
         known = os.fstat(descriptor)

@@ -13,7 +13,7 @@ from .worker_pool import WorkerPool, default_num_threads, pool_in_force, thread_
 __all__ = ["ThreadPool", "gpu_number"]
 
 _CPU = (-1, -99999)
-"""Numbers that stand for no GPU: the default of other libraries, and types.CPU_ONLY_DEVICE_ID."""
+"""Numbers that mean no GPU: the default of other libraries, and types.CPU_ONLY_DEVICE_ID."""
 
 
 class ThreadPool:
@@ -38,24 +38,24 @@ class ThreadPool:
 
     @classmethod
     def of(cls, workers: WorkerPool) -> ThreadPool:
-        """The face of threads that are there already."""
+        """Wraps threads that exist already."""
         made = cls.__new__(cls)
         made._workers, made._device_id = workers, None
         return made
 
     @property
     def workers(self) -> WorkerPool:
-        """What runs the ranges of samples."""
+        """The pool that runs the ranges of samples."""
         return self._workers
 
     @property
     def num_threads(self) -> int:
-        """How many threads work, the calling one included."""
+        """The number of threads, the calling one included."""
         return self._workers.num_threads
 
     @property
     def device_id(self) -> int | None:
-        """The GPU that it was made for; None, the CPU."""
+        """The number of the GPU that it was made for; None for the CPU."""
         return self._device_id
 
     def __enter__(self) -> ThreadPool:
@@ -79,12 +79,12 @@ class ThreadPool:
 
 
 _outer: ContextVar[tuple[WorkerPool | None, ...]] = ContextVar("gradiva_outer_pools", default=())
-"""The settings before each block that is open in this context."""
+"""The previous settings of each open block in this context."""
 
 
 def gpu_number(device_id: Any, operator: str) -> int | None:
-    """The number of a GPU that is there; None for those that stand for the CPU. Raises
-    OperatorTypeError, OperatorValueError, and OperatorRuntimeError if there is no such GPU."""
+    """The number of an existing GPU; None for numbers that mean the CPU. Raises OperatorTypeError,
+    OperatorValueError, and OperatorRuntimeError if there is no such GPU."""
     if device_id is None or (not isinstance(device_id, bool) and device_id in _CPU):
         return None
     with annotate_error(operator):

@@ -1,4 +1,4 @@
-"""Starting threads, where the system may have no more of them."""
+"""Starts threads, on systems that may refuse to start more of them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["started"]
 
 
 def started(target: Callable[..., object], name: str, *arguments: Any) -> threading.Thread:
-    """A thread that runs `target(*arguments)`, and that the interpreter does not wait for.
+    """A daemon thread that runs `target(*arguments)`.
 
-    Raises OperatorRuntimeError if the system starts no more threads.
+    Raises OperatorRuntimeError if the system cannot start more threads.
     """
     thread = threading.Thread(target=target, args=arguments, name=name, daemon=True)
     try:

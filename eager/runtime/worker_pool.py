@@ -40,7 +40,7 @@ Task: TypeAlias = Callable[[int, int], None]
 
 
 class _Job:
-    """One parallel call: its ranges, and what went wrong."""
+    """One parallel call: its ranges, and its errors."""
 
     def __init__(self, task: Task, ranges: Sequence[tuple[int, int]], pool: WorkerPool) -> None:
         self.task = task
@@ -49,12 +49,12 @@ class _Job:
         self.unfinished = len(ranges)
         self.errors: list[tuple[int, BaseException]] = []
         self.given_up = False
-        """Whether somebody has pressed Ctrl+C: nobody waits for the ranges that have not begun."""
+        """Whether Ctrl+C was pressed: ranges that have not begun are skipped."""
         self.lock = threading.Lock()
-        # A bare lock, taken until all is done: an event makes two locks and a queue.
+        # A bare lock, held until everything is done: an event would create two locks and a queue.
         self.finished = threading.Lock()
         self.finished.acquire()
-        # Asked of the calling thread: it alone knows.
+        # Must be evaluated in the calling thread.
         self.origin = None if tracing.active is None else tracing.active.origin()
 
     def work(self) -> None:
@@ -79,27 +79,27 @@ class _Job:
                 self.finished.release()
 
     def wait(self) -> None:
-        """Return when all is done. Raises the error of the range that begins first."""
+        """Wait until everything is done. Raises the error of the range that begins first."""
         while not self.finished.acquire(timeout=1.0):
             if self.pool._closed:
-                self.work()  # nobody else will
-        self.task = _nothing  # a thread may hold the job for a moment more, not what it is about
+                self.work()  # no other thread will
+        self.task = _nothing  # a thread may hold the job a little longer, but not what it refers to
         if self.errors:
             raise self.first_error()
 
     def first_error(self) -> BaseException:
-        """That of the range that begins first. Nothing holds it any more but who asks: it is raised
-        in a frame that holds the job."""
+        """The error of the range that begins first. Afterwards only the caller refers to it: it is
+        raised in a frame that refers to the job."""
         errors, self.errors = self.errors, []
         return min(errors, key=lambda entry: entry[0])[1]
 
 
 def _nothing(_begin: int, _end: int) -> None:
-    """The task of a job that is done."""
+    """The task of a finished job."""
 
 
 def _waited() -> None:
-    """All is done."""
+    """Everything is done."""
 
 
 class WorkerPool:
@@ -120,16 +120,16 @@ class WorkerPool:
         self.cpus = cpus
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
-        # A pool may be closed by the garbage collector, in a thread that is starting it.
+        # A pool may be closed by the garbage collector, in the thread that is starting it.
         self._lock = threading.RLock()
         self._closed = False
         self.stop = np.zeros(1, np.int64)
-        """`cancelled`, for loops of compiled code."""
+        """`cancelled`, for loops in compiled code."""
         _pools.add(self)
 
     @property
     def cancelled(self) -> bool:
-        """Set from any thread to make running and later calls return early, work undone."""
+        """Set from any thread to make running and later calls return early, with work undone."""
         return bool(self.stop[0])
 
     @cancelled.setter
@@ -156,8 +156,8 @@ class WorkerPool:
         job.wait()
 
     def begin(self, task: Task, ranges: Sequence[tuple[int, int]]) -> Callable[[], None]:
-        """Like `run`, of a pool whose threads do it all; returns what waits for it, and is called
-        once. What comes later is begun after it."""
+        """Like `run`, for a pool with dedicated threads. Returns a function that waits for the end,
+        which must be called once. Later calls begin after this one."""
         assert self.apart
         if not self._threads:
             self._start()
@@ -177,27 +177,27 @@ class WorkerPool:
             for index in range(self.num_threads - first):
                 cpu = None if self.cpus is None else self.cpus[first + index]
                 try:
-                    # Daemons, so that an undisposed pool cannot hold up the exit of the
-                    # interpreter; the exit hook below stops them while it is still whole.
+                    # Daemons, so that a pool that was not closed cannot delay the exit of the
+                    # interpreter; the exit hook below stops them while the interpreter still works.
                     thread = started(_serve, f"gradiva-{index}", self._jobs, cpu)
                 except OperatorRuntimeError:
                     if self.apart and not self._threads:
                         raise
-                    return  # fewer do
+                    return  # fewer are enough
                 self._threads.append(thread)
 
     def has(self, thread: threading.Thread) -> bool:
-        """Whether a thread is one of the pool's own."""
+        """Whether a thread belongs to the pool."""
         return thread in self._threads
 
     def pinned(self) -> contextlib.AbstractContextManager[None]:
-        """A block in which the calling thread, if it takes part, runs on the first processor."""
+        """A block in which the calling thread, if it takes part, runs on the first core."""
         if self.cpus is None or self.apart:
             return contextlib.nullcontext()
         return affinity.pinned(self.cpus[0])
 
     def close(self) -> None:
-        """Stop the threads. A closed pool still runs what it is given, in the caller's thread."""
+        """Stop the threads. A closed pool still runs calls, in the caller's thread."""
         with self._lock:
             self._closed = True
             threads, self._threads = self._threads, []
@@ -208,12 +208,13 @@ class WorkerPool:
                 thread.join(timeout=5)
 
     def __del__(self) -> None:
-        for _ in getattr(self, "_threads", ()):  # not there if the arguments were refused
+        for _ in getattr(self, "_threads", ()):  # missing if the arguments were wrong
             self._jobs.put(None)
 
 
 class _Serving(threading.local):
-    """Whether the calling thread is one of a pool: what it calls in turn, it does alone."""
+    """Whether the calling thread belongs to a pool: calls that it makes run in this thread
+    alone."""
 
     set = False
 
@@ -233,13 +234,13 @@ def _serve(jobs: queue.SimpleQueue[_Job | None], cpu: int | None) -> None:
 _pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
 _default: WorkerPool | None = None
 pool_in_force: ContextVar[WorkerPool | None] = ContextVar("gradiva_pool", default=None)
-"""The pool of an `EvalContext`, in its block."""
+"""The pool of the current `EvalContext`."""
 _default_lock = threading.Lock()
 
 
 def default_num_threads() -> int:
-    """Threads if the user says nothing: GRADIVA_NUM_THREADS or DALI_NUM_THREADS, or the cores that
-    this process may use. Raises OperatorValueError for a variable that makes no sense."""
+    """The default number of threads: GRADIVA_NUM_THREADS or DALI_NUM_THREADS, otherwise the number
+    of cores that this process may use. Raises OperatorValueError for an invalid variable."""
     asked = variable("NUM_THREADS", positive_integer, "a positive integer", ("GRADIVA_", "DALI_"))
     if asked is not None:
         return asked
@@ -266,8 +267,8 @@ _MOST_PER_CORE = 100
 
 
 def thread_count(value: Any, operator: str, argument: str) -> int:
-    """A number of threads. Raises OperatorTypeError for what is no integer; OperatorValueError for
-    less than 1, and for so many that the system would not bear them."""
+    """A number of threads. Raises OperatorTypeError for anything but an integer; OperatorValueError
+    for numbers below 1, and for more threads than the system could run."""
     facts: dict[str, Any] = {"operator": operator, "argument": argument}
     number = integer(value, expected="a positive integer", bools=False, **facts)
     most = _MOST_PER_CORE * (os.cpu_count() or 1)

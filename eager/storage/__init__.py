@@ -1,1 +1,1 @@
-"""Objects on other machines: their facts, their bytes ahead of need, a cache on disk."""
+"""Remote objects: their facts, prefetching of their bytes, a cache on disk."""

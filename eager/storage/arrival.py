@@ -1,4 +1,4 @@
-"""The bytes of a part, which the loop of requests delivers and other threads wait for."""
+"""The bytes of a part, which the event loop delivers and other threads wait for."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ else:
 __all__ = ["Arrival"]
 
 _lock = threading.Lock()
-"""For all of them: it is held for a few instructions."""
+"""One lock for all of them: it is held for a few instructions only."""
 
 
 class Arrival:
-    """As a future of `concurrent.futures`, of which each has a lock, a condition and a dozen of
-    objects more: for small objects a tenth of the CPU, with what the garbage collector does."""
+    """Like a future of `concurrent.futures`. Each of those has a lock, a condition and a dozen more
+    objects: for small files a tenth of the CPU time, including the garbage collector."""
 
     __slots__ = ("_data", "_done", "_error", "_gates")
 
@@ -32,7 +32,7 @@ class Arrival:
         self._error: BaseException | None = None
         self._done = False
         self._gates: tuple[threading.Lock, ...] = ()
-        """One for each thread that waits."""
+        """One lock for each waiting thread."""
 
     def done(self) -> bool:
         return self._done
@@ -41,7 +41,7 @@ class Arrival:
         return isinstance(self._error, futures.CancelledError)
 
     def cancel(self) -> None:
-        """Nothing will come, unless it is there."""
+        """Cancel, unless the bytes are there."""
         self._finish(b"", futures.CancelledError())
 
     def set_result(self, data: Data) -> None:
@@ -51,7 +51,7 @@ class Arrival:
         self._finish(b"", error)
 
     def _finish(self, data: Data, error: BaseException | None) -> None:
-        """The first end counts."""
+        """Only the first result counts."""
         with _lock:
             if self._done:
                 return
@@ -71,15 +71,15 @@ class Arrival:
             raise TimeoutError
 
     def result(self, timeout: float | None = None) -> Data:
-        """The bytes, when they are there. Raises what came in their place, `CancelledError` of
-        `concurrent.futures`, TimeoutError after so many seconds."""
+        """Wait for the bytes. Raises the error that came instead, `CancelledError` of
+        `concurrent.futures`, or TimeoutError after this many seconds."""
         error = self.exception(timeout)
         if error is not None:
             raise error
         return self._data
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """What came in place of bytes, `CancelledError` where it was cancelled."""
+        """The error that came instead of the bytes; `CancelledError` if it was cancelled."""
         if not self._done:
             self._wait(timeout)
         return self._error

@@ -1,8 +1,8 @@
-"""Blocks of objects, kept on disk and shared by all processes of a user.
+"""A cache on disk for blocks of objects, shared by all processes of a user.
 
-A block is a file with a digest of what it holds and of what it is: written aside and renamed, so a
-writer that is killed leaves nothing that is read; a damaged one is fetched again. When the folder
-is full, the blocks go that were not read for longest.
+A block is a file with a digest of its contents and of its key. It is written to a temporary file
+and renamed, so a writer that is killed leaves nothing that would be read. A damaged block is
+fetched again. When the folder is full, the least recently read blocks are removed.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ __all__ = ["BlockCache"]
 _UNFINISHED: Final = "unfinished"
 _HOUR: Final = 3600
 _KEPT: Final = 0.9
-"""Of the limit, what is left when it was reached."""
+"""The fraction of the limit that is kept when the limit has been reached."""
 
 
 class BlockCache:
-    """The blocks in a folder, of at most `limit` bytes. Raises OperatorRuntimeError for a folder
-    that cannot be used."""
+    """The blocks in a folder, of at most `limit` bytes. Raises OperatorRuntimeError if the folder
+    cannot be used."""
 
     def __init__(self, folder: Path, limit: int) -> None:
         self._blocks = folder / "blocks"
         self._unfinished = folder / _UNFINISHED
         self._limit = limit
         self._lock = threading.Lock()
-        self._unseen = limit  # so the first block that is written counts what is there
+        self._unseen = limit  # so the first write counts what is there already
         self._told = False
         for path in (folder, self._blocks, self._unfinished):
             try:
@@ -64,7 +64,7 @@ class BlockCache:
         return content
 
     def write(self, url: str, version: str, begin: int, content: Data) -> None:
-        """Keep a block; one that cannot be kept is fetched again when it is needed."""
+        """Store a block. If that fails, the block is fetched again when it is needed."""
         meaning = _meaning(url, version, begin, begin + len(content))
         try:
             data = bytes(content)
@@ -87,7 +87,7 @@ class BlockCache:
         self._make_room()
 
     def _make_room(self) -> None:
-        """Others may do the same at this moment, so files may be gone."""
+        """Other processes may do the same at this moment, so files may be missing."""
         found: list[tuple[float, int, Path]] = []
         for path in self._blocks.iterdir():
             with suppress(OSError):
@@ -101,7 +101,7 @@ class BlockCache:
                 path.unlink(missing_ok=True)
                 held -= size
         now = time.time()
-        for path in self._unfinished.iterdir():  # of processes that were killed
+        for path in self._unfinished.iterdir():  # left by processes that were killed
             with suppress(OSError):
                 if now - path.stat().st_mtime > _HOUR:
                     path.unlink()

@@ -1,4 +1,4 @@
-"""What goes wrong with objects on other machines, and which of it passes."""
+"""Errors of remote objects, and which of them are temporary."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 _TRIED_AGAIN = frozenset((408, 425, 429))
-"""HTTP statuses below 500 that pass."""
+"""HTTP statuses below 500 that are temporary."""
 _PASSING = frozenset(
     getattr(errno, name)
     for name in (
@@ -33,26 +33,26 @@ _PASSING = frozenset(
 
 
 class StorageError(OSError):
-    """An object cannot be read; the text says why, and what to do."""
+    """An object cannot be read. The text says why, and what to do."""
 
 
 class ObjectChangedError(StorageError):
-    """An object is another one than when the reader was made."""
+    """An object has changed since the reader was made."""
 
 
 class CutError(Exception):
-    """Fewer bytes came than were asked for."""
+    """Fewer bytes came than were requested."""
 
 
 def changed(expected: str, got: str) -> ObjectChangedError:
-    """The error for an object that is another one."""
+    """The error for an object that has changed."""
     return ObjectChangedError(
         f"it has changed during the epoch (it was {expected}, and is {got}): make the reader again"
     )
 
 
 def _status(error: BaseException) -> int | None:
-    """The HTTP status in an error of whichever library."""
+    """The HTTP status in an error of any library."""
     for name in ("status", "code", "status_code"):
         found = getattr(error, name, None)
         if isinstance(found, int | str) and str(found).isdecimal():
@@ -61,14 +61,14 @@ def _status(error: BaseException) -> int | None:
 
 
 def passes(error: BaseException) -> bool:
-    """Whether the same request may succeed when it is sent again."""
+    """Whether the same request may succeed later."""
     status = _status(error)
     if status is not None and 100 <= status < 600:
         return status >= 500 or status in _TRIED_AGAIN
     if isinstance(error, StorageError | ValueError):
         return False
     if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
-        # fsspec says of whatever befalls a HEAD request that there is no such file.
+        # fsspec reports any failure of a HEAD request as a missing file.
         return error.__cause__ is not None and passes(error.__cause__)
     if isinstance(error, CutError | ConnectionError | TimeoutError | asyncio.TimeoutError):
         return True
@@ -78,11 +78,11 @@ def passes(error: BaseException) -> bool:
 
 
 def describe_failure(error: BaseException, tries: int) -> str:
-    """What happened, and what to do about it."""
+    """The cause, and what to do about it."""
     cause = error
     below = error.__cause__
     if isinstance(error, FileNotFoundError) and below is not None:
-        # That is what fsspec makes of any answer; what S3 says of it has no status.
+        # fsspec turns any answer into this error; the answers of S3 have no status.
         cause = below if passes(error) or _status(below) is not None else error
     status = _status(cause)
     if isinstance(cause, TimeoutError | asyncio.TimeoutError):

@@ -1,4 +1,4 @@
-"""What is known of an object on another machine, and what shows that it is another one."""
+"""The facts of a remote object, and how a change of it is noticed."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _VERSIONS: Final = (
     *("Content-MD5", "Digest", "Last-Modified", "LastModified", "last_modified", "updated"),
     *("mtime", "created"),
 )
-"""What file systems call that by which a changed object shows, the best first."""
+"""The names of version attributes in file systems, the most reliable first."""
 
 
 class ObjectFacts(NamedTuple):
-    """What shows that an object is another one than it was. version: what is told of it and the
-    value, such as `ETag "5f3a"`; "" where nothing is told."""
+    """The version of an object. version: the attribute and its value, such as `ETag "5f3a"`; "" if
+    there is none."""
 
     size: int
     version: str
 
 
 class Entry(NamedTuple):
-    """What is in a folder."""
+    """An entry of a folder."""
 
     name: str
     url: str
@@ -42,19 +42,19 @@ class Entry(NamedTuple):
 
 
 def facts_of(info: dict[str, Any]) -> ObjectFacts:
-    """From what a file system tells. Raises StorageError where that is not how large it is."""
+    """The facts from a file system's answer. Raises StorageError if the size is missing."""
     size = info.get("size")
     if size is None:
         raise StorageError("the server does not say how large it is: copy the data to a disk")
     name = next((name for name in _VERSIONS if info.get(name)), "")
     value = info.get(name, "")
-    if hasattr(value, "timestamp"):  # one list of a file system tells times, another one numbers
+    if hasattr(value, "timestamp"):  # some file systems list times, others numbers
         value = value.timestamp()
     return ObjectFacts(int(size), f"{name} {value}" if name else "")
 
 
 class Checks:
-    """Questions for the facts of one object. One answers all who wait when it is sent."""
+    """Requests for the facts of an object. Callers that wait at the same time share one request."""
 
     def __init__(self) -> None:
         self._running: asyncio.Task[ObjectFacts] | None = None

@@ -1,4 +1,4 @@
-"""Fetches parts of objects, some at once: from the cache on disk, or by the network."""
+"""Fetches parts of objects concurrently: from the cache on disk, or by the network."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = ["Fetcher"]
 
 _AHEAD: Final = 128
 _NOW: Final = 64
-"""Requests at once: for what will be wanted, and for what somebody waits for."""
+"""The number of concurrent requests: for prefetching, and for parts that a caller waits for."""
 
 
 class _Line:
-    """Parts that wait for their request, the first ones first. most: requests at once, each of
-    which is followed by the next part's; running: how many there are."""
+    """The parts that wait for their request, in order. most: the number of concurrent requests;
+    when one ends, the next begins; running: their current number."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -38,7 +38,8 @@ class _Line:
 
 
 class Fetcher:
-    """Runs in the loop of the transport; its methods that are no coroutines run in any thread."""
+    """Runs in the event loop of the transport. Methods that are not coroutines may be called by any
+    thread."""
 
     def __init__(self, transport: Transport, cache: BlockCache | None) -> None:
         self.transport, self.cache = transport, cache
@@ -46,7 +47,7 @@ class Fetcher:
         self._lines = {False: _Line(_AHEAD), True: _Line(_NOW)}
 
     def begin(self, parts: Sequence[Part], facts: dict[str, ObjectFacts], urgent: bool) -> None:
-        """Fetch these parts, the first ones first."""
+        """Fetch these parts, in this order."""
         if parts:
             self.transport.loop.call_soon_threadsafe(self._start, parts, facts, urgent)
 
@@ -58,7 +59,7 @@ class Fetcher:
             self._go_on(line)
 
     def _go_on(self, line: _Line) -> None:
-        """Begin with the next part, in place of one that is there, or of none."""
+        """Begin with the next part, after one has ended or as an additional one."""
         while line.waiting:
             part, facts = line.waiting.popleft()
             if part.ready.cancelled():
@@ -69,7 +70,7 @@ class Fetcher:
         line.running -= 1
 
     def _asked(self, line: _Line, part: Part, facts: ObjectFacts | None) -> bool:
-        """Whether the part is on its way without a task, which costs less."""
+        """Whether the part could be requested without a task, which costs less."""
         last = part.end
         if last is None:
             last = LARGEST if facts is None else facts.size
@@ -91,12 +92,12 @@ class Fetcher:
         return part.task is not None
 
     def cancel(self, parts: Sequence[Part]) -> None:
-        """Stop fetching these."""
+        """Stop fetching these parts."""
 
         def stop() -> None:
             for part in parts:
                 part.ready.cancel()
-            for part in parts:  # not before: each that ends makes room for one that waits
+            for part in parts:  # not earlier: each that ends makes room for another one
                 if part.task is not None:
                     part.task.cancel()
 
@@ -104,7 +105,7 @@ class Fetcher:
             self.transport.loop.call_soon_threadsafe(stop)
 
     def finish(self) -> None:
-        """Wait until the blocks that have come are kept."""
+        """Wait until the received blocks are stored."""
 
         async def wait() -> None:
             if self._writing:
@@ -119,9 +120,9 @@ class Fetcher:
         facts: ObjectFacts | None,
         first: Beginning | Exception | None = None,
     ) -> None:
-        """Fetch a part, in a task. first: how the first try ended, if there was one."""
+        """Fetch a part, in a task. first: the result of the first attempt, if there was one."""
         try:
-            # Not before: a task that is cancelled before it has begun would run nothing of this.
+            # Not earlier: a task that is cancelled before it has begun would not run this code.
             part.task = asyncio.current_task()
             if not part.ready.cancelled():
                 part.ready.set_result(await self._bytes(part, facts, first))

@@ -1,4 +1,4 @@
-"""Folders and small files, of this machine or of another one."""
+"""Folders and small files, local or remote."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["FolderEntry", "expect_files", "list_folders", "read_bytes", "read_na
 
 
 class FolderEntry(NamedTuple):
-    """What is in a folder; path: with the folder's in front of it."""
+    """An entry of a folder; path: including the path of the folder."""
 
     name: str
     path: str
@@ -25,7 +25,7 @@ class FolderEntry(NamedTuple):
 
 
 def list_folders(folders: Sequence[str], storage: Storage) -> list[list[FolderEntry]]:
-    """What is in each folder, by name. Raises OSError."""
+    """The entries of each folder, sorted by name. Raises OSError."""
     remote = [folder for folder in folders if is_url(folder)]
     found = dict(zip(remote, storage.entries(remote) if remote else (), strict=True))
     return [
@@ -43,7 +43,7 @@ def _local(folder: str) -> list[FolderEntry]:
 
 
 def read_bytes(path: str, storage: Storage) -> bytes:
-    """A whole file. Raises OSError."""
+    """The contents of a file. Raises OSError."""
     if is_url(path):
         return storage.read(path)
     with open(open_regular(local_path(path)), "rb") as stream:
@@ -51,7 +51,7 @@ def read_bytes(path: str, storage: Storage) -> bytes:
 
 
 def expect_files(paths: Sequence[str], storage: Storage) -> None:
-    """These will be read soon: begin to fetch those that are on other machines, all at once."""
+    """Prefetch these files: all remote ones are requested at once."""
     urls = [path for path in paths if is_url(path)]
     if urls:
         storage.expect(map(Want, urls))
@@ -65,6 +65,6 @@ def read_text(path: str, storage: Storage, errors: str = "strict") -> str:
 
 
 def read_names(path: str, storage: Storage) -> list[str]:
-    """The lines of a file that names other files, whose names may be any bytes. Raises OSError."""
-    # Other separators of lines than these may stand in names.
+    """The lines of a list of files, whose names may be any bytes. Raises OSError."""
+    # Other line separators may be part of names.
     return read_text(path, storage, "surrogateescape").removeprefix("\ufeff").split("\n")

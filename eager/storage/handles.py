@@ -1,4 +1,4 @@
-"""Files that are open for reading at places: a descriptor, or an object on another machine."""
+"""Files that are open for reading at any position: a file descriptor, or a remote object."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ __all__ = [
 ]
 
 _FIRST: Final = 1 << 18
-"""Bytes that are read at once where nothing is known of who reads."""
+"""The number of bytes that are read at once if the access pattern is unknown."""
 
 
 class RemoteFile:
-    """An object that is read at places. Who reads on where it has been is read ahead for, in ever
-    larger steps."""
+    """A remote object, read at any position. For sequential reads it reads ahead, in increasing
+    steps."""
 
     def __init__(self, url: str, storage: Storage) -> None:
         self._url, self._storage = url, storage.beside()
@@ -47,7 +47,7 @@ class RemoteFile:
         self._step, self._turn = _FIRST, 0
 
     def read(self, count: int, offset: int) -> bytes:
-        """As `os.pread`: fewer bytes at the end."""
+        """Like `os.pread`: fewer bytes at the end."""
         end = min(offset + count, self.facts.size)
         last = self._begin + len(self._data)
         if not (self._begin <= offset and end <= last) and offset < end:
@@ -91,7 +91,7 @@ Handle: TypeAlias = "int | RemoteFile"
 
 
 def open_handle(path: str, storage: Storage | None) -> Handle:
-    """Raises OSError. storage: for URLs."""
+    """Open a file. Raises OSError. storage: for URLs."""
     if storage is not None and is_url(path):
         return RemoteFile(path, storage)
     return open_regular(local_path(path))
@@ -105,14 +105,15 @@ def close_handle(handle: Handle) -> None:
 
 
 def pread(handle: Handle, count: int, offset: int) -> bytes:
-    """Bytes from there on, fewer at the end of the file. Raises OSError."""
+    """The bytes from this position on, fewer at the end of the file. Raises OSError."""
     if isinstance(handle, int):
         return read_at(handle, count, offset)
     return handle.read(count, offset)
 
 
 def read_fully(handle: Handle, offset: int, target: Array) -> None:
-    """Fill an array with the bytes from there on. Raises OSError if the file ends before."""
+    """Fill an array with the bytes from this position on. Raises OSError if the file ends
+    earlier."""
     if not isinstance(handle, int):
         handle.fill(offset, target)
         return
@@ -126,7 +127,7 @@ def read_fully(handle: Handle, offset: int, target: Array) -> None:
 
 
 class LoadedFile(RemoteFile):
-    """An object whose bytes are all there."""
+    """An object whose bytes are all in memory."""
 
     def __init__(self, url: str, storage: Storage, content: Content) -> None:
         self._url, self._storage = url, storage
@@ -145,15 +146,16 @@ class LoadedFile(RemoteFile):
 
 
 class PartlyLoadedFile(RemoteFile):
-    """An object of which some ranges are there. All else is read as ever, by one at a time."""
+    """An object of which some ranges are in memory. Other ranges are read as usual, by one thread
+    at a time."""
 
     def __init__(self, url: str, storage: Storage) -> None:
         super().__init__(url, storage)
         self._held: list[tuple[int, memoryview]] = []
-        self._lock = threading.RLock()  # `fill` reads
+        self._lock = threading.RLock()  # used by `fill`
 
     def hold(self, begin: int, content: Content) -> None:
-        """These bytes lie there."""
+        """These bytes are in memory."""
         self._held.append((begin, memoryview(b"".join(content))))
 
     def _found(self, count: int, offset: int) -> memoryview | None:
@@ -179,7 +181,7 @@ class PartlyLoadedFile(RemoteFile):
 
 
 def load_files(paths: Sequence[str], storage: Storage | None) -> dict[str, LoadedFile | OSError]:
-    """Those of the files that are on other machines, all at once, whole."""
+    """The remote files among these, fetched at once and as a whole."""
     if storage is None:
         return {}
     urls = [path for path in dict.fromkeys(paths) if is_url(path)]

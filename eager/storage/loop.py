@@ -1,4 +1,4 @@
-"""The loop in which requests run: a thread of its own in each process."""
+"""The event loop for requests: a thread of its own in each process."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["storage_loop"]
 
 _lock = threading.Lock()
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
-"""By process. After a fork that of the parent stays here: to close it would disturb the parent."""
+"""By process. After a fork the parent's loop stays here: closing it would disturb the parent."""
 
 
 def storage_loop() -> asyncio.AbstractEventLoop:
-    """The loop of this process."""
+    """The event loop of this process."""
     with _lock:
         found = _loops.get(os.getpid())
         if found is None:

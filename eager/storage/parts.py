@@ -1,4 +1,4 @@
-"""Parts of objects that are being fetched, or were: found again by the bytes that they hold."""
+"""Parts of objects that have been requested or fetched, found by the bytes that they contain."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Part:
 
 
 class _Ranges:
-    """The parts of one object that are ranges of it, by where they begin. longest: bytes of the
-    longest one that was here."""
+    """The parts of one object that are ranges of it, sorted by their beginnings. longest: the bytes
+    of the longest part so far."""
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
@@ -51,7 +51,7 @@ class _Ranges:
         del self._begins[number], self.parts[number]
 
     def best(self, place: int, end: int) -> Part | None:
-        """The part that is best taken for the bytes from `place` on, up to `end`."""
+        """The best part for the bytes from `place` on, up to `end`."""
         best, low = None, (True, 0, 0)
         for number in range(bisect_right(self._begins, place) - 1, -1, -1):
             if self._begins[number] <= place - self._longest:
@@ -65,13 +65,13 @@ class _Ranges:
 
 
 class Parts:
-    """All parts of a reader. Those of turns that have passed stay as long as there is room."""
+    """All parts of a reader. Parts of earlier turns stay as long as there is room."""
 
     def __init__(self) -> None:
         self.held = 0
-        """Bytes of those that are still needed."""
+        """The bytes of the parts that are still needed."""
         self.active = 0
-        """How many these are."""
+        """The number of these parts."""
         self._ranges: dict[str, _Ranges] = {}
         self._wholes: dict[str, Part] = {}
         self._order: list[tuple[int, int, Part]] = []
@@ -95,14 +95,14 @@ class Parts:
         heapq.heappush(self._order, (part.needed, next(self._counter), part))
 
     def whole(self, url: str, turn: int) -> Part | None:
-        """The part that is all of an object."""
+        """The part that is the whole object."""
         found = self._wholes.get(url)
         if found is not None:
             self._need(found, turn)
         return found
 
     def covering(self, url: str, wanted: Range, turn: int) -> list[Part] | None:
-        """Parts that hold this range together, in their order; None if some of it is missing."""
+        """The parts that contain this range together, in order; None if some of it is missing."""
         ranges = self._ranges.get(url)
         if ranges is None:
             return [] if wanted[0] >= wanted[1] else None
@@ -130,7 +130,8 @@ class Parts:
         part.needed = max(part.needed, turn)
 
     def passed(self, turn: int, budget: int) -> None:
-        """Turns before this one are over. What they alone needed goes, as far as it is too much."""
+        """Earlier turns are over. Parts that only these needed are removed if they take too much
+        room."""
         while self._order and self._order[0][0] < turn:
             part = heapq.heappop(self._order)[2]
             if part.idle or part.gone:
@@ -149,7 +150,7 @@ class Parts:
             self.drop(next(iter(self._idle)))
 
     def drop(self, part: Part) -> None:
-        """Forget a part."""
+        """Remove a part."""
         if part.gone:
             return
         part.gone = True
@@ -175,8 +176,8 @@ class Parts:
 
 
 def _rank(part: Part, end: int) -> tuple[bool, int, int]:
-    """Low for the part that is best taken for bytes up to this end: one that has all of them, and
-    of several the one that comes first; or else the one that reaches farthest."""
+    """A sort key, low for the best part for bytes up to this end: a part that contains all of them,
+    and of several the first one to arrive; otherwise the part that reaches farthest."""
     reach = part.end or 0
     if reach >= end:
         return False, -1 if part.ready.done() else part.first, part.cost

@@ -1,4 +1,4 @@
-"""Which ranges of an object are asked for at once: near ones joined, large ones split."""
+"""Chooses the requests for ranges of an object: near ranges are joined, large ones are split."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ __all__ = [
 ]
 
 LARGEST: Final = 8 << 20
-"""Bytes of one request; more are several requests at once."""
+"""The most bytes of a request; larger ranges are split into several."""
 BLOCK: Final = 4 << 20
-"""Bytes of a block of the cache on disk."""
+"""The bytes of a block of the cache on disk."""
 NEAR: Final = 1 << 20
-"""Bytes between two ranges that are cheaper read and dropped than asked for twice."""
+"""A gap of this many bytes between two ranges is cheaper to read and drop than a second request."""
 _ALWAYS: Final = 1 << 16
-"""The same, however little else is wanted there."""
+"""The same, if little else of the object is needed."""
 
 Range = tuple[int, int]
-"""First byte, and the one behind the last."""
+"""The first byte, and the one after the last."""
 
 
 Data = bytes | memoryview
-"""Bytes as they came."""
+"""Bytes as they were received."""
 
 Content = list[memoryview]
-"""Bytes in pieces, one after the other."""
+"""Bytes in pieces, in order."""
 
 
 class Want(NamedTuple):
-    """Bytes of an object; all of it, without an end."""
+    """A range of an object; the whole object if there is no end."""
 
     url: str
     begin: int = 0
@@ -51,7 +51,7 @@ class Want(NamedTuple):
 
 
 def joined(ranges: Iterable[Range], near: int = NEAR) -> list[Range]:
-    """The ranges, those that lie near each other as one; of a large one at least half is wanted."""
+    """The ranges, with near ones joined; of a large joined range at least half is needed."""
     found: list[Range] = []
     useful = 0
     for begin, end in sorted(one for one in ranges if one[0] < one[1]):
@@ -69,7 +69,7 @@ def joined(ranges: Iterable[Range], near: int = NEAR) -> list[Range]:
 
 
 def split(ranges: Iterable[Range], largest: int = LARGEST) -> list[Range]:
-    """The ranges in parts of nearly one size, none of them too large."""
+    """The ranges split into parts of nearly equal size, none of them too large."""
     found: list[Range] = []
     for begin, end in ranges:
         count = max(1, -(-(end - begin) // largest))
@@ -79,7 +79,7 @@ def split(ranges: Iterable[Range], largest: int = LARGEST) -> list[Range]:
 
 
 def aligned(ranges: Iterable[Range], size: int, block: int = BLOCK) -> list[Range]:
-    """The blocks that hold the ranges, in their order; the last block ends with the object."""
+    """The blocks that contain the ranges, in order; the last block ends with the object."""
     numbers: dict[int, None] = {}
     for begin, end in ranges:
         numbers.update(dict.fromkeys(range(begin // block, -(-end // block))))

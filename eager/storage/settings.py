@@ -1,4 +1,4 @@
-"""What users set about objects on other machines, in the environment."""
+"""The settings for remote objects, from environment variables."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _PREFIXES = ("GRADIVA_STORAGE_",)
 
 
 class Settings(NamedTuple):
-    """timeout: seconds without a byte after which a request has failed; read_ahead: bytes that are
-    fetched ahead of need; cache: a folder for blocks, None for no cache; cache_bytes: its limit."""
+    """timeout: a request fails after this many seconds without a byte; read_ahead: the bytes that
+    are prefetched; cache: the folder for blocks, None for no cache; cache_bytes: its limit."""
 
     timeout: float
     read_ahead: int
@@ -23,7 +23,7 @@ class Settings(NamedTuple):
 
 
 def settings() -> Settings:
-    """The settings, as they are now. Raises OperatorValueError, with the variable."""
+    """The current settings. Raises OperatorValueError, which names the variable."""
     timeout = variable("TIMEOUT", number_between(0.01, 86400.0), "seconds", _PREFIXES)
     ahead = variable("READ_AHEAD", positive_integer, "a number of bytes", _PREFIXES)
     cache = variable("CACHE", str, "a folder", _PREFIXES)

@@ -1,8 +1,8 @@
-"""Tracebacks that tell places and hold nothing else.
+"""Tracebacks that contain locations only.
 
-A frame keeps its variables, and the frames of its callers with theirs, for as long as somebody
-holds it. So an error that is kept with its traceback keeps whole batches, and one that a frame of
-that traceback holds in turn goes only when Python looks for cycles.
+A frame keeps its variables, and the frames of its callers with theirs, as long as it is referenced.
+So an error that is kept with its traceback keeps whole batches alive. If a frame of the traceback
+refers to the error, too, only the garbage collector can free them.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ["bare"]
 def bare(
     trace: TracebackType | None, without: tuple[str, ...] | None = None
 ) -> TracebackType | None:
-    """A traceback of the same places, whose frames have no variables and no callers.
+    """A traceback with the same locations, whose frames have no variables and no callers.
 
-    without: beginnings of the names of modules whose places are left out.
+    without: prefixes of the names of modules whose locations are left out.
     """
     places: list[tuple[CodeType, int, Any]] = []
     while trace is not None:
@@ -36,7 +36,7 @@ def bare(
 
 
 def _frame(code: CodeType, line: int, module: Any) -> FrameType:
-    """A frame that never ran, and is called what that of `code` is called."""
+    """A frame that never ran, with the names of `code`."""
     first = code.co_firstlineno
     facts: dict[str, Any] = {"co_filename": code.co_filename, "co_name": code.co_name}
     if sys.version_info >= (3, 11):
@@ -47,7 +47,7 @@ def _frame(code: CodeType, line: int, module: Any) -> FrameType:
 
 
 def _never() -> Iterator[None]:
-    """Of a generator that was not begun there is a frame, with nobody below it."""
+    """A generator that was not started has a frame, without callers."""
     yield
 
 

@@ -1,7 +1,7 @@
-"""Files with a digest of what they hold: read whole and as they were written, or not at all.
+"""Files with a digest of their contents: they are read completely and unchanged, or not at all.
 
-The digest is no signature: it finds what a power loss, a full disk or a bad memory has done, and
-files under the name of others. Who may write into the folder is another matter.
+The digest is not a signature: it detects the damage of a power loss, a full disk or bad memory, and
+files under a wrong name. It does not protect against users who may write into the folder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BINARY: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 def read_checked(path: Path, meaning: str) -> bytes | None:
-    """What was written under this meaning, or None. A file that is damaged is removed."""
+    """The content that was written with this meaning, or None. A damaged file is removed."""
     try:
         data = path.read_bytes()
     except OSError:
@@ -33,7 +33,7 @@ def read_checked(path: Path, meaning: str) -> bytes | None:
 
 
 def checked_content(data: bytes, meaning: str) -> bytes | None:
-    """What a file holds that was written under this meaning, or None."""
+    """The content of a file that was written with this meaning, or None."""
     start = len(_HEAD) + _SIZE
     content = data[start:]
     return content if data[:start] == _HEAD + _digest(meaning, content) else None

@@ -1,7 +1,7 @@
-"""Settings from environment variables: GRADIVA_X, or DALI_X where gradiva's own is not set.
+"""Settings from environment variables: GRADIVA_X, or DALI_X if gradiva's own is not set.
 
-A value that makes no sense is an error that names the variable, never silence. Variables are read
-when they are first needed, not on import.
+An invalid value is an error that names the variable. Variables are read when they are first needed,
+not on import.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def user_location() -> Location | None:
 
 
 def printable(text: str) -> str:
-    """The text, with escapes for what no stream takes: names of files that are no UTF-8."""
+    """The text, with escapes for what no stream can write: names of files that are not UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -201,16 +201,16 @@ class annotate_error:  # noqa: N801  it is used as a function is
 
 
 def failure_text(error: BaseException) -> str:
-    """What an error says, for one of ours that takes its place. A want of memory may say nothing of
-    itself."""
+    """The text of an error, for an error of ours that replaces it. An out-of-memory error may have
+    no text of its own."""
     if not isinstance(error, MemoryError):
         return str(error)
     return f"not enough memory ({error})" if str(error) else "not enough memory"
 
 
 def leaving(error: GradivaError, operator: str) -> GradivaError:
-    """The error as the user is to have it: with the operator's name and their line, and no frames
-    of what went on inside."""
+    """The error for the user: with the operator's name and the user's line, and without internal
+    frames."""
     return without_frames(error.complete(operator=operator, location=user_location()))
 
 
@@ -254,28 +254,29 @@ def frameless(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def fresh(error: E) -> E:
-    """Another error that says the same, to be raised in place of one that is kept: an error that is
-    raised gets frames."""
+    """Another error with the same text, to be raised in place of one that is kept: raising adds
+    frames to an error."""
     made = type(error).__new__(type(error), *error.args)
     made.__dict__.update(error.__dict__)
     made.__cause__, made.__suppress_context__ = error.__cause__, error.__suppress_context__
     return made
 
 
-# By way of the base: a class of the user's may refuse that attributes are set.
+# By the base class: a class of the user's may refuse attributes.
 _set_trace = BaseException.with_traceback
 _context: Any = BaseException.__context__
 
 
 def _parts(error: BaseException) -> tuple[BaseException, ...]:
-    """What an exception group is made of."""
+    """The errors in an exception group."""
     if sys.version_info >= (3, 11) and isinstance(error, BaseExceptionGroup):  # noqa: F821
         return error.exceptions
     return ()
 
 
 def _is_handled(error: BaseException) -> bool:
-    """Whether this is what code further up is handling just now: then it is theirs, not ours."""
+    """Whether code further up is handling this error at the moment: then it belongs to that
+    code."""
     trace = error.__traceback__
     frame: FrameType | None = None if trace is None else sys._getframe(1)
     while frame is not None and trace is not None and frame is not trace.tb_frame:

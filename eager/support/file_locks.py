@@ -1,5 +1,5 @@
-"""Files that one process has alone. Where the system has no such locks (Windows), processes that
-save into one file at the same time are not kept apart."""
+"""Exclusive locks of files. On systems without such locks (Windows), processes that save one file
+at the same time are not synchronized."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ except ImportError:
 
 
 def lock_alone(handle: int) -> None:
-    """Take the lock of a file. Raises BlockingIOError where another process has it, and OSError."""
+    """Lock a file. Raises BlockingIOError if another process has the lock, and OSError."""
     if fcntl is not None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Places that a lower package owns and a higher one fills, when it is imported."""
+"""Hooks: a lower package declares a function or object that a higher package provides on import."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class Hook(Generic[T]):
 
     @property
     def filled(self) -> bool:
-        """Whether there is something in it. Asking imports nothing."""
+        """Whether a value is set. Asking does not import anything."""
         return self._value is not None
 
     def fill(self, value: T) -> None:
-        """Put `value` there, in place of what was there."""
+        """Set the value, replacing an earlier one."""
         self._value = value
 
     def get(self) -> T:
-        """What was put there. Raises LookupError if that is nothing."""
+        """The value. Raises LookupError if none is set."""
         if self._value is None:
             importlib.import_module(self.module)
         if self._value is None:

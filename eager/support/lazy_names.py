@@ -1,7 +1,8 @@
-"""Names that are imported when somebody asks for them: of modules, and of things by name.
+"""Names that are imported on first use: of modules, and of entries in registries.
 
 `import gradiva` must stay fast, and a program uses few of the operators. So the modules that users
-import hold the places of their names, and the registries know which module declares what.
+import have tables of the locations of their names, and the registries know which module declares
+which entry.
 """
 
 from __future__ import annotations
@@ -49,13 +50,13 @@ def _found(place: str) -> Any:
 
 
 class Provider(Protocol):
-    """What puts values into a registry."""
+    """Adds values to a registry."""
 
     def names(self) -> Collection[str]:
-        """The names of all that it can put there."""
+        """The names of all entries that it can add."""
 
     def provide(self, name: str) -> None:
-        """Put the value of a name there, if there is one."""
+        """Add the value of a name, if there is one."""
 
 
 class Modules:

@@ -1,5 +1,5 @@
-"""Reading at places of a file that is open. Where the system cannot do that in one step (Windows),
-a thread goes to the place and reads while others wait."""
+"""Positional reads of an open file. If the system has no such call (Windows), a thread seeks and
+reads while others wait."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _turn = threading.Lock()
 
 
 def read_at(handle: int, count: int, offset: int) -> bytes:
-    """Bytes from there on, fewer at the end of the file. Raises OSError."""
+    """The bytes from this position on, fewer at the end of the file. Raises OSError."""
     if hasattr(os, "pread"):
         return os.pread(handle, count, offset)
     with _turn:
@@ -21,7 +21,8 @@ def read_at(handle: int, count: int, offset: int) -> bytes:
 
 
 def read_into(handle: int, target: memoryview, offset: int) -> int:
-    """Read bytes from there on; how many there were, 0 at the end of the file. Raises OSError."""
+    """Read bytes from this position on. Returns their number, 0 at the end of the file. Raises
+    OSError."""
     if hasattr(os, "preadv"):
         return os.preadv(handle, [target], offset)
     data = read_at(handle, len(target), offset)
@@ -30,7 +31,8 @@ def read_into(handle: int, target: memoryview, offset: int) -> int:
 
 
 def read_next(handle: int, target: memoryview) -> int:
-    """Read where the file is; as `read_into`, for a file that one thread has. Raises OSError."""
+    """Read at the current position. Like `read_into`, for a file that only one thread uses. Raises
+    OSError."""
     if hasattr(os, "readv"):
         return os.readv(handle, [target])
     data = os.read(handle, len(target))

@@ -1,4 +1,4 @@
-"""Types of arrays, as kernels and what calls them name these."""
+"""Type aliases for arrays, for kernels and their callers."""
 
 from __future__ import annotations
 

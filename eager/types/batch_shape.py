@@ -1,4 +1,5 @@
-"""Where the samples of a batch lie in its slab, and their shapes. Immutable, shared by batches."""
+"""The shapes of the samples of a batch, and their places in its slab. Immutable, shared by
+batches."""
 
 from __future__ import annotations
 
@@ -19,14 +20,14 @@ __all__ = ["SHARED", "BatchShape", "fault_of"]
 
 _MOST = 1 << 42
 SHARED = 1024
-"""Batch shapes of at most so many samples are kept, with what is derived from them: larger ones
-would hold much memory, and making them costs little beside the work on their samples."""
+"""Batch shapes of at most this many samples are cached, with derived values: larger ones would take
+much memory, and making them is cheap in comparison with the work on their samples."""
 _MOST_EMPTY = 1 << 28
-"""Of a sample without elements, the product of the other extents: what loops over them bear."""
+"""The largest product of the other extents of an empty sample: a limit for loops over them."""
 _MOST_AXES = 31
-"""Of a sample; with the axis of the samples, as many as the oldest NumPy has."""
+"""The most axes of a sample; with the axis of the samples, the maximum of the oldest NumPy."""
 _STEP = 64
-"""Samples start at multiples of 64 elements, hence of 64 bytes whatever the dtype."""
+"""Samples start at multiples of 64 elements, so at multiples of 64 bytes for every dtype."""
 
 
 def _check_volume(volume: float, shape: Sequence[int], sample: int | None) -> None:
@@ -47,7 +48,7 @@ def _check_axes(ndim: int) -> None:
 
 
 def _check_extents(least: int, shape: Sequence[int], sample: int | None) -> None:
-    """Refuse what comes of arithmetic that went beyond 64 bits."""
+    """Raise an error for extents from arithmetic that has overflowed 64 bits."""
     if least < 0:
         raise OperatorValueError(
             "the output is too large", got=f"samples of shape {tuple(shape)}", sample=sample
@@ -60,7 +61,7 @@ def _around(shapes: Int64Array) -> Any:
 
 
 def _check_empty(shape: Sequence[int], sample: int | None) -> None:
-    """Refuse an empty sample that is large all the same: loops over it would hardly end."""
+    """Raise an error for an empty sample with huge extents: loops over these would hardly end."""
     if 0 in shape and _around(np.array([shape]))[0] > _MOST_EMPTY:
         raise OperatorValueError(
             "the output has no elements, and large extents",
@@ -71,7 +72,7 @@ def _check_empty(shape: Sequence[int], sample: int | None) -> None:
 
 
 def fault_of(shape: Sequence[int]) -> str:
-    """Why a file's sample cannot have this shape, or nothing."""
+    """Why the sample of a file cannot have this shape; an empty text if it can."""
     try:
         _check_axes(len(shape))
         _check_extents(min(shape, default=0), shape, None)
@@ -85,7 +86,7 @@ def fault_of(shape: Sequence[int]) -> str:
 
 
 def _check_volumes(shapes: Int64Array) -> None:
-    """Refuse what cannot be allocated before its size overflows 64 bits."""
+    """Raise an error for what cannot be allocated, before its size overflows 64 bits."""
     least = int(shapes.min(initial=0))
     if least < 0:
         sample = int(shapes.min(axis=1).argmin())
@@ -144,7 +145,7 @@ class BatchShape:
         return tuple(self.shapes[sample].tolist())
 
     def views(self, data: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
-        """The samples in a slab of memory, as arrays on it."""
+        """The samples in a slab of memory, as arrays."""
         places = zip(
             self.offsets.tolist(), self.shapes.tolist(), self.volumes.tolist(), strict=True
         )
@@ -179,11 +180,11 @@ class BatchShape:
 
     @staticmethod
     def repeated(count: int, shape: tuple[int, ...]) -> BatchShape:
-        """`count` samples that are all the same memory."""
+        """`count` samples that all share the same memory."""
         return (_repeated if count <= SHARED else _repeated.__wrapped__)(count, shape)
 
     def select(self, samples: Sequence[int]) -> BatchShape:
-        """Some of the samples, where they are."""
+        """Some of the samples, at their places."""
         index = list(samples)
         shapes = self.shapes[index]
         uniform = self.uniform or not len(shapes) or bool((shapes == shapes[0]).all())
@@ -206,7 +207,7 @@ class BatchShape:
 def _repeated(count: int, shape: tuple[int, ...]) -> BatchShape:
     base = BatchShape.equal(count, shape)
     if not count:
-        return base  # of no samples, whatever lies in the memory
+        return base  # there are no samples, so the contents of the memory do not matter
     offsets = np.zeros(count, np.int64)
     offsets.flags.writeable = False
     return BatchShape(base.shapes, offsets, math.prod(shape), True, count == 1, count == 1)

@@ -1,4 +1,4 @@
-"""bfloat16: the upper half of a float32. Conversions by its bits, and its way through DLPack.
+"""bfloat16: the upper half of a float32. Conversions of its bits, and its exchange by DLPack.
 
 Values are rounded to nearest, ties to even, as in torch, JAX and ml_dtypes. Wider values are not
 rounded twice. NaN stays NaN with its sign.
@@ -46,7 +46,7 @@ def from_bfloat16(values: Array) -> NDArray[np.float32]:
 
 
 def to_bfloat16(values: Array) -> Array:
-    """The nearest bfloat16 numbers, to values of any dtype."""
+    """The nearest bfloat16 numbers to values of any dtype."""
     single = np.ascontiguousarray(_to_single(values.reshape(-1)))
     bits = single.view(np.uint32)
     last = (bits >> np.uint32(16)) & np.uint32(1)
@@ -79,8 +79,8 @@ def _to_single(values: Array) -> Array:
 
 
 class BorrowedBits:
-    """An array of another library that holds bfloat16, for NumPy, which does not know the type: the
-    same memory as uint16, by DLPack."""
+    """An array of bfloat16 from another library, for NumPy, which does not know this type: the same
+    memory as uint16, by DLPack."""
 
     def __init__(self, source: Any) -> None:
         self._source = source

@@ -169,7 +169,8 @@ eager/cuda/cupy_runtime.py."""
 
 
 def require_device(where: Device) -> Device:
-    """The device, if it is there. Raises OperatorRuntimeError, which says what a GPU lacks."""
+    """The device, if it exists. Raises OperatorRuntimeError, which says what is missing for a
+    GPU."""
     if where.device_type != "cpu":
         find_gpu.get()(where)
     return where

@@ -1,4 +1,4 @@
-"""Where the samples of a batch came from: for errors, for randomness, for splitting and merging."""
+"""The provenance of the samples of a batch: for errors, random values, splitting and merging."""
 
 from __future__ import annotations
 

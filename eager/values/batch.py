@@ -232,7 +232,7 @@ class Batch(DeviceValue):
         return (self._tensor(index) for index in range(len(self)))
 
     def evaluate(self) -> Batch:
-        """Return the batch itself: a batch made in eager mode is there already."""
+        """Return the batch itself: a batch of eager mode has been computed already."""
         return self
 
     as_cpu = DeviceValue.cpu
@@ -340,7 +340,7 @@ def batch(
 
 
 def _is_shared(made: Batch, given: Any) -> bool:
-    """Whether a batch lies in the memory that it was made from."""
+    """Whether a batch shares the memory that it was made from."""
     return made.data is given.data if isinstance(given, Batch) else is_array(given)
 
 
@@ -361,7 +361,7 @@ def batch_on(
     device: DeviceLike | None = None,
     layout: str | None = None,
 ) -> Batch:
-    """`as_batch` for callers who say themselves what went wrong where."""
+    """`as_batch` for callers that report errors themselves."""
     where = None if device is None else require_device(to_device(device))
     if isinstance(tensors, Batch):
         parts = BatchFields.of(tensors)

@@ -1,4 +1,4 @@
-"""What batches and tensors ask about their memory, which is on the CPU or on a GPU."""
+"""Operations on the memory of batches and tensors, on the CPU or on a GPU."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ __all__ = [
 
 V = TypeVar("V")
 _KNOWS_OPTIONS: Final = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
-"""Whether NumPy's own capsules may be asked for by more than a stream."""
+"""Whether NumPy's own capsules accept more options than a stream."""
 
 
 def on_cpu(data: Any) -> bool:
@@ -56,24 +56,24 @@ def on_cpu(data: Any) -> bool:
 
 
 def is_owned(data: Any) -> bool:
-    """Whether an array on a GPU lies in memory of a pool, which nobody else writes."""
+    """Whether an array on a GPU is in memory of a pool, which no other code writes to."""
     return not isinstance(data.block, Foreign)
 
 
 def memory_of(arrays: Iterable[Any]) -> Counter[int]:
-    """How many of these arrays lie in each memory, by a number for it (see `owner_of`)."""
+    """The number of these arrays in each memory, by the number of the memory (see `owner_of`)."""
     return Counter(map(owner_of, arrays))
 
 
 def owner_of(data: Any) -> int:
-    """A number for the memory that an array lies in, as long as that is there."""
+    """A number for the memory of an array. It is unique as long as the memory exists."""
     if isinstance(data, np.ndarray):
         return id(data.base if isinstance(data.base, np.ndarray) else data)
     return id(data.block)
 
 
 class _Readable:
-    """An array whose memory kernels take as any other, though it is read-only."""
+    """An array whose memory kernels take like any other, although it is read-only."""
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self.array = array
@@ -93,7 +93,7 @@ def for_reading(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def device_of(data: Any) -> Device:
-    """Where an array is."""
+    """The device of an array."""
     return CPU if isinstance(data, np.ndarray) else data.device
 
 
@@ -118,8 +118,8 @@ def moved(data: Any, where: Device, force_copy: bool) -> Any:
 
 
 def gpu_array(data: Any) -> Any:
-    """The array on a GPU that these data are, of whatever library, without a copy; None if they are
-    none. Raises OperatorTypeError for one of a GPU that is not there."""
+    """The array on a GPU for these data, of any library, without a copy; None if they are not on a
+    GPU. Raises OperatorTypeError for a GPU that does not exist."""
     if isinstance(data, np.ndarray | list | tuple | bytes | str | int | float):
         return None
     if isinstance(data, DeviceArray):
@@ -136,7 +136,7 @@ def gpu_array(data: Any) -> Any:
 
 
 def _number_of(data: Any) -> int | None:
-    """The number of the GPU on which another library's array is; None on the CPU."""
+    """The number of the GPU of another library's array; None for the CPU."""
     if hasattr(data, "__dlpack_device__"):
         kind, number = data.__dlpack_device__()
         return int(number) if int(kind) == CUDA else None
@@ -147,7 +147,7 @@ def _number_of(data: Any) -> int | None:
 
 
 def same_dtype(array: Any, dtype: DTypeLike | None) -> None:
-    """Refuse to convert an array on a GPU on the way: `cast` is for that."""
+    """Raise an error if an array on a GPU would have to be converted: `cast` does that."""
     if dtype is not None and DType.of(dtype).numpy != array.dtype:
         raise OperatorTypeError(
             argument="dtype",
@@ -164,7 +164,7 @@ def allocated(size: int, dtype: np.dtype[Any], device: Device) -> Any:
 
 
 def stacked(arrays: Sequence[Any], like: Any) -> Any:
-    """Arrays of one size on the device of `like`, one behind the other in one array."""
+    """Arrays of one size on the device of `like`, stacked into one array."""
     if isinstance(like, np.ndarray):
         return np.stack(arrays) if arrays else np.empty(0, like.dtype)
     size = arrays[0].size if arrays else 0
@@ -186,7 +186,7 @@ def put(arrays: Sequence[Any], offsets: Sequence[int], target: Any) -> None:
 
 
 def fill(target: Any, value: Any) -> None:
-    """Set all elements of an array; on a GPU, of one that the current stream makes."""
+    """Set all elements of an array; on a GPU, of an array that the current stream makes."""
     if isinstance(target, np.ndarray):
         target[...] = value
     else:
@@ -194,7 +194,8 @@ def fill(target: Any, value: Any) -> None:
 
 
 def require_host(value: V, data: Any) -> V:
-    """`value`, whose memory NumPy can have. Raises OperatorTypeError for a GPU's."""
+    """`value`, if its memory is accessible to NumPy. Raises OperatorTypeError for memory on a
+    GPU."""
     if not isinstance(data, np.ndarray):
         raise OperatorTypeError(
             f"this {type(value).__name__} is on {data.device}, and NumPy's arrays are in host "
@@ -204,8 +205,8 @@ def require_host(value: V, data: Any) -> V:
 
 
 def cuda_interface(data: Any) -> dict[str, Any]:
-    """`__cuda_array_interface__` of an array on a GPU. Raises AttributeError for one that is not:
-    what asks for it takes that for a no."""
+    """`__cuda_array_interface__` of an array on a GPU. Raises AttributeError for other arrays,
+    which means that the attribute is missing."""
     if isinstance(data, np.ndarray):
         raise AttributeError("this is on the CPU: there is no CUDA array interface")
     interface: dict[str, Any] = data.__cuda_array_interface__
@@ -213,7 +214,7 @@ def cuda_interface(data: Any) -> dict[str, Any]:
 
 
 def dlpack_device(data: Any) -> tuple[int, int]:
-    """DLPack's numbers of a device."""
+    """The numbers of a device in DLPack."""
     return (1, 0) if isinstance(data, np.ndarray) else (CUDA, data.device.device_id)
 
 
@@ -254,7 +255,7 @@ def host_capsule_of(array: Array, options: Mapping[str, Any]) -> Any:
 
 
 class Exported:
-    """An array as torch asks for it."""
+    """An array in the form in which torch accepts it."""
 
     def __init__(self, array: Any) -> None:
         self._array = array

@@ -1,4 +1,4 @@
-"""Collating: the samples that a user gives in one slab, which a batch is made of."""
+"""Collating: copies the samples that a user gives into one slab, for a batch."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class BatchFields(NamedTuple):
 
     @staticmethod
     def of(batch: Any) -> BatchFields:
-        """The fields of a batch that is there."""
+        """The fields of an existing batch."""
         return BatchFields(
             batch.data, batch.batch_shape, batch.type, batch.provenance, batch.drawn_at
         )
@@ -146,7 +146,7 @@ def converted(source: BatchFields, dtype: DTypeLike | None, layout: str | None) 
 
 
 def _provenance(samples: Sequence[ArrayLike]) -> Provenance | None:
-    """Files and positions, if all of the samples have some."""
+    """The files and positions, if all samples have them."""
     parts = [sample.provenance for sample in samples if isinstance(sample, Tensor)]
     known = [part for part in parts if part]
     if len(known) < len(samples):

@@ -1,4 +1,4 @@
-"""What batches and tensors share: a device, and the protocols by which others take their memory."""
+"""The common part of batches and tensors: a device, and the protocols for sharing memory."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class DeviceValue(Value):
 
     @property
     def device(self) -> Device:
-        """Where the elements are."""
+        """The device of the elements."""
         return device_of(self._memory)
 
     def cpu(self) -> Self:
@@ -77,11 +77,11 @@ class DeviceValue(Value):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Of a value on a GPU, of one shape; raises AttributeError on the CPU."""
+        """For a value on a GPU with one shape; raises AttributeError on the CPU."""
         if on_cpu(self._memory):
             return cuda_interface(self._memory)
         if getattr(self, "_exported", None) is None:
-            # Who takes the address keeps this value, not an array that was made for it.
+            # The user of the address keeps this value alive, not an array that was made for it.
             self._exported = self._whole()
         return cuda_interface(self._exported)
 

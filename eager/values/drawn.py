@@ -1,9 +1,9 @@
-"""Which values depend on random values that were drawn eagerly.
+"""Marks values that depend on random values that were drawn eagerly.
 
-In dynamic mode a value that a random operator draws carries a mark, the line where it was drawn,
-and what is computed from it carries the same mark. A graph that is recorded refuses such values:
-there they would be constants, the same for all samples of all batches. What leaves gradiva, as a
-NumPy array or a Python number, has no mark.
+In dynamic mode the output of a random operator carries a mark, the line where it was drawn, and
+values that are computed from it carry the same mark. A recorded graph does not accept such values:
+in a graph they would be constants, the same for all samples of all batches. NumPy arrays and Python
+numbers that leave gradiva have no mark.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from .device_value import DeviceValue
 __all__ = ["Drawn", "SharedDraw", "drawn_among", "drawn_by", "refuse_drawn"]
 
 Drawn: TypeAlias = Location | str | None
-"""The user's line where random values were drawn; None for what does not depend on any."""
+"""The user's line where random values were drawn; None for values that do not depend on any."""
 _UNKNOWN = "a line that is not known"
-_SEVERAL = (list, tuple)  # a union would be made again for each value
+_SEVERAL = (list, tuple)  # as a union it would be created for each value
 
 
 @dataclass(frozen=True, slots=True)
 class SharedDraw(Location):
-    """A line that draws one value, without a batch; operator: by which operator."""
+    """A line that draws one value, without a batch; operator: the operator that draws it."""
 
     operator: str
 
 
 def drawn_among(values: Iterable[Any]) -> Drawn:
-    """The first mark among values, also in lists and tuples."""
+    """The first mark among values, including values in lists and tuples."""
     for value in values:
         if isinstance(value, DeviceValue):
             found = value.drawn_at
@@ -59,7 +59,7 @@ def drawn_by(
 
 
 def refuse_drawn(value: Any, **facts: Any) -> None:
-    """Refuse a value with a mark where a graph is recorded. Raises OperatorValueError."""
+    """Raise OperatorValueError for a value with a mark, where a graph is recorded."""
     drawn = drawn_among((value,))
     if drawn is not None:
         raise OperatorValueError(

@@ -1,4 +1,4 @@
-"""Arrays out of what users give: numbers, lists, text, buffers, arrays of other libraries."""
+"""Converts what users give to arrays: numbers, lists, text, buffers, arrays of other libraries."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SupportsDLPack(Protocol):
 
 
 def is_array(data: Any) -> bool:
-    """Whether this is one array, of whatever library, and not a collection of some."""
+    """Whether this is one array, of any library, and not a collection of arrays."""
     if isinstance(data, np.ndarray) or is_capsule(data):
         return True
     return any(hasattr(data, name) for name in _PROTOCOLS)
@@ -95,7 +95,7 @@ def to_array(data: ArrayLike, wide: bool = False) -> np.ndarray[Any, Any]:
 
 def _of_protocol(data: Any) -> np.ndarray[Any, Any] | None:
     """The array behind a buffer, an array of another library or a list of tensors, whose dtype was
-    chosen by somebody; None if `data` is no such thing."""
+    chosen by the user; None for other data."""
     if isinstance(data, np.generic):
         return np.asarray(data)
     if is_capsule(data):
@@ -162,7 +162,7 @@ def _narrow(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def checked(check: Callable[..., Result], *values: Any) -> Result:
-    """What `check` makes of values, its TypeError and ValueError as errors of an operator."""
+    """The result of `check`; its TypeError and ValueError become errors of an operator."""
     try:
         return check(*values)
     except (TypeError, ValueError) as error:
@@ -220,7 +220,7 @@ def in_low_corners(arrays: Sequence[np.ndarray[Any, Any]], fill: float = 0) -> n
 
 
 def same_kind(first: np.ndarray[Any, Any], array: np.ndarray[Any, Any], sample: int) -> None:
-    """Refuse a sample of another dtype or rank than the first one."""
+    """Raise an error for a sample of another dtype or rank than the first one."""
     if array.dtype != first.dtype or array.ndim != first.ndim:
         raise OperatorTypeError(
             "the samples of a batch have one dtype and one rank",

@@ -1,10 +1,10 @@
-"""GRADIVA_POISON=1, a setting for debugging: who looks at released memory sees that it is dead.
+"""GRADIVA_POISON=1, a setting for debugging: reads of released memory become visible.
 
-Normally a released output lives on while somebody holds an array on it, so that stale views are
-harmless, and no bug shows. With the setting, outputs that are in use for a limited time are
+Normally a released output stays alive as long as an array refers to it, so that stale views are
+harmless, and a bug does not show. With this setting, outputs that are in use for a limited time are
 copies, and are overwritten with bytes of 0xFF when they are released: integers become 255 or -1,
-floating-point values NaN. The pool does the same to blocks that are given back to it, and to fresh
-ones, which shows a kernel that reads what it has not written.
+floating-point values NaN. The pool does the same to blocks that are returned to it, and to new
+blocks, which shows kernels that read memory that they have not written.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def mark_in_use(batch: Batch) -> Batch:
 
 
 def poison(batch: Batch) -> None:
-    """Overwrite a batch that `mark_in_use` has copied; leave any other as it is.
+    """Overwrite a batch that `mark_in_use` has copied. Other batches are not changed.
 
-    Its memory stays until the last array on it goes: a stale view shows wrong values, and is
-    never a view on memory that is not there.
+    Its memory exists as long as an array refers to it: a stale view shows wrong values, but never
+    refers to freed memory.
     """
     data = batch.data
     if _in_use.pop(id(data), None) is data:

@@ -135,7 +135,7 @@ class Tensor(DeviceValue):
         return (self.provenance.name(0) if self.provenance else None) or ""
 
     def evaluate(self) -> Tensor:
-        """Return the tensor itself: a tensor made in eager mode is there already."""
+        """Return the tensor itself: a tensor of eager mode has been computed already."""
         return self
 
     def to_device(self, device: DeviceLike, force_copy: bool = False) -> Self:
@@ -294,13 +294,13 @@ def tensor_on(
     layout: str | None = None,
     pad: bool = False,
 ) -> Tensor:
-    """`as_tensor` for callers who say themselves what went wrong where."""
+    """`as_tensor` for callers that report errors themselves."""
     where = None if device is None else require_device(to_device(device))
     drawn = drawn_among((data,))
     if layout is None and isinstance(data, Value):
         layout = getattr(data, "layout", "")
         if hasattr(data, "batch_size"):
-            # The samples stand one after the other along a new axis.
+            # The samples are stacked along a new axis.
             layout = f"N{layout}" if layout and "N" not in layout else ""
     if pad and hasattr(data, "padded"):
         data = data.padded()

@@ -1,7 +1,7 @@
-"""What concrete and symbolic values share: arithmetic, written once.
+"""The common part of concrete and symbolic values: arithmetic, written once.
 
 `Batch`, `Tensor` and the symbols of a graph are `Value`s. Their operators are looked up by name in
-the registry, because operators live in a higher room.
+the registry, because operators are in a higher layer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     class Sample(Protocol):
-        """What only a Tensor is: other values have no `item`, other arrays no layout."""
+        """Members of Tensor only: other values have no `item`, and other arrays have no layout."""
 
         layout: str
 
@@ -37,7 +37,7 @@ V = TypeVar("V", bound="Value")
 
 
 def refuse_bfloat16(types: Sequence[SampleType], what: str) -> None:
-    """Refuse this dtype, for operators that do not take it. Raises OperatorTypeError."""
+    """Raise OperatorTypeError for this dtype, in operators that do not support it."""
     for type in types:
         if type.dtype is bfloat16:
             raise OperatorTypeError(
@@ -71,7 +71,7 @@ def _apply(name: str, *operands: Any) -> Any:
 
 
 class Slicing(Generic[V]):
-    """`value.slice`: its subscripts are those of each sample, whatever the value is."""
+    """`value.slice`: its subscripts apply to each sample, for every kind of value."""
 
     __slots__ = ("_value",)
 
@@ -89,7 +89,7 @@ class Slicing(Generic[V]):
 
 
 class Symbolic:
-    """What stands for data that are there when a pipeline runs, and not before."""
+    """Stands for data that exist only while a pipeline runs."""
 
     __slots__ = ()
 

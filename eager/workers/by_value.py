@@ -1,4 +1,4 @@
-"""Functions as bytes for worker processes: with their code, where it cannot be imported there."""
+"""Serializes functions with their code for worker processes, if they cannot be imported there."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def pickle_by_value(fun: F) -> F:
 
 
 def dumps(value: Any) -> bytes:
-    """The bytes of an object. Functions and their variables are as they are now: what a function
-    changes later is its own in each process. Raises what Python's pickle raises."""
+    """The bytes of an object. Functions and their variables are copied as they are now: later
+    changes are local to each process. Raises what Python's pickle raises."""
     stream = io.BytesIO()
     _Pickler(stream).dump(value)
     return stream.getvalue()
@@ -55,7 +55,7 @@ class _Pickler(pickle.Pickler):
             given = (code, names, value.__closure__ or ())
             return _function, given, _state(value), None, None, _set
         if isinstance(value, CellType):
-            return _cell, ()  # what is in it comes with its function, which may be in it
+            return _cell, ()  # its contents come with its function, which may be among them
         if isinstance(value, ModuleType):
             return importlib.import_module, (value.__name__,)
         return NotImplemented
@@ -88,7 +88,7 @@ def _is_filled(cell: CellType) -> bool:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """The names that a code, or one within it, may look up."""
+    """The names that a code object, or one inside of it, may look up."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -100,7 +100,8 @@ def _cell() -> CellType:
 
 
 def _function(code: bytes, names: tuple[str, str, str], cells: tuple[CellType, ...]) -> Any:
-    """A function without variables, which `_set` gives it: they may hold the function itself."""
+    """A function without variables. `_set` adds them later: they may refer to the function
+    itself."""
     name, qualified, module = names
     globals = {"__builtins__": builtins, "__name__": module}
     made = FunctionType(marshal.loads(code), globals, name, None, tuple(cells))

@@ -1,7 +1,7 @@
-"""Messages between the master and its workers: a fixed header, JSON, and descriptors beside it.
+"""Messages between the main process and its workers: a fixed header, JSON, and file descriptors.
 
-Bulk data never comes this way, it is in shared memory. Nothing that is received is executed: there
-is no pickle, a reply is numbers and text.
+Bulk data are not sent this way: they are in shared memory. Nothing that is received is executed:
+there is no pickle, and a reply consists of numbers and text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_DESCRIPTORS = 16
 
 
 class MessageKind(IntEnum):
-    """What a message is about."""
+    """The kinds of messages."""
 
     SETUP = 1  # to a worker: its control page, and its sources if it did not inherit them
     SLOT = 2  # to a worker: a new place for results
@@ -42,12 +42,12 @@ class MessageKind(IntEnum):
 
 
 NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
-"""Flags of what is sent. A program that leaves SIGPIPE as the system has it would end, without a
-word, where a worker has."""
+"""Flags for sending. Without them, a program with the default action for SIGPIPE would end without
+a message when a worker has ended."""
 
 
 class BrokenMessageError(Exception):
-    """What came is no message."""
+    """The received bytes are not a message."""
 
 
 Received = tuple[MessageKind, dict[str, Any], list[int]]
@@ -60,7 +60,7 @@ def send(
     body = json.dumps(message, separators=(",", ":")).encode()
     data = memoryview(_HEADER.pack(_MARK, kind, len(fds), len(body)) + body)
     if fds:
-        # As socket.send_fds does, which takes flags and forgets them.
+        # Like socket.send_fds, which ignores the flags that it is given.
         rights = socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds)
         data = data[connection.sendmsg([data], [rights], NO_SIGNAL) :]
     if data:
@@ -76,7 +76,8 @@ class Stream:
         self._fds: deque[int] = deque()
 
     def fill(self, flags: int = 0) -> bool:
-        """Take what has come, or wait for something; False at the end of the connection."""
+        """Receive what has arrived, or wait for something. Returns False at the end of the
+        connection."""
         try:
             data, fds, _, _ = socket.recv_fds(self._connection, _CHUNK, _MOST_DESCRIPTORS, flags)
         except (BlockingIOError, InterruptedError):
@@ -88,7 +89,7 @@ class Stream:
         return bool(data)
 
     def messages(self) -> Iterator[Received]:
-        """Those that have come whole. Raises BrokenMessageError."""
+        """The complete messages so far. Raises BrokenMessageError."""
         while len(self._data) >= _HEADER.size:
             mark, kind, descriptors, length = _HEADER.unpack_from(self._data)
             if mark != _MARK or length > _LARGEST:
@@ -108,7 +109,7 @@ class Stream:
             yield known, message, [self._fds.popleft() for _ in range(descriptors)]
 
     def next(self) -> Received | None:
-        """The next message; None at the end of the connection. Waits."""
+        """Wait for the next message; None at the end of the connection."""
         while True:
             for received in self.messages():
                 return received

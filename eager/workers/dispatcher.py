@@ -33,7 +33,7 @@ _LEAST_TO_START = 60.0
 
 
 class Dispatcher:
-    """Tasks in, results out. `ProcessPool` adds the sources and the workers."""
+    """Submits tasks and collects results. `ProcessPool` adds the sources and the workers."""
 
     def __init__(self, timeout: float | None) -> None:
         self.timeout = timeout
@@ -52,7 +52,8 @@ class Dispatcher:
         self._clean = False
 
     def generation(self, source: int) -> int:
-        """How many processes its worker has had, for a source with a state, which ends with one."""
+        """The generation of its worker, for a source with a state, which is lost when the worker
+        ends."""
         with self._changed:
             return self._pinned_worker(source).generation
 
@@ -60,7 +61,7 @@ class Dispatcher:
         return self._workers[self._pinned[source] % len(self._workers)]
 
     def submit(self, task: Task) -> None:
-        """Have a task done soon."""
+        """Submit a task."""
         with self._changed:
             task.number = next(self._numbers)
             self._waiting.append(task)
@@ -69,7 +70,7 @@ class Dispatcher:
         self._wake_thread()
 
     def wait(self, task: Task) -> None:
-        """Return when a task is finished. Raises OperatorRuntimeError if the pool is closed."""
+        """Wait until a task is finished. Raises OperatorRuntimeError if the pool is closed."""
         with self._changed:
             while not task.finished:
                 if self._closed or self._thread is None or not self._thread.is_alive():
@@ -77,7 +78,7 @@ class Dispatcher:
                 self._changed.wait(1.0)
 
     def release(self, task: Task) -> None:
-        """The result is no longer needed, or the task need not be done."""
+        """Discard a task: its result is no longer needed."""
         with self._changed:
             task.cancelled = True
             if task in self._waiting:
@@ -96,24 +97,24 @@ class Dispatcher:
             if self._wake is not None:
                 self._wake.send(b"x", NO_SIGNAL)
         except OSError:
-            pass  # it is full, which wakes as well, or closed
+            pass  # a full pipe wakes the thread as well; or it is closed
 
     def _run(self) -> None:
         try:
             self._serve()
         finally:
-            # At the latest when the thread ends the workers do, and waiting callers get an error.
+            # When the thread ends, the workers end, too, and waiting callers get an error.
             with self._changed:
                 self._closed = True
                 self._changed.notify_all()
             self._clean_up()
 
     def _clean_up(self) -> None:
-        """End the workers, and free the memory."""
+        """Stop the workers, and free the memory."""
         raise NotImplementedError
 
     def _serve(self) -> None:
-        """The thread: until the pool is closed."""
+        """The main function of the thread. Returns when the pool is closed."""
         assert self._woken is not None
         while True:
             with self._changed:
@@ -139,7 +140,7 @@ class Dispatcher:
         return _TICK if self.timeout is None else min(_TICK, self.timeout / 4)
 
     def _assign_tasks(self) -> None:
-        """Give waiting tasks, the oldest first, to the workers that have least to do."""
+        """Assign waiting tasks, the oldest first, to the workers with the fewest tasks."""
         if self._waiting and any(worker.process is None for worker in self._workers):
             self._restart_workers()
         kept: deque[Task] = deque()
@@ -171,7 +172,7 @@ class Dispatcher:
         self._waiting = kept
 
     def _restart_workers(self) -> None:
-        """Start the workers that are not there."""
+        """Start the missing workers."""
         assert self._launcher is not None
         for worker in self._workers:
             if worker.process is None:
@@ -191,7 +192,7 @@ class Dispatcher:
             self._free(task)
 
     def _receive(self, worker: WorkerHandle) -> None:
-        """Take what a worker says."""
+        """Process the messages of a worker."""
         try:
             alive = worker.receive()
             for kind, message, _ in worker.messages():
@@ -227,9 +228,10 @@ class Dispatcher:
                 self._end_worker(worker, why, below)
 
     def _end_worker(self, worker: WorkerHandle, why: str | None = None, below: str = "") -> None:
-        """A worker has ended, or must: its task fails, the others go to other workers.
+        """A worker has ended, or has to be stopped: its task fails, and its other tasks are
+        reassigned.
 
-        below: what the error says behind that.
+        below: a text that is appended to the error.
         """
         if worker.process is None:
             return

@@ -1,8 +1,8 @@
-"""What is closed in a process that this one forks, and how it ends with its parent.
+"""Closes resources in forked children of this process, and ends children with their parent.
 
-A worker learns from the end of its connection that its master is gone. A copy of the master's end
-in some other child, of another pipeline or of a library, would keep it open. So the ends, and the
-shared memory, are closed in each child of a fork.
+A worker notices the end of its main process by the end of its connection. A copy of the other end
+in another child, of another pipeline or library, would keep the connection open. So these ends, and
+the shared memory, are closed in each child of a fork.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def close_in_forks(resource: Any) -> None:
 
 def _close_in_child() -> None:
     for resource in list(_kept):
-        with suppress(OSError, BufferError):  # of a thread that is not in this process
+        with suppress(OSError, BufferError):  # of a thread that does not exist in this process
             resource.close()
     _kept.clear()
 
@@ -38,10 +38,11 @@ if hasattr(os, "register_at_fork"):
 
 
 def die_with_parent(parent: int) -> None:
-    """Have the system kill this process when the thread that made it ends, where it can.
+    """Have the system kill this process when the thread that made it ends, if the system can do
+    that.
 
-    Elsewhere the end of the connection tells it. parent: its process id, which is another one if
-    it has died already.
+    Otherwise the end of the connection tells it. parent: the parent's process id; if it differs
+    from the current one, the parent has died already.
     """
     if sys.platform != "linux":
         return

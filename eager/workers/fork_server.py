@@ -1,8 +1,8 @@
-"""`ForkServer`: a copy of the master, made before its threads were, that forks the workers.
+"""`ForkServer`: a copy of the main process, made before its threads start, that forks the workers.
 
-A fork copies one thread only, and a lock that another thread held stays locked in the child. A
-worker that is started again in the middle of a run would be such a child. The fork server has one
-thread and never runs the user's code: so it can fork at any time, and knows how its children ended.
+A fork copies one thread only, and a lock that another thread has held stays locked in the child.
+This would happen to a worker that is restarted during a run. The fork server has one thread and
+never runs the user's code: so it can fork at any time, and it knows how its children ended.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from .worker import Work, serve
 
 __all__ = ["ForkServer"]
 
-_PATIENCE = 2.0  # seconds for an answer of the fork server, which never has anything else to do
+_PATIENCE = 2.0  # seconds for an answer of the fork server, which has nothing else to do
 _TRIES = 200
 
 
 class ForkServer:
-    """The master's side. Its methods raise OSError if the fork server is gone; making it, where the
-    system refuses."""
+    """The side of the main process. Its methods raise OSError if the fork server has ended; the
+    constructor raises it if the system refuses to fork."""
 
     def __init__(self, works: Sequence[Work]) -> None:
         self._connection, theirs = socket.socketpair()
@@ -67,12 +67,12 @@ class ForkServer:
         self._connection.settimeout(_PATIENCE)
 
     def fork(self, connection: socket.socket) -> int:
-        """Start a worker on this end of a connection; its process id."""
+        """Start a worker with this end of a connection. Returns its process id."""
         return int(self._ask(MessageKind.FORK, {}, [connection.fileno()])["pid"])
 
     def status(self, pid: int) -> int:
-        """The exit code of a worker that has ended, or minus its signal. One that has not ended
-        although it should have is killed."""
+        """The exit code of a worker that has ended, or minus its signal. A worker that is still
+        running is killed."""
         return int(self._ask(MessageKind.STATUS, {"pid": pid}, [])["code"])
 
     def _ask(self, kind: MessageKind, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class ForkServer:
         return answer[1]
 
     def close(self) -> None:
-        """End the fork server and all its children."""
+        """Stop the fork server and all its children."""
         self._connection.close()
         for attempt in range(_TRIES):
             try:
@@ -100,7 +100,7 @@ class ForkServer:
 
 
 def flush_all() -> None:
-    """What is buffered must not be written once more by the child."""
+    """Buffered output must not be written a second time by the child."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()

@@ -1,4 +1,4 @@
-"""Starting a worker process, by any method, and how it ended."""
+"""Starts a worker process, by any start method, and finds out how it ended."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ METHODS = ("fork", "spawn", "forkserver")
 
 
 class Process:
-    """A worker process and the master's end of its connection."""
+    """A worker process, and the main process's end of its connection."""
 
     def __init__(self, pid: int, connection: socket.socket, keeper: Any) -> None:
         self.pid = pid
@@ -41,7 +41,7 @@ class Process:
         close_in_forks(connection)
 
     def status(self) -> int | None:
-        """The exit code, or minus the signal, of a process that ends; None if it is not known."""
+        """The exit code, or minus the signal, of a process that is ending; None if unknown."""
         if self._status is None:
             try:
                 if isinstance(self._keeper, ForkServer):
@@ -57,18 +57,18 @@ class Process:
         return self._status
 
     def kill(self) -> None:
-        """Make it end now."""
+        """Kill it."""
         if self._status is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
 
 
 class Launcher:
-    """Starts workers. Raises OperatorRuntimeError where the system refuses."""
+    """Starts workers. Raises OperatorRuntimeError if the system refuses."""
 
     def __init__(self, method: str, works: Sequence[Work]) -> None:
         if method != "fork" and multiprocessing.current_process().daemon:
-            # As the workers of PyTorch's DataLoader and of multiprocessing's pools are.
+            # Like the workers of PyTorch's DataLoader and of multiprocessing's pools.
             raise OperatorRuntimeError(
                 "a daemon process may not start worker processes with "
                 f"py_start_method={method!r}: make this process with daemon=False, or set "
@@ -84,7 +84,7 @@ class Launcher:
                 raise _cannot_start(error) from None
 
     def start(self) -> Process:
-        """A new worker, which has not yet loaded anything."""
+        """A new worker, which has not loaded its sources yet."""
         try:
             ours, theirs = socket.socketpair()
         except OSError as error:
@@ -94,8 +94,8 @@ class Launcher:
             if self._method == "fork":
                 return self._fork(ours, theirs)
             context: Any = multiprocessing.get_context(self._method)
-            # A forked child is killed by the system when the thread that made it ends, so only the
-            # main thread may say so. A fork server has one thread.
+            # The system kills a forked child when the thread that made it ends, so only the main
+            # thread may ask for that. A fork server has one thread.
             by_main = threading.current_thread() is threading.main_thread()
             parent = os.getpid() if by_main and self._method == "spawn" else None
             process = context.Process(
@@ -114,7 +114,7 @@ class Launcher:
         try:
             pid = self._fork_server.fork(theirs)
         except OSError:
-            # It was killed. Its copy of the sources is gone, ours is as good.
+            # It was killed. Its copy of the sources is lost, but ours is equal.
             self._fork_server.close()
             flush_all()
             self._fork_server = ForkServer(self._works)
@@ -131,7 +131,7 @@ def _cannot_start(error: OSError) -> OperatorRuntimeError:
 
 
 def how_it_ended(status: int | None) -> str:
-    """A text for an exit code."""
+    """A description of an exit code."""
     if status is None:
         return "ended"
     if status >= 0:
@@ -179,7 +179,7 @@ def checked_pickler(pickler: Any) -> tuple[Any, Any, dict[str, Any], dict[str, A
 
 
 def checked_method(method: Any) -> str:
-    """Raises OperatorValueError for a start method that there is not."""
+    """Raises OperatorValueError for an unknown start method."""
     if method not in METHODS or method not in multiprocessing.get_all_start_methods():
         raise OperatorValueError(
             operator="Pipeline",

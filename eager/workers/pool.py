@@ -70,7 +70,7 @@ class ProcessPool(Dispatcher):
         return number
 
     def start(self) -> None:
-        """Start the workers, if there is something to do for them. No thread is started yet.
+        """Start the workers, if there is a source for them. No thread is started yet.
 
         Raises OperatorRuntimeError if the system refuses processes or memory.
         """
@@ -115,7 +115,7 @@ class ProcessPool(Dispatcher):
             return [worker.pid for worker in self._workers if worker.process is not None]
 
     def statistics(self) -> dict[str, list[int]]:
-        """Bytes of each piece of shared memory, whole and per sample."""
+        """The bytes of each piece of shared memory, in all and per sample."""
         with self._changed:
             slots = [slot for source in self._slots for slot in source.all]
             sizes = [slot.segment.nbytes for slot in slots]
@@ -123,12 +123,12 @@ class ProcessPool(Dispatcher):
         return {"capacities": sizes, "per_sample_capacities": each}
 
     def close(self) -> None:
-        """End the workers, and free the memory. Callers that wait get an error."""
+        """Stop the workers, and free the memory. Waiting callers get an error."""
         if self._process != os.getpid():
             return
         with self._changed:
             if self._closed:
-                return  # also where another thread is at it
+                return  # also if another thread is doing it
             self._closed = True
             self._changed.notify_all()
         self._wake_thread()

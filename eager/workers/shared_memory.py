@@ -1,9 +1,9 @@
-"""Shared memory without a name: nothing is left of it when the processes are gone.
+"""Shared memory without a name: it is freed when the processes have ended.
 
 On Linux it is a memfd, elsewhere a file that is unlinked before anything is written. Other
-processes get it as a file descriptor over their connection. Its size is checked against what is
-free, and its pages are taken when it is made: a system without memory says so here, with an error,
-and not later with a signal.
+processes get it as a file descriptor over their connection. Its size is compared with the free
+memory, and its pages are allocated immediately. So a lack of memory is an error here, and not a
+signal later.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def aligned(nbytes: int, step: int = ALIGNMENT) -> int:
 
 
 def folder() -> str:
-    """Where files for shared memory are made, if there is no memfd."""
+    """The folder for shared memory files, if there is no memfd."""
     return str(_SHARED) if os.access(_SHARED, os.W_OK) else tempfile.gettempdir()
 
 
@@ -54,7 +54,7 @@ def free_bytes() -> int:
 
 
 def _new_file(nbytes: int) -> int:
-    """The descriptor of a new file of that size that has no name."""
+    """The descriptor of a new file of this size, without a name."""
     if _HAS_MEMFD:
         fd = os.memfd_create("gradiva", os.MFD_CLOEXEC)
     else:
@@ -71,9 +71,9 @@ def _new_file(nbytes: int) -> int:
 
 
 class Segment:
-    """A piece of shared memory, whole pages. Raises OperatorRuntimeError if there is not enough.
+    """A piece of shared memory, in whole pages. Raises OperatorRuntimeError if there is not enough.
 
-    fd: a descriptor that was received, of a segment made elsewhere; taken over.
+    fd: a received descriptor of a segment of another process; this object becomes its owner.
     """
 
     def __init__(self, nbytes: int, fd: int | None = None) -> None:
@@ -96,7 +96,7 @@ class Segment:
                     f"{self.nbytes} bytes of shared memory for worker processes: {error}"
                 ) from None
         try:
-            self._map = mmap.mmap(fd, self.nbytes)  # it has a descriptor of its own
+            self._map = mmap.mmap(fd, self.nbytes)  # the mapping has its own descriptor
         except OSError as error:
             os.close(fd)
             raise OperatorRuntimeError(
@@ -120,7 +120,8 @@ class Segment:
         return np.frombuffer(self._map, dtype, volume, offset).reshape(tuple(shape))
 
     def close(self) -> None:
-        """Unmap it. The memory is free when all processes have; there must be no views."""
+        """Unmap it. The memory is freed when all processes have unmapped it; there must be no
+        views."""
         fd, self.fd = self.fd, -1
         if fd >= 0:
             os.close(fd)
@@ -128,5 +129,5 @@ class Segment:
 
     def __del__(self) -> None:
         if getattr(self, "fd", -1) >= 0 and hasattr(self, "_map"):
-            with suppress(BufferError):  # a view is left, and frees the memory when it goes
+            with suppress(BufferError):  # a view still exists, and frees the memory later
                 self.close()

@@ -1,7 +1,7 @@
-"""Where a worker is that does not answer: it writes that down itself, at a signal, and ends.
+"""Where a worker hangs: the worker writes its stacks at a signal, and ends.
 
-The signal is handled by `faulthandler`, in C: so a call that never gives the interpreter lock back
-is found, too. What is left of the text is read when the process has ended.
+`faulthandler` handles the signal in C, so this works also for a call that never releases the
+interpreter lock. The text is read after the process has ended.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STACK_SIGNAL: int = (
     if hasattr(signal, "SIGRTMIN")
     else getattr(signal, "SIGUSR2", signal.SIGTERM)
 )
-"""One that libraries leave alone, and that ends a process without a core dump."""
+"""A signal that libraries do not use, and that ends a process without a core dump."""
 
 _PLACE = mmap.PAGESIZE  # in the file of the segment, behind what is mapped of it
 _MOST = 1 << 20

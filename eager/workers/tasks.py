@@ -1,4 +1,4 @@
-"""Tasks for worker processes, and the places in shared memory for their results."""
+"""Tasks for worker processes, and the slots in shared memory for their results."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _MOST_AXES = 32
 
 
 class WorkerError(OperatorRuntimeError):
-    """A worker process ended, or had to be ended. What it was asked for can be asked for again."""
+    """A worker process has ended, or had to be stopped. Its task can be submitted again."""
 
     again = True
 
 
 class BadReplyError(Exception):
-    """A reply that is not one."""
+    """An invalid reply."""
 
 
 class Slot:
-    """One place for the result of one task. It grows."""
+    """A place for the result of one task. It can grow."""
 
     def __init__(self, number: int, nbytes: int, samples: int) -> None:
         self.number = number
@@ -47,9 +47,9 @@ class Slot:
 
 
 class Slots:
-    """The slots of one source: as many as it has had tasks under way.
+    """The slots of one source: as many as it has had concurrent tasks.
 
-    samples: most samples of a task; hint: bytes of a sample, or None.
+    samples: the most samples of a task; hint: bytes of a sample, or None.
     """
 
     def __init__(self, samples: int, hint: int | None) -> None:
@@ -70,7 +70,7 @@ class Slots:
 
     def close(self) -> None:
         for slot in self.all:
-            with suppress(BufferError):  # it is being read; it goes with the last view
+            with suppress(BufferError):  # it is being read, and is freed with the last view
                 slot.segment.close()
 
 
@@ -95,13 +95,13 @@ class Task:
         self.finished = False
         self.cancelled = False
         self.stale = False
-        """The worker that it was meant for had ended before."""
+        """The worker of this generation has ended."""
         self.error: OperatorRuntimeError | None = None
         self.reply: dict[str, Any] = {}
         self._places: Sequence[Any] = ()
 
     def finish(self, reply: Any, places: Any) -> None:
-        """Take the reply. Raises BadReplyError."""
+        """Process the reply. Raises BadReplyError."""
         if not isinstance(reply, dict) or not isinstance(places, list):
             raise BadReplyError("its result has no known form")
         for place in places:
@@ -109,7 +109,7 @@ class Task:
         self.reply, self._places = reply, places
 
     def array(self, number: Any) -> np.ndarray[Any, Any]:
-        """A view on one array of the result. Raises BadReplyError."""
+        """A view of one array of the result. Raises BadReplyError."""
         assert self.slot is not None
         try:
             dtype, shape, offset = self._places[number]

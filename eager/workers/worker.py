@@ -1,7 +1,7 @@
-"""A worker process: it does one task after the other, and writes the results into shared memory.
+"""A worker process: it runs one task after the other, and writes the results into shared memory.
 
-A thread reads the connection. When the connection ends, the master is gone or wants no more, and
-the process ends at once, even within the user's callable.
+A thread reads the connection. When the connection ends, the main process has ended or has closed
+the pool, and the worker ends immediately, even inside of the user's callable.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from .stacks import write_stack_into
 __all__ = ["CONTROL", "Work", "serve", "spawned"]
 
 CONTROL = np.dtype([("calls", np.int64), ("task", np.int64), ("sample", np.int64)])
-"""What a worker is at: calls made so far, number of the task, sample of the batch or -1."""
+"""The progress of a worker: the number of calls so far, of the task, and of the sample in the batch
+or -1."""
 
 _GRACE = 0.3  # seconds in which a worker that was asked to stop may end by itself
 
@@ -38,7 +39,7 @@ Note = Callable[[int], None]
 
 
 class Work(Protocol):
-    """What a source is in a worker. It is inherited or unpickled there."""
+    """A source in a worker. It is inherited or unpickled there."""
 
     def run(
         self, request: dict[str, Any], keep: Callable[[np.ndarray[Any, Any]], int], note: Note
@@ -49,7 +50,7 @@ class Work(Protocol):
 
 
 def spawned(connection: socket.socket, parent: int | None) -> None:
-    """The main function of a worker that is a fresh interpreter. parent: see `die_with_parent`."""
+    """The main function of a worker that is a new interpreter. parent: see `die_with_parent`."""
     if parent is not None:
         die_with_parent(parent)
     default.be_as_parent()  # a fork server may have the library loaded
@@ -57,15 +58,15 @@ def spawned(connection: socket.socket, parent: int | None) -> None:
 
 
 def serve(connection: socket.socket, works: Sequence[Work] | None) -> None:
-    """Do what is asked until the connection ends. works: None if they come in the first message."""
-    # Ctrl+C goes to all processes of a terminal: the master handles it.
+    """Process messages until the connection ends. works: None if they come in the first message."""
+    # Ctrl+C reaches all processes of a terminal: the main process handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     close_in_forks(connection)
     try:
         _Worker(connection, works).run()
     except OSError:
-        os._exit(1)  # the master is gone
+        os._exit(1)  # the main process has ended
 
 
 class _Worker:

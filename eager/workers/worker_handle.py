@@ -1,4 +1,4 @@
-"""`WorkerHandle`: a worker as the master sees it: its process, its tasks and its replies."""
+"""`WorkerHandle`: a worker as seen by the main process: its process, its tasks and its replies."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from .worker import CONTROL
 __all__ = ["WorkerHandle"]
 
 _PATIENCE = 5.0
-"""Seconds in which a process that does not answer may write down where it is."""
+"""The seconds in which a process that does not answer may write its stacks."""
 
 
 class WorkerHandle:
-    """A place in the pool. When its process ends, another is started in its place."""
+    """A place in the pool. When its process ends, another one is started."""
 
     def __init__(self) -> None:
         self.process: Process | None = None
         self.tasks: list[Task] = []
-        """What it was given, in order; it does the first."""
+        """Its tasks, in order; it runs the first one."""
         self.ready = False
         self.generation = 0
-        """How many processes there were. Sources that have a state live as long as one."""
+        """The number of processes so far. A source with a state is lost when its process ends."""
         self._stream: Stream | None = None
         self._control: Segment | None = None
         self._known: dict[int, int] = {}
@@ -63,7 +63,7 @@ class WorkerHandle:
             pass  # it has ended already: the connection says so when it is read
 
     def position(self) -> tuple[int, int]:
-        """(task, sample of the batch or -1) that the process is at."""
+        """(task, sample of the batch or -1) on which the process works."""
         assert self._control is not None
         at = self._control.array(CONTROL, (1,))[0]
         return int(at["task"]), int(at["sample"])
@@ -128,13 +128,13 @@ class WorkerHandle:
         return self.tasks[0]
 
     def done(self, message: dict[str, Any]) -> Task:
-        """The task that it says is done. Raises BrokenMessageError, BadReplyError."""
+        """Process the end of a task. Raises BrokenMessageError, BadReplyError."""
         task = self._first(message)
         task.finish(message.get("reply"), message.get("arrays"))
         return self.tasks.pop(0)
 
     def receive(self) -> bool:
-        """Take what came; False if the connection has ended."""
+        """Receive messages; False if the connection has ended."""
         assert self._stream is not None
         return self._stream.fill()
 
@@ -143,7 +143,7 @@ class WorkerHandle:
         return self._stream.messages()
 
     def end_with_stack(self) -> str:
-        """End the process; where it was, or nothing if it did not say so."""
+        """Kill the process. Returns where it hung, or nothing if it did not write that."""
         assert self.process is not None
         assert self._control is not None
         with suppress(ProcessLookupError):
@@ -157,7 +157,7 @@ class WorkerHandle:
         return stack_in(self._control)
 
     def detach(self) -> list[Task]:
-        """The process has ended: forget it; the tasks it had."""
+        """The process has ended: reset the handle, and return the tasks of the process."""
         assert self.process is not None
         self.process.connection.close()
         self.process, self.tasks, tasks = None, [], self.tasks
@@ -166,13 +166,13 @@ class WorkerHandle:
         return tasks
 
     def stop(self) -> None:
-        """Ask it to end."""
+        """Ask the process to stop."""
         if self.process is not None:
             with suppress(OSError):
                 send(self.process.connection, MessageKind.STOP, {})
 
     def join(self, until: float) -> None:
-        """Wait for its end; kill it if the time has come."""
+        """Wait for its end; kill it when the time is over."""
         if self.process is None:
             return
         connection = self.process.connection

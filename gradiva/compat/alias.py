@@ -120,19 +120,15 @@ class _First(importlib.abc.MetaPathFinder):
             return spec
         if not fullname.startswith(f"{SOURCE}."):
             return None
-        module = _ours(TARGET + fullname.removeprefix(SOURCE))
-        if module is not None:
-            loader: Any = SameModule(module)
-            return importlib.machinery.ModuleSpec(
-                fullname, loader, is_package=hasattr(module, "__path__")
-            )
-        # `importlib.util.find_spec` asks whether there is one: the answer is None.
-        if sys._getframe(2).f_code.co_name != "_find_and_load_unlocked":
+        # `importlib.util.find_spec` asks whether there is one. An import is answered by its loader.
+        loader: Any = SameModule(_ours_or_error)
+        if sys._getframe(2).f_code.co_name == "_find_and_load_unlocked":
+            return importlib.machinery.ModuleSpec(fullname, loader)
+        module = _ours(fullname)
+        if module is None:
             return None
-        why = reason_for(fullname)
-        raise ModuleNotFoundError(
-            f"No module named {fullname!r} in gradiva{f': {why}' if why else ''}", name=fullname
-        )
+        is_package = hasattr(module, "__path__")
+        return importlib.machinery.ModuleSpec(fullname, loader, is_package=is_package)
 
 
 class _Last(importlib.abc.MetaPathFinder):
@@ -159,17 +155,27 @@ class _Last(importlib.abc.MetaPathFinder):
         return None
 
 
-def _ours(name: str) -> ModuleType | None:
-    """gradiva's module of this name, or None. An error inside of the module passes."""
+def _ours_or_error(alias: str) -> ModuleType:
+    module = _ours(alias)
+    if module is None:
+        why = reason_for(alias)
+        raise ModuleNotFoundError(
+            f"No module named {alias!r} in gradiva{f': {why}' if why else ''}", name=alias
+        )
+    return module
+
+
+def _ours(alias: str) -> ModuleType | None:
+    """gradiva's module for `nvidia.dali` or one in it, or None. An error inside of it passes."""
+    name = TARGET + alias.removeprefix(SOURCE)
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         lacking = error.name or ""
-        alias = SOURCE + name.removeprefix(TARGET)
         if not f"{name}.".startswith(f"{lacking}.") and not f"{alias}.".startswith(f"{lacking}."):
             raise
-    package, _, last = name.rpartition(".")
-    outer = _ours(package) if package else None
+    package, _, last = alias.rpartition(".")
+    outer = _ours(package) if alias != SOURCE else None
     found = getattr(outer, last, None)
     return found if isinstance(found, ModuleType) else None
 

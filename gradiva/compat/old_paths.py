@@ -8,6 +8,7 @@ of operators (`compat/dali/class_names.py`) to the packages in `gradiva.ops`.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
@@ -16,6 +17,7 @@ from typing import Any, ClassVar
 
 __all__ = ["ALIASES", "CLASS_PACKAGES", "SameModule", "attributes", "install", "real_name"]
 
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 _DALI = "gradiva.compat.dali"
 _OWN = (
     *("backend", "backend_impl", "data_node", "experimental", "external_source", "pickling"),
@@ -75,30 +77,37 @@ def attributes(package: str) -> Callable[[str], Any]:
 
 
 class SameModule:
-    """A loader that gives a module which is there already, under another name."""
+    """A loader that gives an existing module under another name.
+
+    find: imports the module of this name, and returns it. That is done here, and not by a finder:
+    Python holds a lock for all imports while it asks a finder, and an import within would wait for
+    other threads that wait for that lock.
+    """
 
     _specs: ClassVar[dict[str, ModuleSpec]] = {}
-    """Of modules that are there, by their own names."""
+    """Of the modules, by their own names."""
 
-    def __init__(self, module: ModuleType) -> None:
-        self._module = module
-        spec = module.__spec__
-        if spec is not None and spec.name == module.__name__:
-            self._specs[spec.name] = spec  # while a thread is in between, it has that of an alias
+    def __init__(self, find: Callable[[str], ModuleType] = importlib.import_module) -> None:
+        self._find = find
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """The module itself, so that no thread ever sees another one under this name."""
-        return self._module
+        module = self._find(real_name(spec.name) or spec.name)
+        own = module.__spec__
+        if own is not None and own.name == module.__name__:
+            self._specs[own.name] = own  # it is another one while a second thread does the same
+        return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing is executed. The import system has given the module the spec of its other
-        name, which is undone."""
+        """Undo the only thing that the import system does to the module: it has given it the spec
+        of the other name."""
         module.__spec__ = self._specs[module.__name__]
 
     def get_code(self, name: str) -> CodeType | None:
         """The code of the module, for `python -m`."""
-        loader: Any = self._specs[self._module.__name__].loader
-        code: CodeType | None = loader.get_code(self._module.__name__)
+        module = self._find(real_name(name) or name)
+        loader: Any = module.__loader__
+        code: CodeType | None = loader.get_code(module.__name__)
         return code
 
 
@@ -148,14 +157,12 @@ class _Finder:
 
 
 def _alias(name: str, real: str) -> ModuleSpec | None:
-    try:
-        module = importlib.import_module(real)
-    except ModuleNotFoundError as error:
-        if error.name != real:
-            raise  # something that the module needs
-        return None
-    loader: Any = SameModule(module)
-    return ModuleSpec(name, loader, is_package=hasattr(module, "__path__"))
+    if name not in ALIASES:  # it is in a package that has been imported under both names
+        package = sys.modules.get(real.rpartition(".")[0])
+        if PathFinder.find_spec(real, getattr(package, "__path__", [])) is None:
+            return None
+    loader: Any = SameModule()
+    return ModuleSpec(name, loader, is_package=os.path.isdir(os.path.join(_ROOT, *real.split("."))))
 
 
 _FINDER: Any = _Finder()

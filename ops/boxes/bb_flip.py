@@ -109,10 +109,14 @@ def _boxes() -> op.Batch:
 @bb_flip.cases
 def _bb_flip_cases() -> list[op.Case]:
     boxes = _boxes()
-    across = [np.array([[0.5, 0.5, 0.25, 0.125]], np.float32),
-              np.array([[-0.25, 0.25, 0.75, 0.5], [0, 0, 1, 1]], np.float32)]  # fmt: skip
-    corners = [np.array([[0.25, 0.875, 0.25, 0.5]], np.float32),
-               np.array([[0.5, 0.5, 0.75, 0.75], [0, 0, 1, 1]], np.float32)]  # fmt: skip
+    across = [
+        np.array([[0.5, 0.5, 0.25, 0.125]], np.float32),
+        np.array([[-0.25, 0.25, 0.75, 0.5], [0, 0, 1, 1]], np.float32),
+    ]
+    corners = [
+        np.array([[0.25, 0.875, 0.25, 0.5]], np.float32),
+        np.array([[0.5, 0.5, 0.75, 0.75], [0, 0, 1, 1]], np.float32),
+    ]
     none = op.batch([np.zeros((0, 4), np.float32), np.ones((1, 4), np.float32)])
     return [
         op.case("default", boxes).equals(across),
@@ -210,12 +214,14 @@ def _bbox_paste_cpu(call: op.Call) -> None:
 @bbox_paste.cases
 def _bbox_paste_cases() -> list[op.Case]:
     boxes = _boxes()
-    centered = [np.array([[0.375, 0.5, 0.125, 0.0625]], np.float32),
-               np.array([[0.5, 0.375, 0.375, 0.25], [0.25, 0.25, 0.5, 0.5]],
-                        np.float32)]  # fmt: skip
-    corners = [np.array([[0.0625, 0.875, 0.0625, 0.78125]], np.float32),
-               np.array([[0.125, 0.8125, 0.1875, 0.875], [0, 0.75, 0.25, 1]],
-                        np.float32)]  # fmt: skip
+    centered = [
+        np.array([[0.375, 0.5, 0.125, 0.0625]], np.float32),
+        np.array([[0.5, 0.375, 0.375, 0.25], [0.25, 0.25, 0.5, 0.5]], np.float32),
+    ]
+    corners = [
+        np.array([[0.0625, 0.875, 0.0625, 0.78125]], np.float32),
+        np.array([[0.125, 0.8125, 0.1875, 0.875], [0, 0.75, 0.25, 1]], np.float32),
+    ]
     return [
         op.case("centered", boxes, ratio=2).equals(centered),
         op.case("as large", boxes, ratio=1, paste_x=0.3).equals([boxes.at(0), boxes.at(1)]),

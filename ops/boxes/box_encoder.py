@@ -225,8 +225,15 @@ def _cases() -> list[op.Case]:
     )
     labels = op.batch([np.array([5, 6], np.int32), np.zeros(0, np.int32)])
     anchors = (0, 0, 0.5, 0.5, 0.5, 0, 1, 0.75, 0, 0, 1, 1, 0.75, 0, 1, 0.5)
-    own = np.array([[0.25, 0.25, 0.5, 0.5], [0.75, 0.375, 0.5, 0.75], [0.5, 0.5, 1, 1],
-                    [0.875, 0.25, 0.25, 0.5]], np.float32)  # fmt: skip
+    own = np.array(
+        [
+            [0.25, 0.25, 0.5, 0.5],
+            [0.75, 0.375, 0.5, 0.75],
+            [0.5, 0.5, 1, 1],
+            [0.875, 0.25, 0.25, 0.5],
+        ],
+        np.float32,
+    )
     matched = own.copy()
     matched[1] = 0.75, 0.5, 0.5, 1
     given: dict[str, Any] = {"anchors": anchors}

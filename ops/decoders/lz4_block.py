@@ -19,6 +19,20 @@ GROWTH: Final = 255
 
 
 @op.jit
+def _longer(block: Any, at: int, length: int) -> tuple[int, int]:
+    """Add the bytes from `at` on to a length, to the first that is not 255. Returns the length and
+    the place behind them; CUT for the place where the block ends before."""
+    more = 255
+    while more == 255:
+        if at >= block.size:
+            return length, CUT
+        more = int(block[at])
+        at += 1
+        length += more
+    return length, at
+
+
+@op.jit
 def inflate_block(block: Any, out: Any) -> int:
     """Fill `out` with the bytes of a block; both are uint8, 1-D. Returns how many there are, or
     what is wrong.
@@ -35,13 +49,9 @@ def inflate_block(block: Any, out: Any) -> int:
         at += 1
         count = token >> 4
         if count == 15:
-            more = 255
-            while more == 255:
-                if at >= size:
-                    return CUT
-                more = int(block[at])
-                at += 1
-                count += more
+            count, at = _longer(block, at, count)
+            if at == CUT:
+                return CUT
         if count > size - at:
             return CUT
         if count > room - made:
@@ -60,13 +70,9 @@ def inflate_block(block: Any, out: Any) -> int:
             return FAR
         count = (token & 15) + 4
         if count == 19:
-            more = 255
-            while more == 255:
-                if at >= size:
-                    return CUT
-                more = int(block[at])
-                at += 1
-                count += more
+            count, at = _longer(block, at, count)
+            if at == CUT:
+                return CUT
         if count > room - made:
             return LARGE
         for k in range(made, made + count):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import steps_of, transpose_launch
+from gradiva.eager.jit.jit import inlined
 from gradiva.eager.operators.fusion_roles import ToPlanar
 
 Int64s = NDArray[np.int64]
@@ -122,11 +123,48 @@ def plan(shapes: Int64s, perm: Sequence[int]) -> tuple[Int64s, Int64s] | None:
     return extents, steps
 
 
+@inlined
+def _transpose_plane(part: Any, plane: Any, n3: int, n4: int, p3: int, p4: int) -> None:
+    """Fill a plane of n3 x n4 elements, of which neighbors lie p3 and p4 elements apart in the
+    source, tile by tile."""
+    tile = 64
+    if p4 == 1:
+        for e in range(n3):
+            line = part[e * p3 : e * p3 + n4]
+            row = plane[e * n4 : e * n4 + n4]
+            for k in range(n4):
+                row[k] = line[k]
+    elif p4 == 3 and n3 == 3 and p3 == 1:
+        # Interleaved to planar, three channels: the case of images.
+        for e in range(n3):
+            row = plane[e * n4 : e * n4 + n4]
+            line = part[e : e + n4 * 3 - 2]
+            for k in range(n4):
+                row[k] = line[k * 3]
+    elif p3 == 1 and n4 == 3:
+        # Planar to interleaved.
+        one = part[p4 : p4 + n3]
+        two = part[2 * p4 : 2 * p4 + n3]
+        for e in range(n3):
+            plane[e * 3] = part[e]
+            plane[e * 3 + 1] = one[e]
+            plane[e * 3 + 2] = two[e]
+    else:
+        for e0 in range(0, n3, tile):
+            e1 = min(e0 + tile, n3)
+            for k0 in range(0, n4, tile):
+                k1 = min(k0 + tile, n4)
+                for e in range(e0, e1):
+                    row = plane[e * n4 + k0 : e * n4 + k1]
+                    line = part[e * p3 + k0 * p4 :]
+                    for k in range(k1 - k0):
+                        row[k] = line[k * p4]
+
+
 @op.jit
 def transpose_kernel(slabs: Any, extents: Int64s, steps: Int64s, begin: int, end: int) -> None:
     """Transpose a range of samples, tile by tile over the two innermost axes of the output."""
     src, src_offsets, dst, dst_offsets = slabs
-    tile = 64
     for i in range(begin, end):
         n3, n4 = extents[i, 3], extents[i, 4]
         p3, p4 = steps[i, 3], steps[i, 4]
@@ -141,37 +179,7 @@ def transpose_kernel(slabs: Any, extents: Int64s, steps: Int64s, begin: int, end
                     if size == 0:
                         continue
                     part = src[s : s + (n3 - 1) * p3 + (n4 - 1) * p4 + 1]
-                    if p4 == 1:
-                        for e in range(n3):
-                            line = part[e * p3 : e * p3 + n4]
-                            row = plane[e * n4 : e * n4 + n4]
-                            for k in range(n4):
-                                row[k] = line[k]
-                    elif p4 == 3 and n3 == 3 and p3 == 1:
-                        # Interleaved to planar, three channels: the case of images.
-                        for e in range(n3):
-                            row = plane[e * n4 : e * n4 + n4]
-                            line = part[e : e + n4 * 3 - 2]
-                            for k in range(n4):
-                                row[k] = line[k * 3]
-                    elif p3 == 1 and n4 == 3:
-                        # Planar to interleaved.
-                        one = part[p4 : p4 + n3]
-                        two = part[2 * p4 : 2 * p4 + n3]
-                        for e in range(n3):
-                            plane[e * 3] = part[e]
-                            plane[e * 3 + 1] = one[e]
-                            plane[e * 3 + 2] = two[e]
-                    else:
-                        for e0 in range(0, n3, tile):
-                            e1 = min(e0 + tile, n3)
-                            for k0 in range(0, n4, tile):
-                                k1 = min(k0 + tile, n4)
-                                for e in range(e0, e1):
-                                    row = plane[e * n4 + k0 : e * n4 + k1]
-                                    line = part[e * p3 + k0 * p4 :]
-                                    for k in range(k1 - k0):
-                                        row[k] = line[k * p4]
+                    _transpose_plane(part, plane, n3, n4, p3, p4)
 
 
 def transpose_numpy(slabs: Any, shapes: Int64s, perm: Sequence[int], begin: int, end: int) -> None:

@@ -164,6 +164,34 @@ def _few_rows(
 
 
 @op.jit
+def _counts(extents: Any, pairs: int) -> tuple[int, int, int]:
+    """Of a sample: how many blocks it has, how many results, and how many values each is made of.
+
+    extents: of its groups of axes, those that stay and those that are reduced in turns."""
+    outer, kept, reduced = 1, 1, 1
+    for group in range(2 * pairs - 1):
+        outer *= extents[group]
+    for group in range(0, 2 * pairs + 1, 2):
+        kept *= extents[group]
+    for group in range(1, 2 * pairs + 1, 2):
+        reduced *= extents[group]
+    return outer, kept, reduced
+
+
+@op.jit
+def _place(block: int, extents: Any, pairs: int) -> int:
+    """Where the results of a block begin: its number without the reduced groups in it, times the
+    columns."""
+    place, rest, pitch = 0, block, extents[2 * pairs]
+    for group in range(2 * pairs - 2, -1, -1):
+        if group % 2 == 0:
+            place += rest % extents[group] * pitch
+            pitch *= extents[group]
+        rest //= extents[group]
+    return place
+
+
+@op.jit
 def reduce_samples(slabs: Any, extents: Any, given: Any, rule: Any, begin: int, end: int) -> None:
     """Reduce samples `begin` to `end`.
 
@@ -180,13 +208,7 @@ def reduce_samples(slabs: Any, extents: Any, given: Any, rule: Any, begin: int, 
     totals = np.empty(LANES, start.dtype)
     middles = np.empty(LANES, np.float64)
     for i in range(begin, end):
-        outer, kept, reduced = 1, 1, 1
-        for group in range(2 * pairs - 1):
-            outer *= extents[i, group]
-        for group in range(0, 2 * pairs + 1, 2):
-            kept *= extents[i, group]
-        for group in range(1, 2 * pairs + 1, 2):
-            reduced *= extents[i, group]
+        outer, kept, reduced = _counts(extents[i], pairs)
         rows, columns = extents[i, 2 * pairs - 1], extents[i, 2 * pairs]
         divisor = np.float64(reduced - ddof)
         target = dst[dst_offsets[i] : dst_offsets[i] + kept]
@@ -206,13 +228,7 @@ def reduce_samples(slabs: Any, extents: Any, given: Any, rule: Any, begin: int, 
         sums = np.empty(0 if pairs == 1 else kept, start.dtype)
         sums[:] = start[0]
         for block in range(outer):
-            # Where the block's results go: its number without the reduced groups in it.
-            to, rest, pitch = 0, block, columns
-            for group in range(2 * pairs - 2, -1, -1):
-                if group % 2 == 0:
-                    to += rest % extents[i, group] * pitch
-                    pitch *= extents[i, group]
-                rest //= extents[i, group]
+            to = _place(block, extents[i], pairs)
             s = src_offsets[i] + block * rows * columns
             source = src[s : s + rows * columns]
             about = center if center.size == 1 else center[to : to + columns]

@@ -88,6 +88,20 @@ def _join(parents: Any, one: int, other: int) -> None:
 
 
 @op.jit
+def _join_rows(parents: Any, runs: Any, rows: Any, one: int, other: int) -> None:
+    """Join the runs of two rows that touch and have one label."""
+    a, b = rows[one], rows[other]
+    a_end, b_end = rows[one + 1], rows[other + 1]
+    while a < a_end and b < b_end:
+        if runs[a, 0] == runs[b, 0] and runs[a, 1] < runs[b, 2] and runs[b, 1] < runs[a, 2]:
+            _join(parents, a, b)
+        if runs[a, 2] < runs[b, 2]:
+            a += 1
+        else:
+            b += 1
+
+
+@op.jit
 def _wanted(label: Any, classes: Any, background: Any) -> bool:
     if classes.size == 0:
         return bool(label != background)
@@ -139,17 +153,8 @@ def find_objects(mask: Any, shape: Any, classes: Any, background: Any) -> Any:
     stride = 1
     for axis in range(ndim - 2, -1, -1):
         for row in range(stride, number):
-            if (row // stride) % shape[axis] == 0:
-                continue
-            a, b = rows[row], rows[row - stride]
-            a_end, b_end = rows[row + 1], rows[row - stride + 1]
-            while a < a_end and b < b_end:
-                if runs[a, 0] == runs[b, 0] and runs[a, 1] < runs[b, 2] and runs[b, 1] < runs[a, 2]:
-                    _join(parents, a, b)
-                if runs[a, 2] < runs[b, 2]:
-                    a += 1
-                else:
-                    b += 1
+            if (row // stride) % shape[axis] != 0:
+                _join_rows(parents, runs, rows, row, row - stride)
         stride *= shape[axis]
     places = np.empty(count, np.int64)
     objects = 0

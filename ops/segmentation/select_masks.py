@@ -189,8 +189,10 @@ def _cases() -> list[op.Case]:
     polygons = np.array([[0, 0, 3], [1, 3, 7], [2, 7, 10], [1, 2, 5]], np.int32)
     points = np.arange(20, dtype=np.float32).reshape(10, 2)
     ids = op.batch([np.array([2, 1], np.int32), np.array([0], np.int32)])
-    numbered = [np.array([[2, 0, 3], [1, 3, 7], [1, 7, 10]], np.int32),
-                np.array([[0, 0, 3]], np.int32)]  # fmt: skip
+    numbered = [
+        np.array([[2, 0, 3], [1, 3, 7], [1, 7, 10]], np.int32),
+        np.array([[0, 0, 3]], np.int32),
+    ]
     renumbered = [np.array([[0, 0, 3], [1, 3, 7], [1, 7, 10]], np.int32), numbered[1]]
 
     def chosen(*masks: int) -> Any:

@@ -154,6 +154,20 @@ def _gather(line: Any, step: int, drop: int, target: Any) -> None:
 
 
 @op.jit
+def _spread(line: Any, way: int, depth: int, taps: Any, target: Any) -> None:
+    """A row of chroma in the width of luma, 15 bits a sample. depth: bits of the samples of `line`;
+    way: ALONE, DOUBLED, or else by `taps`, a table of `chroma_taps`."""
+    if way == ALONE:
+        _raise(line, depth - 1, target)
+    elif way == DOUBLED and depth <= 13:
+        _double_shifted(line, 13 - depth, target)
+    elif way == DOUBLED:
+        _double(line, depth - 1, target)
+    else:
+        _widen(line, taps, depth - 1, target)
+
+
+@op.jit
 def convert_planes(
     planes: Any, form: Any, across: Any, down: Any, numbers: Any, window: Any, kind: int, out: Any
 ) -> None:
@@ -169,7 +183,6 @@ def convert_planes(
     depth, drop, way = form[4], form[5], form[6]
     rows, width, whole = out.shape[0], out.shape[1] // 3, len(across)
     top, left = window[0], window[1]
-    shift = depth - 1
     lines = np.empty((2, 2, whole), np.int16)
     held = np.full(2, -1, np.int64)
     u, v = np.empty(width, np.int32), np.empty(width, np.int32)
@@ -206,14 +219,7 @@ def convert_planes(
                     if drop or step > 1:
                         _gather(line, step, drop, room[:count])
                         line = room[:count]
-                    if way == ALONE:
-                        _raise(line, shift, lines[slot, c])
-                    elif way == DOUBLED and depth <= 13:
-                        _double_shifted(line, 13 - depth, lines[slot, c])
-                    elif way == DOUBLED:
-                        _double(line, shift, lines[slot, c])
-                    else:
-                        _widen(line, across, shift, lines[slot, c])
+                    _spread(line, way, depth, across, lines[slot, c])
         one, other = lines[first % 2], lines[(first + 1) % 2 if share else first % 2]
         if share == 3072:
             one, other = other, one

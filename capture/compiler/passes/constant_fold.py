@@ -1,4 +1,5 @@
-"""Compute at once what depends on constants alone, and drop calls that change nothing."""
+"""Constant folding: computes what depends on constants only, and removes calls that change
+nothing."""
 
 from __future__ import annotations
 
@@ -18,12 +19,12 @@ from gradiva.eager.values.batch import Batch
 __all__ = ["fold"]
 
 _LARGEST = 1 << 16
-"""Elements of a folded constant; larger ones are left to the program."""
+"""The most elements of a folded constant; larger ones are computed by the program."""
 
 
 def fold(graph: Graph) -> Graph:
-    """Constants in place of pure nodes that read only constants; inputs in place of copies."""
-    # What decides on branches, or is of one, stays a node: a constant would be of no branch.
+    """Replace pure nodes that read only constants by constants, and copies by their inputs."""
+    # Nodes that choose branches, or belong to one, are kept: a constant would belong to no branch.
     fixed = {*predicates_of(graph.nodes), *scopes_of(graph.nodes)}
     return rewrite(graph, lambda rewriter, node: _rule(rewriter, node, node in fixed))
 
@@ -61,7 +62,7 @@ def _rule(rewriter: Rewriter, node: Node, fixed: bool) -> Edge | None:
     try:
         (result,) = execute(node.operator, tuple(values), given, 1, WorkerPool(1))
     except GradivaError:
-        return None  # the run reports it, at its own time
+        return None  # the error is raised when the program runs
     if result.data.size > _LARGEST:
         return None
     return rewriter.constant(node, result.tensors[0])
@@ -73,7 +74,7 @@ def _batch(node: Node) -> Batch:
 
 
 def _changes_nothing(node: Node) -> bool:
-    """Whether a node's output is its input, as of a cast to the dtype that it has."""
+    """Whether a node returns its input, such as a cast to the dtype that the input has."""
     if not node.operator.identity_on_same_type:
         return False
     edge = node.inputs[0]

@@ -1,4 +1,5 @@
-"""Drop what nothing needs. Effects and nodes marked `preserve` stay, and all they need."""
+"""Dead code elimination. Nodes with effects and nodes marked `preserve` are kept, with all that
+they need."""
 
 from __future__ import annotations
 
@@ -9,5 +10,5 @@ __all__ = ["prune"]
 
 
 def prune(graph: Graph) -> Graph:
-    """The graph without dead nodes. After it, each rewriting pass leaves none either."""
+    """The graph without dead nodes. The later passes do not leave any either."""
     return without_dead_nodes(graph)

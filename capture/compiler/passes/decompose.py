@@ -1,4 +1,4 @@
-"""Take composite operators apart: their parts fuse with what stands before and after them."""
+"""Splits composite operators into their parts, which can be fused with their neighbors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["decompose"]
 
 
 def decompose(graph: Graph) -> Graph:
-    """The parts of each composite operator in its place, where they may join a fused group."""
+    """Replace each composite operator by its parts, if these may join a fused group."""
     return rewrite(graph, _rule)
 
 
@@ -45,7 +45,8 @@ def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
 
 
 def _follows_resize(rewriter: Rewriter, node: Node, parts: Sequence[Part]) -> bool:
-    """Whether the parts can join a resize: else the whole is one launch on a GPU as it is."""
+    """Whether the parts can join a resize. Otherwise the composite operator is one launch on a
+    GPU."""
     if any(gpu_kernel(operators[part.operator]) is None for part in parts):
         return False
     inner = node.inputs[0].node

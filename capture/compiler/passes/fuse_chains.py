@@ -1,4 +1,4 @@
-"""Join chains of operators into groups that are run in one pass over the pixels."""
+"""Fuses chains of operators into groups that run in one pass over the pixels."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ __all__ = ["Chain", "fuse", "fuse_resize_views"]
 
 
 def fuse_resize_views(graph: Graph) -> Graph:
-    """A resize and the crops and flips after it: only the region that is asked for is made."""
+    """A resize, and the crops and flips after it: only the requested region is computed."""
     return rewrite(graph, lambda rewriter, node: _join(rewriter, node, (Resample, View)))
 
 
 def fuse(graph: Graph) -> Graph:
-    """A decoder, views, a resize, views, pixel-wise steps, planes: written straight into the
-    output batch."""
+    """A decoder, views, a resize, views, pixelwise steps, a change to planes: written directly into
+    the output batch."""
     kinds = (Decode, Resample, View, Pixelwise, ToPlanar)
     return rewrite(graph, lambda rewriter, node: _join(rewriter, node, kinds))
 
 
 def _join(rewriter: Rewriter, node: Node, kinds: tuple[type, ...]) -> Edge | None:
-    """`node` and the node before it as one group, if they can be one."""
+    """`node` and the node before it as one group, if they can be fused."""
     if not _may_join(node, kinds) or node in rewriter.graph.kept:
         return None
     before = node.inputs[0].node
@@ -53,7 +53,7 @@ def _members(node: Node) -> tuple[Node, ...]:
 
 
 def _may_join(node: Node, kinds: tuple[type, ...]) -> bool:
-    """Whether this is of these kinds, or a group: the members of a group are."""
+    """Whether this is an operator of these kinds, or a group with such members."""
     single = len(node.type) == 1 and bool(node.inputs) and node.inputs[0].argument is None
     role = node.operator.fusion_role
     fits = bool(node.members) or isinstance(role, kinds)
@@ -63,8 +63,8 @@ def _may_join(node: Node, kinds: tuple[type, ...]) -> bool:
 
 
 def _is_chain(nodes: Sequence[Node]) -> bool:
-    """Whether these are a decoder or none, views, at most one resize, views, steps, and at most
-    one change to planes."""
+    """Whether these are an optional decoder, views, at most one resize, views, pixelwise steps, and
+    at most one change to planes."""
     phase = 0
     for node in nodes:
         role = node.operator.fusion_role
@@ -88,14 +88,14 @@ def _is_chain(nodes: Sequence[Node]) -> bool:
 
 
 class Chain(Grouping):
-    """A chain of inner nodes, and what they read."""
+    """A chain of inner nodes, and their inputs."""
 
     def take(self, node: Node, inputs: Sequence[Edge]) -> None:
         """A node, or all members of a group, that reads `inputs`."""
         if not node.members:
             self._append(node, inputs)
         for index, member in enumerate(node.members):
-            # The first input of all but the first is the member before.
+            # The first input of each member except the first is the previous member.
             outer = [
                 inputs[edge.node.attribute("number")]._replace(argument=edge.argument)
                 if edge.node.operator is parameter

@@ -1,4 +1,4 @@
-"""Trees of arithmetic on a GPU become groups: one kernel instead of one for each operator."""
+"""Fuses trees of arithmetic on a GPU into groups: one kernel instead of one for each operator."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from gradiva.capture.graph.scopes import is_anchored
 __all__ = ["fuse_elementwise"]
 
 _MOST: Final = 16
-"""Members of a group: an element of each is in a register."""
+"""The most members of a group: each needs a register for an element."""
 
 _MOST_READ: Final = 8
-"""What a group reads at most."""
+"""The most inputs of a group."""
 
 
 def fuse_elementwise(graph: Graph) -> Graph:
-    """Arithmetic on a GPU: an operator and those that only it reads are one group."""
+    """Arithmetic on a GPU: an operator and the operators that only it reads become one group."""
     return rewrite(graph, _join)
 
 
@@ -57,7 +57,7 @@ def _may_join(rewriter: Rewriter, node: Node) -> bool:
 
 
 class _Tree(Grouping):
-    """Members in an order in which each stands behind those that it reads."""
+    """The members, each after those that it reads."""
 
     def take(self, node: Node) -> Edge:
         """A node of the new graph, or the members of a group; returns its value."""

@@ -1,4 +1,4 @@
-"""Move crops and flips toward the source, past what works pixel by pixel."""
+"""Moves crops and flips toward the source, past pixelwise operators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["hoist_views"]
 
 
 def hoist_views(graph: Graph) -> Graph:
-    """view(pixelwise(x)) becomes pixelwise(view(x)), until nothing moves."""
+    """view(pixelwise(x)) becomes pixelwise(view(x)), until nothing changes."""
     while True:
         moved = rewrite(graph, _rule)
         if [node.operator for node in moved.nodes] == [node.operator for node in graph.nodes]:

@@ -11,7 +11,7 @@ __all__ = ["keep_skipping_ops", "may_skip_samples"]
 
 
 def may_skip_samples(node: Node) -> bool:
-    """Whether samples may leave the step at this node."""
+    """Whether this node may drop samples from the step."""
     return node.attribute("on_error") == "skip" or any(map(may_skip_samples, node.members))
 
 
@@ -33,7 +33,7 @@ def keep_skipping_ops(graph: Graph) -> Graph:
 
 
 def _before(nodes: Iterable[Node]) -> set[Node]:
-    """These nodes and all that they need."""
+    """These nodes, and all nodes that they need."""
     found: set[Node] = set()
     waiting = list(nodes)
     while waiting:

@@ -80,70 +80,90 @@ def _crc(data: Any, first: Any, last: Any, table: Any, before: Any) -> Any:
 
 
 @jit
+def _word(data: Any, place: Any, count: int) -> Any:
+    """The number that `count` bytes from a place on are, the first the highest."""
+    word = np.int64(0)
+    for number in range(count):
+        word = word << 8 | data[place + number]
+    return word
+
+
+@jit
+def _component_factors(data: Any, start: Any, length: Any, row: Any) -> tuple[Any, Any]:
+    """What a frame header says of its components: how many there are and their names, as bytes of a
+    number; their sampling factors go into `row`. The number is 0 where they are not plain."""
+    channels, names = np.int64(data[start + 5]) if length >= 11 else np.int64(0), np.int64(0)
+    if (channels != 1 and channels != 3) or length != 8 + 3 * channels:
+        return np.int64(0), names
+    plain = True
+    for component in range(channels):
+        names = names << 8 | data[start + 6 + 3 * component]
+        pair = np.int64(data[start + 7 + 3 * component])
+        row[1 + component] = pair
+        plain = plain and 1 <= pair >> 4 <= 4 and 1 <= pair & 15 <= 4
+    return channels if plain else np.int64(0), names
+
+
+@jit
+def _read_headers(data: Any, begin: Any, end: Any, row: Any) -> bool:
+    """Walk over the headers of one file, and fill the first six columns of its row; False for what
+    is not plain, or damaged."""
+    channels = restart = names = np.int64(0)
+    transform = np.int64(-1)
+    jfif = tables = codes = plain = False
+    place = begin + 2
+    while place + 20 < end and data[place] == 0xFF:
+        marker, start = data[place + 1], place + 4
+        length = _word(data, place + 2, 2)
+        if marker == 0xDA:
+            whole = length >= 2 and place + 2 + length <= end
+            plain = bool(whole and channels > 0 and data[start] == channels)
+            break
+        # Marker bytes without a length, fill bytes and other frames are for `read_frame`.
+        known = marker == 0xDB or marker == 0xC4 or marker == 0xDD or 0xE0 <= marker <= 0xFE
+        first = marker == 0xC0 and channels == 0
+        if length < 2 or not (known or first) or place + 2 + length + 4 > end:
+            break
+        if marker == 0xC0:
+            channels, names = _component_factors(data, start, length, row)
+            if channels == 0:
+                break
+        elif marker == 0xDB:
+            tables = True
+        elif marker == 0xC4:
+            codes = True
+        elif marker == 0xDD and length >= 4:
+            restart = _word(data, start, 2)
+        elif marker == 0xE0 and length >= 7:
+            jfif = jfif or _word(data, start, 5) == 0x4A46494600  # JFIF and a zero
+        elif marker == 0xEE and length >= 14 and _word(data, start, 5) == 0x41646F6265:  # Adobe
+            transform = np.int64(data[start + 11])
+        place += 2 + length
+    rgb = transform == 0 or (transform < 0 and names == 0x524742)
+    row[0] = channels
+    row[4] = 1 if channels == 3 and not jfif and rgb else 0
+    row[5] = restart
+    return plain and tables and codes
+
+
+@jit
 def read_frames(data: Any, offsets: Any, sizes: Any, table: Any, found: Any) -> None:
     """Of each file: channels, the sampling factors of three components, whether they are red,
     green and blue, the restart interval, the CRC of its middle and end; channels are 0 for all that
     is not plain, or damaged."""
     for sample in range(len(offsets)):
-        for column in range(found.shape[1]):
-            found[sample, column] = 0
+        row = found[sample]
+        for column in range(row.size):
+            row[column] = 0
         begin, size = offsets[sample], sizes[sample]
         end = begin + size
         if size < 16 or data[begin] != 0xFF or data[begin + 1] != 0xD8:
             continue
         if data[end - 2] != 0xFF or data[end - 1] != 0xD9:
             continue
-        channels = restart = names = np.int64(0)
-        transform = np.int64(-1)
-        jfif = tables = codes = plain = False
-        place = begin + 2
-        while place + 20 < end and data[place] == 0xFF:
-            marker, start = data[place + 1], place + 4
-            length = np.int64(data[place + 2]) << 8 | data[place + 3]
-            if marker == 0xDA:
-                whole = length >= 2 and place + 2 + length <= end
-                plain = bool(whole and channels > 0 and data[start] == channels)
-                break
-            # Marker bytes without a length, fill bytes and other frames are for `read_frame`.
-            known = marker == 0xDB or marker == 0xC4 or marker == 0xDD or 0xE0 <= marker <= 0xFE
-            first = marker == 0xC0 and channels == 0
-            if length < 2 or not (known or first) or place + 2 + length + 4 > end:
-                break
-            if marker == 0xC0:
-                channels = np.int64(data[start + 5]) if length >= 11 else np.int64(0)
-                if (channels != 1 and channels != 3) or length != 8 + 3 * channels:
-                    break
-                for component in range(channels):
-                    names = names << 8 | data[start + 6 + 3 * component]
-                    pair = np.int64(data[start + 7 + 3 * component])
-                    found[sample, 1 + component] = pair
-                    if not (1 <= pair >> 4 <= 4 and 1 <= pair & 15 <= 4):
-                        tables = codes = False
-                        length = np.int64(1 << 40)  # ends the walk
-            elif marker == 0xDB:
-                tables = True
-            elif marker == 0xC4:
-                codes = True
-            elif marker == 0xDD and length >= 4:
-                restart = np.int64(data[start]) << 8 | data[start + 1]
-            elif marker == 0xE0 and length >= 7:
-                head = np.int64(0)
-                for number in range(5):
-                    head = head << 8 | data[start + number]
-                jfif = jfif or head == 0x4A46494600  # JFIF and a zero
-            elif marker == 0xEE and length >= 14:
-                head = np.int64(0)
-                for number in range(5):
-                    head = head << 8 | data[start + number]
-                if head == 0x41646F6265:  # Adobe
-                    transform = np.int64(data[start + 11])
-            place += 2 + length
-        if not (plain and tables and codes):
+        if not _read_headers(data, begin, end, row):
+            row[0] = 0
             continue
-        rgb = transform == 0 or (transform < 0 and names == 0x524742)
-        found[sample, 0] = channels
-        found[sample, 4] = 1 if channels == 3 and not jfif and rgb else 0
-        found[sample, 5] = restart
         middle = begin + size // 2
         half = _crc(data, middle, min(middle + SIGNED, end), table, size)
-        found[sample, 6] = _crc(data, max(begin, end - SIGNED), end, table, half)
+        row[6] = _crc(data, max(begin, end - SIGNED), end, table, half)

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.jit.jit import inlined
 from gradiva.eager.operators.cases import samples
 from gradiva.eager.support.opencv import cv2
 
@@ -56,6 +57,53 @@ def _table(counts: Any, pixels: int, table: Any) -> None:
         table[value] = np.uint8(min(np.float32(255), np.rint(np.float32(below) * scale)))
 
 
+@inlined
+def _count(source: Any, pixels: int, channels: int, counts: Any) -> None:
+    """Fill `counts` (channels, 256): how often each value occurs in a channel of a frame."""
+    size = pixels * channels
+    counts[:] = 0
+    if channels == 1:
+        # Two counts in turns: equal neighbors need not wait for each other.
+        even, odd = counts[0], np.zeros(256, np.int64)
+        for k in range(0, size - 1, 2):
+            even[source[k]] += 1
+            odd[source[k + 1]] += 1
+        if size % 2:
+            even[source[size - 1]] += 1
+        for value in range(256):
+            even[value] += odd[value]
+    elif channels == 3:
+        red, green, blue = counts[0], counts[1], counts[2]
+        for k in range(pixels):
+            red[source[3 * k]] += 1
+            green[source[3 * k + 1]] += 1
+            blue[source[3 * k + 2]] += 1
+    else:
+        for k in range(0, size, channels):
+            for c in range(channels):
+                counts[c, source[k + c]] += 1
+
+
+@inlined
+def _look_up(source: Any, pixels: int, channels: int, tables: Any, target: Any) -> None:
+    """Fill a frame with the new values; tables: (channels, 256), uint8."""
+    size = pixels * channels
+    if channels == 1:
+        table = tables[0]
+        for k in range(size):
+            target[k] = table[source[k]]
+    elif channels == 3:
+        one, two, three = tables[0], tables[1], tables[2]
+        for k in range(pixels):
+            target[3 * k] = one[source[3 * k]]
+            target[3 * k + 1] = two[source[3 * k + 1]]
+            target[3 * k + 2] = three[source[3 * k + 2]]
+    else:
+        for k in range(0, size, channels):
+            for c in range(channels):
+                target[k + c] = tables[c, source[k + c]]
+
+
 @op.jit
 def _equalize_samples(slabs: Any, extents: Any, begin: int, end: int) -> None:
     """extents: (frames, pixels, channels), interleaved, of each sample."""
@@ -70,43 +118,10 @@ def _equalize_samples(slabs: Any, extents: Any, begin: int, end: int) -> None:
         for frame in range(frames):
             s, d = src_offsets[i] + frame * size, dst_offsets[i] + frame * size
             source, target = src[s : s + size], dst[d : d + size]
-            counts[:] = 0
-            if channels == 1:
-                # Two counts in turns: equal neighbors need not wait for each other.
-                even, odd = counts[0], np.zeros(256, np.int64)
-                for k in range(0, size - 1, 2):
-                    even[source[k]] += 1
-                    odd[source[k + 1]] += 1
-                if size % 2:
-                    even[source[size - 1]] += 1
-                for value in range(256):
-                    even[value] += odd[value]
-            elif channels == 3:
-                red, green, blue = counts[0], counts[1], counts[2]
-                for k in range(pixels):
-                    red[source[3 * k]] += 1
-                    green[source[3 * k + 1]] += 1
-                    blue[source[3 * k + 2]] += 1
-            else:
-                for k in range(0, size, channels):
-                    for c in range(channels):
-                        counts[c, source[k + c]] += 1
+            _count(source, pixels, channels, counts)
             for c in range(channels):
                 _table(counts[c], pixels, tables[c])
-            if channels == 1:
-                table = tables[0]
-                for k in range(size):
-                    target[k] = table[source[k]]
-            elif channels == 3:
-                one, two, three = tables[0], tables[1], tables[2]
-                for k in range(pixels):
-                    target[3 * k] = one[source[3 * k]]
-                    target[3 * k + 1] = two[source[3 * k + 1]]
-                    target[3 * k + 2] = three[source[3 * k + 2]]
-            else:
-                for k in range(0, size, channels):
-                    for c in range(channels):
-                        target[k + c] = tables[c, source[k + c]]
+            _look_up(source, pixels, channels, tables, target)
 
 
 def _extents(call: op.Call) -> op.Int64Array:

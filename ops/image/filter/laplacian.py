@@ -72,17 +72,14 @@ def _add_line(source: Any, factor: Any, target: Any) -> None:
 
 
 @op.jit
-def _derive_samples(
-    slabs: Any, extents: Any, weights: Any, halves: Any, factors: Any, begin: int, end: int
-) -> None:
-    """extents: (planes, D, H, W, C). Each derivative is a blur with windows of its own."""
-    src, src_offsets, dst, dst_offsets = slabs
-    partials = weights.shape[1]
+def _memory(extents: Any, halves: Any, begin: int, end: int) -> tuple[int, int, int, int]:
+    """How much memory the largest of some samples takes, in elements: a padded row, the taps of a
+    window, the rows that a window spans, and a volume, 0 where nothing is smoothed along D."""
     pitch, most, rings, volume = 1, 1, 1, 0
     for i in range(begin, end):
         row = extents[i, 3] * extents[i, 4]
         deep = False
-        for a in range(partials):
+        for a in range(halves.shape[1]):
             pitch = max(pitch, row + 2 * halves[i, a, 2] * extents[i, 4])
             rings = max(rings, (2 * halves[i, a, 1] + 1) * row)
             for axis in range(3):
@@ -90,6 +87,17 @@ def _derive_samples(
             deep = deep or halves[i, a, 0] > 0
         if deep:
             volume = max(volume, extents[i, 1] * extents[i, 2] * row)
+    return pitch, most, rings, volume
+
+
+@op.jit
+def _derive_samples(
+    slabs: Any, extents: Any, weights: Any, halves: Any, factors: Any, begin: int, end: int
+) -> None:
+    """extents: (planes, D, H, W, C). Each derivative is a blur with windows of its own."""
+    src, src_offsets, dst, dst_offsets = slabs
+    partials = weights.shape[1]
+    pitch, most, rings, volume = _memory(extents, halves, begin, end)
     line, out = np.empty(pitch, np.float32), np.empty(pitch, np.float32)
     ring, total = np.empty((partials, rings), np.float32), np.empty(pitch, np.float32)
     tags, at = np.empty((partials, most), np.int64), np.empty(most, np.int64)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.jit.jit import inlined
 from gradiva.eager.jit.streaming import copy_past, finish_lines, goes_past
 from gradiva.eager.operators.argument_types import RaggedFloatsArg
 from gradiva.eager.types.arrays import Array, Int64Array
@@ -145,6 +146,31 @@ def _regions(call: op.Call, shapes: Int64Array) -> tuple[Int64Array, Int64Array]
     return starts, table
 
 
+@inlined
+def _fill_row(row: Any, fill: Any, place: Any, channel: int, whole: bool, ends: Any) -> None:
+    """Fill a row of elements that follow each other.
+
+    fill: one value, or one for each channel; place: the indices of the row along the first four
+    axes; channel: the axis of channels; whole: whether the row is made of whole pixels; ends: the
+    first element of a pixel that is filled, that behind the last, and how many a pixel has.
+    """
+    if fill.size == 1:
+        value = fill[0]
+        for k in range(row.size):
+            row[k] = value
+    elif channel == 4:
+        first, last, _ = ends
+        for k in range(min(last - first, row.size)):
+            value = fill[first + k]
+            for j in range(k, row.size, last - first):
+                row[j] = value
+    elif channel == 3 and whole:
+        for k in range(row.size):
+            row[k] = fill[place[3] + k // ends[2]]
+    else:
+        row[:] = fill[place[channel]]
+
+
 @op.jit
 def erase_kernel(slabs: Any, tables: Any, past: bool, begin: int, end: int) -> None:
     """Copy samples, then fill regions of them; tables: as `_tables` makes them."""
@@ -159,8 +185,10 @@ def erase_kernel(slabs: Any, tables: Any, past: bool, begin: int, end: int) -> N
         else:
             for k in range(volume):  # faster than assigning the slice, which may have to look back
                 target[k] = source[k]
+        values = fill[i]
         for r in range(starts[i], starts[i + 1]):
             low, high = regions[r, 0], regions[r, 1]
+            ends = low[4], high[4], shape[4]
             length = high[4] - low[4]
             if length <= 0:
                 continue
@@ -176,22 +204,7 @@ def erase_kernel(slabs: Any, tables: Any, past: bool, begin: int, end: int) -> N
                         for e in range(low[3], last):
                             at = (((a * shape[1] + b) * shape[2] + c) * shape[3] + e) * shape[4]
                             row = dst[d + at + low[4] : d + at + low[4] + length]
-                            if fill.shape[1] == 1:
-                                value = fill[i, 0]
-                                for k in range(length):
-                                    row[k] = value
-                            elif channel == 4:
-                                pace = high[4] - low[4]
-                                for k in range(min(pace, length)):
-                                    value = fill[i, low[4] + k]
-                                    for j in range(k, length, pace):
-                                        row[j] = value
-                            elif channel == 3 and whole:
-                                for k in range(length):
-                                    row[k] = fill[i, e + k // shape[4]]
-                            else:
-                                place = (a, b, c, e)
-                                row[:] = fill[i, place[channel]]
+                            _fill_row(row, values, (a, b, c, e), channel, whole, ends)
 
 
 def _tables(call: op.Call, plan: _Plan) -> tuple[Int64Array, Int64Array, Int64Array, Array, int]:

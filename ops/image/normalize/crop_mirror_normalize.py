@@ -22,7 +22,7 @@ from gradiva.ops.image.crop.crop_window import (
     window_in,
 )
 
-from .crop_mirror_normalize_cpu import normalize_kernel
+from .crop_mirror_normalize_cpu import normalize_interleaved, normalize_rows
 from .crop_mirror_normalize_plan import NormalizePlan, channel_rows, fold, plan
 from .normalize_pixels import normalize_pixels
 from .pad_channels import pad_channels
@@ -160,7 +160,11 @@ def _mean_factor(call: op.Call) -> tuple[Float32Array, Float32Array]:
 @crop_mirror_normalize.cpu
 def _cpu(call: op.Call, p: NormalizePlan) -> None:
     tables = (p.extents, p.steps, p.starts, p.lows, p.highs)
-    call.for_slabs(normalize_kernel, tables, *_mean_factor(call), _fill(call), p.channel_axis)
+    numbers = *_mean_factor(call), _fill(call)
+    if p.channel_axis == 4:
+        call.for_slabs(normalize_interleaved, tables, *numbers)
+    else:
+        call.for_slabs(normalize_rows, tables, *numbers, p.channel_axis)
 
 
 _KERNEL = op.CudaKernel(

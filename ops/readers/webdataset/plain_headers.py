@@ -107,6 +107,23 @@ def _harmless(extended: Any, size: Any, keys: Any) -> Any:
 
 
 @op.jit
+def _add_name(block: Any, names: Any, letters: Any) -> Any:
+    """Write the name of a member, its prefix and a slash before it, and a zero; returns the place
+    behind it. letters: how many bytes of `names` are in use."""
+    for first, last in ((345, 500), (0, 100)):
+        for index in range(first, last):
+            if block[index] == 0:
+                break
+            names[letters] = block[index]
+            letters += 1
+        if first and block[first]:
+            names[letters] = 47
+            letters += 1
+    names[letters] = 0
+    return letters + 1
+
+
+@op.jit
 def _walk(
     calls: Any,
     handle: Any,
@@ -155,17 +172,7 @@ def _walk(
         if count == _MEMBERS:
             state[3] = _FULL
             break
-        for first, last in ((345, 500), (0, 100)):
-            for index in range(first, last):
-                if block[index] == 0:
-                    break
-                names[letters] = block[index]
-                letters += 1
-            if first and block[first]:
-                names[letters] = 47
-                letters += 1
-        names[letters] = 0
-        letters += 1
+        letters = _add_name(block, names, letters)
         places[count, 0], places[count, 1] = begin, length
         count += 1
         place, after_extended = after, False

@@ -60,7 +60,7 @@ def test_no_contracted_multiply_add(tmp_path: Path) -> None:
     )
     codes: dict[str, str] = json.loads(run.stdout)
     names = " ".join(codes)
-    for expected in ("normalize_kernel", "filter_lines", "resample_rows", "_blur_samples"):
+    for expected in ("normalize_rows", "filter_lines", "resample_rows", "_blur_samples"):
         assert expected in names
     for expected in ("brightness_contrast_row", "matrix_row", "convert_row", "store_unsigned_row"):
         assert expected in names

@@ -246,8 +246,11 @@ def test_hostile_files_end_no_process_and_leave_no_memory() -> None:
     count = examples(10_000)
     answer = subprocess.run(
         [sys.executable, "-c", HOSTILE.format(count=count)],
-        check=True, capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
     refused, grown = map(int, answer.stdout.split())
     assert refused > count / 4
     assert grown < 8 << (20 if sys.platform == "darwin" else 10)  # bytes there, kilobytes here
