@@ -134,8 +134,8 @@ def inputs(clip: Any, label: Any) -> tuple[Any, Any]:
     clip = gradiva.crop_mirror_normalize(
         clip,
         crop=(64, 64),
-        crop_pos_x=gradiva.random.uniform(range=[0.0, 1.0]),
-        mirror=gradiva.random.coin_flip() * (label == 0),
+        crop_pos_x=fn.random.uniform(range=[0.0, 1.0]),
+        mirror=fn.random.coin_flip() * (label == 0),
         mean=[110.0, 110.0, 90.0],
         std=[60.0, 60.0, 60.0],
         dtype=types.FLOAT,
