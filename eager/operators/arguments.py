@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gradiva.eager.types.device import DeviceLike
 
 __all__ = [
+    "COMMON",
     "Argument",
     "Common",
     "Sampled",

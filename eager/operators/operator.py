@@ -59,7 +59,8 @@ class OperatorBase:
 
     min_inputs, max_inputs: how many inputs; outputs: how many outputs (the type rule decides if it
     returns a tuple); random: its values come from a key; takes_seed, draws: whether `seed` has no
-    warning, and is shown; shown_common: the arguments of all operators that help shows;
+    warning, and is shown; shown_common: the arguments of all operators that help shows, without
+    those in hidden_common;
     effects: it does more than make outputs;
     frames: the arguments that may be given per frame ("1": inputs after the first one too; "CF":
     channels are taken alone, so that frames may stand behind them);
@@ -82,7 +83,7 @@ class OperatorBase:
 
     takes_seed = False
     draws = False
-    shows_common = True
+    hidden_common = frozenset[str]()
 
     def __init__(
         self,
@@ -108,8 +109,8 @@ class OperatorBase:
         self.effects = effects
         self.arguments, self.common = parse_signature(function, random)
         self.takes_seed = random or self.takes_seed
-        drawn = self.common if random or self.draws else self.common - {"seed"}
-        self.shown_common = drawn - self.arguments.keys() if self.shows_common else frozenset[str]()
+        hidden = self.hidden_common if random or self.draws else self.hidden_common | {"seed"}
+        self.shown_common = self.common - hidden - self.arguments.keys()
         self.shape_rule: Callable[[Call], Any] | None = _same_shapes if same_shapes else None
         self.kernels: dict[str, Callable[[Call], Any]] = {}
         self.view_rule: Callable[[Call], Any] | None = None

@@ -212,6 +212,7 @@ class SourceOperator(OperatorBase, Generic[P]):
     per_sample: tuple[Sequence[str], Callable[[dict[str, Any]], Any]] | None = None
     only_if_read = False
     takes_seed = True
+    hidden_common = frozenset(("batch_size",))
 
     def __init__(self, *declaration: Any, draws: bool, **options: Any) -> None:
         self.draws = draws

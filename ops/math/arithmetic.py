@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.operators.arguments import COMMON
 from gradiva.eager.operators.fusion_roles import Expression
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import OperatorOverflowError, user_location
@@ -168,7 +169,7 @@ class Arithmetic(OperatorBase):
     """An operator that is called by Python's own operators, which take no further arguments."""
 
     symbol: str
-    shows_common = False
+    hidden_common = COMMON
 
     def __call__(self, *operands: Any) -> Any:
         try:

@@ -24,13 +24,23 @@ def imread(
 ) -> Any:
     """Read and decode image files.
 
-    filepaths: one path (str, bytes, os.PathLike or a 1-D uint8 tensor of its bytes), for a Tensor;
-    or several (in a list, any other iterable or a Batch), for a Batch. options: those of
-    `decoders.image` (`output_type`, `dtype`, `adjust_orientation`, ...); its `on_error` counts for
-    files that cannot be read as well.
+    Args:
+        filepaths: one path (str, bytes, os.PathLike or a 1-D uint8 tensor of its bytes), or several
+            of them in a list, another iterable or a Batch.
+        options: the arguments of `decoders.image` (`output_type`, `dtype`, `adjust_orientation`,
+            ...). `on_error` is for files that cannot be read, too.
 
-    Returns HWC pixels. Raises OperatorRuntimeError, with the file, for one that cannot be read or
-    decoded; OperatorTypeError for something that is no path; OperatorValueError for one with a NUL.
+    Returns:
+        HWC pixels: a Tensor for one path, a Batch for several.
+
+    Raises:
+        OperatorRuntimeError: with the file, for one that cannot be read or decoded.
+        OperatorTypeError: for something that is not a path.
+        OperatorValueError: for a path with a NUL character.
+
+    Example:
+        gradiva.imread("cat.jpg").shape  # (300, 451, 3)
+        images = gradiva.imread(["cat.jpg", "coffee.jpg"])
     """
     with annotate_error("imread"):
         if getattr(current_interpreter(), "symbolic", False):

@@ -71,7 +71,7 @@ def image(
     Args:
         input: the bytes of one file per sample: uint8, 1-D. Formats may be mixed in a batch.
         cache_batch_copy, cache_debug, cache_size, cache_threshold, cache_type, memory_stats,
-            split_stages, use_chunk_allocator: steer decoding on a GPU too.
+            split_stages, use_chunk_allocator: without effect on the CPU.
 
     Returns:
         HWC samples.

@@ -36,9 +36,9 @@ def test_the_end_of_the_block_closes() -> None:
 
 
 def test_an_error_in_the_block_closes_too() -> None:
-    with pytest.raises(KeyError), counting() as pipe:
-        pipe.run()
-        raise KeyError
+    pipe = counting()
+    with pytest.raises(KeyError), pipe:
+        raise KeyError(len(pipe.run()))
     with pytest.raises(RuntimeError, match="closed"):
         pipe.run()
     assert current_pipeline() is None

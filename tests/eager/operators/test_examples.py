@@ -10,29 +10,29 @@ import io
 import os
 import warnings
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import gradiva
 from docs.site.docstrings import parse
-from docs.site.registry import known, names_of
-from gradiva.eager.operators.operator import OperatorBase
+from docs.site.registry import known
 from gradiva.compat.dali.facts import operator_of
+from gradiva.eager.operators.operator import OperatorBase
 from gradiva.ops.math.arithmetic import BINARY, UNARY
 from tests.tiers import SLOW_OPERATORS, is_quick
 
 from .example_files import NEEDING, namespace, shown, write_files
 
-INTERNAL = {"normalize_by_numbers", "normalize_pixels", "pad_channels"}
-"""Operators that stand in graphs and that users do not call."""
 ABSENT = [name for name in NEEDING if importlib.util.find_spec(name) is None]
 NEEDS = {"av": ("video", "optical_flow"), "pyarrow": ("parquet",), "h5py": ("hdf5",)}
 """Packages, and what is in the names of operators whose examples need them."""
 OPERATORS = {
     name: operator
     for name, operator in known().items()
-    if operator.__module__.startswith("gradiva.") and name not in INTERNAL
+    if operator.__module__.startswith("gradiva.")
 }
 SYMBOLS: dict[type, str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
@@ -69,7 +69,23 @@ def test_it_runs_and_shows_what_it_says(
             pytest.skip(f"{package} is not installed")
     monkeypatch.chdir(folder)
     before = set(os.listdir())
-    code = _example(OPERATORS[name])
+    _run_and_compare(_example(OPERATORS[name]))
+    for path in set(os.listdir()) - before:
+        Path(path).unlink()
+
+
+@pytest.mark.parametrize("name", ["imread", "math.abs", "math.pow"])
+def test_functions_that_call_operators(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    code = parse(attrgetter(name)(gradiva).__doc__ or "").example
+    assert f"gradiva.{name}(" in code
+    _run_and_compare(code)
+
+
+def _run_and_compare(code: str) -> None:
+    """Run code statement by statement, and compare values and output with the comments."""
     lines, names = code.splitlines(), namespace()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -84,8 +100,6 @@ def test_it_runs_and_shows_what_it_says(
                 assert printed.getvalue().strip() == said
             elif isinstance(statement, ast.Expr) and said is None:
                 assert value is None, "say in a comment what the value is"
-    for path in set(os.listdir()) - before:
-        Path(path).unlink()
 
 
 def _example(operator: OperatorBase) -> str:
@@ -147,8 +161,3 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
         owner = _value(node.value, names)
         return None if owner is None else getattr(owner, node.attr, None)
     return names.get(node.id, __builtins__.get(node.id)) if isinstance(node, ast.Name) else None  # type: ignore[attr-defined]
-
-
-@pytest.mark.tiny
-def test_internal_operators_have_no_public_name() -> None:
-    assert [name for name in INTERNAL if names_of(known()[name])] == []

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva import fn, pipeline_def
-from gradiva.pipeline import Pipeline
+from gradiva import Pipeline, fn, pipeline_def
 
 ROWS = np.array(
     [[0.25, 0.25, 0.75, 0.75], [0.5, 0.25, 0.25, 0.75], [0.75, 0.75, 0.5, 0.5]], np.float32
