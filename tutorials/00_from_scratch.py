@@ -7,10 +7,11 @@
 # %% [markdown]
 # # The idea, from scratch
 #
-# gradiva rests on one sentence: *an operator is a Python function; who runs it is decided by the
-# current interpreter.* This page builds that idea with nothing but NumPy and the standard library:
-# operators that run at once, the same calls recorded into a graph, the graph prefetched,
-# and random values that are the same either way. The real thing has the same rooms, with walls.
+# One sentence describes gradiva: *an operator is a Python function, and the current interpreter
+# decides how it runs.* This page builds that idea with nothing but NumPy and the standard library:
+# operators that run at once, the same calls recorded as a graph, a thread that prefetches batches,
+# and random values that are the same in both cases. The library has the same parts, with checks and
+# compiled kernels.
 
 # %%
 import queue
@@ -62,9 +63,9 @@ def interpreter(chosen: Any) -> Iterator[None]:
 # %% [markdown]
 # ## Randomness is a function, not a stream
 #
-# A generator that is consumed gives values that depend on who draws first. Here a value depends on
-# a key: (seed, number of the call in its step, position of the sample). A step is one turn of a
-# loop, so nothing depends on the batch size, or on how far ahead somebody works.
+# The values of an ordinary generator depend on who draws first. Here a value depends on a key:
+# (seed, number of the call in its step, position of the sample). A step is one iteration of a loop,
+# so nothing depends on the batch size or on prefetching.
 
 
 # %%
@@ -120,8 +121,8 @@ print(eager[0])
 # %% [markdown]
 # ## Recording
 #
-# The recording interpreter computes nothing. It appends a node to a graph and returns a *symbol*.
-# A symbol has no data, so asking it for some is an error at once, where the user can see why.
+# The recording interpreter computes nothing. It appends a node to a graph and returns a *symbol*. A
+# symbol has no data, so reading its data is an error at once, in the line that does it.
 
 
 # %%
@@ -213,10 +214,10 @@ for ours, theirs in zip(run(7, [0, 1, 2, 3]), eager, strict=True):
     np.testing.assert_array_equal(ours, theirs)
 
 # %% [markdown]
-# ## Working ahead
+# ## Prefetching
 #
-# A pipeline is the graph, run by a thread that stays a few batches ahead of the user. An error is
-# an item of the queue like any batch: it is met at its own step, and the next batch comes after it.
+# A pipeline is the graph, run by a thread that keeps a few batches in a queue. An error is an item
+# of the queue like any batch: it is raised at its own step, and the next batch follows.
 
 
 # %%

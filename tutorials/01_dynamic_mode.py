@@ -8,11 +8,11 @@
 # # Batches of images, one call at a time
 #
 # This page shows gradiva as you would use it in a notebook: you call a function on a batch of
-# images, and the result is there. This is called *dynamic mode*. You should know NumPy; nothing
+# images, and it returns the result. This is called *dynamic mode*. You should know NumPy; nothing
 # else is needed. All photographs come with the package.
 #
-# The very first call of an operator on a machine takes a second or two: its kernel is compiled
-# then, and kept on disk. So the first run of this page is slow, and the second one is not.
+# The very first call of an operator on a machine takes a second or two: its kernel is compiled, and
+# kept on disk. So the first run of this page is slow, and the second one is not.
 
 # %%
 import tempfile
@@ -31,8 +31,8 @@ print(*(Path(name).name for name in names))
 # %% [markdown]
 # ## A batch
 #
-# `imread` reads and decodes files. A notebook shows a batch as thumbnails. Below each of them
-# stand its file and its shape.
+# `imread` reads and decodes files. A notebook shows a batch as thumbnails. The caption of each
+# shows its file and its shape.
 
 # %%
 images = gradiva.imread(names)
@@ -48,7 +48,7 @@ print(images)
 print(len(images), images.dtype, images.layout, images.shape[:2])
 
 # %% [markdown]
-# Samples are arrays that you know. `at(i)` is a NumPy view on one sample, without a copy.
+# Samples are NumPy arrays: `at(i)` is a view of one sample, without a copy.
 
 # %%
 cat = images.at(0)
@@ -97,7 +97,7 @@ assert square.as_array().shape == (7, 96, 96, 3)
 assert np.shares_memory(square.as_array(), square.at(0))
 
 # %% [markdown]
-# Nothing is hidden in an operator. A flip is what it is in NumPy:
+# An operator does nothing hidden. A flip gives the same as in NumPy:
 
 # %%
 mirrored = gradiva.flip(square, horizontal=1)
@@ -105,7 +105,7 @@ np.testing.assert_array_equal(mirrored.as_array(), square.as_array()[:, :, ::-1]
 mirrored
 
 # %% [markdown]
-# Your own arrays become a batch with `as_batch`. Say what the axes are, since nobody can know.
+# Your own arrays become a batch with `as_batch`. Say what the axes mean, because an array does not.
 
 # %%
 down, across = np.mgrid[-3:3:64j, -3:3:96j]
@@ -116,8 +116,8 @@ assert ours.dtype == gradiva.float32
 ours
 
 # %% [markdown]
-# Floats have no fixed range, so the picture is scaled for the eye, and the caption says from where
-# to where. Your values stay as they are.
+# Floats have no fixed range, so the picture is scaled for display, and the caption shows the range.
+# Your values do not change.
 #
 # ## Arguments for each sample
 #
@@ -129,8 +129,8 @@ np.testing.assert_array_equal(turned.at(3), square.at(3))
 turned
 
 # %% [markdown]
-# If the numbers do not fit the batch, the error tells what was expected and what came. A misspelled
-# name is found too; a type checker such as mypy finds it before you run the code.
+# If the numbers do not fit the batch, the error says what was expected and what was given. A
+# misspelled name is found too; a type checker such as mypy finds it before you run the code.
 
 # %%
 with refused():
@@ -141,9 +141,9 @@ with refused():
 # %% [markdown]
 # ## Arithmetic
 #
-# Python's operators work on batches. A plain number is a constant of type int32 or float32:
-# `uint8 * 0.5` is float32, and `uint8 + 1` is int32. So nothing overflows in silence, and `cast`
-# brings a result back to uint8: it rounds, and cuts off at 0 and 255.
+# Python's operators work on batches. A plain number is a constant of type int32 or float32: `uint8
+# * 0.5` is float32, and `uint8 + 1` is int32. So nothing overflows silently. `cast` converts a
+# result back to uint8: it rounds, and clips to 0 and 255.
 
 # %%
 darker = square * 0.5
@@ -158,7 +158,7 @@ brighter
 # %% [markdown]
 # ## Slices
 #
-# `batch.slice[...]` takes a part of every sample. Inside the brackets stands what you would write
+# `batch.slice[...]` takes a part of every sample. Write inside the brackets what you would write
 # for one NumPy array. `batch.select(...)` takes some of the samples.
 
 # %%
@@ -180,7 +180,7 @@ with refused():
 # ## Layouts
 #
 # Networks often want channels first, and floats around zero. One operator does that. The layout of
-# the result is `CHW`, and it is shown as the picture that it is.
+# the result is `CHW`, and a notebook still shows it as a picture.
 
 # %%
 ready = gradiva.crop_mirror_normalize(
@@ -200,7 +200,7 @@ with refused():
 # %% [markdown]
 # ## Boxes and masks
 #
-# `gradiva.show` draws on images what belongs to them. A box is `left, top, right, bottom`: in
+# `gradiva.show` draws boxes, labels and masks on images. A box is `left, top, right, bottom`: in
 # pixels, or as parts of the width and height where no number is over 1, as here. A sample may have
 # several boxes, and a label for each.
 
@@ -230,8 +230,8 @@ np.testing.assert_array_equal(flipped.at(1), boxes.at(1))
 gradiva.show(gradiva.flip(pair, horizontal=turns), boxes=flipped, labels=labels, size=240)
 
 # %% [markdown]
-# A mask is an image of classes, or of booleans. A comparison makes one, here with another number
-# for each of the two samples. It finds the disc of a retina, and the white of a cup.
+# A mask is an image of classes, or of booleans. A comparison makes one, here with a different
+# threshold for each of the two samples. It finds the disc of a retina, and the white of a cup.
 
 # %%
 eye = images.select([1, 6])
@@ -261,8 +261,8 @@ np.testing.assert_array_equal(again.as_array(), angles.as_array())
 # %% [markdown]
 # ## Readers and epochs
 #
-# A reader goes through a folder that has one folder per label. `next_epoch` gives each file once,
-# in batches. The bytes of the files come undecoded, as 1-D samples of uint8.
+# A reader reads a folder that has one folder per label. `next_epoch` gives each file once, in
+# batches. It delivers the encoded bytes of the files, as 1-D samples of uint8.
 
 # %%
 reader = gradiva.readers.File(file_root=str(photographs), random_shuffle=True)
@@ -283,7 +283,7 @@ gradiva.show(decoded, labels=labels)
 #
 # ## Damaged files
 #
-# We copy three photographs, and cut the second one off in the middle. The error names the file.
+# We copy three photographs, and truncate the second one in the middle. The error names the file.
 
 # %%
 folder = Path(tempfile.mkdtemp())
@@ -326,4 +326,4 @@ except gradiva.OperatorValueError as error:
 # All errors are of the class `GradivaError`, and at the same time a `TypeError`, a `ValueError` or
 # a `RuntimeError`. Their facts are attributes, as you see above.
 #
-# Next: tutorial 02 takes a function like those above, and makes it a pipeline that works ahead.
+# Next: tutorial 02 takes a function like those above, and makes it a pipeline that prefetches.

@@ -8,9 +8,9 @@
 # # From a function to a pipeline
 #
 # Tutorial 01 called operators one after another. A training wants more: batches that are ready
-# before it asks for them, a place to go on from after a crash, and no time lost. A *pipeline* gives
-# that. This page takes a function that works in dynamic mode and makes it a pipeline, line by line.
-# The function itself does not change, and neither does a single bit of its results.
+# before it asks for them, a way to resume after a crash, and no lost time. A *pipeline* gives that.
+# This page takes a function that works in dynamic mode and makes it a pipeline, line by line. The
+# function itself does not change, and neither does a single bit of its results.
 
 # %%
 import tempfile
@@ -30,7 +30,7 @@ photographs = str(Path(gradiva.__file__).parent / "photographs")
 # ## The function, in dynamic mode
 #
 # It decodes files, changes their colors at random, crops, mirrors at random, and makes floats with
-# channels first: a usual recipe.
+# channels first: a common recipe.
 
 
 # %%
@@ -54,13 +54,13 @@ for files, _labels in reader.next_epoch(batch_size=4):
 batch
 
 # %% [markdown]
-# The dictionary `eager` keeps what came out for each of the seven files. We will compare with it.
+# The dictionary `eager` keeps the result for each of the seven files. We will compare with it.
 #
 # ## The same, as a pipeline
 #
 # Three lines change. The reader object becomes a call of `fn.readers.file` with the same arguments.
 # The seed becomes an argument of `pipeline_def`. The loop goes away: the function describes what
-# happens to one batch, and `return` says what you want to have of it.
+# happens to one batch, and `return` says which values you want.
 
 
 # %%
@@ -78,14 +78,14 @@ print("the same bits for", len(images), "samples")
 gradiva.show(images, labels=labels)
 
 # %% [markdown]
-# Not nearly the same: the same bits, the random values included. A random value is computed from
-# the seed, the number of the random call and the position of the sample. Nothing is used up on the
-# way, so it does not matter who draws when.
+# The bits are the same, including the random values. A random value is computed from the seed, the
+# number of the random call and the position of the sample. No state is consumed, so the order in
+# which threads draw does not matter.
 #
 # ## What happened inside
 #
 # Your function ran once, when `training()` was called. It was not given images, but *symbols*. A
-# symbol stands for a batch that will be there later. Each call was written down in a graph.
+# symbol represents a batch that will be computed later. Each call was recorded in a graph.
 #
 # So a pipeline function cannot look at pixels. If it tries, the error says where the symbol came
 # from, which line wanted its data, and what could be done.
@@ -116,26 +116,26 @@ else:
 # ## The graph
 #
 # A pipeline that has run shows the graph that it runs. Green is a source, orange is random, and the
-# violet frame is a *fused group*: its operators run together over each image, while the rows of
-# the image are in the fast memory of the processor. Between them no whole image is ever written.
+# violet frame is a *fused group*: its operators run together over each image, while the rows of the
+# image are in the cache of the core. No whole image is written between them.
 
 # %%
 pipe.graph
 
 # %% [markdown]
-# Compare with what you wrote: `crop_mirror_normalize` was taken apart, and its crop was moved
-# before the colors. Now colors are computed for pixels that are kept, and for no others. Tutorial
-# 03 follows these steps.
+# Compare with what you wrote: `crop_mirror_normalize` was lowered to its parts, and its crop was
+# moved before the colors. Now colors are computed for pixels that are kept, and for no others.
+# Tutorial 03 follows these steps.
 
 # %%
 print(*(node.operator.name for node in pipe.graph))
 assert [node.operator.name for node in pipe.graph].count("fused") == 1
 
 # %% [markdown]
-# ## Working ahead
+# ## Prefetching
 #
 # A thread makes batches before you ask. Up to `prefetch_queue_depth` of them wait in a queue. To
-# see it, we let the pipeline ask a function of ours for data. One call of `run` is all we do.
+# see it, we let the pipeline call a function of ours for data. One call of `run` is all we do.
 
 # %%
 asked: list[int] = []
@@ -161,10 +161,10 @@ assert len(asked) >= 4
 counter.close()
 
 # %% [markdown]
-# While you train on one batch, three others are made. If your loop stops for a moment, so does the
-# thread: the queue is full. `trace` records who did what, and when. In the picture each line is a
-# thread, and gray is waiting. Here the user's thread waits all the time: it does nothing with the
-# batches, so making them is the bottleneck.
+# While you train on one batch, three others are made. If your loop pauses, so does the thread,
+# because the queue is full. `trace` records what each thread did, and when. In the picture each
+# line is a thread, and gray is waiting. Here the user's thread waits all the time: it does nothing
+# with the batches, so making them is the bottleneck.
 
 # %%
 timeline = pipe.trace(batches=8)
@@ -178,8 +178,8 @@ timeline
 # ## Between the two: a captured loop
 #
 # There is a middle way. Leave your loop as it is, and give `capture=True` to `next_epoch`. The
-# first turn is watched. From the second turn on, the same calls are made ahead of you, fused, in a
-# thread. `explain()` says how much of the loop that was.
+# first iteration is recorded. From the second one on, a thread computes the same calls in advance,
+# fused. `explain()` says how much of the loop that was.
 
 # %%
 gradiva.random.set_seed(7)
@@ -247,11 +247,11 @@ learned = gradiva.as_batch(weights.T.reshape(5, 32, 32, 3), layout="HWC")
 gradiva.show(learned, labels=folders, columns=5, size=128)
 
 # %% [markdown]
-# ## Stop, and go on
+# ## Stop and resume
 #
-# With `enable_checkpointing=True` a pipeline knows its place. What is ready in the queue does not
-# count: the next batch after a restart is the one that you have not seen. It does not matter how
-# many threads the new pipeline has.
+# With `enable_checkpointing=True` a pipeline can save its state. Batches in the prefetch queue do
+# not count: the first batch after a restart is the first one that you have not received. The new
+# pipeline may have another number of threads.
 
 # %%
 place = str(Path(tempfile.mkdtemp()) / "run.ckpt")
@@ -268,7 +268,7 @@ print("goes on with", [Path(name).name for name in resumed.source_info()])
 after.close()
 
 # %% [markdown]
-# A checkpoint belongs to a graph. If you have changed the function since, you are told what
+# A checkpoint belongs to a graph. If you have changed the function since, the error says what
 # differs.
 
 
@@ -289,8 +289,8 @@ else:
 # %% [markdown]
 # ## `if`, per sample
 #
-# With `enable_conditionals=True` Python's `if` takes symbols. Each sample goes its own way: the
-# batch is split, both parts are computed, and what comes out is merged in the old order.
+# With `enable_conditionals=True` Python's `if` takes symbols. Each sample takes its own branch: the
+# batch is split, both parts are computed, and the results are merged in the original order.
 
 
 # %%

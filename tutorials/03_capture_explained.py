@@ -8,9 +8,9 @@
 # # What capture does
 #
 # In tutorial 02 a function became a graph, and the graph ran faster than the calls one by one. This
-# page opens the box. You will see a graph before and after each step of the compiler, what is fused
-# and why, what cannot be captured, and how the other two kinds of capture, deferred calls and
-# loops, do without a `pipeline_def`. One thing runs through all of it: the bits never change.
+# page shows how. You will see a graph before and after each step of the compiler, what is fused and
+# why, what cannot be captured, and how the other two kinds of capture, deferred calls and loops, do
+# without a `pipeline_def`. In all of them the bits never change.
 
 # %%
 from pathlib import Path
@@ -41,9 +41,9 @@ augment(files)
 # %% [markdown]
 # ## Recording
 #
-# `capture.trace` calls the function with a symbol in place of `files`, and writes down what it
-# calls. Nothing is computed: only the types of the results are found, which stand at the bottom of
-# each box. The dashed lines are arguments that differ per sample.
+# `capture.trace` calls the function with a symbol in place of `files`, and records its calls.
+# Nothing is computed except the types of the results, which are shown at the bottom of each box.
+# The dashed lines are arguments that differ per sample.
 
 # %%
 graph = capture.trace(augment, files)
@@ -52,7 +52,7 @@ graph
 # %% [markdown]
 # The same as text. `%2` is a value, and each line says which operator makes it, of what, and the
 # type. A random call has a *key*, a number from which its values are computed. (The large number
-# says that the call does not stand in a loop over a reader.)
+# says that the call is not in a loop over a reader.)
 
 # %%
 print(graph)
@@ -100,11 +100,11 @@ for name, stage in stages.items():
 assert list(stages) == ["recorded", "decompose", "hoist_views", "fuse_resize_views", "fuse"]
 
 # %% [markdown]
-# `decompose` takes `crop_mirror_normalize` apart, into a crop, a flip, arithmetic and a change to
-# channels first. `hoist_views` sees that crop and flip only choose pixels, while saturation works
-# on each pixel alone: so choosing first gives the same pixels with less work. `fuse_resize_views`
-# joins the resize with the crop behind it: pixels that would be cut away are never made. `fuse`
-# joins the rest.
+# `decompose` lowers `crop_mirror_normalize` to a crop, a flip, arithmetic and a change to channels
+# first. `hoist_views` sees that crop and flip only choose pixels, while saturation works on each
+# pixel alone: so choosing first gives the same pixels with less work. `fuse_resize_views` joins the
+# resize with the crop after it: pixels outside of the crop are never computed. `fuse` joins the
+# rest.
 
 # %%
 capture.before_after(stages["recorded"], stages["fuse"])
@@ -112,13 +112,13 @@ capture.before_after(stages["recorded"], stages["fuse"])
 # %% [markdown]
 # ## What fuses, and why
 #
-# A photograph of today has tens of megabytes. If seven operators each read and write it, most of
-# the time goes into moving bytes. A group works row by row: a few rows are resized, colored,
-# turned into floats and written to the output, before the next rows are touched.
+# A modern photograph has tens of megabytes. If seven operators each read and write it, most of the
+# time goes into moving bytes. A group works row by row: a few rows are resized, colored, turned
+# into floats and written to the output, before the next rows are touched.
 #
 # That is possible for operators that need a pixel, or a few rows, at a time: decoders, resize,
 # crops and flips, and all that works pixel by pixel. An operator that looks at a neighborhood, or
-# at the whole image, ends a group: here a blur. A new group may begin behind it.
+# at the whole image, ends a group: here a blur. A new group may begin after it.
 
 
 # %%
@@ -151,8 +151,8 @@ assert outline(split) == "[decoders.image resize] brightness hue"
 # %% [markdown]
 # ## What ends capture
 #
-# A symbol has no pixels. Whatever wants to have some, while a graph is recorded, is an error that
-# names the line. Three that everybody meets: a branch on a value, a NumPy call, and a length.
+# A symbol has no pixels. Code that needs pixels while a graph is recorded raises an error that
+# names the line. The three most common cases: a branch on a value, a NumPy call, and a length.
 
 
 # %%
@@ -195,10 +195,10 @@ capture.trace(capturable, images)
 # %% [markdown]
 # ## Deferred calls
 #
-# There is a kind of capture that nothing can end. In deferred mode a call is noted down, and you
-# get a batch that knows its type, but has no data yet. As soon as somebody looks at it, all that it
-# needs runs, as one optimized graph. So branches, NumPy and printing are allowed: they just cut the
-# work into smaller pieces.
+# There is a kind of capture that no code can end. In deferred mode a call is stored, and returns a
+# batch that has a type, but no data yet. When the data are read, everything that they depend on
+# runs as one optimized graph. So branches, NumPy and printing are allowed: they only divide the
+# work into smaller graphs.
 
 # %%
 gradiva.random.set_seed(1)
@@ -227,10 +227,10 @@ fast.graph
 # %% [markdown]
 # ## Captured loops
 #
-# A deferred call runs optimized, but not ahead of you: nobody knows the next batch. A loop over a
-# reader does. With `capture=True` its first turn is noted down, and from the second turn on a
-# thread computes the same calls ahead. If your code makes a call that was foreseen, its result is
-# there. If it makes another one, that one runs at once. So any Python code may stand in the body.
+# A deferred call runs optimized, but not in advance, because the next batch is unknown. A loop over
+# a reader knows it. With `capture=True` its first iteration is recorded, and from the second one on
+# a thread computes the same calls in advance. If your code makes one of these calls, its result is
+# ready. If it makes another call, that one runs at once. So the body may contain any Python code.
 
 
 # %%
@@ -248,8 +248,8 @@ captured = [lighten(files).at(0).copy() for files, _labels in loop]
 gradiva.show(captured, columns=7, size=96)
 
 # %% [markdown]
-# Only dark images are made brighter here. `explain()` tells how that went: which calls were not
-# computed ahead, how often, why, and where they stand.
+# Only dark images are made brighter here. `explain()` says which calls were not computed ahead, how
+# often, why, and in which line.
 
 # %%
 told = loop.explain()
@@ -258,8 +258,8 @@ assert {entry.operator for entry in told} == {"brightness", "flip"}
 told
 
 # %% [markdown]
-# A call that was missed twice is learned: it is computed ahead from then on, whether it is used or
-# not. What a loop has learned, the next one over the same reader knows from its first turn.
+# A call that was missed twice is added to the program: it is computed ahead from then on, whether
+# it is used or not. The next loop over the same reader begins with that program.
 
 # %%
 loop = reader.next_epoch(batch_size=1, capture=True)
@@ -268,7 +268,7 @@ print(loop.explain())
 assert loop.explain().share == 1.0
 
 # %% [markdown]
-# The program that runs ahead is a graph like any other. It has both ways now.
+# The program that runs ahead is a graph like any other. It now contains both branches.
 
 # %%
 loop.graph

@@ -7,15 +7,16 @@
 # %% [markdown]
 # # Writing an operator
 #
-# gradiva has many operators, and never the one you need today. On this page you write three:
+# gradiva has many operators, but perhaps not the one that you need today. On this page you write
+# three:
 #
 # 1. `frame` draws a border. It is plain NumPy, and changes the size of its images;
 # 2. `solarize` turns bright values into dark ones. It works pixel by pixel, so it is compiled, and
 #    joins the *fused groups* of pipelines;
-# 3. `random_solarize` draws its threshold at random, for each image another one.
+# 3. `random_solarize` draws a random threshold for each image.
 #
-# None of them knows about pipelines, threads or batches of different sizes. All work there. At
-# the end come two shorter ways, for a function that you need once.
+# None of them mentions pipelines, threads or ragged batches, but all of them work there. At the end
+# are two shorter ways, for a function that you need once.
 #
 # Names for writing operators are in `gradiva.extension`.
 
@@ -46,13 +47,13 @@ images
 #
 # ## Types first
 #
-# An operator begins with a function over *types*, not over pixels. The function's signature is
-# what users will see: names, defaults, help. Its body answers one question: if such samples come
-# in, what kind of samples goes out?
+# An operator begins with a function over *types*, not over pixels. The function's signature is what
+# users will see: names, defaults, help. Its body answers one question: from samples of these types,
+# samples of which types result?
 #
 # A type has a `dtype`, a number of axes `ndim`, a `layout` such as "HWC", and a `device`. While a
-# pipeline is being defined, some of that may not be known yet. Such a field is `None`. The
-# helpers `require_dtype` and `require_layout` let `None` pass.
+# pipeline is being defined, some of that may not be known yet. Such a field is `None`. The helpers
+# `require_dtype` and `require_layout` accept `None`.
 #
 # The annotation `IntArg` means: an integer, *or one for each sample*. Your own alias of it, say
 # `Pixels = IntArg`, means the same.
@@ -77,9 +78,9 @@ def frame(
 
 
 # %% [markdown]
-# Nothing has been computed, but a wrong call is refused already. gradiva adds the operator's name
-# and the line of the caller. Here is a helper that prints an error in short form; the rest
-# of this page uses it for errors that are made on purpose.
+# Nothing has been computed, but a wrong call already raises an error. gradiva adds the operator's
+# name and the line of the caller. Here is a helper that prints an error in short form; the rest of
+# this page uses it for deliberate errors.
 
 
 # %%
@@ -103,7 +104,7 @@ message = error_of(lambda: frame(images, width="thick"))
 assert "argument `width`: expected an integer, or one per sample" in message
 
 # %% [markdown]
-# A call that is right gets one step further, to the next thing that is missing:
+# A correct call gets one step further, to the next part that is missing:
 
 # %%
 message = error_of(lambda: frame(images))
@@ -114,10 +115,10 @@ assert "no shape rule" in message
 #
 # The **shape rule** says how large the outputs are. It gets a `Call`. `call.inputs[0]` is the
 # batch. `batch_shape.shapes` holds its shapes as an array with a row per sample. `call["width"]`
-# has one value per sample, always, whether the user gave one number or a list of them.
+# always has one value per sample, whether the user gave one number or a list.
 #
-# A value that is not allowed is refused here, before any memory is taken. `refuse_samples` tells
-# the first sample that is to blame; gradiva adds the name of its file.
+# An invalid value is refused here, before memory is allocated. `refuse_samples` names the first
+# sample with such a value; gradiva adds the name of its file.
 
 
 # %%
@@ -135,8 +136,8 @@ def frame_shapes(call: Call) -> np.ndarray[Any, Any]:
 #
 # The **kernel** fills `call.outputs`, which exist already and have the right shapes. They are not
 # cleared: write to every element. `call.each_sample(function)` runs `function(index)` for each
-# sample, over the threads. Each call must write to its own sample only. Then the number of
-# threads can change nothing.
+# sample, over the threads. Each call must write only to its own sample. Then the number of threads
+# cannot change the result.
 
 
 # %%
@@ -160,8 +161,8 @@ assert framed.at(3).shape[0] == images.at(3).shape[0] + 48
 framed
 
 # %% [markdown]
-# One number for all samples, one per sample as a list, or a random one per sample: the kernel
-# never knows the difference.
+# One number for all samples, one per sample as a list, or a random one per sample: the kernel is
+# the same.
 
 # %%
 widths = gradiva.random.uniform(batch_size=4, range=(1, 20), dtype=gradiva.int32, seed=3)
@@ -210,8 +211,8 @@ print("in a pipeline: the same bits")
 
 # %% [markdown]
 # One thing differs. A list has as many values as one batch has samples, and a pipeline does not
-# know yet how large its batches will be. So there a list is refused, and values per sample come
-# from other operators:
+# know yet how large its batches will be. So there a list is refused, and values per sample are
+# outputs of other operators:
 
 
 # %%
@@ -225,8 +226,7 @@ message = error_of(with_a_list)
 assert "a list with one value per sample has no place in a graph" in message
 
 # %% [markdown]
-# It also works in a captured loop, and in a function that was compiled. In both, gradiva makes
-# the batches ahead.
+# It also works in a captured loop, which computes it ahead, and in a compiled function.
 
 # %%
 compiled = capture.compile(lambda batch: frame(batch, width=5))
@@ -240,10 +240,9 @@ print("compiled, and in a captured loop: the same bits")
 # %% [markdown]
 # ## Pixel by pixel
 #
-# Many operators compute each value from one value: brightness, contrast, `solarize`. In NumPy
-# each of them walks through the whole image, and the image does not fit the fast memory of a
-# processor. gradiva *fuses* them: it takes a strip of pixels, and does all steps before the next
-# strip.
+# Many operators compute each value from one value: brightness, contrast, `solarize`. In NumPy each
+# of them reads the whole image, which does not fit into the cache of a core. gradiva *fuses* them:
+# it takes a strip of pixels, and does all steps before the next strip.
 #
 # To take part, an operator gives the arithmetic of one strip, a **row kernel**. It is compiled by
 # Numba. `source` and `target` are one-dimensional, `parameters` are float32 numbers of the
@@ -277,7 +276,7 @@ def solarize_row(source: Any, target: Any, parameters: Any) -> None:
 
 # %% [markdown]
 # Constants are `np.float32(255.0)`, not `255.0`: a plain Python number would make the arithmetic
-# float64, and slow. The last part tells the parameters of a batch: float32, one row per sample,
+# float64, and slow. The last part returns the parameters of a batch: float32, one row per sample,
 # in the shape (samples, 1, parameters).
 #
 # There is no `.cpu`. `pixelwise` makes the kernel from the row kernel.
@@ -297,10 +296,9 @@ for index, limit in enumerate([60, 110, 160, 210]):
 solarized
 
 # %% [markdown]
-# In a pipeline the operator joins the group of its neighbors. The picture of the graph shows it:
-# one box holds everything from the decoder to the last step. gradiva compiled nothing new for
-# that; the group calls the row kernel that you see above, so the bits are those of separate
-# calls.
+# In a pipeline the operator joins the fused group of its neighbors. The picture of the graph shows
+# it: one box holds everything from the decoder to the last step. gradiva compiled nothing new for
+# that; the group calls the row kernel that you see above, so the bits are those of separate calls.
 
 
 # %%
@@ -333,10 +331,10 @@ graph
 # %% [markdown]
 # ## Random operators
 #
-# A random operator is declared with `random=True`. It must not use a generator of its own,
-# because then its values would depend on who drew before. Instead each call has a *key*, and each
-# sample has a *position* in the data. `extension.draws(call, 2)` turns them into two numbers per
-# sample, from 0 to 1. The next tutorial tells more about it.
+# A random operator is declared with `random=True`. It must not use a generator of its own, because
+# then its values would depend on earlier draws. Instead each call has a *key*, and each sample has
+# a *position* in the data. `extension.draws(call, 2)` turns them into two numbers per sample, from
+# 0 to 1. The next tutorial explains this.
 #
 # `Sampled` in place of `Common` gives the operator the arguments `seed=` and `rng=`. The row
 # kernel is the one from above: only the parameters are new.
@@ -411,10 +409,10 @@ assert made > 10
 print(made, "checks passed")
 
 # %% [markdown]
-# `check_operator` is one line in your test suite. It puts the operator through what gradiva's own
-# operators go through: values, one thread against three, eager against pipeline, alone against
-# fused, inputs that nobody wrote into, types that are told early, errors that name the operator.
-# A case with a wrong expectation shows how a failure reads:
+# `check_operator` is one line in your test suite. It runs the checks of gradiva's own operators:
+# values, one thread against three, eager against pipeline, single against fused, unchanged inputs,
+# types known in advance, errors that name the operator. A case with a wrong expectation shows what
+# a failure looks like:
 
 
 # %%
@@ -452,9 +450,9 @@ def negative_corner(image: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 gradiva.python_function(images, function=negative_corner, output_layouts="HWC")
 
 # %% [markdown]
-# It works in pipelines too, and an error in the function tells where it comes from. But Python
-# runs one sample at a time, and gradiva knows nothing about the function: it cannot move it, fuse
-# it, or tell its types early.
+# It works in pipelines too, and an error in the function names its line. But Python runs one sample
+# at a time, and gradiva knows nothing about the function: it cannot move it, fuse it, or know its
+# types in advance.
 
 # %%
 message = error_of(lambda: gradiva.python_function(images, function=lambda image: image.shape[9]))
@@ -462,7 +460,7 @@ assert "IndexError" in message
 
 # %% [markdown]
 # `numba_function` compiles a function that writes its result into an array. It needs the types,
-# runs the samples over all threads, and in pipelines is called alike:
+# runs the samples over all threads, and is called in the same way in pipelines:
 
 # %%
 from gradiva.plugin.numba.fn.experimental import numba_function  # noqa: E402
@@ -491,8 +489,8 @@ gradiva.reshape(boards, layout="HWC")
 # |---|---|---|---|
 # | `python_function` | one sample at a time | no | trying something, calling another library |
 # | `numba_function` | all threads, compiled | no | loops over pixels, used once |
-# | operator with `.cpu` | all threads | no | what others will call, sizes that change |
+# | operator with `.cpu` | all threads | no | operators for other people, sizes that change |
 # | operator with `pixelwise` | all threads, compiled | yes | arithmetic on single values |
 #
-# To go on: `ops/image/crop/flip.py` is a complete operator of gradiva in one file, and
-# `CONTRIBUTING.md` tells how to add one to the library itself.
+# Next: `ops/image/crop/flip.py` is a complete operator of gradiva in one file, and
+# `CONTRIBUTING.md` says how to add one to the library itself.

@@ -7,19 +7,19 @@
 # %% [markdown]
 # # Randomness and reproducibility
 #
-# A training run is random on purpose: files are shuffled, images are mirrored and cropped by
-# chance. It should still give the same values when you run it again, on another machine, with
-# more threads, or after a crash.
+# A training run is random on purpose: files are shuffled, images are mirrored and cropped at
+# random. It should still give the same values when you run it again, on another machine, with more
+# threads, or after a crash.
 #
-# In NumPy a generator is a *stream*: each number that somebody draws moves it forward. So a value
-# depends on everything that was drawn before, and on who came first. gradiva does not work like
-# that. A random value is *computed* from three numbers:
+# In NumPy a generator is a *stream*: each number that is drawn moves it forward. So a value depends
+# on everything that was drawn before, and on the order of threads. gradiva works differently. A
+# random value is *computed* from three numbers:
 #
 # - the **seed**;
 # - the **number of the call**: first random call of the step, second one, and so on;
 # - the **position of the sample** in the data.
 #
-# Nothing is consumed. This page shows what follows from that, and asserts it.
+# No state is consumed. This page shows the consequences, and asserts them.
 
 # %%
 import os
@@ -56,8 +56,8 @@ assert np.array_equal(one, random.uniform(range=(0, 1)))
 assert np.array_equal(several.as_array(), random.uniform(range=(0, 1), batch_size=5).as_array())
 
 # %% [markdown]
-# The third sample's value depends on the third sample, not on how many others stand around it.
-# With NumPy's streams that would be chance. Here it is a rule, and the most useful one:
+# The third sample's value depends on the third sample, not on how many others are drawn with it.
+# With NumPy's streams that would be luck. Here it is a rule, and the most useful one:
 
 # %%
 random.set_seed(7)
@@ -67,9 +67,9 @@ assert np.array_equal(more.as_array()[:5], several.as_array())
 print("the first 5 of 1000 are the 5 of above")
 
 # %% [markdown]
-# A beginner's error: one value, where each sample should have its own. It is no error for the
-# library, only look at the pictures. In the upper row all are turned alike, because one angle was
-# drawn.
+# A common mistake: one value, where each sample should have its own. The library cannot detect it,
+# but the pictures show it. In the upper row all are rotated by the same angle, because one angle
+# was drawn.
 
 # %%
 names = ["animals/chelsea.jpg", "things/coffee.jpg", "people/astronaut.jpg", "space/rocket.jpg"]
@@ -125,13 +125,13 @@ gradiva.show(
 )
 
 # %% [markdown]
-# Arguments may be given per sample: here each image gets noise of another strength.
+# Arguments may be given per sample: here each image gets noise of a different strength.
 
 # %%
 gradiva.noise.gaussian(images, stddev=[0, 15, 40, 90], seed=2)
 
 # %% [markdown]
-# Arguments that make no sense are refused, with the sample to blame:
+# Invalid arguments raise an error that names the sample:
 
 # %%
 try:
@@ -145,10 +145,10 @@ else:
 # %% [markdown]
 # ## Steps: the loop over a reader
 #
-# Outside of a loop a generator counts its own calls. Inside a loop over a reader each turn is a
-# **step**: calls are counted from 0 again, and the samples have the positions that the reader
-# gave them. That is why the batch size has no influence. Here is a function with three random
-# calls, and the seven photographs in batches of 1, 2, 3 and 7.
+# Outside of a loop a generator counts its own calls. Inside a loop over a reader each iteration is
+# a **step**: calls are counted from 0 again, and the samples have the positions that the reader
+# gave them. So the batch size does not matter. Here is a function with three random calls, and the
+# seven photographs in batches of 1, 2, 3 and 7.
 
 
 # %%
@@ -186,8 +186,8 @@ print("batches of 1, 2, 3 and 7: the same bits")
 gradiva.show(list(whole.values()), columns=4)
 
 # %% [markdown]
-# Neither does the number of threads have an influence. Nor does it matter whether a pipeline
-# makes the batches, in a thread of its own, three batches ahead:
+# The number of threads does not matter either. Nor does it matter if a pipeline makes the batches,
+# in other threads, three batches in advance:
 
 # %%
 for threads in (1, 4):
@@ -214,9 +214,9 @@ for options in ({"num_threads": 1}, {"num_threads": 3, "prefetch_queue_depth": 3
 print("one thread, four threads, two pipelines: the same bits")
 
 # %% [markdown]
-# Worker processes change nothing either. An external source with `parallel=True` asks a function of
-# yours for its samples, in processes. What they return is put in order before anything random
-# happens to it:
+# Worker processes change nothing either. An external source with `parallel=True` calls your
+# function for its samples in worker processes. Their results are put in order before any random
+# operator uses them:
 
 
 # %%
@@ -255,11 +255,11 @@ assert list(other) != list(whole)
 gradiva.show(list(other.values()), columns=4)
 
 # %% [markdown]
-# ### What does have an influence
+# ### What does change the values
 #
-# The number of a call is its place in the step. A call that you insert *before* others moves
-# them, so these draw other values. If that must not happen, give a call a seed of its own. Such a
-# call does not depend on its place:
+# The number of a call is its place in the step. A call that you insert *before* others moves them,
+# so these draw other values. If that must not happen, give a call a seed of its own. Such a call
+# does not depend on its number:
 
 
 # %%
@@ -278,8 +278,8 @@ assert not np.array_equal(moved, moved_too)
 assert np.array_equal(fixed, fixed_too)
 
 # %% [markdown]
-# `gradiva.step` opens a step by hand, as you see: useful if your data do not come from a reader,
-# or in a test. It also answers the question "what did sample 5 draw?" without the others:
+# `gradiva.step` opens a step explicitly: this is useful if your data do not come from a reader, or
+# in a test. It also answers the question "what did sample 5 draw?" without the others:
 
 # %%
 with gradiva.step(first_position=5, batch_size=1):
@@ -289,8 +289,8 @@ with gradiva.step(first_position=0, batch_size=10):
 assert fifth[0] == ten[5]
 
 # %% [markdown]
-# Two calls with the *same* explicit seed draw the same numbers. That is the other beginner's
-# error: a mirror and a brightness that always go together.
+# Two calls with the *same* explicit seed draw the same numbers. That is another common mistake: a
+# mirror and a brightness that always change together.
 
 # %%
 coin = random.uniform(range=(0, 1), batch_size=6, seed=5).as_array()
@@ -299,9 +299,9 @@ np.testing.assert_allclose(10 * coin, gain, rtol=1e-5)
 print("linked:", coin.round(2), gain.round(1))
 
 # %% [markdown]
-# Last, values from elsewhere. gradiva can say nothing about `np.random` inside a function of
-# yours: it is a stream, and in a pipeline it is drawn ahead of you. Draw with `gradiva.random`,
-# and hand the values to the function.
+# Last, values from elsewhere. gradiva cannot control `np.random` inside a function of yours: it is
+# a stream, and a pipeline draws from it in advance. Draw with `gradiva.random`, and pass the values
+# to the function.
 
 
 # %%
@@ -315,8 +315,8 @@ gradiva.python_function(images, columns, function=shift, output_layouts="HWC")
 # %% [markdown]
 # ## Generators
 #
-# All calls so far used the default generator. `RNG` makes others, for parts of a program that
-# should not know of each other. Each counts its own calls.
+# All calls so far used the default generator. `RNG` makes others, for independent parts of a
+# program. Each counts its own calls.
 
 # %%
 mine = random.RNG(seed=42)
@@ -336,8 +336,8 @@ assert random.normal(rng=mine).item() == later[2]
 # ## Shards
 #
 # With several processes each reads a part of the data, a **shard**. The order of an epoch is one
-# permutation of the whole data set, and is cut afterwards. So a file has the same random values
-# in whichever shard it is read:
+# permutation of the whole data set, which is divided afterwards. So a file has the same random
+# values in every shard:
 
 # %%
 parts = [epoch(2, num_shards=2, shard_id=shard, seed=7) for shard in (0, 1)]
@@ -349,7 +349,7 @@ assert parts[0].keys() | parts[1].keys() == whole.keys()
 assert not parts[0].keys() & parts[1].keys()
 
 # %% [markdown]
-# This holds if all shards have the same seed. It is a common error to add the number of the
+# This holds if all shards have the same seed. It is a common mistake to add the number of the
 # process to it, as one must with streams: then some files are read twice, and others never.
 
 # %% [markdown]
@@ -375,7 +375,7 @@ gradiva.show(rows, columns=7, size=90)
 # %% [markdown]
 # ## Checkpoints
 #
-# Since nothing is consumed, the state of a training is small: the seed, and a place in the data.
+# Since no state is consumed, the state of a training is small: the seed, and a place in the data.
 # `Checkpoint` collects the states of readers and generators, and writes them to a file. Suppose
 # that a loop in dynamic mode stops after two batches:
 
@@ -410,8 +410,8 @@ for number, (encoded, _labels) in enumerate(reader.next_epoch(batch_size=2)):
         remaining.append(batch)
 
 # %% [markdown]
-# Later, in another process: make the same objects, load the file, register them. They are put
-# into their states, and the loop goes on with the third batch, bit for bit.
+# Later, in another process: make the same objects, load the file, register them. Their states are
+# set, and the loop continues with the third batch, bit for bit.
 
 # %%
 reader, rng = objects()
@@ -426,8 +426,8 @@ for ours, theirs in zip(resumed, remaining, strict=True):
 print(len(resumed), "batches after the restart: the same bits")
 
 # %% [markdown]
-# In pipeline mode it is one call. What the pipeline has made ahead does not count: the place is
-# that of the batch which you got last. Threads and queues may change.
+# In pipeline mode it is one call. Prefetched batches do not count: the checkpoint is the state
+# after the batch that you received last. The number of threads and the queue depth may change.
 
 # %%
 saved = os.path.join(folder.name, "pipe.ckpt")
@@ -444,7 +444,7 @@ pipe.close()
 print("three batches after the restart: the same bits")
 
 # %% [markdown]
-# A checkpoint of another program is refused, and the difference is named:
+# A checkpoint of another program raises an error that names the difference:
 
 
 # %%
@@ -469,9 +469,9 @@ folder.cleanup()
 # |---|---|
 # | in dynamic mode | `gradiva.random.set_seed(7)` at the start |
 # | in a pipeline | `pipeline_def(seed=7)` |
-# | for one call, wherever it stands | `seed=` in that call |
-# | in a part of a program of its own | `rng=gradiva.random.RNG(7)` |
+# | for one call, wherever it is | `seed=` in that call |
+# | in an independent part of a program | `rng=gradiva.random.RNG(7)` |
 # | after a restart | a checkpoint |
 #
-# Batch size, threads, prefetching, shards, and the choice between dynamic mode and pipelines are
-# free: none of them changes a bit.
+# Batch size, threads, prefetching, shards, and the choice between dynamic mode and pipelines do not
+# change a bit.

@@ -7,9 +7,9 @@
 # %% [markdown]
 # # Debugging and profiling
 #
-# Something is wrong, or something is slow. This page shows where to look: what errors tell, what
-# to do about damaged files, how to see values in the middle of a pipeline, where time and memory
-# go, and what to change then.
+# Something is wrong, or something is slow. This page shows where to look: what errors say, what to
+# do about damaged files, how to see values in the middle of a pipeline, where time and memory go,
+# and what to change then.
 #
 # One rule comes first. **If a pipeline does something that you do not understand, call its
 # function in dynamic mode.** It gives the same bits, each call returns when it is done, and
@@ -40,11 +40,11 @@ for name in names:
 print(len(files), "files")
 
 # %% [markdown]
-# ## What an error tells
+# ## What an error says
 #
-# An error names the operator and the argument, what was expected and what came, the sample with
-# its file if one sample is to blame, and your own line. This helper prints it, without the
-# folder:
+# An error names the operator and the argument, what was expected and what was given, the sample
+# with its file if the error concerns one sample, and your own line. This helper prints it, without
+# the folder:
 
 
 # %%
@@ -68,10 +68,9 @@ assert error.operator == "crop"
 assert error.sample is not None
 
 # %% [markdown]
-# The facts are attributes, so that programs can use them. There are three classes, and each is
-# also the built-in error of its name: `OperatorTypeError` (a wrong kind of thing),
-# `OperatorValueError` (a value that is not possible), `OperatorRuntimeError` (a file, or a
-# function of yours).
+# The facts are attributes, so that programs can use them. There are three classes, and each is also
+# the built-in error of its name: `OperatorTypeError` (a wrong type), `OperatorValueError` (an
+# invalid value), `OperatorRuntimeError` (a file, or a function of yours).
 
 # %%
 print(error.operator, error.sample, os.path.basename(error.file or ""))
@@ -80,9 +79,9 @@ assert isinstance(error, ValueError)
 # %% [markdown]
 # ### In a pipeline
 #
-# What can be known while the pipeline is defined is refused there. What depends on the data comes
-# from `run`. It still names the line *that called the operator*, not the line of `run`, and
-# belongs to its batch: the next `run` gives the next batch.
+# Errors that do not depend on the data are raised while the pipeline is defined. Others are raised
+# by `run`. They still name the line *that called the operator*, not the line of `run`, and belong
+# to their batch: the next `run` returns the next batch.
 
 
 # %%
@@ -100,8 +99,8 @@ pipe.run()  # the next two are large enough
 pipe.close()
 
 # %% [markdown]
-# While a pipeline is defined there are no values yet, only *symbols*. Python needs values for
-# `if`, `len` and `for`. These are the errors that everybody meets first:
+# While a pipeline is defined there are no values yet, only *symbols*. Python needs values for `if`,
+# `len` and `for`. These are the most common errors:
 
 # %%
 
@@ -126,12 +125,12 @@ else:
     raise AssertionError("`if` on a symbol was accepted")
 
 # %% [markdown]
-# `pipeline_def(enable_conditionals=True)` makes `if` work on values per sample. The other way out
-# is arithmetic: `mirror=labels > 2`.
+# `pipeline_def(enable_conditionals=True)` makes `if` work on values per sample. The alternative is
+# arithmetic: `mirror=labels > 2`.
 #
 # ## Damaged files
 #
-# In a large data set some files are cut or empty. Here are three that are not well:
+# In a large data set some files are truncated or empty. Here are three of them:
 
 # %%
 data = (folder / "coffee.jpg").read_bytes()
@@ -142,8 +141,8 @@ error = error_of(lambda: gradiva.imread(files))
 assert error.file is not None
 
 # %% [markdown]
-# One bad file fails its batch. If you would rather go on, say so with `on_error`: `"replace"`
-# puts an image full of zeros in its place, `"skip"` leaves the sample out. Both are noted in a
+# One bad file fails its batch. To continue instead, use `on_error`: `"replace"` puts an image full
+# of zeros in its place, `"skip"` leaves the sample out. In both cases the sample is added to a
 # list, the **quarantine**.
 
 # %%
@@ -157,7 +156,7 @@ gradiva.show(replaced, columns=6, size=120)
 
 # %% [markdown]
 # In a pipeline the list is `pipe.quarantine`; `save` writes it as CSV, which is what you send to
-# the author of the data set. A sample that is skipped leaves all values of its batch at once:
+# the author of the data set. A skipped sample is removed from all values of its batch at once, so
 # labels stay with their images.
 
 
@@ -187,7 +186,7 @@ gradiva.show(pictures, labels=labels, columns=3, size=120)
 # %% [markdown]
 # ## Looking inside
 #
-# In dynamic mode every value is there. Print it, show it, subscript it:
+# In dynamic mode every value has data. Print it, show it, subscript it:
 
 # %%
 good = [files[index] for index in (0, 3, 5)]
@@ -217,7 +216,7 @@ gradiva.show(pictures, labels=[f"{angle:.1f} degrees" for angle in angles.as_arr
 
 # %% [markdown]
 # The other probe is a function. `python_function` calls it with an array for each sample, also in
-# the middle of a pipeline. Remember that a pipeline works ahead: the function sees a batch before
+# the middle of a pipeline. Remember that a pipeline prefetches: the function sees a batch before
 # you do.
 
 # %%
@@ -243,8 +242,8 @@ print(*seen[:3], sep="\n")
 assert len(seen) >= 3
 
 # %% [markdown]
-# An operator that nothing needs is left out of a pipeline, and operators are joined.
-# `before_after` shows what was recorded and what runs. If you suspect the optimizer: a node with
+# A pipeline leaves out operators whose results are not used, and fuses others. `before_after` shows
+# the recorded graph and the optimized one. If you suspect the optimizer: a node with
 # `preserve=True` is kept as it is, and `GRADIVA_PRINT_GRAPH=1` prints the graph after each pass.
 
 
@@ -268,8 +267,8 @@ capture.before_after(recorded, optimized)
 # %% [markdown]
 # ## Deferred calls
 #
-# In deferred mode a call is noted down, and runs when somebody looks. So an error that depends on
-# the data comes when you look. It names the line that made the call:
+# In deferred mode a call is stored, and runs when its result is read. So an error that depends on
+# the data is raised when you read the result. It names the line that made the call:
 
 # %%
 with gradiva.EvalMode.deferred:
@@ -280,14 +279,15 @@ with gradiva.EvalMode.deferred:
 assert "gradiva.crop(small" in error.location.text
 
 # %% [markdown]
-# That makes timing by hand misleading, too: the time is spent where you look. `evaluate()` is the
-# place to put a clock around. If something is strange in deferred mode, leave out the `with`: the
-# rest of the program stays as it is.
+# That makes timing by hand misleading, too: the time is spent where a result is read. To measure
+# it, time `evaluate()`. If something is strange in deferred mode, leave out the `with`: the rest of
+# the program does not change.
 #
 # ## Captured loops: `explain`
 #
-# A loop with `capture=True` makes its batches ahead. What it could not make ahead runs where it
-# stands, and nothing breaks, but it is slower. `explain` lists these calls, with line and reason:
+# A loop with `capture=True` computes its calls ahead. Calls that it could not compute ahead run at
+# once: the results are the same, but it is slower. `explain` lists these calls, with line and
+# reason:
 
 # %%
 reader = gradiva.readers.File(files=good * 4)
@@ -301,8 +301,8 @@ assert told.unserved > 0
 assert {entry.operator for entry in told} == {"brightness"}
 
 # %% [markdown]
-# The number of the turn is another argument in each turn, so nobody can compute the call ahead.
-# The cure is to make it data: a random value, or something that the reader delivers.
+# The number of the iteration is a different argument each time, so the call cannot be computed
+# ahead. The remedy is to make it data: a random value, or something that the reader delivers.
 #
 # ## Where does the time go?
 #
@@ -340,15 +340,15 @@ timeline
 
 # %% [markdown]
 # `trace` runs the pipeline for some batches. The table adds up the time of each operator; the
-# picture has a bar for each thread, and gray is waiting. Its first line tells who waits for whom:
+# picture has a bar for each thread, and gray is waiting. Its first line says which part waits for
+# which:
 #
 # - *the user waited on an empty queue*: the pipeline is too slow for you. Look at the top of the
 #   table;
-# - *the scheduler waited on a full queue*: the pipeline is fast enough. Whatever is slow is in your
-#   own loop.
+# - *the scheduler waited on a full queue*: the pipeline is fast enough. Your own loop is slow.
 #
 # Here one function takes nearly all of the time, and the other threads have nothing to do: Python
-# runs one thread at a time. The cure is to leave Python. The corners are darkened by a
+# runs one thread at a time. The remedy is to avoid Python. The corners are darkened by a
 # multiplication with a fixed image:
 
 # %%
@@ -396,8 +396,7 @@ gradiva.show([*quicker.run()[0]], columns=3, size=120)
 #
 # ## Memory
 #
-# With `enable_memory_stats=True` a pipeline counts what the results of its operators take, in
-# bytes:
+# With `enable_memory_stats=True` a pipeline counts the bytes of the results of its operators:
 
 # %%
 for operator, sizes in quicker.executor_statistics().items():
@@ -408,16 +407,16 @@ pipe.close()
 quicker.close()
 
 # %% [markdown]
-# Zeros are not a mistake: what a fused group passes on inside is never in memory as a whole.
-# `memory_stats` is about the process: `leased` is in use, `kept` waits to be used again. If
-# `leased` grows from epoch to epoch, your program keeps batches, in a list perhaps.
+# Zeros are not a mistake: the intermediate results of a fused group are never in memory as a whole.
+# `memory_stats` is about the process: `leased` is in use, `kept` is free for reuse. If `leased`
+# grows from epoch to epoch, your program keeps batches, in a list perhaps.
 #
 # ### Outputs that are used too late
 #
 # An output lives for as long as you hold it. Other libraries write the next batch into the same
-# memory, and programs that move between them may rely on that by mistake. `GRADIVA_POISON=1`
-# shows it: an output is overwritten when its time is over. This program keeps the first batch for
-# too long:
+# memory, and programs that also run with those may rely on that by mistake. `GRADIVA_POISON=1`
+# shows it: an output is overwritten when it is no longer in use. This program keeps the first batch
+# for too long:
 
 # %%
 program = """
@@ -447,8 +446,8 @@ assert run.stdout.strip() == "[255 255 255]"
 # %% [markdown]
 # ## When a pipeline is slower than you expect
 #
-# `diagnose` runs a pipeline for some seconds and says what holds it back, and what could be
-# gained. Give it what your loop does with a batch as `consumer`, and it compares both. Then go down
+# `diagnose` runs a pipeline for some seconds and says what limits it, and how much faster it could
+# be. Give it the work of your loop on a batch as `consumer`, and it compares both. Then go through
 # the list below; each line is quick to check.
 
 # %%
@@ -463,17 +462,17 @@ diagnosis
 # | what you see | what to do |
 # |---|---|
 # | only the first batch is slow | kernels compile once per machine: `python -m gradiva warmup` |
-# | the scheduler waits on a full queue | the pipeline is not to blame: profile your loop |
+# | the scheduler waits on a full queue | the pipeline is not the cause: profile your loop |
 # | `python_function` on top | NumPy on whole arrays, `numba_function`, an operator (tutorial 04) |
 # | a callback of `external_source` on top | `parallel=True` and `py_num_workers` |
 # | `readers.file` on top | a slow disk: larger `prefetch_queue_depth`, or a local copy |
 # | decoding on top, all threads busy | more threads, smaller files, `decoders.image_crop` |
 # | many threads, little work | larger batches; no more threads than cores |
 # | operators outside of the group | a value that is also an output, or `preserve=True` |
-# | each batch is slower than the last | something is kept: look at `memory_stats` |
+# | each batch is slower than the last | the program keeps batches: look at `memory_stats` |
 #
 # And if a result is wrong, not slow: call the function in dynamic mode, on the one sample that is
-# wrong, and print what you get after each line.
+# wrong, and print the result of each line.
 
 # %%
 shutil.rmtree(folder)

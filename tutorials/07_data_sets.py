@@ -7,13 +7,13 @@
 # %% [markdown]
 # # Data sets: which samples, how often, in which batches
 #
-# A reader is a data set with a place in it. This page begins with a folder of photographs as
-# people have them, and ends with a training loop that reads the rare class more often, in batches
-# of pictures of about one size, learns which samples are hard, and goes on in the middle of an
-# epoch after a crash.
+# A reader delivers the samples of a data set, and keeps its place in it. This page begins with a
+# folder of photographs, and ends with a training loop that reads the rare class more often, in
+# batches of pictures of about the same size, learns which samples are hard, and resumes in the
+# middle of an epoch after a crash.
 #
-# One rule carries all of it. What an epoch has is a **function of the seed and the epoch**: it
-# needs no history. So a place is two numbers, and going back to it is exact.
+# One rule is behind all of this. The samples of an epoch are a **function of the seed and the
+# epoch**, without any history. So a place is two numbers, and resuming there is exact.
 
 # %%
 import importlib.util
@@ -37,7 +37,7 @@ folder = Path(tempfile.mkdtemp())
 # ## A folder
 #
 # Sixty pictures of three classes, one of them rare. The class is in the name of the file, and the
-# files lie in folders of months, as a camera leaves them.
+# files are in one folder for each month, as a camera stores them.
 
 # %%
 classes = {"cat": 40, "cup": 15, "rocket": 5}
@@ -54,8 +54,8 @@ for name, count in classes.items():
 
 # %% [markdown]
 # `recursive` finds them, and `label_fn` takes the label from the name: a regular expression, or a
-# function. `split` reads a part. It goes by a hash of the name, so a file stays in its part when
-# others come and go, and nobody has to keep lists.
+# function. `split` reads a part. It uses a hash of the name, so a file stays in its part when
+# others are added or removed, and you need no lists.
 
 # %%
 names: dict[str, Any] = {"file_root": folder, "recursive": True, "label_fn": r"_(\w+)\.jpg"}
@@ -75,7 +75,7 @@ gradiva.show(gradiva.resize(gradiva.decoders.image(files), size=(100, 130)), col
 #
 # Many small files are slow on many disks. The same pictures in a tar archive are read as
 # WebDataset. Nothing else changes: the order of an epoch is one permutation of *all* samples, in
-# containers as in folders, and not a small buffer through which they pass.
+# containers as in folders, not of the contents of a small buffer.
 
 # %%
 archive = folder / "training.tar"
@@ -96,9 +96,9 @@ assert len(packed.get_state()) >= 4
 # %% [markdown]
 # ## In a bucket
 #
-# Every path may be a URL: `s3://`, `gs://`, `https://` (`pip install "gradiva[remote]"`). Here
-# `memory://` stands for it, and the cell does nothing without that package. The same seed gives
-# the same order, and a state goes from one place to the other.
+# Every path may be a URL: `s3://`, `gs://`, `https://` (`pip install ".[remote]"`). Here
+# `memory://` takes its place, and the cell does nothing without that package. The same seed gives
+# the same order, and a state of one reader can be set on the other.
 
 # %%
 if importlib.util.find_spec("fsspec"):
@@ -115,8 +115,8 @@ if importlib.util.find_spec("fsspec"):
 # %% [markdown]
 # ## Which samples
 #
-# Eight of twelve pictures are cats. A **sampler** says what an epoch has. `"balanced"` gives all
-# classes the same share:
+# Eight of twelve pictures are cats. A **sampler** says which samples an epoch has. `"balanced"`
+# gives all classes the same share:
 
 
 # %%
@@ -134,7 +134,7 @@ assert shares(gradiva.readers.File(**names, sampler="balanced")) == [20, 20, 20]
 
 # %% [markdown]
 # `Weighted` takes a number for each sample, `PK(p, k)` makes groups of p classes with k samples
-# each, `Subset` reads some samples, and a function of yours returns what it likes. Here is a
+# each, `Subset` reads some samples, and a function of yours returns any numbers. Here is a
 # curriculum, which begins with ten samples:
 
 
@@ -153,10 +153,11 @@ for _, labels in groups.next_epoch(batch_size=6):
     assert len(set(labels.as_array().ravel().tolist())) == 2
 
 # %% [markdown]
-# ## What the training has learned
+# ## Feedback from the training
 #
-# `feedback` makes the score of a sample, such as its loss, its weight in the next epoch. Samples
-# are named by their positions, which every batch has. Here everything but rockets is learned:
+# `feedback` sets the weight of a sample in the next epoch to its score, for example its loss.
+# Samples are named by their positions, which every batch has. Here everything except rockets has
+# been learned:
 
 # %%
 reader = gradiva.readers.File(**names, sampler=Weighted(), seed=1)
@@ -170,10 +171,10 @@ assert list(weights) == ["1"], "weights are a part of the place, by the epoch in
 # %% [markdown]
 # ## In which batches
 #
-# A batch of pictures of different sizes is padded before a network gets it, and what is padded is
-# computed for nothing. A **bucket** sorts samples by size within windows, cuts batches by a budget,
-# and shuffles the batches. Sizes are those of the files here; `"pixels"` looks at the headers, and
-# an array can be anything, such as lengths of texts.
+# A batch of pictures of different sizes is padded before a network gets it, and the network
+# computes the padding for nothing. A **bucket** sorts samples by size within windows, cuts batches
+# by a budget, and shuffles the batches. Here the sizes are those of the files; `"pixels"` reads the
+# headers, and an array may hold any sizes, such as lengths of texts.
 
 
 # %%
@@ -193,13 +194,13 @@ print(f"padding: {plain:.0%} without buckets, {less:.0%} with them")
 assert less < plain / 2
 
 # %% [markdown]
-# The random values of a sample stay what they are: they belong to its position, and not to its
-# batch. And with several shards, all of them get a batch that costs about as much in each step.
+# The random values of a sample do not change: they belong to its position, not to its batch. With
+# several shards, all of them get batches of about the same cost in each step.
 #
 # ## All at once, and a crash
 #
 # A sampler with weights, buckets, random augmentations, and a loop whose calls are computed ahead
-# (`capture=True`). It is left in the middle of an epoch.
+# (`capture=True`). We leave it in the middle of an epoch.
 
 
 # %%
@@ -232,7 +233,7 @@ before = steps(first, most=4)
 state = first.get_state()  # plain data: json.dumps takes it
 
 # %% [markdown]
-# Another process, another day: the same arguments, and the place.
+# In another process, later: the same arguments, and the saved state.
 
 # %%
 gradiva.random.set_seed(5)
@@ -248,8 +249,8 @@ for (position, images), (expected, pictures) in zip([*before, *after], whole, st
 # %% [markdown]
 # ## Several data sets, in a pipeline
 #
-# `readers.mix` makes one reader of several, here seven photographs of the package to three of
-# ours. In a pipeline, `output_map` of an iterator adds what is known of the samples.
+# `readers.mix` makes one reader of several, here seven photographs of the package to three of ours.
+# In a pipeline, `output_map` of an iterator adds the names and positions of the samples.
 
 
 # %%

@@ -7,16 +7,16 @@
 # %% [markdown]
 # # Speech features for a recognizer
 #
-# A speech recognizer does not read waves. It reads a picture of each sound: how much energy there
-# is in each band of frequencies, a hundred times per second. This page goes the whole way, from
-# sound files and a list of what is said in them to batches that a network takes:
+# A speech recognizer does not read waveforms. It reads a picture of each recording: the energy in
+# each band of frequencies, a hundred times per second. This page shows all steps, from audio files
+# and a list of their texts to batches for a network:
 #
-# 1. a **manifest**: a file that lists sounds and their texts;
-# 2. **features**: log-mel spectra of what is not silent;
-# 3. **batches**: sounds of like lengths together, padded to one length;
+# 1. a **manifest**: a file that lists recordings and their texts;
+# 2. **features**: log-mel spectra of the part that is not silent;
+# 3. **batches**: recordings of similar lengths together, padded to one length;
 # 4. the same in a captured loop and in a pipeline, bit by bit.
 #
-# The sounds are made here, so that nothing has to be downloaded.
+# The audio is synthesized here, so nothing has to be downloaded.
 
 # %%
 import json
@@ -34,10 +34,10 @@ RATE = 16000
 folder = Path(tempfile.mkdtemp())
 
 # %% [markdown]
-# ## Sounds that are like speech
+# ## Synthetic speech
 #
-# A voice is a buzz, the vocal cords, whose harmonics the mouth makes louder at a few frequencies,
-# the formants. Two formants make a vowel. A word here is a row of vowels, with silence around it.
+# The vocal cords make a buzz, and the mouth amplifies its harmonics at a few frequencies, the
+# formants. Two formants make a vowel. Here a word is a sequence of vowels, with silence around it.
 
 # %%
 FORMANTS = {"a": (800, 1200), "e": (500, 1900), "i": (300, 2300), "o": (500, 900), "u": (320, 800)}
@@ -79,7 +79,7 @@ print(manifest.read_text().splitlines()[2].replace(str(folder), "..."))
 
 # %% [markdown]
 # That is the format of NVIDIA NeMo: a JSON object in each line. `readers.NemoAsr` reads it, decodes
-# the sounds, and gives the texts as bytes.
+# the audio, and gives the texts as bytes.
 
 # %%
 reader = gradiva.readers.NemoAsr(manifest_filepaths=str(manifest))
@@ -88,19 +88,19 @@ print(sounds)
 print([bytes(np.asarray(text)).decode() for text in texts])
 
 # %% [markdown]
-# A batch does not know at which rate its sounds are to be played. `gradiva.show` can be told. In a
-# notebook each sound has a player.
+# A batch does not know its sample rate, so pass it to `gradiva.show`. In a notebook each sample has
+# a player.
 
 # %%
 gradiva.show(sounds, sample_rate=rates, labels=["a", "ia", "oui"], columns=1)
 
 # %% [markdown]
-# ## From a wave to a picture
+# ## From a waveform to a picture
 #
-# Four steps. Each is a call, and each can be looked at.
+# Four steps. Each is a call whose result you can look at.
 #
-# **Silence** at both ends says nothing. `nonsilent_region` finds where sound begins, and how long
-# it lasts; `slice` takes that part.
+# **Silence** at both ends contains no information. `nonsilent_region` finds where the signal
+# begins, and how long it lasts; `slice` takes that part.
 
 # %%
 begin, length = gradiva.nonsilent_region(sounds, cutoff_db=-50, window_length=512)
@@ -108,11 +108,11 @@ spoken = gradiva.slice(sounds, begin, length, axes=[0])
 print([one.shape[0] for one in sounds.arrays()], "->", [one.shape[0] for one in spoken.arrays()])
 
 # %% [markdown]
-# **Pre-emphasis** makes high frequencies louder, which are weak in voices: each sample less 0.97 of
-# the one before it.
+# **Pre-emphasis** amplifies high frequencies, which are weak in voices: it subtracts from each
+# value 0.97 times the previous one.
 #
-# The **spectrogram** cuts the sound into frames of 20 ms, one every 10 ms, and has the power of
-# each frequency in each of them. On a scale of decibels we see harmonics, and how vowels differ.
+# The **spectrogram** divides the audio into frames of 20 ms, one every 10 ms, and has the power of
+# each frequency in each frame. On a scale of decibels we see harmonics, and how vowels differ.
 
 # %%
 emphasized = gradiva.preemphasis_filter(spoken, preemph_coeff=0.97)
@@ -123,8 +123,8 @@ gradiva.show(
 )
 
 # %% [markdown]
-# **Mel bands** are what an ear tells apart: narrow at low frequencies, wide at high ones. 40 of
-# them instead of 257 frequencies, again in decibels.
+# **Mel bands** are the bands that an ear distinguishes: narrow at low frequencies, wide at high
+# ones. 40 of them instead of 257 frequencies, again in decibels.
 
 # %%
 bands = gradiva.mel_filter_bank(spectra, sample_rate=RATE, nfilter=40)
@@ -136,8 +136,9 @@ gradiva.show(log_mel, columns=1)
 # ## One function
 #
 # A loud speaker and a soft one should look alike: each band is shifted and scaled to a mean of 0
-# and a deviation of 1 over the sound. What follows is padded to the longest sound of the batch, so
-# that the batch is one array. A network must know how much of it is real: the lengths.
+# and a deviation of 1 over the recording. The result is padded to the longest recording of the
+# batch, so that the batch is one array. A network must know how much of it is not padding: the
+# lengths.
 
 
 # %%
@@ -156,11 +157,11 @@ padded, shapes = features(sounds)
 print(padded.as_array().shape, shapes.as_array()[:, 1])
 
 # %% [markdown]
-# ## Like lengths together
+# ## Similar lengths together
 #
-# Padding costs: where a short sound stands beside a long one, most of its row is zeros. The reader
-# can leave out what is too short or too long, by the durations in the manifest, before it opens a
-# file. Two readers with limits are two **buckets**.
+# Padding costs time: if a short recording is in a batch with a long one, most of its row is zeros.
+# The reader can leave out recordings that are too short or too long, by the durations in the
+# manifest, before it opens a file. Two readers with limits are two **buckets**.
 
 
 # %%
@@ -185,9 +186,9 @@ assert two_buckets < one_bucket
 # %% [markdown]
 # ## Captured
 #
-# `capture=True` makes the loop run ahead of itself. The calls stay as they are. From the slice to
-# the decibels they become one pass over each sound, in blocks of eight frames: nothing in between
-# is written to memory.
+# With `capture=True` the calls of the loop are computed ahead; the code does not change. The steps
+# from the slice to the decibels become one pass over each recording, in blocks of eight frames: no
+# intermediate result is written to memory.
 
 # %%
 gradiva.random.set_seed(3)
@@ -203,7 +204,7 @@ assert any("spectrogram" in group.title for group in loop.explain().groups)
 # %% [markdown]
 # ## As a pipeline
 #
-# The same function, recorded. Its batches are those of the loop, to the last bit.
+# The same function, recorded. Its batches are those of the loop, bit by bit.
 
 
 # %%
@@ -226,8 +227,8 @@ with recognizer() as pipe:
 # %% [markdown]
 # ## Texts as numbers
 #
-# A network that is trained with CTC wants letters as numbers. Texts are bytes, so that is
-# arithmetic in the batch, too: here 1 for a, 2 for b, and 0 for the end of the shorter ones.
+# A network that is trained with CTC needs letters as numbers. Texts are bytes, so arithmetic on the
+# batch is enough: here 1 for a, 2 for b, and 0 for the end of the shorter ones.
 
 # %%
 letters = gradiva.pad(gradiva.cast(texts, dtype=gradiva.int32) - 96, axes=[0], fill_value=0)
@@ -241,7 +242,7 @@ print(letters.as_array())
 # | read a manifest | `readers.NemoAsr`, with `min_duration`, `max_duration`, `sample_rate` |
 # | decode files, or parts of them | `decoders.audio(offset=..., duration=...)` |
 # | know lengths without decoding | `peek_audio` |
-# | cut off silence | `nonsilent_region`, `slice` |
+# | remove silence | `nonsilent_region`, `slice` |
 # | another rate | `audio_resample` |
 # | spectra | `spectrogram`, `mel_filter_bank`, `to_decibels`, `mfcc` |
 # | one array | `pad` |

@@ -9,8 +9,8 @@
 #
 # This page trains a small network on pieces of photographs: which photograph is a piece from? The
 # batches come from a pipeline, without a copy. Then the training is stopped in the middle of the
-# second epoch, as by a crash, and goes on from what was saved. The network that comes out is the
-# same, bit by bit, as that of a training that was never stopped.
+# second epoch, as by a crash, and resumes from the saved state. The final network is the same, bit
+# by bit, as that of a training that was never stopped.
 #
 # It needs PyTorch: `pip install torch`.
 
@@ -52,7 +52,7 @@ print(len(list(folder.rglob("*.jpg"))), "files")
 # %% [markdown]
 # ## The pipeline
 #
-# It reads in an order that depends on the seed and the epoch, decodes, cuts a random window, and
+# It reads in an order that depends on the seed and the epoch, decodes, crops a random window, and
 # flips at random. `shard_id` and `num_shards` are for later: which part of the data this process
 # reads.
 
@@ -86,9 +86,9 @@ gradiva.show(fn.transpose(images, perm=[1, 2, 0]), labels=[str(int(one)) for one
 # %% [markdown]
 # ## Batches as torch tensors
 #
-# `DALIGenericIterator` gives a list with a dict for each pipeline: here one. `len` is exact:
-# eighty samples in batches of sixteen. The tensors lie in the memory that the pipeline wrote to,
-# and it is theirs for as long as somebody holds them.
+# `DALIGenericIterator` gives a list with a dict for each pipeline: here one. `len` is exact: eighty
+# samples in batches of sixteen. The tensors use the memory that the pipeline wrote, which is not
+# reused as long as they exist.
 
 # %%
 pipe.close()
@@ -103,7 +103,7 @@ assert all(data.data_ptr() % 64 == 0 for data in held)
 iterator._pipes[0].close()
 
 # %% [markdown]
-# ## A data set that makes its pipeline where it is read
+# ## A data set that makes its pipelines in the workers
 #
 # For a loop of PyTorch's own there is `IterableDataset`. It is given the *function*, not a
 # pipeline: each worker of a `DataLoader` makes a pipeline for its own shard. Without workers the
@@ -154,7 +154,7 @@ expected = {name: value.clone() for name, value in network.state_dict().items()}
 #
 # The same again, but after two batches of the second epoch everything is saved to a file: the
 # network, the optimizer, and the place in the data. `StatefulDataLoader` of torchdata calls
-# `state_dict` and `load_state_dict` of a data set by itself, also in workers; here we do.
+# `state_dict` and `load_state_dict` of a data set, also in workers; here we call them.
 
 # %%
 network, optimizer = made()
@@ -172,7 +172,7 @@ print(len(saved.getvalue()), "bytes")
 del network, optimizer, dataset, parts, turn
 
 # %% [markdown]
-# A new process would begin here. It makes the three again, and goes on.
+# A new process would begin here. It makes the three again, and resumes.
 
 # %%
 saved.seek(0)
@@ -188,5 +188,5 @@ assert rest == losses[1][2:]
 assert all(torch.equal(value, expected[name]) for name, value in network.state_dict().items())
 
 # %% [markdown]
-# The same losses, and the same network, to the last bit. `docs/pytorch.md` has the rest: workers
-# and their seeds, several processes, Lightning, and functions of dynamic mode as transforms.
+# The same losses, and the same network, bit by bit. `docs/pytorch.md` has the rest: workers and
+# their seeds, several processes, Lightning, and functions of dynamic mode as transforms.

@@ -8,10 +8,10 @@
 # # Training with JAX
 #
 # A small network learns the photographs of this package in two epochs. The training is stopped in
-# the middle, and goes on in a new iterator as if nothing had happened. Then the same runs on all
-# devices that JAX sees.
+# the middle, and resumes in a new iterator as if nothing had happened. Then the same runs on all
+# devices that JAX finds.
 #
-# `pip install "gradiva[jax]"` is what it needs.
+# It needs JAX: `pip install ".[jax]"`.
 
 # %%
 from pathlib import Path
@@ -33,11 +33,11 @@ print(len(classes), "classes:", ", ".join(classes))
 # %% [markdown]
 # ## From a function to an iterator
 #
-# `data_iterator` turns a function that calls operators into a maker of iterators (it may also stand
-# as a decorator above the function). Each turn is a dict of JAX arrays. The epochs are those of the
-# reader that is named. Where photographs do not fill the last batch, the stream just goes on into
-# the next epoch (`LastBatchPolicy.FILL`),
-# because JAX compiles a function for each shape, and wants all batches alike.
+# `data_iterator` turns a function that calls operators into a maker of iterators (it also works as
+# a decorator). Each step gives a dict of JAX arrays. The epochs are those of the named reader. If
+# the photographs do not fill the last batch, the stream continues into the next epoch
+# (`LastBatchPolicy.FILL`), because JAX compiles a function for each shape, so all batches should
+# have the same one.
 
 
 # %%
@@ -68,10 +68,10 @@ assert turn["images"].shape == (2, 32, 32, 3)
 gradiva.as_batch(np.asarray(turn["images"] * 58 + 115).clip(0, 255).astype(np.uint8), layout="HWC")
 
 # %% [markdown]
-# The array of images lies where the last operator has written it: nothing was copied. JAX asks for
-# memory that begins at a multiple of 64 bytes, and each batch does. The memory is used again once
-# JAX has released the array, and not before; so arrays may be kept, and what JAX computes in the
-# background is safe.
+# The array of images uses the memory that the last operator has written: nothing was copied. JAX
+# needs memory that begins at a multiple of 64 bytes, as that of each batch does. The memory is
+# reused only after JAX has released the array, so you may keep arrays, and background computations
+# of JAX are safe.
 
 # %%
 assert turn["images"].unsafe_buffer_pointer() % 64 == 0
@@ -132,8 +132,8 @@ whole = losses
 # %% [markdown]
 # ## Stopped in the middle
 #
-# With `enable_checkpointing` an iterator says where it is. That is a few hundred bytes: places in
-# the data and no data. They belong beside the parameters, in one file or in what saves yours.
+# With `enable_checkpointing` an iterator can save its state. That is a few hundred bytes: places in
+# the data, and no data. Save them together with the parameters.
 
 # %%
 iterator = training(batch_size=2, seed=7, enable_checkpointing=True)
@@ -149,9 +149,8 @@ del iterator, parameters
 print(len(saved["places"][0]), "bytes")
 
 # %% [markdown]
-# Another process goes on from there: it finishes the epoch that was begun, and then makes the
-# second. Random crops and all, its batches are those of the training that was never stopped; so are
-# the losses.
+# Another process resumes there: it finishes the first epoch, and then does the second. Its batches,
+# including random crops, are those of the training that was never stopped, and so are the losses.
 
 # %%
 iterator = training(
@@ -168,8 +167,8 @@ assert np.allclose(losses, whole, rtol=1e-6, atol=0)
 # %% [markdown]
 # ## A JAX function in the graph
 #
-# What JAX has and gradiva has not becomes an operator by `jax_function`. The function gets the
-# whole batch, on its own memory, and runs with the other operators ahead of the training.
+# `jax_function` makes an operator of a function of JAX. The function gets the whole batch without a
+# copy, and runs in advance with the other operators.
 
 
 # %%
@@ -191,9 +190,10 @@ assert waves.layout == "HWC"
 # %% [markdown]
 # ## All devices
 #
-# With a sharding there is a pipeline for each device, which reads a shard of the data. Each turn
-# gives arrays that lie on all of them; a jitted function then runs on all. On a machine without
-# GPUs, `jax.config.update("jax_num_cpu_devices", 4)` makes four devices of the CPU, to try it.
+# With a sharding there is a pipeline for each device, which reads a shard of the data. Each step
+# gives arrays that are distributed over all of them; a jitted function then runs on all. On a
+# machine without GPUs, `jax.config.update("jax_num_cpu_devices", 4)` makes four devices of the CPU,
+# to try it.
 
 # %%
 devices = jax.devices()
@@ -218,7 +218,7 @@ print(f"{len(devices)} devices, batches of {turn['images'].shape[0]}, loss {floa
 # |---|---|
 # | make an iterator of a function | `data_iterator(output_map=..., reader_name=...)` |
 # | make one of pipelines that you have | `DALIGenericIterator(pipelines, output_map)` |
-# | go on in the middle | `enable_checkpointing=True`, `iterator.checkpoints()`, `checkpoints=` |
+# | resume in the middle | `enable_checkpointing=True`, `iterator.checkpoints()`, `checkpoints=` |
 # | run on several devices | `sharding=`, or `devices=` for a leading axis of devices |
 # | look at the next batch | `gradiva.plugin.jax.clu.peekable_data_iterator` |
 # | call JAX in a pipeline | `gradiva.plugin.jax.fn.jax_function` |

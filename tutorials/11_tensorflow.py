@@ -8,11 +8,11 @@
 # # Training with TensorFlow
 #
 # A small network learns the photographs of this package in two epochs: in a loop that is stopped in
-# the middle and goes on as if nothing had happened, and with Keras `fit`. Then a pipeline stands in
-# the middle of a `tf.data` program.
+# the middle and resumes as if nothing had happened, and with Keras `fit`. Then a pipeline is one
+# part of a `tf.data` program.
 #
-# `pip install "gradiva[tf]"` is what it needs. There is no compiled part, so any version of
-# TensorFlow will do.
+# It needs TensorFlow: `pip install ".[tf]"`. The plugin has no compiled part that would have to
+# match the version of TensorFlow.
 
 # %%
 from pathlib import Path
@@ -33,8 +33,8 @@ print(len(classes), "classes:", ", ".join(classes))
 # %% [markdown]
 # ## From a function to tensors
 #
-# The function is that of any pipeline. The iterator gives eager tensors: a tuple of them, which is
-# what Keras takes, or a dict where `output_map` names the outputs.
+# The function is an ordinary pipeline function. The iterator gives eager tensors: a tuple of them,
+# as Keras expects, or a dict where `output_map` names the outputs.
 
 
 # %%
@@ -61,8 +61,8 @@ assert images.shape == (2, 32, 32, 3)
 gradiva.as_batch((images.numpy() * 58 + 115).clip(0, 255).astype(np.uint8), layout="HWC")
 
 # %% [markdown]
-# The tensor of images lies where the last operator has written it: nothing was copied. The memory
-# is used again once TensorFlow has released the tensor, so tensors may be kept.
+# The tensor of images uses the memory that the last operator has written: nothing was copied. The
+# memory is reused only after TensorFlow has released the tensor, so you may keep tensors.
 
 # %%
 assert np.from_dlpack(images).ctypes.data % 64 == 0
@@ -111,8 +111,8 @@ for epoch in range(2):
 # %% [markdown]
 # ## Stopped in the middle
 #
-# With `enable_checkpointing` an iterator says where it is. That is a few hundred bytes: places in
-# the data and no data. They belong beside the weights, in one file or in what saves yours.
+# With `enable_checkpointing` an iterator can save its state. That is a few hundred bytes: places in
+# the data, and no data. Save them together with the weights.
 
 # %%
 iterator = DALIGenericIterator(training(enable_checkpointing=True), reader_name="reader")
@@ -128,9 +128,8 @@ del iterator, model
 print(len(place), "bytes")
 
 # %% [markdown]
-# Another process goes on from there: it finishes the epoch that was begun, and then makes the
-# second. Random crops and all, its batches are those of the training that was never stopped; so are
-# the losses.
+# Another process resumes there: it finishes the first epoch, and then does the second. Its batches,
+# including random crops, are those of the training that was never stopped, and so are the losses.
 
 # %%
 restored = training(enable_checkpointing=True, checkpoint=place, num_threads=1)
@@ -146,8 +145,8 @@ assert np.allclose(losses, whole, rtol=1e-5, atol=0)
 # ## Keras
 #
 # `iterator.dataset()` is a `tf.data.Dataset` of which each loop is an epoch of the iterator, and
-# `steps` tells Keras how many batches that has. TensorFlow fetches batches ahead of the training
-# here, so a checkpoint belongs between epochs, or into a loop like the one above.
+# `steps` tells Keras how many batches that has. TensorFlow prefetches batches here, so save
+# checkpoints between epochs, or in a loop like the one above.
 
 # %%
 iterator = DALIGenericIterator(training(), reader_name="reader")
@@ -162,9 +161,9 @@ assert len(history["loss"]) == 2
 # %% [markdown]
 # ## `DALIDataset`
 #
-# The data set that scripts for DALI know has no end: Keras is told `steps_per_epoch`. It takes the
-# graph of the pipeline; batch size and threads are its own. Each loop over it begins at the
-# beginning. It is a data set like any other, so `map`, `zip`, `prefetch` and so on are there.
+# The data set of scripts for DALI is endless: give Keras `steps_per_epoch`. It uses the graph of
+# the pipeline, with its own batch size and threads. Each loop over it starts from the beginning. It
+# is an ordinary data set, so `map`, `zip`, `prefetch` and so on work.
 
 # %%
 data = DALIDataset(
@@ -177,7 +176,7 @@ assert [tuple(images.shape) for images, _ in bright] == [(3, 32, 32, 3)] * 2
 # %% [markdown]
 # ## Data sets as inputs
 #
-# The other way round, a data set feeds a pipeline: here files that `tf.data` has found and read.
+# In the other direction, a data set feeds a pipeline: here files that `tf.data` has found and read.
 # Inputs are external sources with a name.
 
 
@@ -203,7 +202,7 @@ assert sum(counts) == len(names)
 # | to do | use |
 # |---|---|
 # | loop over eager tensors | `DALIGenericIterator(pipeline, reader_name=...)` |
-# | go on in the middle | `enable_checkpointing=True`, `iterator.checkpoints()`, `checkpoint=` |
+# | resume in the middle | `enable_checkpointing=True`, `iterator.checkpoints()`, `checkpoint=` |
 # | train with Keras | `iterator.dataset(steps=len(iterator))` |
 # | run scripts for DALI | `DALIDataset`, and Keras with `steps_per_epoch` |
 # | feed a pipeline from `tf.data` | `experimental.DALIDatasetWithInputs` |

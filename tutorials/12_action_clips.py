@@ -7,8 +7,8 @@
 # %% [markdown]
 # # Clips for action recognition
 #
-# Which way does something move? One picture does not tell: a network needs several frames of a
-# video, in their order. This page makes such clips, and needs `pip install "gradiva[video]"`:
+# In which direction does something move? One picture does not show it: a network needs several
+# frames of a video, in their order. This page makes such clips, and needs `pip install ".[video]"`:
 #
 # 1. **videos** of moving squares, one folder for each action, which are made here;
 # 2. **clips**: frames that follow one another, or frames at equal distances over the whole video;
@@ -32,8 +32,8 @@ folder = Path(tempfile.mkdtemp())
 # ## Videos
 #
 # A square goes to the right, to the left, or down, over a background of noise. Videos differ in
-# length, and the encoder makes what it makes of everyday files: a key frame now and then, and
-# between them frames that only say what has changed.
+# length. The encoder writes files like everyday ones: key frames, and between them frames that
+# contain only what has changed.
 
 # %%
 ACTIONS = {"down": (1, 0), "left": (0, -1), "right": (0, 1)}
@@ -72,8 +72,8 @@ print(sorted(str(path.relative_to(folder)) for path in folder.glob("*/0.mp4")))
 # %% [markdown]
 # ## Frames that follow one another
 #
-# `experimental.readers.Video` takes the folder: its folders in alphabetical order are the labels.
-# A clip here has 6 frames, every third one, so it takes up 18; the next clip begins where it ends.
+# `experimental.readers.Video` reads the folder: its folders in alphabetical order are the labels. A
+# clip here has 6 frames, every third one, so it takes up 18; the next clip begins where it ends.
 
 # %%
 reader = gradiva.experimental.readers.Video(
@@ -85,7 +85,7 @@ print(numbers.as_array())
 assert (np.diff(numbers.as_array(), axis=1) == 3).all()
 
 # %% [markdown]
-# In a notebook a clip is a strip of frames, with the film below it.
+# In a notebook a clip is a strip of frames, with an animation below it.
 
 # %%
 clips
@@ -95,9 +95,9 @@ clips
 #
 # ## Uniform sampling
 #
-# To tell an action, the whole of it helps. `uniform_sample=True` makes one clip of each video:
-# frames at equal distances, the first and the last one among them. No more is decoded than the
-# groups of frames that they are in.
+# To recognize an action, a network should see all of it. `uniform_sample=True` makes one clip of
+# each video: frames at equal distances, including the first and the last one. Only the groups of
+# frames that contain them are decoded.
 
 # %%
 reader = gradiva.experimental.readers.Video(
@@ -109,8 +109,8 @@ lengths = [30 + 7 * number for number in range(4)]
 assert numbers.as_array()[:4, -1].tolist() == [length - 1 for length in lengths]
 
 # %% [markdown]
-# Each frame is the one of its number, whatever the decoder had to go through to get there. The
-# square of each frame says so: it stands where the video put it.
+# Each frame is exactly the one with its number, however it was encoded. The position of the square
+# in each frame confirms it.
 
 # %%
 for clip, frames in zip(clips.arrays()[8:], numbers.as_array()[8:], strict=True):
@@ -123,9 +123,9 @@ print("all squares are where their frames have them")
 # %% [markdown]
 # ## Inputs of a network
 #
-# What follows treats a clip as a sequence of images. The window and the mirror are drawn once for
-# each clip, not for each frame, so what moves smoothly still does. A clip that is mirrored changes
-# its action: left becomes right. So only those that go down are mirrored.
+# The following operators treat a clip as a sequence of images. The window and the mirror are drawn
+# once for each clip, not for each frame, so the motion stays smooth. Mirroring changes the action:
+# left becomes right. So only clips that go down are mirrored.
 
 
 # %%
@@ -134,8 +134,8 @@ def inputs(clip: Any, label: Any) -> tuple[Any, Any]:
     clip = gradiva.crop_mirror_normalize(
         clip,
         crop=(64, 64),
-        crop_pos_x=gradiva.random.uniform(range=[0.0, 1.0]),
-        mirror=gradiva.random.coin_flip() * (label == 0),
+        crop_pos_x=fn.random.uniform(range=[0.0, 1.0]),
+        mirror=fn.random.coin_flip() * (label == 0),
         mean=[110.0, 110.0, 90.0],
         std=[60.0, 60.0, 60.0],
         dtype=types.FLOAT,
@@ -164,9 +164,10 @@ assert epoch[0][0].shape == (4, 3, 6, 64, 64)
 # %% [markdown]
 # ## Resumed in the middle
 #
-# Training stops after two of the three batches of an epoch: the machine is wanted elsewhere. A
-# checkpoint says where. Another pipeline goes on from there, with another number of threads, and
-# delivers what the first one would have delivered: the same clips, windows and mirrors.
+# Training stops after two of the three batches of an epoch: perhaps the machine is needed for
+# something else. A checkpoint stores the place. Another pipeline resumes there, with another number
+# of threads, and delivers what the first one would have delivered: the same clips, windows and
+# mirrors.
 
 # %%
 place = folder / "place.json"
@@ -187,7 +188,7 @@ print("resumed at batch 2 of 3; the same to the last bit")
 # |---|---|
 # | clips of a folder, a list, or by name | `experimental.readers.video` |
 # | frames farther apart; clips that overlap | `stride`; `step` |
-# | the whole of each video in so many frames | `uniform_sample=True` |
+# | a fixed number of frames from all of each video | `uniform_sample=True` |
 # | parts of videos | lines "path label start end" in `file_list` |
 # | which frames, and when | `enable_frame_num="sequence"`, `enable_timestamps=True` |
 # | the last frames, too few for a clip | `pad_mode` |

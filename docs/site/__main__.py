@@ -19,8 +19,11 @@ from .picture import PICTURE
 from .registry import ROOT, known
 
 
-def write_sources(target: Path, said: Callable[[str], None]) -> int:
-    """Write all pages as Markdown below `target`, which is emptied first; how many there are."""
+def write_sources(target: Path, said: Callable[[str], None], outputs: bool = True) -> int:
+    """Write all pages as Markdown below `target`, which is emptied first; how many there are.
+
+    outputs: run the tutorials, and show what their cells print and draw.
+    """
     if target.exists():
         shutil.rmtree(target)
     pages = {
@@ -32,7 +35,6 @@ def write_sources(target: Path, said: Callable[[str], None]) -> int:
         "tutorials/index": guides.tutorials_index(),
     }
     pages |= {f"guides/{path.stem.lower()}": guides.guide_page(path) for path in guides.GUIDES}
-    pages |= {f"tutorials/{path.stem}": guides.tutorial_page(path) for path in guides.TUTORIALS}
     pages |= {f"reference/{name}": reference.module_page(name) for name in reference.MODULES}
     pictures = target / "pictures"
     pictures.mkdir(parents=True)
@@ -46,6 +48,9 @@ def write_sources(target: Path, said: Callable[[str], None]) -> int:
         except GradivaError as error:
             raise SystemExit(f"the page of {name}: {error}") from error
         pages[f"operators/{operator_pages.page_name(operator)}"] = page
+    for path in guides.TUTORIALS:
+        said(f"tutorial {path.stem}")
+        pages[f"tutorials/{path.stem}"] = guides.tutorial_page(path, outputs)
     for name, text in pages.items():
         path = target / f"{name}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -62,10 +67,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m docs.site", description=__doc__)
     parser.add_argument("--to", type=Path, default=ROOT / "build" / "site", help="the folder")
     parser.add_argument("--sources-only", action="store_true", help="write Markdown, run no Sphinx")
+    parser.add_argument(
+        "--no-outputs", action="store_true", help="show the code of tutorials, and do not run it"
+    )
     parser.add_argument("--theme", default="furo", help="furo's pages take most of the time")
     given = parser.parse_args(arguments)
     source = given.to / "source"
-    count = write_sources(source, _progress)
+    count = write_sources(source, _progress, not given.no_outputs)
     _progress(f"{count} pages")
     if given.sources_only:
         return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from .notebook import Notebook, can_run, running
 from .operator_pages import page_name
 from .registry import ROOT, known
 
@@ -83,19 +84,31 @@ def guide_page(path: Path) -> str:
     )
 
 
-def tutorial_page(path: Path) -> str:
-    """A tutorial in the percent format: its text, and its code, which is not run."""
+def tutorial_page(path: Path, outputs: bool = False) -> str:
+    """A tutorial in the percent format: its text, and its code; with the outputs of its cells, if
+    the packages that it needs are installed."""
+    if not outputs or not can_run(path):
+        return _tutorial(path, None)
+    with running(path) as notebook:
+        return _tutorial(path, notebook)
+
+
+def _tutorial(path: Path, notebook: Notebook | None) -> str:
     text = path.read_text("utf-8")
     parts: list[str] = []
     marks = list(_MARKER.finditer(text))
     for mark, following in zip(marks, [*marks[1:], None], strict=True):
-        cell = text[mark.end() : following.start() if following else len(text)].strip("\n")
+        whole = text[mark.end() : following.start() if following else len(text)]
+        cell = whole.strip("\n")
         if mark[1]:
             lines = (line.removeprefix("#").removeprefix(" ") for line in cell.split("\n"))
-            parts.append("\n".join(lines))
+            parts.append(_linked("\n".join(lines), path.parent))
         elif cell:
             parts.append(f"````python\n{cell}\n````")
-    return _linked("\n\n".join(parts) + "\n", path.parent)
+            if notebook is not None:
+                first = text[: mark.end()].count("\n") + 1 + len(whole) - len(whole.lstrip("\n"))
+                parts.append(notebook.run(cell, first))
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _index(title: str, text: str, names: list[str]) -> str:
@@ -144,5 +157,8 @@ def home_page() -> str:
 
 def tutorials_index() -> str:
     """All tutorials."""
-    text = "Python files in `tutorials/`, which Jupytext opens as notebooks, with pictures."
+    text = (
+        "Python files in `tutorials/`, here with their outputs. Jupytext opens them as notebooks "
+        '(`pip install ".[notebook]"`).'
+    )
     return _index("Tutorials", text, [path.stem for path in TUTORIALS])

@@ -98,9 +98,9 @@ def _devices(has: Support) -> str:
 
 
 REFERENCE = {
-    "same bits": "its cases have the same bits as the reference library's",
-    "close": "its cases are close to the reference library's: sums are added in another order",
-    "": "nothing there to compare with, or values that cannot be compared",
+    "same bits": "the results of its cases have the same bits",
+    "close": "the results of its cases are close: sums are added in another order",
+    "": "not compared: DALI has no such operator on the CPU, or its values are not comparable",
 }
 
 
@@ -115,7 +115,7 @@ def _facts(operator: OperatorBase) -> str:
     rows.append(["in a fused group", f"`{has.role}`" if has.role else "never"])
     if operator.random:
         rows.append(["random", "its values are a function of seed, number of the call and sample"])
-    rows.append(["reference library", REFERENCE[has.reference]])
+    rows.append(["compared with DALI", REFERENCE[has.reference]])
     symbol = symbol_of(operator)
     if symbol is not None:
         rows.append(["written", f"`` {symbol.replace('pos', '+').replace('neg', '-')} ``"])
@@ -146,8 +146,8 @@ def index_page() -> str:
     pages = "\n".join(page_name(operator) for operator in known().values())
     tree = f"```{{toctree}}\n:hidden:\n\nsupport\n{pages}\n```"
     opening = (
-        "Made from the declarations of the operators. "
-        "[What each supports](support.md) is on a page of its own."
+        "All operators by field; [the same on one page](../guides/operators.md). "
+        "[What each supports](support.md): dtypes, layouts, devices."
     )
     return "\n\n".join(["# Operators", opening, *fields, tree]) + "\n"
 
@@ -166,10 +166,10 @@ def support_page() -> str:
         role = f"`{has.role}`" if has.role else ""
         link = f"[`{name}`]({page_name(operator)}.md)"
         rows.append([link, dtypes, layouts, "yes", has.gpu or "no", role, agrees])
-    head = ["operator", "dtypes", "layouts", "CPU", "GPU", "in a fused group", "reference"]
+    head = ["operator", "dtypes", "layouts", "CPU", "GPU", "in a fused group", "DALI"]
     text = (
-        "Dtypes and layouts are those of the first input that the type rule takes beside what the "
-        "operator's cases give. GPU: how its results compare with the CPU's. Reference: how the "
-        "cases compare with the reference library, where the tests do; empty where they do not."
+        "Dtypes and layouts are those of the first input that the type rule accepts together with "
+        "the other arguments of the operator's cases. GPU: how its results compare with the CPU's. "
+        "DALI: how the results of the cases compare with DALI's; empty where no test compares them."
     )
     return f"# Support\n\n{text}\n\n{markup.table(head, rows)}\n"

@@ -24,11 +24,16 @@ import gradiva
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("llms.txt")])
+MADE_LATER = {"gradiva/prebuilt"}
+"""What documents name and a clone does not have: a build makes it."""
 MOST_LINES = 30
 """Of a recipe in docs/tasks.md."""
 
 _BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+_NAMED = re.compile(
+    r"`((?:benchmarks|building|capture|docs|eager|examples|gradiva|ops|tests|tutorials)/[\w/.<>]+)`"
+)
 _TREE_LINE = re.compile(r"^( *)(\S+\.py|\S+/)(?: |$)")
 
 
@@ -115,6 +120,15 @@ def test_the_index_names_every_page() -> None:
 def test_links(document: Path) -> None:
     for target in _LINK.findall(_BLOCK.sub("", document.read_text("utf-8"))):
         assert (document.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_files_that_are_named_exist(document: Path) -> None:
+    if document.name == "CHANGELOG.md":
+        return
+    named = _NAMED.findall(document.read_text("utf-8"))
+    missing = {name for name in named if "<" not in name and not (ROOT / name).exists()}
+    assert missing - MADE_LATER == set()
 
 
 def tree(document: Path) -> list[Path]:
