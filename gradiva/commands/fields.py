@@ -34,7 +34,7 @@ FIELDS = {
     "Arrays: shapes, parts and order": ("arrays", "indexing", "io.dump_image"),
     "Arrays: reductions": ("reductions",),
     "Arithmetic and mathematics": ("math",),
-    "Operators of yours": (),
+    "Your own operators": (),
 }
 """By title: the folders and files of `ops` that declare the operators of a field."""
 _TITLES = {part: title for title, parts in FIELDS.items() for part in parts}
@@ -46,7 +46,7 @@ def field_of(operator: OperatorBase) -> str:
     while path not in _TITLES:
         path, _, name = path.rpartition(".")
         if not name:
-            return "Operators of yours"
+            return "Your own operators"
     return _TITLES[path]
 
 

@@ -16,7 +16,7 @@ from gradiva.commands.fields import FIELDS, by_field, field_of
 def test_every_operator_has_a_field() -> None:
     ours = [one for one in known().values() if one.__module__.startswith("gradiva.")]
     fields = by_field(ours)
-    assert [*fields] == [title for title in FIELDS if title != "Operators of yours"]
+    assert [*fields] == [title for title in FIELDS if title != "Your own operators"]
     assert sorted(one.name for several in fields.values() for one in several) == sorted(
         one.name for one in ours
     )

@@ -20,6 +20,7 @@ from docs.site.docstrings import parse
 from docs.site.registry import known, names_of
 from gradiva import fn
 from gradiva.eager.operators.operator import OperatorBase
+from tests.tiers import few
 
 FUNCTIONS = {
     "resize": gradiva.resize,
@@ -49,7 +50,7 @@ def test_help(name: str) -> None:
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("name", [name for name in known() if "." not in name or "random" in name])
+@pytest.mark.parametrize("name", few(known(), every=10))
 def test_all_ways_to_help_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Functions of both modes, the class spelling and the site: one text, and one signature."""
     monkeypatch.setattr(operator_pages, "picture", lambda operator, folder: None)
