@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gradiva.eager.support.errors import GradivaError
 
-from . import guides, operator_pages, reference
+from . import guides, notebooks, operator_pages, reference
 from .registry import ROOT, known
 
 HOME = """# gradiva
@@ -77,6 +77,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--theme", default="furo", help="furo's pages take most of the time")
     given = parser.parse_args(arguments)
     source = given.to / "source"
+    if not given.sources_only:
+        notebooks.main([])
     count = write_sources(source, _progress)
     _progress(f"{count} pages")
     if given.sources_only:
