@@ -14,16 +14,13 @@ from pathlib import Path
 
 from gradiva.eager.support.errors import GradivaError
 
-from . import guides, operator_pages, reference
+from . import guides, notebooks, operator_pages, reference
 from .picture import PICTURE
 from .registry import ROOT, known
 
 
-def write_sources(target: Path, said: Callable[[str], None], outputs: bool = True) -> int:
-    """Write all pages as Markdown below `target`, which is emptied first; how many there are.
-
-    outputs: run the tutorials, and show what their cells print and draw.
-    """
+def write_sources(target: Path, said: Callable[[str], None]) -> int:
+    """Write all pages as Markdown below `target`, which is emptied first. Returns their number."""
     if target.exists():
         shutil.rmtree(target)
     pages = {
@@ -50,7 +47,7 @@ def write_sources(target: Path, said: Callable[[str], None], outputs: bool = Tru
         pages[f"operators/{operator_pages.page_name(operator)}"] = page
     for path in guides.TUTORIALS:
         said(f"tutorial {path.stem}")
-        pages[f"tutorials/{path.stem}"] = guides.tutorial_page(path, outputs)
+        pages[f"tutorials/{path.stem}"] = guides.tutorial_page(path)
     for name, text in pages.items():
         path = target / f"{name}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,12 +65,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--to", type=Path, default=ROOT / "build" / "site", help="the folder")
     parser.add_argument("--sources-only", action="store_true", help="write Markdown, run no Sphinx")
     parser.add_argument(
-        "--no-outputs", action="store_true", help="show the code of tutorials, and do not run it"
+        "--no-outputs", action="store_true", help="do not run the tutorials; show earlier outputs"
     )
     parser.add_argument("--theme", default="furo", help="furo's pages take most of the time")
     given = parser.parse_args(arguments)
     source = given.to / "source"
-    count = write_sources(source, _progress, not given.no_outputs)
+    if not (given.sources_only or given.no_outputs):
+        notebooks.main([])
+    count = write_sources(source, _progress)
     _progress(f"{count} pages")
     if given.sources_only:
         return 0

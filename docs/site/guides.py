@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from .notebook import Notebook, can_run, running
+from . import markup
+from .notebooks import FOLDER, TUTORIALS, built
 from .operator_pages import page_name
 from .registry import ROOT, known
 
@@ -30,7 +33,6 @@ GUIDES = [
     ROOT / "SECURITY.md",
     ROOT / "CHANGELOG.md",
 ]
-TUTORIALS = sorted((ROOT / "tutorials").glob("*.py"))
 _LINK = re.compile(r"(!?)\[([^\]\n]*(?:\n[^\]\n]*)?)\]\(([^)\s#:]+)(#[^)]*)?\)")
 _FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _MARKER = re.compile(r"^# %%( \[markdown\])?.*$", re.MULTILINE)
@@ -84,31 +86,55 @@ def guide_page(path: Path) -> str:
     )
 
 
-def tutorial_page(path: Path, outputs: bool = False) -> str:
-    """A tutorial in the percent format: its text, and its code; with the outputs of its cells, if
-    the packages that it needs are installed."""
-    if not outputs or not can_run(path):
-        return _tutorial(path, None)
-    with running(path) as notebook:
-        return _tutorial(path, notebook)
+class Cell(NamedTuple):
+    """A cell of a tutorial. outputs: as notebooks have them."""
+
+    is_text: bool
+    source: str
+    outputs: Sequence[dict[str, Any]] = ()
 
 
-def _tutorial(path: Path, notebook: Notebook | None) -> str:
-    text = path.read_text("utf-8")
+def tutorial_page(path: Path, folder: Path = FOLDER) -> str:
+    """A tutorial: its text, its code, and its outputs where a notebook of it was built."""
+    notebook = built(path, folder)
     parts: list[str] = []
+    for cell in _cells_of_text(path) if notebook is None else _cells_of(notebook):
+        if cell.is_text:
+            parts.append(_linked(cell.source, path.parent))
+        elif cell.source:
+            parts.append(f"````python\n{cell.source}\n````")
+        parts += filter(None, map(_output, cell.outputs))
+    return "\n\n".join(parts) + "\n"
+
+
+def _cells_of(notebook: dict[str, Any]) -> Iterator[Cell]:
+    for cell in notebook["cells"]:
+        outputs = cell.get("outputs", ())
+        yield Cell(cell["cell_type"] == "markdown", "".join(cell["source"]), outputs)
+
+
+def _cells_of_text(path: Path) -> Iterator[Cell]:
+    """The cells of a file in the percent format, which was not run."""
+    text = path.read_text("utf-8")
     marks = list(_MARKER.finditer(text))
     for mark, following in zip(marks, [*marks[1:], None], strict=True):
         whole = text[mark.end() : following.start() if following else len(text)]
         cell = whole.strip("\n")
         if mark[1]:
             lines = (line.removeprefix("#").removeprefix(" ") for line in cell.split("\n"))
-            parts.append(_linked("\n".join(lines), path.parent))
-        elif cell:
-            parts.append(f"````python\n{cell}\n````")
-            if notebook is not None:
-                first = text[: mark.end()].count("\n") + 1 + len(whole) - len(whole.lstrip("\n"))
-                parts.append(notebook.run(cell, first))
-    return "\n\n".join(filter(None, parts)) + "\n"
+            cell = "\n".join(lines)
+        yield Cell(bool(mark[1]), cell)
+
+
+def _output(output: dict[str, Any]) -> str:
+    """What a cell has printed or shown: the richest form that a page can hold."""
+    if output["output_type"] == "stream":
+        return markup.fenced("".join(output["text"]).rstrip()) if output["name"] == "stdout" else ""
+    data = {kind: "".join(value) for kind, value in output.get("data", {}).items()}
+    for kind in ("text/html", "image/svg+xml"):
+        if kind in data:
+            return markup.fenced(data[kind].rstrip(), "{raw} html")
+    return markup.fenced(data["text/plain"].rstrip()) if "text/plain" in data else ""
 
 
 def _index(title: str, text: str, names: list[str]) -> str:
@@ -158,7 +184,7 @@ def home_page() -> str:
 def tutorials_index() -> str:
     """All tutorials."""
     text = (
-        "Python files in `tutorials/`, here with their outputs. Jupytext opens them as notebooks "
-        '(`pip install ".[notebook]"`).'
+        "Python files in `tutorials/`, which Jupytext opens as notebooks. "
+        "`python -m docs.site.notebooks` runs them, and writes notebooks with all outputs."
     )
     return _index("Tutorials", text, [path.stem for path in TUTORIALS])

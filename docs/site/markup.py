@@ -46,8 +46,10 @@ def _paragraph(part: str) -> str:
 
 
 def fenced(code: str, kind: str = "text") -> str:
-    """Code, whatever is in it."""
-    return f"````{kind}\n{code}\n````"
+    """Code, between more backticks than are in it."""
+    longest = max((len(found) for found in re.findall("`+", code)), default=0)
+    fence = "`" * max(4, longest + 1)
+    return f"{fence}{kind}\n{code}\n{fence}"
 
 
 def indented(block: str, width: int) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import hashlib
+import json
 import re
 import sys
 import types
@@ -12,17 +14,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from docs.site.guides import tutorial_page
+from docs.site.notebooks import NEEDS, TUTORIALS, build, built
 from tests.tiers import few
 
-TUTORIALS = sorted((Path(__file__).parents[2] / "tutorials").glob("*.py"))
 MARKER = re.compile(r"^# %%(?P<markdown> \[markdown\])?$")
-NEEDS = {
-    "09_pytorch": "torch",
-    "10_jax": "jax",
-    "11_tensorflow": "tensorflow",
-    "12_action_clips": "av",
-}
-"""What is not there wherever the tests run."""
 MOST_LINES = 500
 """What can be read in a quarter of an hour."""
 
@@ -132,3 +128,57 @@ def test_each_becomes_a_notebook(path: Path) -> None:
     kinds = [cell.cell_type for cell in notebook.cells]
     assert kinds == ["markdown" if cell.markdown else "code" for cell in cells_of(path)]
     assert notebook.cells[0].source.startswith("# ")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+def test_notebook(path: Path, tmp_path: Path) -> None:
+    """As a notebook it runs, too, and has its outputs, as has its page on the site."""
+    for package in ("jupytext", "nbclient", "nbformat", "ipykernel", NEEDS.get(path.stem)):
+        if package is not None:
+            pytest.importorskip(package)
+    assert built(path, tmp_path) is None
+    plain = tutorial_page(path, tmp_path)
+    build(path, tmp_path)
+    notebook = built(path, tmp_path)
+    assert notebook is not None
+    outputs = [one for cell in notebook["cells"] for one in cell.get("outputs", ())]
+    assert {"stream"} < {one["output_type"] for one in outputs}
+    assert not any(one["output_type"] == "error" for one in outputs)
+    page = tutorial_page(path, tmp_path)
+    assert page.count("````{raw} html") >= 1
+    assert page.count("````text") >= 1
+    assert page.count("````python") == plain.count("````python")
+
+
+def test_pages_show_what_notebooks_hold(tmp_path: Path) -> None:
+    """Texts, pictures and tables of a notebook, and not those of another text."""
+    path = tmp_path / "01_small.py"
+    path.write_text("# %% [markdown]\n# # Small\n#\n# Text.\n\n# %%\nprint(1)\n2\n")
+    assert tutorial_page(path, tmp_path) == "# Small\n\nText.\n\n````python\nprint(1)\n2\n````\n"
+    source = hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    outputs = [
+        {"output_type": "stream", "name": "stdout", "text": ["1\n", "`````\n"]},
+        {"output_type": "stream", "name": "stderr", "text": ["progress"]},
+        {"output_type": "execute_result", "data": {"text/plain": ["2"], "text/html": ["<b>2</b>"]}},
+        {"output_type": "display_data", "data": {"image/svg+xml": ["<svg/>"]}},
+        {"output_type": "execute_result", "data": {"text/plain": ["3"]}},
+        {"output_type": "display_data", "data": {}},
+    ]
+    notebook = {
+        "metadata": {"gradiva": {"source": source}},
+        "cells": [
+            {"cell_type": "markdown", "source": ["# Small\n", "\n", "Text."]},
+            {"cell_type": "code", "source": ["print(1)\n", "2"], "outputs": outputs},
+        ],
+    }
+    (tmp_path / "01_small.ipynb").write_text(json.dumps(notebook))
+    page = tutorial_page(path, tmp_path)
+    assert page.startswith("# Small\n\nText.\n\n````python\nprint(1)\n2\n````\n\n")
+    assert "``````text\n1\n`````\n``````" in page
+    assert "````{raw} html\n<b>2</b>\n````" in page
+    assert "````{raw} html\n<svg/>\n````" in page
+    assert "````text\n3\n````" in page
+    assert "progress" not in page
+    path.write_text(path.read_text() + "3\n")
+    assert "<b>" not in tutorial_page(path, tmp_path)
