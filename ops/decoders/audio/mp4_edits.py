@@ -23,6 +23,7 @@ __all__ = ["Edit", "cut_out", "several_edits"]
 
 _NORMAL: Final = 1 << 16
 """The rate of a part that is played as fast as it was recorded."""
+_MOST: Final = 1 << 14
 
 
 class Edit(NamedTuple):
@@ -34,7 +35,8 @@ class Edit(NamedTuple):
 
 def several_edits(data: Array, track: int) -> list[Edit]:
     """The edit list of the track with this number, without its pauses; nothing where there is no
-    list of more than one part. Raises ValueError for parts that are played at other speeds."""
+    list of more than one part. Raises ValueError for parts that are played at other speeds, and for
+    thousands of them."""
     view = data.data
     found: list[Edit] = []
     try:
@@ -90,7 +92,10 @@ def _edits(track: memoryview, scale: int) -> list[Edit]:
     entry = struct.Struct(">Qqi" if _is_wide(listed) else ">Iii")
     (count,) = struct.unpack_from(">I", listed, 4)
     units, made = _scale(header), []
-    for number in range(min(count, (len(listed) - 8) // entry.size)):
+    count = min(count, (len(listed) - 8) // entry.size)
+    if count > _MOST:
+        raise ValueError(f"an edit list of {count} parts is longer than {_MOST}")
+    for number in range(count):
         duration, begin, rate = entry.unpack_from(listed, 8 + number * entry.size)
         if duration and begin >= 0 and rate != _NORMAL and count > 1:
             raise ValueError("parts of the sound are to be played at another speed")

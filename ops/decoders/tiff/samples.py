@@ -8,6 +8,7 @@ import numpy as np
 
 from gradiva.eager.types.arrays import Array
 
+from . import layout as t
 from .codecs import decoded_pieces
 from .layout import Layout
 
@@ -22,6 +23,8 @@ def read_samples(layout: Layout) -> Array:
     predictors = (
         {1} | ({2} if layout.bits % 8 == 0 else set()) | ({3} if layout.is_float else set())
     )
+    if layout.compression in t.FAX and layout.bits != 1:
+        raise ValueError(f"TIFF in a fax compression with samples of {layout.bits} bits is damaged")
     if layout.predictor not in predictors:
         raise ValueError(
             f"TIFF with predictor {layout.predictor} and samples of {layout.bits} bits is not "

@@ -227,7 +227,7 @@ def _found(
 
 @opens_table(jsonl, container=True)
 def _open_jsonl(given: dict[str, Any]) -> JSONTable:
-    containers, parts = _found(given, scan_lines, "lines 1")
+    containers, parts = _found(given, scan_lines, "lines 2")
     types = types_of_columns(given["columns"], given["dtypes"])
     table = JSONTable(containers, Places.join(parts), types)
     table.columns = given["columns"]

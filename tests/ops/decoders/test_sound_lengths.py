@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import gradiva
 from gradiva import OperatorRuntimeError, batch
 from gradiva.ops.decoders.audio import sound_file
 from gradiva.ops.decoders.audio.audio import wav_file
+from gradiva.ops.decoders.audio.mp4_edits import Edit, cut_out
 from gradiva.ops.decoders.audio.mpeg_frames import header_at, silence, walk
 from tests.tiers import few
 
@@ -406,8 +408,15 @@ def test_edit_lists_of_several_parts(channels: int, version: int) -> None:
     assert len(there) <= len(found) < len(there) + 1024
     with pytest.raises(OperatorRuntimeError, match="another speed"):
         decoded(with_edits(file, [edits[0], (100, begin, 1 << 17)], version))
-    with pytest.raises(OperatorRuntimeError, match="values are more than"):
-        decoded(with_edits(file, [(1000, begin, 1 << 16)] * 23000, version))
+    with pytest.raises(OperatorRuntimeError, match="20000 parts is longer"):
+        decoded(with_edits(file, [(1, begin, 1 << 16)] * 20000, version))
+
+
+def test_edit_lists_that_repeat_a_sound() -> None:
+    """It is refused before it takes memory."""
+    edits = [Edit(Fraction(0), Fraction(100))] * 9000
+    with pytest.raises(ValueError, match="values are more than"):
+        cut_out(np.zeros(1 << 17, np.float32), edits, Fraction(0), 1, 8000)
 
 
 @pytest.mark.parametrize("rate", [48000, 24000, 16000])

@@ -170,6 +170,20 @@ def test_fax(compression: str) -> None:
     np.testing.assert_array_equal(decoded(out.getvalue())[..., 0], ones * np.uint8(255))
 
 
+def test_fax_of_more_than_one_bit() -> None:
+    """There is none."""
+    stream = io.BytesIO()
+    Image.new("1", (16, 8)).save(stream, "TIFF", compression="group4")
+    opened: Any = Image.open(stream)
+    tags = opened.tag_v2
+    data = stream.getvalue()[tags[273][0] : tags[273][0] + tags[279][0]]
+    image = pixels(8, 16)
+    assert decoded(tiff(image & 1, 1, bits=1, compression=4, data=[data])).shape == (8, 16, 1)
+    for bits in (2, 8, 16):
+        with pytest.raises(SampleDataError, match=f"fax compression with samples of {bits} bits"):
+            decoded(tiff(image.astype(np.uint16), 1, bits=bits, compression=4, data=[data]))
+
+
 def test_reversed_bits() -> None:
     image = pixels(6, 7, 3)
     for compression in (1, 8):
