@@ -1,6 +1,6 @@
-"""Makes `gradiva/namespaces/facts.json` from a listing of operators, one `- ` line for each:
+"""Makes `gradiva/compat/dali/facts.json` from a listing of operators, one `- ` line for each:
 
-    python tests/gradiva/make_facts.py operators.md > gradiva/namespaces/facts.json
+    python tests/gradiva/make_facts.py operators.md > gradiva/compat/dali/facts.json
 
 A line is "name | dynamic name | devices | in 1..2 | out 1 | flags | arguments", an argument
 "name:type=default" with `!` (required) and `*` (may differ per sample) behind the type.

@@ -36,7 +36,7 @@ def threshold(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         patch.setitem(sys.modules, MODULE, module)
         spec.loader.exec_module(module)
         names: dict[str, Any] = {}
-        exec(texts["python gradiva/operators.py"], names)
+        exec(texts["python gradiva/fn/_shared_operators.py"], names)
         try:
             yield names["threshold"]
         finally:
