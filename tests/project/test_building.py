@@ -231,7 +231,7 @@ def test_a_checkout_without_links_says_what_to_do(tmp_path: Path) -> None:
         (folder / "gradiva" / room).unlink()
         (folder / "gradiva" / room).write_text(f"../{room}")  # as git writes it there
     run = subprocess.run(
-        [sys.executable, "-c", "import gradiva"],
+        [sys.executable, "-S", "-c", "import gradiva"],  # without the paths of an editable install
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(folder)},
         capture_output=True,
