@@ -88,7 +88,6 @@ class OperatorBase:
         effects: bool = False,
         frames: tuple[str, ...] = (),
         bfloat16: bool = False,
-        same_shapes: bool = False,
         schema: str | None = None,
         formerly: tuple[str, ...] = (),
         old_arguments: Mapping[str, str | None] | None = None,
@@ -103,7 +102,7 @@ class OperatorBase:
         self.takes_seed = random
         self.effects = effects
         self.arguments, self.common = parse_signature(function, random)
-        self.shape_rule: Callable[[Call], Any] | None = _same_shapes if same_shapes else None
+        self.shape_rule: Callable[[Call], Any] | None = None
         self.kernels: dict[str, Callable[[Call], Any]] = {}
         self.view_rule: Callable[[Call], Any] | None = None
         self.case_maker: Callable[[], list[Any]] | None = None
@@ -364,8 +363,11 @@ def operator(
     bounds = (inputs, inputs) if isinstance(inputs, int) else inputs
 
     def declare(function: Callable[Concatenate[SampleType, P], R]) -> Operator[P, R]:
-        flags = random, effects, frames, bfloat16, same_shapes
-        return Operator[P, R](function, name, bounds, *flags, schema, formerly, old_arguments)
+        flags = random, effects, frames, bfloat16
+        made = Operator[P, R](function, name, bounds, *flags, schema, formerly, old_arguments)
+        if same_shapes:
+            made.shape_rule = _same_shapes
+        return made
 
     return declare
 
