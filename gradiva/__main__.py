@@ -9,6 +9,7 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import gradiva
 from gradiva.commands import demo, graph, index_files, listing, preview, scan, verify, warmup
@@ -18,6 +19,17 @@ from gradiva.eager.cuda.requirements import missing
 from gradiva.eager.jit.kernel_cache import cache_folder, why_no_cache_folder
 from gradiva.eager.runtime.worker_pool import default_num_threads
 from gradiva.eager.support.errors import GradivaError
+
+COMMANDS: dict[str, tuple[Any, str]] = {
+    "demo": (demo, "the whole story on real photographs"),
+    "check": (check_scripts, "what of a script for nvidia.dali is here"),
+    "graph": (graph, "show the graph of a pipeline in a file"),
+    "preview": (preview, "a contact sheet of a pipeline or function in a file"),
+    "ops": (listing, "list the operators, or show one"),
+    "warmup": (warmup, "compile the kernels ahead of time"),
+    "scan": (scan, "what is wrong with the images in a folder"),
+    "verify": (verify, "whether readers deliver each sample once"),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,26 +41,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"gradiva {gradiva.__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
-    demo.add_arguments(commands.add_parser("demo", help="the whole story on real photographs"))
+    for name, (module, text) in COMMANDS.items():
+        module.add_arguments(commands.add_parser(name, help=text))
     commands.add_parser("run", help="run a script that imports nvidia.dali, unchanged")
-    check_scripts.add_arguments(
-        commands.add_parser("check", help="what of a script for nvidia.dali is here")
-    )
-    graph.add_arguments(commands.add_parser("graph", help="show the graph of a pipeline in a file"))
-    preview.add_arguments(
-        commands.add_parser("preview", help="a contact sheet of a pipeline or function in a file")
-    )
-    listing.add_arguments(commands.add_parser("ops", help="list the operators, or show one"))
     commands.add_parser("info", help="versions, threads and folders")
-    warmup.add_arguments(commands.add_parser("warmup", help="compile the kernels ahead of time"))
-    scan.add_arguments(
-        commands.add_parser("scan", help="what is wrong with the images in a folder")
-    )
-    verify.add_arguments(
-        commands.add_parser("verify", help="whether readers deliver each sample once")
-    )
-    for name, (help_text, _) in index_files.COMMANDS.items():
-        index_files.add_arguments(commands.add_parser(name, help=help_text))
+    for name, (text, _) in index_files.COMMANDS.items():
+        index_files.add_arguments(commands.add_parser(name, help=text))
     whole = list(sys.argv[1:] if arguments is None else arguments)
     if whole[:1] == ["run"]:  # what follows the script belongs to the script
         return run_script.main(whole[1:])
@@ -57,24 +55,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     given = parser.parse_args(whole)
     try:
-        if given.command == "demo":
-            return demo.run(given)
-        if given.command == "check":
-            return check_scripts.run(given)
-        if given.command == "graph":
-            return graph.run(given)
-        if given.command == "preview":
-            return preview.run(given)
-        if given.command == "ops":
-            return listing.run(given)
+        if given.command in COMMANDS:
+            status: int = COMMANDS[given.command][0].run(given)
+            return status
         if given.command in index_files.COMMANDS:
             return index_files.run(given)
-        if given.command == "scan":
-            return scan.run(given)
-        if given.command == "verify":
-            return verify.run(given)
-        if given.command == "warmup":
-            return warmup.run(given)
         return show_info()
     except GradivaError as error:
         print(f"gradiva: {error}", file=sys.stderr)

@@ -18,7 +18,7 @@ from gradiva.eager.jit.jit import jit
 from gradiva.eager.jit.later import Later
 from gradiva.eager.jit.work_sharing import ending, ranges_in_a_turn
 from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.types.arrays import Int64Array
+from gradiva.eager.types.arrays import BoolVector, I64Table, I64Vector, Int64Array
 
 __all__ = ["Origins", "can_loop", "decode_in_loop"]
 
@@ -87,24 +87,31 @@ def decode_in_loop(
 
 @jit
 def _work(
-    counter: Any,
-    ranges: Any,
-    stop: Any,
+    counter: I64Vector,
+    ranges: I64Table,
+    stop: I64Vector,
     turn: int,
-    head: Any,
-    calls: Any,
-    done: Any,
-    places: Any,
-    laid: Any,
-    begins: Any,
+    head: I64Vector,
+    calls: I64Table,
+    done: BoolVector,
+    places: I64Vector,
+    laid: I64Table,
+    begins: I64Table,
     begin_column: int,
-    pitches: Any,
+    pitches: I64Table,
     pitch_column: int,
-    corners: Any,
-    ways: Any,
+    corners: I64Table,
+    ways: I64Vector,
     channels: int,
     unit: int,
 ) -> None:
+    """Take up to `turn` ranges: decode the samples of each, and run the rest of the group on them.
+
+    counter, ranges, stop: as of `work_sharing`; head: the packed call of the decoder; calls: those
+    of the rest; done: whether a sample was decoded; places: the element of the memory at which each
+    sample begins; laid: (N, 2), how far behind that its pixels begin, and the elements of a row, of
+    decoders that decode in place; the others are the fields of `Origins`.
+    """
     loose = len(laid) > 0
     for _ in range(turn):
         k = take_next(counter)

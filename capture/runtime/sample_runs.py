@@ -11,7 +11,7 @@ from gradiva.eager.jit.flat_calls import FlatCall
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.fusion_roles import SourceWindow
 from gradiva.eager.runtime.host_memory import allocate
-from gradiva.eager.types.arrays import Array, Int64Array
+from gradiva.eager.types.arrays import Array, Int64Array, Vector
 from gradiva.eager.values.batch import Batch
 
 from .decode_loop import Origins
@@ -146,7 +146,14 @@ def mirrored(
 
 @jit
 def _mirror_rows(
-    data: Any, first: int, frames: int, apart: int, rows: int, pitch: int, width: int, channels: int
+    data: Vector,
+    first: int,
+    frames: int,
+    apart: int,
+    rows: int,
+    pitch: int,
+    width: int,
+    channels: int,
 ) -> None:
     """Mirror rows of pixels in place."""
     for frame in range(frames):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+
+from gradiva.eager.types.arrays import F32Vector, U16Vector, U32Vector
 
 from .row_chain import Step
 from .row_kernel import row_kernel
@@ -13,7 +13,7 @@ __all__ = ["half_row", "half_step"]
 
 
 @row_kernel()
-def half_row(source: Any, target: Any, parameters: Any) -> None:
+def half_row(source: U32Vector, target: U16Vector, parameters: F32Vector) -> None:
     """float32 to float16, both as bits: those of `convert.to_half`, ties away from zero."""
     for k in range(source.size):
         bits = source[k]

@@ -116,7 +116,7 @@ def _holds_integers_in_kernels(numba: Any) -> Callable[..., Any]:
     return call
 
 
-def chosen(condition: Any, first: Any, second: Any) -> Any:
+def chosen(condition: object, first: float, second: float) -> float:
     """`first` if the condition holds, else `second`: both are float64, and both are computed; for
     kernels only."""
     raise NotImplementedError

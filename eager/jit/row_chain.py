@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from gradiva.eager.types.arrays import Int64Array
+from gradiva.eager.types.arrays import F32Table, I64Table, I64Vector, Int64Array, U8Vector
 
 from .flat_calls import BEGIN, END, FlatCall, Lanes, flat_call
 from .intrinsics import call_row
@@ -307,14 +307,20 @@ def finish_row(
 def _run(
     source: int,
     target: int,
-    samples: Any,
-    form: Any,
-    parameters: Any,
-    sizes: Any,
-    scratch: Any,
+    samples: I64Table,
+    form: I64Vector,
+    parameters: F32Table,
+    sizes: I64Vector,
+    scratch: U8Vector,
     begin: int,
     end: int,
 ) -> None:
+    """Take samples through a chain, strip by strip; see `table` for `samples`.
+
+    source, target: addresses of two slabs; form, parameters: of the chain; sizes: bytes of an
+    element of the source and of the target; scratch: memory for two strips; begin, end: the range
+    of samples.
+    """
     width, room = parameters.shape[1], scratch.ctypes.data
     address = parameters.ctypes.data
     for i in range(begin, end):

@@ -12,6 +12,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from gradiva.eager.types.arrays import F32Vector, Table, U32Vector, Vector
+
 from .jit import Kernel, compile_entry, compiling, jit
 from .streaming import copy_past
 
@@ -165,19 +167,19 @@ _ENTRIES: dict[str, FunctionType] = {
 
 
 @row_kernel()
-def copy(source: Any, target: Any, parameters: Any) -> None:
+def copy(source: U32Vector, target: U32Vector, parameters: F32Vector) -> None:
     """The strip as it is."""
     target[:] = source
 
 
 @row_kernel()
-def stream(source: Any, target: Any, parameters: Any) -> None:
+def stream(source: Vector, target: Vector, parameters: F32Vector) -> None:
     """The strip as it is, unsigned integers, past the caches; then call `finish_lines`."""
     copy_past(source, 0, target, 0, source.size)
 
 
 @row_kernel("split")
-def split(source: Any, target: Any, pixels: int) -> None:
+def split(source: Vector, target: Table, pixels: int) -> None:
     """Interleaved pixels to one row per channel."""
     channels = target.shape[0]
     if channels == 3:
@@ -194,7 +196,7 @@ def split(source: Any, target: Any, pixels: int) -> None:
 
 
 @row_kernel("split")
-def split_reversed(source: Any, target: Any, pixels: int) -> None:
+def split_reversed(source: Vector, target: Vector, pixels: int) -> None:
     """Like `split`, the last pixel first."""
     # Indices without a sign need no test for a negative one, which would keep loops scalar.
     channels, size = np.uint64(target.shape[0]), np.uint64(pixels)
@@ -214,7 +216,7 @@ def split_reversed(source: Any, target: Any, pixels: int) -> None:
 
 
 @row_kernel("join")
-def join(source: Any, target: Any, pixels: int) -> None:
+def join(source: Table, target: Vector, pixels: int) -> None:
     """One row per channel to interleaved pixels."""
     channels = source.shape[0]
     if channels == 3:
@@ -231,7 +233,7 @@ def join(source: Any, target: Any, pixels: int) -> None:
 
 
 @row_kernel("reverse")
-def reverse(source: Any, target: Any, channels: int) -> None:
+def reverse(source: U32Vector, target: U32Vector, channels: int) -> None:
     """Interleaved pixels, the last one first."""
     size = source.size
     if channels == 3:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.types.arrays import Array, Int64Array
+from gradiva.eager.types.arrays import Array, Int64Array, Number
 
 from . import numba_adapter
 from .jit import jit, register_intrinsic
@@ -153,7 +153,7 @@ def move_past(source: Array, at: int, target: Array, to: int, count: int) -> Non
 
 
 @jit
-def fill_past(target: Array, to: int, count: int, value: Any) -> None:
+def fill_past(target: Array, to: int, count: int, value: Number) -> None:
     """Write `count` elements, unsigned integers, from `to` on."""
     step = _LINE // target.itemsize
     line = np.full(step, value, target.dtype)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.types.arrays import Int64Array
+from gradiva.eager.types.arrays import BoolVector, I64Table, I64Vector, Int64Array
 
 from .flat_calls import FlatCall, call_flat, take_next
 from .jit import jit
@@ -78,7 +78,20 @@ def _prepare() -> None:
 
 
 @jit
-def _share(counter: Any, ranges: Any, stop: Any, rows: Any, failed: Any, turn: int) -> None:
+def _share(
+    counter: I64Vector,
+    ranges: I64Table,
+    stop: I64Vector,
+    rows: I64Table,
+    failed: BoolVector,
+    turn: int,
+) -> None:
+    """Take up to `turn` ranges, one after the other, and run all calls on each.
+
+    counter: one number, of the next range, which threads share; ranges: begin and end of each;
+    stop: one number, not 0 when no more are wanted; rows: the calls, packed; failed: is set for a
+    range of which a call has failed.
+    """
     for _ in range(turn):
         k = take_next(counter)
         if k >= len(ranges) or stop[0] != 0:

@@ -94,7 +94,6 @@ class OperatorBase:
         effects: bool = False,
         frames: tuple[str, ...] = (),
         bfloat16: bool = False,
-        same_shapes: bool = False,
         schema: str | None = None,
         formerly: tuple[str, ...] = (),
         old_arguments: Mapping[str, str | None] | None = None,
@@ -111,7 +110,7 @@ class OperatorBase:
         self.takes_seed = random or self.takes_seed
         hidden = self.hidden_common if random or self.draws else self.hidden_common | {"seed"}
         self.shown_common = self.common - hidden - self.arguments.keys()
-        self.shape_rule: Callable[[Call], Any] | None = _same_shapes if same_shapes else None
+        self.shape_rule: Callable[[Call], Any] | None = None
         self.kernels: dict[str, Callable[[Call], Any]] = {}
         self.view_rule: Callable[[Call], Any] | None = None
         self.case_maker: Callable[[], list[Any]] | None = None
@@ -384,8 +383,11 @@ def operator(
     bounds = (inputs, inputs) if isinstance(inputs, int) else inputs
 
     def declare(function: Callable[Concatenate[SampleType, P], R]) -> Operator[P, R]:
-        flags = random, effects, frames, bfloat16, same_shapes
-        return Operator[P, R](function, name, bounds, *flags, schema, formerly, old_arguments)
+        flags = random, effects, frames, bfloat16
+        made = Operator[P, R](function, name, bounds, *flags, schema, formerly, old_arguments)
+        if same_shapes:
+            made.shape_rule = _same_shapes
+        return made
 
     return declare
 

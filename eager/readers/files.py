@@ -23,7 +23,7 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.support.local_files import FLAGS, opened, refuse_irregular
 from gradiva.eager.support.positional import read_next
-from gradiva.eager.types.arrays import Int64Array
+from gradiva.eager.types.arrays import I64Table, I64Vector, Int64Array, U8Vector
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import uint8
 from gradiva.eager.types.provenance import Provenance
@@ -84,7 +84,7 @@ def read_files(
 
     def open_files(begin: int, end: int) -> None:
         began = time.perf_counter()
-        if names is not None:
+        if compiled is not None and names is not None:
             _open(compiled, *names, handles, sizes, begin, end)
         for index in (begin + np.flatnonzero(handles[begin:end] < 0)).tolist():
             with _failing(index, paths[index], failures):
@@ -96,7 +96,7 @@ def read_files(
 
     def read(begin: int, end: int) -> None:
         began = time.perf_counter()
-        if names is not None:
+        if compiled is not None and names is not None:
             _read(compiled, batch.data, batch.batch_shape.offsets, handles, sizes, begin, end)
         for index in (begin + np.flatnonzero(handles[begin:end] >= 0)).tolist():
             with _failing(index, paths[index], failures):
@@ -172,7 +172,13 @@ def _names(paths: list[str]) -> tuple[Any, Any] | None:
 
 @jit
 def _open(
-    calls: Any, names: Any, starts: Any, handles: Any, sizes: Any, begin: int, end: int
+    calls: I64Vector,
+    names: U8Vector,
+    starts: I64Vector,
+    handles: I64Vector,
+    sizes: I64Table,
+    begin: int,
+    end: int,
 ) -> None:
     """Open files and ask for their sizes. One where that fails stays closed."""
     for index in range(begin, end):
@@ -189,7 +195,13 @@ def _open(
 
 @jit
 def _read(
-    calls: Any, data: Any, offsets: Any, handles: Any, sizes: Any, begin: int, end: int
+    calls: I64Vector,
+    data: U8Vector,
+    offsets: I64Vector,
+    handles: I64Vector,
+    sizes: I64Table,
+    begin: int,
+    end: int,
 ) -> None:
     """Read open files and close them. One where that fails stays open, at its start."""
     for index in range(begin, end):

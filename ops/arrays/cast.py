@@ -11,6 +11,7 @@ from gradiva.eager.gpu.copies import move_launch
 from gradiva.eager.jit.convert import convert_array, convert_sat
 from gradiva.eager.operators.cases import samples
 from gradiva.eager.operators.pixelwise import run_pixelwise
+from gradiva.eager.types.arrays import F32Vector, Vector
 from gradiva.eager.types.dtypes import bfloat16
 
 
@@ -42,7 +43,7 @@ def cast(
 
 
 @op.row_kernel()
-def cast_row(source: Any, target: Any, parameters: Any) -> None:
+def cast_row(source: Vector, target: Vector, parameters: F32Vector) -> None:
     """One strip: convert."""
     for k in range(source.size):
         target[k] = convert_sat(source[k], target)

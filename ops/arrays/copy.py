@@ -13,12 +13,25 @@ from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import sample_launches
 from gradiva.eager.jit.flat_calls import BEGIN, END, FlatCall, flat_call
 from gradiva.eager.jit.streaming import copy_past, finish_lines, goes_past, move_past
+from gradiva.eager.types.arrays import I64Table, I64Vector, U8Vector
 
 
 @op.jit
 def _copy(
-    source: Any, target: Any, pieces: Any, firsts: Any, past: bool, begin: int, end: int
+    source: U8Vector,
+    target: U8Vector,
+    pieces: I64Table,
+    firsts: I64Vector,
+    past: bool,
+    begin: int,
+    end: int,
 ) -> None:
+    """Copy bytes of samples.
+
+    pieces: of each piece, where it begins in the source and in the target, and how many bytes it
+    has; firsts: the first piece of each sample, and their number; past: whether stores go past the
+    caches; begin, end: the range of samples.
+    """
     for piece in range(firsts[begin], firsts[end]):
         here, there, size = pieces[piece]
         if past:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import SLABS, in_eights, piece_launches
 from gradiva.eager.jit.pixel_vectors import move_three
 from gradiva.eager.jit.streaming import copy_past, finish_lines, goes_past
+from gradiva.eager.types.arrays import Slabs
 
 _KERNEL: Final = op.CudaKernel("join", ("slabs.cuh", Path(__file__).with_name("join.cuh")))
 _NEAR_BYTES: Final = 1 << 18
@@ -38,7 +39,7 @@ def same_shapes(call: op.Call, but: int | None = None) -> None:
 
 @op.jit
 def join_kernel(
-    slabs: Any,
+    slabs: Slabs,
     outer: op.Int64Array,
     runs: op.Int64Array,
     pitches: op.Int64Array,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.types.arrays import Number, Vector
 
 from .axes import resolve_axis, with_axis
 
@@ -92,7 +93,7 @@ def _shapes(call: op.Call) -> OneHotPlan:
 
 @op.jit
 def mark_kernel(
-    numbers: NDArray[np.int32], target: NDArray[Any], count: int, inner: int, on: Any, off: Any
+    numbers: NDArray[np.int32], target: Vector, count: int, inner: int, on: Number, off: Number
 ) -> None:
     """Fill (outer, count, inner) elements, from (outer, inner) class numbers."""
     for outer in range(numbers.size // max(1, inner)):

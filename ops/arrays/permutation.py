@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +48,7 @@ batch_permutation.shapes(lambda call: op.BatchShape.equal(call.size, ()))
 
 
 @op.jit
-def below(number: int, block: int, call: Any, position: Any, seed: Any) -> int:
+def below(number: int, block: int, call: np.uint32, position: np.uint64, seed: np.uint64) -> int:
     """A random integer from 0 to number - 1: the high half of number times a random word."""
     words = philox(np.uint32(block // 4), call, position, seed)
     word = words[0]
@@ -61,7 +60,12 @@ def below(number: int, block: int, call: Any, position: Any, seed: Any) -> int:
 
 @op.jit
 def permute(
-    out: NDArray[np.int32], repeat: bool, move: bool, call: Any, position: Any, seed: Any
+    out: NDArray[np.int32],
+    repeat: bool,
+    move: bool,
+    call: np.uint32,
+    position: np.uint64,
+    seed: np.uint64,
 ) -> None:
     """Fill `out` with numbers of samples."""
     count = out.size

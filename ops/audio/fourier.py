@@ -15,7 +15,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.lanes import LANES, add, load, mul, spread, square_root, store, sub
-from gradiva.eager.types.arrays import Float32Array
+from gradiva.eager.types.arrays import F32Vector, Float32Array
 
 _LARGEST_PRIME: Final = 31
 _LONGEST: Final = 1 << 14
@@ -70,7 +70,12 @@ def work_size(size: int) -> int:
 
 @op.jit
 def _pass_4(
-    size: int, stride: int, source: Any, target: Any, twiddles: Any, imaginary: int
+    size: int,
+    stride: int,
+    source: F32Vector,
+    target: F32Vector,
+    twiddles: F32Vector,
+    imaginary: int,
 ) -> None:
     """One pass, by 4. imaginary: where imaginary parts begin, in both."""
     quarter = size // 4
@@ -110,7 +115,12 @@ def _pass_4(
 
 @op.jit
 def _pass_2(
-    size: int, stride: int, source: Any, target: Any, twiddles: Any, imaginary: int
+    size: int,
+    stride: int,
+    source: F32Vector,
+    target: F32Vector,
+    twiddles: F32Vector,
+    imaginary: int,
 ) -> None:
     """One pass, by 2."""
     half = size // 2
@@ -135,11 +145,11 @@ def _pass_odd(
     size: int,
     stride: int,
     factor: int,
-    source: Any,
-    target: Any,
-    twiddles: Any,
+    source: F32Vector,
+    target: F32Vector,
+    twiddles: F32Vector,
     imaginary: int,
-    pairs: Any,
+    pairs: F32Vector,
 ) -> None:
     """One pass, by an odd factor. pairs: memory for sums and differences of what lies opposite."""
     part, half = size // factor, factor // 2
@@ -187,7 +197,7 @@ def _pass_odd(
 
 
 @op.jit
-def _complex_transform(length: int, plan: Any, work: Any) -> Any:
+def _complex_transform(length: int, plan: FourierPlan, work: F32Vector) -> int:
     """Transform what stands at the beginning of `work`, (2, length, LANES), and return where the
     result begins: there, or behind it."""
     _, factors, twiddles, _ = plan
@@ -213,7 +223,7 @@ def _complex_transform(length: int, plan: Any, work: Any) -> Any:
 
 
 @op.jit
-def power_of_lanes(plan: Any, power: int, work: Any, out: Any) -> None:
+def power_of_lanes(plan: FourierPlan, power: int, work: F32Vector, out: F32Vector) -> None:
     """The power (2) or magnitude (1) of eight rows, which stand in `work` as `place_of` says, into
     `out`, (size // 2 + 1, LANES) flat."""
     size, last = plan[0], plan[3]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import F32Vector
 
 _STRIP: Final = 256
 _SQUARE_ROOT: Final = np.float32(math.sqrt(2.0))
@@ -21,7 +22,12 @@ _LIFT: Final = np.float32(2.0**24)
 
 @op.jit
 def decibels(
-    values: Any, reference: Any, floor: Any, multiplier: Any, lifted: Any, out: Any
+    values: F32Vector,
+    reference: np.float32,
+    floor: tuple[np.float32, np.float32],
+    multiplier: np.float32,
+    lifted: F32Vector,
+    out: F32Vector,
 ) -> None:
     """multiplier * log10(values / reference) of a strip.
 
@@ -56,7 +62,13 @@ def decibels(
 
 
 @op.jit
-def levels(values: Any, given: Any, floor: Any, multiplier: Any, out: Any) -> None:
+def levels(
+    values: F32Vector,
+    given: np.float32,
+    floor: tuple[np.float32, np.float32],
+    multiplier: np.float32,
+    out: F32Vector,
+) -> None:
     """multiplier * log10(values / given) of a sample; 0 as `given` stands for its largest value."""
     reference = given
     if reference == np.float32(0):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.arrays import Array, Float32Array
+from gradiva.eager.types.arrays import Array, F32Vector, Float32Array, I64Vector
 
 _LANES: Final = 256
 _DOTS: Final = 4
@@ -52,8 +52,18 @@ class BandMatrix:
 
 @op.jit
 def _mix_rows(
-    source: Any, target: Any, shape: Any, begins: Any, offsets: Any, weights: Any
+    source: F32Vector,
+    target: F32Vector,
+    shape: tuple[int, int, int],
+    begins: I64Vector,
+    offsets: I64Vector,
+    weights: F32Vector,
 ) -> None:
+    """Multiply a banded matrix with each block (columns, inner), sums in float64.
+
+    shape: blocks, columns, inner; begins: of each row of the matrix, the first column that counts;
+    offsets: where its weights begin; the results are blocks (rows, inner).
+    """
     outer, columns, inner = shape
     rows = begins.size
     lanes = np.empty(min(inner, _LANES), np.float64)
@@ -77,8 +87,20 @@ def _mix_rows(
 
 @op.jit
 def _dots(
-    source: Any, target: Any, outer: int, columns: int, begins: Any, offsets: Any, weights: Any
+    source: F32Vector,
+    target: F32Vector,
+    outer: int,
+    columns: int,
+    begins: I64Vector,
+    offsets: I64Vector,
+    weights: F32Vector,
 ) -> None:
+    """Multiply a banded matrix with vectors that lie one after the other: several partial sums in
+    float64 for each result.
+
+    outer: the number of vectors; columns: the length of each; begins, offsets, weights: as in
+    `_mix_rows`.
+    """
     rows = begins.size
     sums = np.empty(_DOTS, np.float64)
     for block in range(outer):

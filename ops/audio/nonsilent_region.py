@@ -10,6 +10,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.cuda.launch import THREADS
+from gradiva.eager.types.arrays import F64Vector, I32Vector, I64Vector, Vector
 
 _DTYPES: Final = (
     op.uint8,
@@ -84,7 +85,7 @@ def _shapes(call: op.Call) -> tuple[op.BatchShape, op.BatchShape]:
 
 
 @op.jit
-def _powers(sound: Any, length: int, sums: Any, powers: Any) -> None:
+def _powers(sound: Vector, length: int, sums: Vector, powers: F64Vector) -> None:
     """The mean square of the `length` samples that end at each one.
 
     A window is the end of one block of `length` samples and the beginning of the next: nothing is
@@ -111,7 +112,9 @@ def _powers(sound: Any, length: int, sums: Any, powers: Any) -> None:
 
 
 @op.jit
-def _find(sound: Any, length: int, given: float, ratio: float, sums: Any, powers: Any) -> Any:
+def _find(
+    sound: Vector, length: int, given: float, ratio: float, sums: Vector, powers: F64Vector
+) -> tuple[int, int]:
     """The begin and the length of the region."""
     _powers(sound, length, sums, powers)
     reference = given
@@ -136,8 +139,20 @@ def _find(sound: Any, length: int, given: float, ratio: float, sums: Any, powers
 
 @op.jit
 def _regions(
-    source: Any, rule: Any, like: Any, begins: Any, lengths: Any, begin: int, end: int
+    source: tuple[Vector, I64Vector, I64Vector],
+    rule: tuple[int, float, float],
+    like: Vector,
+    begins: I32Vector,
+    lengths: I32Vector,
+    begin: int,
+    end: int,
 ) -> None:
+    """Find the region of each sample that is not silent.
+
+    source: the data, and the offset and the size of each sample; rule: the window in samples, the
+    reference power (0 for the largest), and the ratio below which it is silent; like: an array of
+    the dtype of sums; begins, lengths: the results, in samples of audio.
+    """
     data, offsets, sizes = source
     window, given, ratio = rule
     for i in range(begin, end):

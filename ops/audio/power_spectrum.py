@@ -9,9 +9,9 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.lanes import LANES
-from gradiva.eager.types.arrays import Float32Array
+from gradiva.eager.types.arrays import F32Table, F32Vector, Float32Array
 
-from .fourier import fourier_plan, place_of, power_of_lanes, work_size
+from .fourier import FourierPlan, fourier_plan, place_of, power_of_lanes, work_size
 from .spectra import long_spectra, require_fft, require_floats, require_power
 
 
@@ -86,7 +86,12 @@ def _shapes(call: op.Call) -> _Plan:
 
 
 @op.jit
-def _fill_rows(source: Any, first: int, inner: int, extent: int, block: Any) -> None:
+def _fill_rows(source: F32Vector, first: int, inner: int, extent: int, block: F32Table) -> None:
+    """Put rows of the source into the middle of rows of zeros.
+
+    first: the number of the first row; inner: how many rows lie side by side; extent: the values of
+    a row; block: (rows, nfft).
+    """
     rows, nfft = block.shape
     margin = (nfft - extent) // 2
     block[:] = np.float32(0)
@@ -99,7 +104,13 @@ def _fill_rows(source: Any, first: int, inner: int, extent: int, block: Any) -> 
 
 @op.jit
 def _transform_rows(
-    source: Any, rows: int, inner: int, extent: int, plan: Any, power: int, target: Any
+    source: F32Vector,
+    rows: int,
+    inner: int,
+    extent: int,
+    plan: FourierPlan,
+    power: int,
+    target: F32Vector,
 ) -> None:
     """The spectra of all rows of a sample, eight at a time."""
     nfft = plan[0]
@@ -132,7 +143,8 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
         values, out = source.array(sample).reshape(-1), target.array(sample).reshape(-1)
         fourier = fourier_plan(nfft)
         if fourier is not None:
-            _transform_rows(values, rows, inner, extent, tuple(fourier), call["power"], out)
+            plan: Any = tuple(fourier)
+            _transform_rows(values, rows, inner, extent, plan, call["power"], out)
             return
 
         def fill(first: int, block: Float32Array) -> None:

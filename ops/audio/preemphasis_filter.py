@@ -10,6 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.operators.fusion_roles import SpectralStep
+from gradiva.eager.types.arrays import I64Vector, Slabs, Vector
 
 from .spectra import one_axis
 from .spectral_pass import Emphasis
@@ -78,7 +79,13 @@ def _shapes(call: op.Call) -> op.BatchShape:
 
 @op.jit
 def _filter(
-    slabs: Any, sizes: Any, coefficients: Any, border: int, real: Any, begin: int, end: int
+    slabs: Slabs,
+    sizes: I64Vector,
+    coefficients: Vector,
+    border: int,
+    real: Vector,
+    begin: int,
+    end: int,
 ) -> None:
     """border: the number of the sample before the first; -1 for none. real: an array of the type
     that is computed in."""

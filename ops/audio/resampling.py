@@ -16,7 +16,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.lanes import LANES, add, load, mul, spread, store, sub, total
-from gradiva.eager.types.arrays import Array, Float32Array
+from gradiva.eager.types.arrays import Array, F32Vector, Float32Array
 
 _PER_SAMPLE: Final = 32
 """Entries of the table from one sample to the next."""
@@ -46,7 +46,13 @@ def window_table(lobes: int) -> Float32Array:
 
 @op.jit
 def resample(
-    planes: Any, size: int, channels: int, ratio: float, table: Any, lobes: int, target: Any
+    planes: F32Vector,
+    size: int,
+    channels: int,
+    ratio: float,
+    table: F32Vector,
+    lobes: int,
+    target: F32Vector,
 ) -> None:
     """A sound at every `ratio`-th sample of another.
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.types.arrays import Array
+from gradiva.eager.types.arrays import Array, F32Vector, I16Vector, Vector
 
 SOUND_TYPES: Final = (op.uint8, op.int8, op.uint16, op.int16, op.uint32, op.int32, op.float32)
 
@@ -40,14 +40,14 @@ def scale(dtype: np.dtype[Any]) -> tuple[np.float32, np.float32]:
 
 
 @op.jit
-def to_unit(source: Any, step: Any, zero: Any, target: Any) -> None:
+def to_unit(source: I16Vector, step: np.float32, zero: np.float32, target: F32Vector) -> None:
     """Values as float32 numbers from -1 to 1."""
     for k in range(source.size):
         target[k] = np.float32(source[k]) * step - zero
 
 
 @op.jit
-def from_unit(source: Any, most: Any, zero: Any, target: Any) -> None:
+def from_unit(source: F32Vector, most: np.float32, zero: np.float32, target: Vector) -> None:
     """Numbers from -1 to 1 as values of another type, rounded and saturated."""
     for k in range(source.size):
         target[k] = convert_sat((source[k] + zero) * most, target)

@@ -8,12 +8,12 @@ batch and number of threads, and each row is transformed by itself: so bits depe
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.arrays import Array, Float32Array
+from gradiva.eager.types.arrays import Array, F32Vector, Float32Array, Table
 
 LONGEST_FFT: Final = 1 << 24
 """Transforms that are longer are taken for a mistake."""
@@ -54,7 +54,7 @@ def one_axis(shapes: op.Int64Array) -> op.Int64Array:
 
 
 @op.jit
-def _write_power(spectrum: Any, first: int, power: int, inner: int, target: Any) -> None:
+def _write_power(spectrum: Table, first: int, power: int, inner: int, target: F32Vector) -> None:
     """The power, or magnitude, of rows `first`, `first + 1`, ... of a spectrum, of which each is a
     column of a block of `inner` ones."""
     rows, bins = spectrum.shape

@@ -9,14 +9,14 @@ it. The steps are those that the operators make one by one, in the same order: s
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import span
 from gradiva.eager.jit.lanes import LANES, add, gather, load, mul, narrow, spread, store, widen
-from gradiva.eager.types.arrays import Array, Float32Array
+from gradiva.eager.types.arrays import Array, F32Vector, Float32Array, I64Vector
 
 from .fourier import FourierPlan, place_of, power_of_lanes, work_size
 from .levels import levels
@@ -93,20 +93,27 @@ def _mirrored(at: int, size: int) -> int:
 
 
 @op.jit
-def _filtered(sound: Any, at: int, share: Any, border: int) -> Any:
+def _filtered(sound: F32Vector, at: int, share: np.float32, border: int) -> np.float32:
     """One value of the sound after the filter."""
     if share == np.float32(0):
-        return sound[at]
+        return np.float32(sound[at])
     if at > 0:
-        return sound[at] - share * sound[at - 1]
+        return np.float32(sound[at] - share * sound[at - 1])
     if border < 0:
-        return sound[0]
-    return sound[0] - share * sound[min(border, sound.size - 1)]
+        return np.float32(sound[0])
+    return np.float32(sound[0] - share * sound[min(border, sound.size - 1)])
 
 
 @op.jit
 def cut(
-    sound: Any, begin: int, count: int, reflect: bool, share: Any, border: int, to: int, piece: Any
+    sound: F32Vector,
+    begin: int,
+    count: int,
+    reflect: bool,
+    share: np.float32,
+    border: int,
+    to: int,
+    piece: F32Vector,
 ) -> None:
     """Values from `begin` on, of which some may lie outside of the sound, into `piece` from `to`
     on."""
@@ -131,7 +138,9 @@ def cut(
 
 
 @op.jit
-def _sum_bands(power: Any, matrix: Any, dotted: bool, out: Any) -> None:
+def _sum_bands(
+    power: F32Vector, matrix: tuple[I64Vector, I64Vector, F32Vector], dotted: bool, out: F32Vector
+) -> None:
     """Eight columns times a matrix: in order, or as the sum of four sums (`matrices.py`)."""
     begins, offsets, weights = matrix
     nothing = spread(0.0)
@@ -157,7 +166,7 @@ def _sum_bands(power: Any, matrix: Any, dotted: bool, out: Any) -> None:
 
 @op.jit
 def _put(
-    values: Any, rows: int, by_row: bool, first: int, count: int, frames: int, to: Any
+    values: F32Vector, rows: int, by_row: bool, first: int, count: int, frames: int, to: F32Vector
 ) -> None:
     """Eight columns, of which `count` are there, into (rows, frames), or turned."""
     for row in range(rows):
@@ -174,15 +183,23 @@ def _put(
 
 @op.jit
 def _pass_over(
-    source: Any,
-    emphasis: Any,
-    framing: Any,
-    matrix: Any,
-    scale: Any,
-    place: Any,
+    source: tuple[F32Vector, I64Vector, I64Vector],
+    emphasis: tuple[F32Vector, int],
+    framing: tuple[int, int, bool, F32Vector, FourierPlan, int, bool, I64Vector],
+    matrix: tuple[I64Vector, I64Vector, F32Vector],
+    scale: tuple[bool, np.float32, tuple[np.float32, np.float32], np.float32],
+    place: tuple[F32Vector, I64Vector, int],
     begin: int,
     end: int,
 ) -> None:
+    """From audio to its spectrogram, mel bands or decibels, eight frames at a time.
+
+    source: the data, and the offset and the size of each sample; emphasis: the coefficient of each
+    sample's filter and what lies before its first value; framing: the fields of `Framing`; matrix:
+    of the bands, without rows if there are none; scale: whether to convert to decibels, and the
+    fields of `Levels`; place: the target, the offset of each result, and the rows of one; begin,
+    end: the range of samples.
+    """
     data, begins, sizes = source
     coefficients, border = emphasis
     start, step, reflect, window, fourier, power, by_row, frames = framing

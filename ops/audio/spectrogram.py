@@ -12,7 +12,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.cuda.launch import NoGpuKernelError
 from gradiva.eager.operators.fusion_roles import SpectralStep
-from gradiva.eager.types.arrays import Float32Array
+from gradiva.eager.types.arrays import F32Table, F32Vector, Float32Array
 
 from .fourier import fourier_plan
 from .spectra import long_spectra, one_axis, require_fft, require_floats, require_power
@@ -142,7 +142,13 @@ spectrogram.fusion_role = SpectralStep(2, _framing, _run)
 
 @op.jit
 def _fill_frames(
-    sound: Any, first: int, framing: Any, size: int, nfft: int, piece: Any, block: Any
+    sound: F32Vector,
+    first: int,
+    framing: tuple[int, int, bool, F32Vector],
+    size: int,
+    nfft: int,
+    piece: F32Vector,
+    block: F32Table,
 ) -> None:
     """Frames of a sound, from number `first` on, times the window, in the middle of zeros."""
     start, step, reflect, window = framing

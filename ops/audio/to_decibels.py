@@ -10,6 +10,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import SpectralStep
+from gradiva.eager.types.arrays import I64Vector, Slabs
 
 from .levels import levels
 from .spectra import require_floats
@@ -58,8 +59,15 @@ def to_decibels(
 
 @op.jit
 def _convert(
-    slabs: Any, sizes: Any, given: Any, floor: Any, multiplier: Any, begin: int, end: int
+    slabs: Slabs,
+    sizes: I64Vector,
+    given: np.float32,
+    floor: tuple[np.float32, np.float32],
+    multiplier: np.float32,
+    begin: int,
+    end: int,
 ) -> None:
+    """Apply `levels` to a range of samples; sizes: the elements of each."""
     src, src_offsets, dst, dst_offsets = slabs
     for i in range(begin, end):
         values = src[src_offsets[i] : src_offsets[i] + sizes[i]]

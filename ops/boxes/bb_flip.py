@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import BoolTable, F32Table, F32Vector, I64Vector, Slabs
 
 from .box_rows import require_flat_boxes, require_fours, warn_of_pixels
 
@@ -55,7 +56,14 @@ def _bb_flip_shapes(call: op.Call) -> op.BatchShape:
 
 
 @op.jit
-def _flip_boxes(slabs: Any, volumes: Any, flips: Any, corners: bool, begin: int, end: int) -> None:
+def _flip_boxes(
+    slabs: Slabs, volumes: I64Vector, flips: BoolTable, corners: bool, begin: int, end: int
+) -> None:
+    """Flip boxes of four relative coordinates.
+
+    volumes: the elements of each sample; flips: (N, 2), whether x and y are flipped; corners:
+    whether boxes are two corners, or else a corner and a size.
+    """
     source, source_offsets, target, target_offsets = slabs
     one = np.float32(1.0)
     for i in range(begin, end):
@@ -187,8 +195,20 @@ def _bbox_paste_shapes(call: op.Call) -> op.BatchShape:
 
 @op.jit
 def _paste_boxes(
-    slabs: Any, volumes: Any, ratios: Any, places: Any, corners: bool, begin: int, end: int
+    slabs: Slabs,
+    volumes: I64Vector,
+    ratios: F32Vector,
+    places: F32Table,
+    corners: bool,
+    begin: int,
+    end: int,
 ) -> None:
+    """Move boxes with an image that is pasted onto a larger canvas.
+
+    volumes: the elements of each sample; ratios: the size of the canvas in sizes of the image;
+    places: (N, 2), where the image lies, from 0 to 1; corners: whether boxes are two corners, or
+    else a corner and a size.
+    """
     source, source_offsets, target, target_offsets = slabs
     for i in range(begin, end):
         scale = 1.0 / np.float64(ratios[i])

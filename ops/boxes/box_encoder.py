@@ -10,6 +10,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.arrays import F32Table, F32Vector, F32Volume, I32Table, I64Vector, Slabs
 
 from .anchors import area_of, center_difference, overlap, size_difference
 from .box_rows import require_boxes, require_fours, require_labels
@@ -102,15 +103,22 @@ def _anchors(numbers: tuple[float, ...]) -> tuple[Any, Any]:
 
 @op.jit
 def _encode(
-    given: Any,
-    counts: Any,
-    anchors: Any,
-    limit: Any,
-    terms: Any,
-    results: Any,
+    given: Slabs,
+    counts: I64Vector,
+    anchors: tuple[F32Table, F32Table],
+    limit: np.float32,
+    terms: tuple[bool, np.float32, F32Vector, F32Vector],
+    results: tuple[F32Volume, I32Table],
     begin: int,
     end: int,
 ) -> None:
+    """Match boxes with anchors, and write the boxes and labels of the anchors.
+
+    given: boxes (left, top, right, bottom) and labels; counts: the boxes of each sample; anchors:
+    their corners, and their centers and sizes; limit: the least overlap (intersection over union)
+    of a match; terms: whether to write differences, what to scale them by, their means and
+    deviations; results: (N, anchors, 4) and (N, anchors).
+    """
     boxes, box_offsets, labels, label_offsets = given
     corners, centers = anchors
     offset, scale, means, stds = terms

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.support.user_warning import warn_user
-from gradiva.eager.types.arrays import Array
+from gradiva.eager.types.arrays import Array, I64Vector, Slabs
 
 _FAR: Final = 2
 """How far a box may reach, in extents of the image: rotated and pasted ones may leave it."""
@@ -96,7 +96,12 @@ def box_rows(boxes: op.Batch, width: int) -> BoxRows:
 
 @op.jit
 def keep_kernel(
-    slabs: Any, widths: op.Int64Array, kept: Array, places: Any, begin: int, end: int
+    slabs: Slabs,
+    widths: op.Int64Array,
+    kept: Array,
+    places: tuple[I64Vector, I64Vector],
+    begin: int,
+    end: int,
 ) -> None:
     """Copy the rows of each sample that are marked, one after the other."""
     source, begins, target, offsets = slabs

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import BoolVector, F32Table, F64Table, I64Table, I64Vector, Number
 
 
 @op.jit
@@ -16,7 +15,7 @@ def _upright(cosine: float, sine: float) -> bool:
 
 
 @op.jit
-def _cut(value: Any, limit: Any) -> Any:
+def _cut(value: float, limit: float) -> Number:
     """From 0 to the limit; NaN stays."""
     if value <= 0.0:
         return 0.0
@@ -25,7 +24,13 @@ def _cut(value: Any, limit: Any) -> Any:
 
 @op.jit
 def rotate_boxes(
-    rows: Any, sizes: Any, turns: Any, rule: Any, results: Any, begin: int, end: int
+    rows: tuple[F32Table, I64Vector, I64Vector],
+    sizes: F64Table,
+    turns: F64Table,
+    rule: tuple[float, bool, bool, float],
+    results: tuple[F64Table, BoolVector, I64Table],
+    begin: int,
+    end: int,
 ) -> None:
     """Rotate the boxes of a range of samples, in float64, and count those that stay.
 

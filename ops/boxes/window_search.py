@@ -11,6 +11,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
+from gradiva.eager.types.arrays import BoolVector, Draws, F32Vector, F64Table, F64Vector, I64Vector
 from gradiva.ops.random.scaled import scaled
 
 MOST_ATTEMPTS = 1 << 20
@@ -18,12 +19,13 @@ MOST_ATTEMPTS = 1 << 20
 
 
 @op.jit
-def _whole(word: Any, count: Any) -> Any:
+def _whole(word: np.uint32, count: int) -> np.int64:
+    """A number below `count` from a random word of 32 bits."""
     return np.int64(scaled(np.uint64(word) << np.uint64(32), np.uint64(count)))
 
 
 @op.jit
-def _beyond(scaling: Any, ratios: Any, input_shape: Any) -> bool:
+def _beyond(scaling: F64Vector, ratios: F64Table, input_shape: F64Vector) -> bool:
     """Whether a ratio that is one number allows no window with both sides in `scaling`."""
     low, high = scaling[0], scaling[1]
     for one in range(input_shape.size - 1):
@@ -39,7 +41,12 @@ def _beyond(scaling: Any, ratios: Any, input_shape: Any) -> bool:
 
 @op.jit
 def _sizes(
-    words: Any, scaling: Any, ratios: Any, input_shape: Any, sizes: Any, beyond: bool
+    words: tuple[np.uint32, ...],
+    scaling: F64Vector,
+    ratios: F64Table,
+    input_shape: F64Vector,
+    sizes: F64Vector,
+    beyond: bool,
 ) -> bool:
     """Draw the sizes of a window, as fractions; whether they are allowed. A ratio that is one
     number leaves the longer side as it is and fixes the other; ratios else accept or reject.
@@ -75,7 +82,7 @@ def _sizes(
 
 
 @op.jit
-def _metric(boxes: Any, window: Any, overlap: bool, every: bool) -> float:
+def _metric(boxes: F64Table, window: F64Vector, overlap: bool, every: bool) -> float:
     """The least (`every`) or largest overlap of boxes with the window."""
     ndim = window.size // 2
     result = np.inf if every else -np.inf
@@ -94,7 +101,7 @@ def _metric(boxes: Any, window: Any, overlap: bool, every: bool) -> float:
 
 
 @op.jit
-def _keep(boxes: Any, window: Any, prune: float, kept: Any) -> int:
+def _keep(boxes: F64Table, window: F64Vector, prune: float, kept: BoolVector) -> int:
     """Mark the boxes that stay, and count them: whose center is in the window, or with `prune`,
     of whose volume so much is. A box that ends before it begins has a negative volume, or none in
     common with the window."""
@@ -119,7 +126,13 @@ def _keep(boxes: Any, window: Any, prune: float, kept: Any) -> int:
 
 @op.jit
 def _search(
-    boxes: Any, draws: Any, rules: Any, input_shape: Any, crop: Any, window: Any, kept: Any
+    boxes: F64Table,
+    draws: tuple[np.uint64, np.uint64, np.uint32],
+    rules: tuple[F64Vector, bool, int, int, F64Vector, F64Table, bool, bool, float],
+    input_shape: F64Vector,
+    crop: F64Vector,
+    window: F64Vector,
+    kept: BoolVector,
 ) -> int:
     """Find a window (starts, sizes, as fractions of the input) and the boxes that stay.
 
@@ -182,7 +195,13 @@ def _search(
 
 @op.jit
 def search_all(
-    rows: Any, draws: Any, rules: Any, limits: Any, results: Any, begin: int, end: int
+    rows: tuple[F64Table, I64Vector, I64Vector],
+    draws: Draws,
+    rules: tuple[F64Vector, bool, int, int, F64Vector, F64Table, bool, bool, float],
+    limits: tuple[F64Table, F64Table],
+    results: tuple[F64Table, BoolVector, I64Vector],
+    begin: int,
+    end: int,
 ) -> None:
     """`_search` for a range of samples.
 
@@ -200,7 +219,14 @@ def search_all(
 
 
 @op.jit
-def place_kernel(table: Any, columns: Any, sized: bool, result: Any, begin: int, end: int) -> None:
+def place_kernel(
+    table: tuple[F64Table, tuple[I64Vector, I64Vector], F64Table, BoolVector],
+    columns: I64Vector,
+    sized: bool,
+    result: tuple[F32Vector, I64Vector],
+    begin: int,
+    end: int,
+) -> None:
     """Write the boxes that are kept, in fractions of the window of their sample, cut at its edges.
 
     table: boxes, of which a sample has `counts` from `starts` on, windows, and which boxes are

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import U8Vector
 
 __all__ = ["CUT", "FAR", "GROWTH", "LARGE", "inflate_block"]
 
@@ -19,7 +20,7 @@ GROWTH: Final = 255
 
 
 @op.jit
-def _longer(block: Any, at: int, length: int) -> tuple[int, int]:
+def _longer(block: U8Vector, at: int, length: int) -> tuple[int, int]:
     """Add the bytes from `at` on to a length, to the first that is not 255. Returns the length and
     the place behind them; CUT for the place where the block ends before."""
     more = 255
@@ -33,7 +34,7 @@ def _longer(block: Any, at: int, length: int) -> tuple[int, int]:
 
 
 @op.jit
-def inflate_block(block: Any, out: Any) -> int:
+def inflate_block(block: U8Vector, out: U8Vector) -> int:
     """Fill `out` with the bytes of a block; both are uint8, 1-D. Returns how many there are, or
     what is wrong.
 

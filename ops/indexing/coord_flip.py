@@ -9,6 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import span
+from gradiva.eager.types.arrays import BoolTable, F32Table, I64Table, Slabs
 
 
 @op.operator("coord_flip", schema="CoordFlip")
@@ -64,7 +65,9 @@ def _shapes(call: op.Call) -> op.BatchShape:
 
 
 @op.jit
-def flip_points(slabs: Any, shapes: Any, flips: Any, twice: Any, begin: int, end: int) -> None:
+def flip_points(
+    slabs: Slabs, shapes: I64Table, flips: BoolTable, twice: F32Table, begin: int, end: int
+) -> None:
     """flips, twice: (N, 3) whether, and 2 * center, by place in the point."""
     src, src_offsets, dst, dst_offsets = slabs
     for i in range(begin, end):

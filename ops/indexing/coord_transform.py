@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.operators.argument_types import MatrixArg
 from gradiva.eager.operators.type_rules import own_or_float32
-from gradiva.eager.types.arrays import Float32Array
+from gradiva.eager.types.arrays import F32Volume, Float32Array, I64Vector, Slabs
 
 _DTYPES: Final = (op.uint8, op.uint16, op.int16, op.int32, op.float32, op.int8)
 
@@ -126,7 +126,9 @@ def _shapes(call: op.Call) -> TransformPlan:
 
 
 @op.jit
-def transform_points(slabs: Any, counts: Any, matrices: Any, begin: int, end: int) -> None:
+def transform_points(
+    slabs: Slabs, counts: I64Vector, matrices: F32Volume, begin: int, end: int
+) -> None:
     """M v + T for the `counts[i]` vectors of each sample."""
     src, src_offsets, dst, dst_offsets = slabs
     rows, size = matrices.shape[1], matrices.shape[2] - 1

@@ -10,6 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.operators.cases import samples
+from gradiva.eager.types.arrays import F32Vector, Vector
 from gradiva.eager.types.dtypes import dtypes
 
 _DTYPES: Final = tuple(dtype for dtype in dtypes if not dtype.is_float and not dtype.is_bool)
@@ -62,7 +63,7 @@ def lookup_table(
 
 
 @op.row_kernel()
-def lookup_row(source: Any, target: Any, table: Any) -> None:
+def lookup_row(source: Vector, target: Vector, table: F32Vector) -> None:
     """One strip of numbers; the last place of the table is for all that are beyond it."""
     size = np.int64(table.size - 1)
     if table.size <= source.size:

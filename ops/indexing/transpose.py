@@ -12,6 +12,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import steps_of, transpose_launch
 from gradiva.eager.jit.jit import inlined
 from gradiva.eager.operators.fusion_roles import ToPlanar
+from gradiva.eager.types.arrays import Slabs, Vector
 
 Int64s = NDArray[np.int64]
 
@@ -124,7 +125,7 @@ def plan(shapes: Int64s, perm: Sequence[int]) -> tuple[Int64s, Int64s] | None:
 
 
 @inlined
-def _transpose_plane(part: Any, plane: Any, n3: int, n4: int, p3: int, p4: int) -> None:
+def _transpose_plane(part: Vector, plane: Vector, n3: int, n4: int, p3: int, p4: int) -> None:
     """Fill a plane of n3 x n4 elements, of which neighbors lie p3 and p4 elements apart in the
     source, tile by tile."""
     tile = 64
@@ -162,7 +163,7 @@ def _transpose_plane(part: Any, plane: Any, n3: int, n4: int, p3: int, p4: int) 
 
 
 @op.jit
-def transpose_kernel(slabs: Any, extents: Int64s, steps: Int64s, begin: int, end: int) -> None:
+def transpose_kernel(slabs: Slabs, extents: Int64s, steps: Int64s, begin: int, end: int) -> None:
     """Transpose a range of samples, tile by tile over the two innermost axes of the output."""
     src, src_offsets, dst, dst_offsets = slabs
     for i in range(begin, end):

@@ -90,19 +90,19 @@ _LARGE_ANGLES: Final = _large_angle_table()
 
 
 @op.jit
-def bits_of(x: Any) -> Any:
+def bits_of(x: float) -> np.int64:
     """The bits of a float64."""
     return np.float64(x).view(np.int64)
 
 
 @op.jit
-def _number(bits: Any) -> Any:
+def _number(bits: np.int64) -> float:
     """The float64 of these bits."""
     return np.int64(bits).view(np.float64)
 
 
 @inlined
-def exp(x: Any) -> Any:
+def exp(x: float) -> float:
     """exp(x) for |x| <= 700, and for NaN."""
     turns = x * LOG2_E + _TO_INTEGER
     whole = turns - _TO_INTEGER
@@ -124,14 +124,14 @@ def exp(x: Any) -> Any:
 
 
 @inlined
-def bounded(x: Any) -> Any:
+def bounded(x: float) -> float:
     """x, within what `_exp` takes; NaN stays NaN."""
     below = chosen(x > _LARGEST, _LARGEST, x)
     return chosen(below < -_LARGEST, -_LARGEST, below)
 
 
 @inlined
-def _log_near_one(s: Any) -> Any:
+def _log_near_one(s: float) -> float:
     """log((1 + s) / (1 - s)) for |s| <= 0.18."""
     z = s * s
     total = 2 / 17
@@ -147,26 +147,26 @@ def _log_near_one(s: Any) -> Any:
 
 
 @inlined
-def logarithm(x: Any, of_two: float, of_e: float) -> Any:
+def logarithm(x: float, of_two: float, of_e: float) -> float:
     """log(x) in a base with these logarithms of 2 and e, for a float32 x as float64."""
     bits = bits_of(x)
     exponent = (bits - _SQRT_HALF_BITS) >> np.int64(52)
     mantissa = _number(bits - (exponent << np.int64(52)))
-    value = exponent * of_two + _log_near_one((mantissa - 1) / (mantissa + 1)) * of_e
+    value: float = exponent * of_two + _log_near_one((mantissa - 1) / (mantissa + 1)) * of_e
     value = chosen(x == np.inf, x, value)
     value = chosen(x == 0, -np.inf, value)
     return chosen(x >= 0, value, np.nan)
 
 
 @inlined
-def log_of_one_plus(t: Any) -> Any:
+def log_of_one_plus(t: float) -> float:
     """log(1 + t) for t >= 0."""
     small = _log_near_one(t / (t + 2))
     return chosen(t < 0.4, small, logarithm(t + 1, LN2, 1.0))
 
 
 @inlined
-def _sine_series(r: Any) -> Any:
+def _sine_series(r: float) -> float:
     """sin(r) for |r| <= pi/4."""
     z = r * r
     total = -1 / 1307674368000
@@ -181,7 +181,7 @@ def _sine_series(r: Any) -> Any:
 
 
 @inlined
-def _cosine_series(r: Any) -> Any:
+def _cosine_series(r: float) -> float:
     """cos(r) for |r| <= pi/4."""
     z = r * r
     total = 1 / 20922789888000
@@ -196,20 +196,20 @@ def _cosine_series(r: Any) -> Any:
 
 
 @inlined
-def quarter_turns(x: Any) -> Any:
+def quarter_turns(x: float) -> float:
     """x times 2/pi, rounded to an integer that stands in the lowest bits."""
     return x * _TWO_OVER_PI + _TO_INTEGER
 
 
 @inlined
-def within_quarter(x: Any, turns: Any) -> Any:
+def within_quarter(x: float, turns: float) -> float:
     """x without these quarter turns, for |x| < 2**24."""
     whole = turns - _TO_INTEGER
     return ((x - whole * _HALF_PI_TOP) - whole * _HALF_PI_NEXT) - whole * _HALF_PI_REST
 
 
 @op.jit
-def large_angle(x: Any) -> Any:
+def large_angle(x: float) -> tuple[np.int64, float]:
     """For a finite float32 of at least 2**24: the quarter turns, and what is left."""
     bits = abs(x)
     exponent = 0
@@ -229,14 +229,14 @@ def large_angle(x: Any) -> Any:
 
 
 @inlined
-def turned_sine(quarters: Any, r: Any) -> Any:
+def turned_sine(quarters: np.int64, r: float) -> float:
     """The sine of r and so many quarter turns."""
     value = chosen((quarters & 1) != 0, _cosine_series(r), _sine_series(r))
     return chosen((quarters & 2) != 0, -value, value)
 
 
 @inlined
-def turned_tangent(quarters: Any, r: Any) -> Any:
+def turned_tangent(quarters: np.int64, r: float) -> float:
     """The tangent of r and so many quarter turns."""
     sine, cosine = _sine_series(r), _cosine_series(r)
     odd = (quarters & 1) != 0
@@ -244,7 +244,7 @@ def turned_tangent(quarters: Any, r: Any) -> Any:
 
 
 @inlined
-def _arc_tangent(t: Any) -> Any:
+def _arc_tangent(t: float) -> float:
     """atan(t) for t from 0 to 1."""
     beyond = t > _TAN_EIGHTH
     u = chosen(beyond, (t - 1) / (t + 1), t)
@@ -269,14 +269,14 @@ def _arc_tangent(t: Any) -> Any:
 
 
 @inlined
-def with_sign(value: Any, sign: Any) -> Any:
+def with_sign(value: float, sign: float) -> float:
     """The magnitude of `value` with the sign of `sign`."""
     bits = bits_of(value) & _MAGNITUDE
     return _number(bits | (bits_of(sign) & ~_MAGNITUDE))
 
 
 @inlined
-def angle(y: Any, x: Any) -> Any:
+def angle(y: float, x: float) -> float:
     """atan2(y, x)."""
     height, width = abs(y), abs(x)
     steep = height > width
@@ -291,7 +291,7 @@ def angle(y: Any, x: Any) -> Any:
 
 
 @inlined
-def power(x: Any, y: Any) -> Any:
+def power(x: float, y: float) -> float:
     """x to the power of y, as C's pow."""
     size = abs(x)
     value = exp(bounded(y * logarithm(size, LN2, 1.0)))
@@ -309,7 +309,7 @@ def power(x: Any, y: Any) -> Any:
 
 
 @inlined
-def sinh(x: Any) -> Any:
+def sinh(x: float) -> float:
     """The hyperbolic sine for |x| <= 700."""
     z = x * x
     total = 1 / 6227020800
@@ -324,7 +324,7 @@ def sinh(x: Any) -> Any:
 
 
 @inlined
-def cosh(x: Any) -> Any:
+def cosh(x: float) -> float:
     """The hyperbolic cosine for |x| <= 700."""
     power = exp(x)
     return (power + 1 / power) * 0.5

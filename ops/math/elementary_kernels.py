@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import chosen
 from gradiva.eager.jit.jit import inlined
-from gradiva.eager.types.arrays import Array, Float32Array
+from gradiva.eager.types.arrays import Array, F32Vector, Float32Array
 
 from .elementary import (
     LARGE_ANGLE,
@@ -42,31 +42,36 @@ _STRIP: Final = 1 << 13
 
 
 @op.jit
-def _fill_exp(source: Any, target: Any) -> None:
+def _fill_exp(source: F32Vector, target: F32Vector) -> None:
+    """target = exp(x) for each x of the source."""
     for k in range(source.size):
         target[k] = np.float32(exp(bounded(np.float64(source[k]))))
 
 
 @op.jit
-def _fill_log(source: Any, target: Any) -> None:
+def _fill_log(source: F32Vector, target: F32Vector) -> None:
+    """target = log(x) for each x of the source."""
     for k in range(source.size):
         target[k] = np.float32(logarithm(np.float64(source[k]), LN2, 1.0))
 
 
 @op.jit
-def _fill_log2(source: Any, target: Any) -> None:
+def _fill_log2(source: F32Vector, target: F32Vector) -> None:
+    """target = log2(x) for each x of the source."""
     for k in range(source.size):
         target[k] = np.float32(logarithm(np.float64(source[k]), 1.0, LOG2_E))
 
 
 @op.jit
-def _fill_log10(source: Any, target: Any) -> None:
+def _fill_log10(source: F32Vector, target: F32Vector) -> None:
+    """target = log10(x) for each x of the source."""
     for k in range(source.size):
         target[k] = np.float32(logarithm(np.float64(source[k]), LOG10_2, LOG10_E))
 
 
 @op.jit
-def _fill_cbrt(source: Any, target: Any) -> None:
+def _fill_cbrt(source: F32Vector, target: F32Vector) -> None:
+    """target = the cube root of x for each x of the source."""
     for k in range(source.size):
         x = np.float64(source[k])
         size = abs(x)
@@ -77,17 +82,19 @@ def _fill_cbrt(source: Any, target: Any) -> None:
 
 
 @op.jit
-def _fill_sin(source: Any, target: Any) -> None:
+def _fill_sin(source: F32Vector, target: F32Vector) -> None:
+    """target = sin(x) for each x of the source, x in radians."""
     _fill_sine(source, target, np.int64(0))
 
 
 @op.jit
-def _fill_cos(source: Any, target: Any) -> None:
+def _fill_cos(source: F32Vector, target: F32Vector) -> None:
+    """target = cos(x) for each x of the source, x in radians."""
     _fill_sine(source, target, np.int64(1))
 
 
 @inlined
-def _fill_sine(source: Any, target: Any, ahead: Any) -> None:
+def _fill_sine(source: F32Vector, target: F32Vector, ahead: np.int64) -> None:
     """Sines of angles and so many quarter turns."""
     large: Any = False
     for k in range(source.size):
@@ -105,7 +112,8 @@ def _fill_sine(source: Any, target: Any, ahead: Any) -> None:
 
 
 @op.jit
-def _fill_tan(source: Any, target: Any) -> None:
+def _fill_tan(source: F32Vector, target: F32Vector) -> None:
+    """target = tan(x) for each x of the source, x in radians."""
     large: Any = False
     for k in range(source.size):
         x = np.float64(source[k])
@@ -122,46 +130,53 @@ def _fill_tan(source: Any, target: Any) -> None:
 
 
 @op.jit
-def _fill_asin(source: Any, target: Any) -> None:
+def _fill_asin(source: F32Vector, target: F32Vector) -> None:
+    """target = asin(x) for each x of the source, in radians."""
     for k in range(source.size):
         x = np.float64(source[k])
         target[k] = np.float32(angle(x, np.sqrt((1 - x) * (1 + x))))
 
 
 @op.jit
-def _fill_acos(source: Any, target: Any) -> None:
+def _fill_acos(source: F32Vector, target: F32Vector) -> None:
+    """target = acos(x) for each x of the source, in radians."""
     for k in range(source.size):
         x = np.float64(source[k])
         target[k] = np.float32(angle(np.sqrt((1 - x) * (1 + x)), x))
 
 
 @op.jit
-def _fill_atan(source: Any, target: Any) -> None:
+def _fill_atan(source: F32Vector, target: F32Vector) -> None:
+    """target = atan(x) for each x of the source, in radians."""
     for k in range(source.size):
         target[k] = np.float32(angle(np.float64(source[k]), 1.0))
 
 
 @op.jit
-def _fill_sinh(source: Any, target: Any) -> None:
+def _fill_sinh(source: F32Vector, target: F32Vector) -> None:
+    """target = sinh(x) for each x of the source."""
     for k in range(source.size):
         target[k] = np.float32(sinh(bounded(np.float64(source[k]))))
 
 
 @op.jit
-def _fill_cosh(source: Any, target: Any) -> None:
+def _fill_cosh(source: F32Vector, target: F32Vector) -> None:
+    """target = cosh(x) for each x of the source."""
     for k in range(source.size):
         target[k] = np.float32(cosh(bounded(np.float64(source[k]))))
 
 
 @op.jit
-def _fill_tanh(source: Any, target: Any) -> None:
+def _fill_tanh(source: F32Vector, target: F32Vector) -> None:
+    """target = tanh(x) for each x of the source."""
     for k in range(source.size):
         x = bounded(np.float64(source[k]))
         target[k] = np.float32(sinh(x) / cosh(x))
 
 
 @op.jit
-def _fill_asinh(source: Any, target: Any) -> None:
+def _fill_asinh(source: F32Vector, target: F32Vector) -> None:
+    """target = asinh(x) for each x of the source."""
     for k in range(source.size):
         x = np.float64(source[k])
         size, square = abs(x), x * x
@@ -171,7 +186,8 @@ def _fill_asinh(source: Any, target: Any) -> None:
 
 
 @op.jit
-def _fill_acosh(source: Any, target: Any) -> None:
+def _fill_acosh(source: F32Vector, target: F32Vector) -> None:
+    """target = acosh(x) for each x of the source."""
     for k in range(source.size):
         t = np.float64(source[k]) - 1
         value = log_of_one_plus(t + np.sqrt(t * (t + 2)))
@@ -179,7 +195,8 @@ def _fill_acosh(source: Any, target: Any) -> None:
 
 
 @op.jit
-def _fill_atanh(source: Any, target: Any) -> None:
+def _fill_atanh(source: F32Vector, target: F32Vector) -> None:
+    """target = atanh(x) for each x of the source."""
     for k in range(source.size):
         x = np.float64(source[k])
         size = abs(x)
@@ -188,13 +205,15 @@ def _fill_atanh(source: Any, target: Any) -> None:
 
 
 @op.jit
-def _fill_atan2(left: Any, right: Any, target: Any) -> None:
+def _fill_atan2(left: F32Vector, right: F32Vector, target: F32Vector) -> None:
+    """target = atan2(left, right), in radians."""
     for k in range(left.size):
         target[k] = np.float32(angle(np.float64(left[k]), np.float64(right[k])))
 
 
 @op.jit
-def _fill_power(left: Any, right: Any, target: Any) -> None:
+def _fill_power(left: F32Vector, right: F32Vector, target: F32Vector) -> None:
+    """target = left to the power of right."""
     for k in range(left.size):
         target[k] = np.float32(power(np.float64(left[k]), np.float64(right[k])))
 

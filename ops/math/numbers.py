@@ -3,7 +3,7 @@ NumPy's casts go through buffers. The values are NumPy's to the bit."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import span
 from gradiva.eager.jit.later import Later
 from gradiva.eager.jit.streaming import copy_past, finish_lines, goes_past
-from gradiva.eager.types.arrays import Array
+from gradiva.eager.types.arrays import Array, U32Vector, Vector
 
 __all__ = ["fill_with_number", "put_numbers"]
 
@@ -47,7 +47,7 @@ def _prepare() -> None:
 
 
 @op.jit
-def put_numbers(values: Any, number: Any, code: int, out: Any) -> None:
+def put_numbers(values: Vector, number: np.float32, code: int, out: U32Vector) -> None:
     """The bits of the results as unsigned integers, strip by strip."""
     strip = np.empty(_STRIP, np.float32)
     bits = strip.view(np.uint32)

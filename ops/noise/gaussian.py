@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.types.arrays import Draws, F32Vector, I64Vector, Slabs
 
 from .words import NOISY, STRIP, disturb, launch_noise, normal_values, random_words
 
@@ -47,8 +47,19 @@ def gaussian(
 
 @op.jit
 def _add_noise(
-    slabs: Any, counts: Any, draws: Any, mean: Any, stddev: Any, begin: int, end: int
+    slabs: Slabs,
+    counts: I64Vector,
+    draws: Draws,
+    mean: F32Vector,
+    stddev: F32Vector,
+    begin: int,
+    end: int,
 ) -> None:
+    """Add normal noise to samples.
+
+    counts: the elements of each; draws: what random values depend on; mean, stddev: of each sample,
+    in units of its values.
+    """
     src, src_offsets, out, offsets = slabs
     positions, seed, number = draws
     words, values = np.empty(STRIP, np.uint32), np.empty(STRIP, np.float64)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import normal_from_word
+from gradiva.eager.types.arrays import F64Table, U8Table
 
 SUMMED: Final = 64.0
 """Up to this mean the probabilities are summed, above it the quantile is expanded."""
@@ -62,7 +63,7 @@ def poisson_from_word(mean: float, none: float, word: np.uint32) -> float:
 
 
 @op.jit
-def fill_sums(factor: float, sums: Any, starts: Any) -> int:
+def fill_sums(factor: float, sums: F64Table, starts: U8Table) -> int:
     """Tables of the quantiles of all bytes x, of mean x / factor, for a factor that is positive.
 
     sums: (256, `LONGEST`) float64, the chance of at most k, as `poisson_from_word` adds it up;
@@ -92,7 +93,7 @@ def fill_sums(factor: float, sums: Any, starts: Any) -> int:
 
 
 @op.jit
-def poisson_from_sums(byte: Any, word: np.uint32, sums: Any, starts: Any) -> float:
+def poisson_from_sums(byte: np.uint8, word: np.uint32, sums: F64Table, starts: U8Table) -> float:
     """What `poisson_from_word` gives, by the tables of `fill_sums`."""
     wanted = (np.float64(word) + 0.5) * 2.3283064365386963e-10
     k = np.int64(starts[byte, word >> np.uint32(24)])

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.types.arrays import Draws, I64Table, Slabs, U64Vector, Vector
 
 from .words import NOISY, STRIP, random_words
 
@@ -61,7 +62,14 @@ def salt_and_pepper(
 
 
 @op.jit
-def _scatter(slabs: Any, extents: Any, draws: Any, columns: Any, begin: int, end: int) -> None:
+def _scatter(
+    slabs: Slabs,
+    extents: I64Table,
+    draws: Draws,
+    columns: tuple[U64Vector, U64Vector, Vector, Vector],
+    begin: int,
+    end: int,
+) -> None:
     """extents: (before the channels, channels, behind them), of each sample."""
     src, src_offsets, out, offsets = slabs
     positions, seed, number = draws

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.types.arrays import Draws, F32Vector, I64Vector, Slabs
 
 from .poisson import LONGEST, SUMMED, falling, fill_sums, poisson_from_sums, poisson_from_word
 from .words import NOISY, STRIP, disturb, launch_noise, random_words
@@ -49,7 +50,13 @@ def shot(
 
 
 @op.jit
-def _count_events(slabs: Any, counts: Any, draws: Any, factors: Any, begin: int, end: int) -> None:
+def _count_events(
+    slabs: Slabs, counts: I64Vector, draws: Draws, factors: F32Vector, begin: int, end: int
+) -> None:
+    """Replace values by Poisson variables of the same mean, in units of `factors`.
+
+    counts: the elements of each sample; draws: what random values depend on.
+    """
     src, src_offsets, out, offsets = slabs
     positions, seed, number = draws
     words = np.empty(STRIP, np.uint32)
@@ -74,7 +81,7 @@ def _count_events(slabs: Any, counts: Any, draws: Any, factors: Any, begin: int,
 
 @op.jit
 def _count_of_bytes(
-    slabs: Any, counts: Any, draws: Any, factors: Any, begin: int, end: int
+    slabs: Slabs, counts: I64Vector, draws: Draws, factors: F32Vector, begin: int, end: int
 ) -> None:
     """The same for bytes, of which there are so few that all quantiles are put down beforehand."""
     src, src_offsets, out, offsets = slabs

@@ -13,6 +13,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.random.philox import normal_from_word, normal_middle, philox
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.arrays import F64Vector, U32Vector
 from gradiva.eager.types.dtypes import dtypes
 
 # Few calls need it, and `import gradiva` must stay fast.
@@ -26,7 +27,9 @@ STRIP: Final = 1024
 
 
 @op.jit
-def random_words(first: int, number: Any, position: Any, seed: Any, words: Any) -> None:
+def random_words(
+    first: int, number: np.uint32, position: np.uint64, seed: np.uint64, words: U32Vector
+) -> None:
     """`words` = the random words of elements `first` and following; `first` is a multiple of 4.
 
     Element e has word e % 4 of block e // 4, as in `random.uniform` and `random.normal`.
@@ -41,7 +44,7 @@ def random_words(first: int, number: Any, position: Any, seed: Any, words: Any) 
 
 
 @op.jit
-def normal_values(words: Any, out: Any) -> None:
+def normal_values(words: U32Vector, out: F64Vector) -> None:
     """`out` = `normal_from_word` of each word, its bits included.
 
     The middle of the distribution is computed for all, in a loop that vectorizes; then come the

@@ -11,6 +11,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import natural_log, normal_from_word, philox
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.arrays import Draws, F32Vector, I64Vector, Vector
 
 from .beta_blocks import BLOCK, ROOM, blocks_of_words, log_gammas, ratios
 from .shapes import drawn_shapes, drawn_type, fill
@@ -66,14 +67,16 @@ beta.shapes(drawn_shapes)
 
 
 @op.jit
-def _fraction(high: Any, low: Any) -> Any:
+def _fraction(high: np.uint32, low: np.uint32) -> float:
     """A number between 0 and 1, both excluded, from 53 random bits."""
     word = (np.uint64(high) << np.uint64(32)) | np.uint64(low)
     return (np.float64(word >> np.uint64(11)) + 0.5) * 2.0**-53
 
 
 @op.jit
-def _log_gamma(shape: float, which: int, number: Any, position: Any, seed: Any) -> float:
+def _log_gamma(
+    shape: float, which: int, number: np.uint32, position: np.uint64, seed: np.uint64
+) -> float:
     """The logarithm of a gamma variable. Of attempt k the words of block k are used, the first two
     or the last two; for a shape below 1, those of the last block too."""
     larger = shape + 1.0 if shape < 1.0 else shape
@@ -84,7 +87,7 @@ def _log_gamma(shape: float, which: int, number: Any, position: Any, seed: Any) 
     for attempt in range(1000000):
         words = philox(np.uint32(attempt), number, position, seed)
         x = normal_from_word(words[0] if which == 0 else words[2])
-        u = (np.float64(words[1] if which == 0 else words[3]) + 0.5) * 2.0**-32
+        u: float = (np.float64(words[1] if which == 0 else words[3]) + 0.5) * 2.0**-32
         root = 1.0 + c * x
         if root <= 0.0:
             continue
@@ -107,8 +110,20 @@ def _log_gamma(shape: float, which: int, number: Any, position: Any, seed: Any) 
 
 
 @op.jit
-def _beta(places: Any, draws: Any, alphas: Any, betas: Any, begin: int, end: int) -> None:
-    out, offsets, counts = places
+def _beta(
+    slots: tuple[Vector, I64Vector, I64Vector],
+    draws: Draws,
+    alphas: F32Vector,
+    betas: F32Vector,
+    begin: int,
+    end: int,
+) -> None:
+    """Fill samples with values of a beta distribution.
+
+    slots: the data, and the offset and the number of elements of each sample; draws: what random
+    values depend on; alphas, betas: the parameters of each sample.
+    """
+    out, offsets, counts = slots
     positions, seed, number = draws
     shift = np.uint64(32)
     room = np.empty((ROOM, BLOCK))

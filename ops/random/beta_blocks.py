@@ -5,12 +5,13 @@ and so the same bits, in loops over arrays that compilers turn into vector instr
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import natural_log, normal_middle, normal_tail
+from gradiva.eager.types.arrays import BoolVector, F64Table, F64Vector, U64Table, U64Vector
 
 BLOCK: Final = 128
 """Values at a time: their work arrays stay in the first level of cache."""
@@ -20,7 +21,9 @@ ROOM: Final = 8
 
 
 @op.jit
-def blocks_of_words(counters: Any, positions: Any, seeds: Any, number: Any, words: Any) -> None:
+def blocks_of_words(
+    counters: U64Vector, positions: U64Vector, seeds: U64Vector, number: np.uint32, words: U64Table
+) -> None:
     """`philox` for arrays of counters, positions and seeds, uint64, (n,); words: (4, n)."""
     mask, shift = np.uint64(0xFFFFFFFF), np.uint64(32)
     c1 = np.uint64(number)
@@ -41,7 +44,7 @@ def blocks_of_words(counters: Any, positions: Any, seeds: Any, number: Any, word
 
 
 @op.jit
-def _logs(values: Any, out: Any, room: Any) -> None:
+def _logs(values: F64Vector, out: F64Vector, room: F64Table) -> None:
     """`natural_log` of each value; all are positive and not subnormal."""
     bits = values.view(np.int64)
     parts = room[0][: values.size].view(np.int64)
@@ -64,7 +67,7 @@ def _logs(values: Any, out: Any, room: Any) -> None:
 
 
 @op.jit
-def _normals(words: Any, out: Any, room: Any) -> None:
+def _normals(words: U64Vector, out: F64Vector, room: F64Table) -> None:
     """`normal_from_word` of each word."""
     tails = 0
     chosen = room[2].view(np.int64)
@@ -91,7 +94,14 @@ def _normals(words: Any, out: Any, room: Any) -> None:
 
 @op.jit
 def log_gammas(
-    shape: float, normals: Any, uniforms: Any, high: Any, low: Any, out: Any, missed: Any, room: Any
+    shape: float,
+    normals: U64Vector,
+    uniforms: U64Vector,
+    high: U64Vector,
+    low: U64Vector,
+    out: F64Vector,
+    missed: BoolVector,
+    room: F64Table,
 ) -> None:
     """The logarithms of gamma variables from the words of first attempts, as `_log_gamma` has them.
 
@@ -129,7 +139,7 @@ def log_gammas(
 
 
 @op.jit
-def ratios(x: Any, y: Any, out: Any, room: Any) -> None:
+def ratios(x: F64Vector, y: F64Vector, out: F64Vector, room: F64Table) -> None:
     """exp(x) / (exp(x) + exp(y)) of each pair, with `exponential`."""
     count = x.size
     series, halves, others = room[0], room[1].view(np.int64), room[2].view(np.int64)

@@ -11,6 +11,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import RaggedFloatsArg
 from gradiva.eager.random.philox import philox
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.arrays import Draws, I64Vector, Slabs, U64Table, U64Vector
 
 from .scaled import scaled
 from .shapes import drawn_shapes_of, drawn_type, fill
@@ -82,7 +83,7 @@ def _shapes(call: op.Call) -> Any:
 
 
 @op.jit
-def _element(high: Any, low: Any, size: Any, thresholds: Any) -> Any:
+def _element(high: np.uint32, low: np.uint32, size: int, thresholds: U64Vector) -> np.int64:
     """One of `size` elements, for a random word of 64 bits."""
     word = (np.uint64(high) << np.uint64(32)) | np.uint64(low)
     if thresholds.size == 0:
@@ -99,7 +100,19 @@ def _element(high: Any, low: Any, size: Any, thresholds: Any) -> Any:
 
 
 @op.jit
-def _numbers(places: Any, draws: Any, sizes: Any, thresholds: Any, begin: int, end: int) -> None:
+def _numbers(
+    places: tuple[I64Vector, I64Vector, I64Vector],
+    draws: Draws,
+    sizes: I64Vector,
+    thresholds: U64Table,
+    begin: int,
+    end: int,
+) -> None:
+    """Fill samples with numbers below `sizes`.
+
+    places: the data, and the offset and the number of elements of each sample; draws: what random
+    values depend on; thresholds: of each sample, cumulated probabilities, or none.
+    """
     out, offsets, counts = places
     positions, seed, number = draws
     for i in range(begin, end):
@@ -114,15 +127,20 @@ def _numbers(places: Any, draws: Any, sizes: Any, thresholds: Any, begin: int, e
 
 @op.jit
 def _elements(
-    slabs: Any,
-    counts: Any,
-    inner: Any,
-    draws: Any,
-    sizes: Any,
-    thresholds: Any,
+    slabs: Slabs,
+    counts: I64Vector,
+    inner: I64Vector,
+    draws: Draws,
+    sizes: I64Vector,
+    thresholds: U64Table,
     begin: int,
     end: int,
 ) -> None:
+    """Copy random elements of samples.
+
+    counts: how many of each sample; inner: the values of one element; sizes: the elements to choose
+    from; draws, thresholds: as in `_numbers`.
+    """
     source, source_offsets, target, target_offsets = slabs
     positions, seed, number = draws
     for i in range(begin, end):

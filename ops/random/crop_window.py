@@ -19,6 +19,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import natural_log, philox
+from gradiva.eager.types.arrays import Draws, F64Vector, I64Table, I64Vector
 
 _MOST_ATTEMPTS = 1 << 20
 
@@ -67,8 +68,19 @@ def _place(word: np.uint32, free: int) -> int:
 
 @op.jit
 def _draw_windows(
-    sizes: Any, draws: Any, area: Any, ratio: Any, attempts: int, windows: Any
+    sizes: tuple[I64Vector, I64Vector],
+    draws: Draws,
+    area: F64Vector,
+    ratio: F64Vector,
+    attempts: int,
+    windows: I64Table,
 ) -> None:
+    """Draw windows by their share of the area and their aspect ratio.
+
+    sizes: heights and widths, in pixels; draws: what random values depend on; area, ratio: least
+    and largest value; attempts: how many before the window is cut to fit; windows: (N, 4), top,
+    left, height and width, in pixels.
+    """
     heights, widths = sizes
     positions, seed, number = draws
     unit = 2.0**-32

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import normal_from_word, philox
+from gradiva.eager.types.arrays import Draws, F32Vector, I64Vector
 
 from .shapes import drawn_shapes, drawn_type, fill, launch_draws
 
@@ -57,12 +57,25 @@ normal.shapes(drawn_shapes)
 
 
 @op.jit
-def _drawn(word: Any, mean: Any, stddev: Any) -> Any:
+def _drawn(word: np.uint32, mean: np.float32, stddev: np.float32) -> np.float32:
+    """A normal variable, from a random word."""
     return np.float32(np.float64(mean) + np.float64(stddev) * normal_from_word(word))
 
 
 @op.jit
-def _normal(places: Any, draws: Any, mean: Any, stddev: Any, begin: int, end: int) -> None:
+def _normal(
+    places: tuple[F32Vector, I64Vector, I64Vector],
+    draws: Draws,
+    mean: F32Vector,
+    stddev: F32Vector,
+    begin: int,
+    end: int,
+) -> None:
+    """Fill samples with normal variables.
+
+    places: the data, and the offset and the number of elements of each sample; draws: what random
+    values depend on; mean, stddev: of each sample.
+    """
     out, offsets, counts = places
     positions, seed, number = draws
     for i in range(begin, end):

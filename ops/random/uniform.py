@@ -9,6 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
+from gradiva.eager.types.arrays import Draws, F32Table, F32Vector, I32Vector, I64Vector, U64Vector
 
 from .shapes import drawn_shapes, drawn_type, fill, launch_draws
 
@@ -62,15 +63,26 @@ _UNIT = np.float32(2.0**-24)
 
 
 @op.jit
-def _between(word: Any, low: Any, extent: Any, top: Any) -> Any:
+def _between(word: np.uint32, low: np.float32, extent: np.float32, top: np.float32) -> np.float32:
     """A value from a random word; top: the largest one below high."""
     return min(low + np.float32(word >> np.uint32(8)) * _UNIT * extent, top)
 
 
 @op.jit
 def _uniform(
-    places: Any, draws: Any, low: Any, extent: Any, top: Any, begin: int, end: int
+    places: tuple[F32Vector, I64Vector, I64Vector],
+    draws: Draws,
+    low: F32Vector,
+    extent: F32Vector,
+    top: F32Vector,
+    begin: int,
+    end: int,
 ) -> None:
+    """Fill samples with values from `low` on, at most `top`.
+
+    places: the data, and the offset and the number of elements of each sample; draws: what random
+    values depend on; extent: the length of the interval of each sample.
+    """
     out, offsets, counts = places
     positions, seed, number = draws
     for i in range(begin, end):
@@ -82,7 +94,14 @@ def _uniform(
 
 
 @op.jit
-def _choose(places: Any, draws: Any, values: Any, begin: int, end: int) -> None:
+def _choose(
+    places: tuple[F32Vector, I64Vector, I64Vector],
+    draws: Draws,
+    values: F32Table,
+    begin: int,
+    end: int,
+) -> None:
+    """Fill samples with elements of their row of `values`; places, draws: as in `_uniform`."""
     out, offsets, counts = places
     positions, seed, number = draws
     size = np.uint64(values.shape[1])
@@ -196,7 +215,15 @@ coin_flip.shapes(drawn_shapes)
 
 
 @op.jit
-def _flip_coins(places: Any, draws: Any, thresholds: Any, begin: int, end: int) -> None:
+def _flip_coins(
+    places: tuple[I32Vector, I64Vector, I64Vector],
+    draws: Draws,
+    thresholds: U64Vector,
+    begin: int,
+    end: int,
+) -> None:
+    """Fill samples with 1 where a random word is below a threshold, else with 0; places, draws: as
+    in `_uniform`."""
     out, offsets, counts = places
     positions, seed, number = draws
     for i in range(begin, end):

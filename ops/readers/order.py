@@ -13,6 +13,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
+from gradiva.eager.types.arrays import U64Vector
 
 __all__ = ["Order", "Shuffled", "kept", "permutation", "seed_of"]
 
@@ -54,7 +55,8 @@ class Order(Protocol):
 
 
 @op.jit
-def _sort_keys(seed: Any, epoch: Any, keys: Any) -> None:
+def _sort_keys(seed: np.uint64, epoch: np.uint64, keys: U64Vector) -> None:
+    """Fill `keys` with random words of 64 bits, one for each sample."""
     for index in range(keys.size):
         a, b, _, _ = philox(
             np.uint32(index), np.uint32(0xFFFFFFFF), np.uint64(epoch), np.uint64(seed)

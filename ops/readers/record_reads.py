@@ -10,6 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.jit.later import Later
 from gradiva.eager.jit.native.c_calls import addresses, call_c
+from gradiva.eager.types.arrays import BoolVector, I64Vector, U8Vector
 
 __all__ = ["read_records"]
 
@@ -23,8 +24,19 @@ def _calls() -> op.Int64Array | None:
 
 @op.jit
 def _read(
-    calls: Any, handle: Any, data: Any, targets: Any, offsets: Any, sizes: Any, whole: Any
+    calls: I64Vector,
+    handle: int,
+    data: U8Vector,
+    targets: I64Vector,
+    offsets: I64Vector,
+    sizes: I64Vector,
+    whole: BoolVector,
 ) -> None:
+    """Read records of an open file; whole: whether all bytes of each were there.
+
+    calls: the address of `pread`; handle: of the file; targets: where each record goes in `data`;
+    offsets, sizes: where it lies in the file, in bytes.
+    """
     for record in range(targets.size):
         done, size = 0, sizes[record]
         address = data.ctypes.data + targets[record]

@@ -7,13 +7,14 @@ wide, and the order of additions depends on nothing but the shape of the block.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.jit.intrinsics import span, without_refcount
+from gradiva.eager.types.arrays import F64Vector, I64Table, I64Vector, Number, Slabs, Vector
 
 SUM: Final = 0
 SQUARES: Final = 1
@@ -27,7 +28,7 @@ _FLUSH: Final = 32768
 
 
 @op.jit
-def put(values: Any, at: int, other: Any, kind: int) -> None:
+def put(values: Vector, at: int, other: Number, kind: int) -> None:
     """Take one value into `values[at]`."""
     if kind == MINIMUM:
         if other < values[at] or values[at] != values[at]:
@@ -40,7 +41,7 @@ def put(values: Any, at: int, other: Any, kind: int) -> None:
 
 
 @op.jit
-def take(lanes: Any, strip: Any, centers: Any, kind: int) -> None:
+def take(lanes: Vector, strip: Vector, centers: F64Vector, kind: int) -> None:
     """Take one strip of values into as many lanes."""
     if kind == SUM:
         for j in range(strip.size):
@@ -63,7 +64,7 @@ def take(lanes: Any, strip: Any, centers: Any, kind: int) -> None:
 
 
 @op.jit
-def _join(totals: Any, lanes: Any, kind: int) -> None:
+def _join(totals: Vector, lanes: Vector, kind: int) -> None:
     """Take lanes into totals."""
     for j in range(lanes.size):
         put(totals, j, lanes[j], kind)
@@ -71,17 +72,17 @@ def _join(totals: Any, lanes: Any, kind: int) -> None:
 
 @op.jit
 def reduce_block(
-    source: Any,
+    source: Vector,
     rows: int,
     columns: int,
     first: int,
     count: int,
-    centers: Any,
+    centers: F64Vector,
     kind: int,
-    start: Any,
-    lanes: Any,
-    totals: Any,
-    middles: Any,
+    start: Vector,
+    lanes: Vector,
+    totals: Vector,
+    middles: F64Vector,
 ) -> None:
     """Reduce columns `first` to `first + count` of a block: the results are `totals[:count]`.
 
@@ -131,7 +132,7 @@ _FEW: Final = 16
 
 
 @op.jit
-def _finish(value: Any, divisor: float, ending: int, like: Any) -> Any:
+def _finish(value: Number, divisor: float, ending: int, like: Vector) -> Number:
     """What a sum becomes in the end: itself, a mean, or the root of a mean."""
     if ending == PLAIN:
         return convert_sat(value, like)
@@ -143,15 +144,15 @@ def _finish(value: Any, divisor: float, ending: int, like: Any) -> Any:
 
 @op.jit
 def _few_rows(
-    source: Any,
+    source: Vector,
     rows: int,
     first: int,
     count: int,
-    center: Any,
+    center: F64Vector,
     kind: int,
-    start: Any,
-    lanes: Any,
-    middles: Any,
+    start: Vector,
+    lanes: Vector,
+    middles: F64Vector,
 ) -> None:
     """Blocks of one column and few rows, side by side: the channels of interleaved pixels."""
     if kind == DEVIATIONS:
@@ -164,7 +165,7 @@ def _few_rows(
 
 
 @op.jit
-def _counts(extents: Any, pairs: int) -> tuple[int, int, int]:
+def _counts(extents: I64Vector, pairs: int) -> tuple[int, int, int]:
     """Of a sample: how many blocks it has, how many results, and how many values each is made of.
 
     extents: of its groups of axes, those that stay and those that are reduced in turns."""
@@ -179,7 +180,7 @@ def _counts(extents: Any, pairs: int) -> tuple[int, int, int]:
 
 
 @op.jit
-def _place(block: int, extents: Any, pairs: int) -> int:
+def _place(block: int, extents: I64Vector, pairs: int) -> int:
     """Where the results of a block begin: its number without the reduced groups in it, times the
     columns."""
     place, rest, pitch = 0, block, extents[2 * pairs]
@@ -192,7 +193,14 @@ def _place(block: int, extents: Any, pairs: int) -> int:
 
 
 @op.jit
-def reduce_samples(slabs: Any, extents: Any, given: Any, rule: Any, begin: int, end: int) -> None:
+def reduce_samples(
+    slabs: Slabs,
+    extents: I64Table,
+    given: tuple[F64Vector, I64Vector, I64Vector],
+    rule: tuple[int, int, int, Vector, Vector],
+    begin: int,
+    end: int,
+) -> None:
     """Reduce samples `begin` to `end`.
 
     extents: of groups of axes (see `reduce.groups`); given: centers of DEVIATIONS, float64, one for

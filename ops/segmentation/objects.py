@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import I64Table, I64Vector, Int, Vector
 
 
 def class_rows(call: op.Call) -> tuple[Any, Any, Any]:
@@ -70,7 +71,8 @@ def _filled(classes: Any, weights: Any) -> tuple[Any, Any]:
 
 
 @op.jit
-def _root(parents: Any, run: int) -> int:
+def _root(parents: I64Vector, run: int) -> int:
+    """The first run of the object that a run is part of; paths are shortened on the way."""
     while parents[run] != run:
         parents[run] = parents[parents[run]]
         run = parents[run]
@@ -78,7 +80,8 @@ def _root(parents: Any, run: int) -> int:
 
 
 @op.jit
-def _join(parents: Any, one: int, other: int) -> None:
+def _join(parents: I64Vector, one: int, other: int) -> None:
+    """Make the objects of two runs one."""
     first, second = _root(parents, one), _root(parents, other)
     # The first run of an object stands for it, so that objects keep their order.
     if first < second:
@@ -88,7 +91,7 @@ def _join(parents: Any, one: int, other: int) -> None:
 
 
 @op.jit
-def _join_rows(parents: Any, runs: Any, rows: Any, one: int, other: int) -> None:
+def _join_rows(parents: I64Vector, runs: I64Table, rows: I64Vector, one: int, other: int) -> None:
     """Join the runs of two rows that touch and have one label."""
     a, b = rows[one], rows[other]
     a_end, b_end = rows[one + 1], rows[other + 1]
@@ -102,7 +105,8 @@ def _join_rows(parents: Any, runs: Any, rows: Any, one: int, other: int) -> None
 
 
 @op.jit
-def _wanted(label: Any, classes: Any, background: Any) -> bool:
+def _wanted(label: Int, classes: I64Vector, background: int) -> bool:
+    """Whether a label is one of `classes`, or, if there are none, not the background."""
     if classes.size == 0:
         return bool(label != background)
     found = False
@@ -112,7 +116,9 @@ def _wanted(label: Any, classes: Any, background: Any) -> bool:
 
 
 @op.jit
-def _runs(mask: Any, width: int, classes: Any, background: Any, runs: Any, rows: Any) -> int:
+def _runs(
+    mask: Vector, width: int, classes: I64Vector, background: int, runs: I64Table, rows: I64Vector
+) -> int:
     """Fill `runs` (label, first, end, row) and where each row's begin; the number of runs."""
     count = 0
     for row in range(rows.size - 1):
@@ -135,7 +141,9 @@ def _runs(mask: Any, width: int, classes: Any, background: Any, runs: Any, rows:
 
 
 @op.jit
-def find_objects(mask: Any, shape: Any, classes: Any, background: Any) -> Any:
+def find_objects(
+    mask: Vector, shape: I64Vector, classes: I64Vector, background: int
+) -> tuple[I64Vector, I64Table]:
     """Labels (B,) and boxes (B, 2 * ndim), starts before ends, of the objects of a flat mask.
 
     Pixels touch along an axis, not diagonally. classes: the labels that count; all but the

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
+from gradiva.eager.types.arrays import Draws, F64Vector, I64Table, I64Vector, Int, Slabs, Vector
 from gradiva.ops.random.scaled import scaled
 
 
@@ -59,7 +58,8 @@ def _shapes(call: op.Call) -> op.BatchShape:
 
 
 @op.jit
-def _count(pixels: Any, by_value: bool, value: Any, threshold: Any) -> int:
+def _count(pixels: Vector, by_value: bool, value: int, threshold: float) -> int:
+    """How many pixels have the value, or are above the threshold."""
     found = 0
     for k in range(pixels.size):
         if by_value:
@@ -70,7 +70,7 @@ def _count(pixels: Any, by_value: bool, value: Any, threshold: Any) -> int:
 
 
 @op.jit
-def _find(pixels: Any, by_value: bool, value: Any, threshold: Any, wanted: Any) -> Any:
+def _find(pixels: Vector, by_value: bool, value: int, threshold: float, wanted: Int) -> Int:
     """Where the foreground pixel of this number is."""
     for k in range(pixels.size):
         hit = pixels[k] == value if by_value else pixels[k] > threshold
@@ -82,7 +82,20 @@ def _find(pixels: Any, by_value: bool, value: Any, threshold: Any, wanted: Any) 
 
 
 @op.jit
-def _pixels(slabs: Any, extents: Any, draws: Any, wish: Any, begin: int, end: int) -> None:
+def _pixels(
+    slabs: Slabs,
+    extents: tuple[I64Table, I64Vector],
+    draws: Draws,
+    wish: tuple[I64Vector, bool, I64Vector, F64Vector],
+    begin: int,
+    end: int,
+) -> None:
+    """Draw a pixel of each mask, and write its indices.
+
+    extents: shapes, and the elements of each mask; draws: what random values depend on; wish:
+    whether the pixel is to be of the foreground, whether that is given by a value, these values,
+    and the thresholds.
+    """
     source, source_offsets, target, target_offsets = slabs
     shapes, volumes = extents
     positions, seed, number = draws

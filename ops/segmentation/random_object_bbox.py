@@ -8,6 +8,16 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
+from gradiva.eager.types.arrays import (
+    Draws,
+    F32Vector,
+    F64Table,
+    F64Vector,
+    I64Table,
+    I64Vector,
+    Int,
+    Vector,
+)
 from gradiva.ops.random.scaled import scaled
 
 from .objects import class_rows, find_objects
@@ -98,13 +108,16 @@ def _shapes(call: op.Call) -> tuple[op.BatchShape, ...]:
 
 
 @op.jit
-def _draw(words: Any, which: int, count: int) -> Any:
+def _draw(words: tuple[np.uint32, ...], which: int, count: int) -> np.int64:
+    """A number below `count`, from two random words, the first of which has this index."""
     word = (np.uint64(words[which]) << np.uint64(32)) | np.uint64(words[which + 1])
     return np.int64(scaled(word, np.uint64(count)))
 
 
 @op.jit
-def _drawn_class(word: Any, found: Any, classes: Any, weights: Any) -> Any:
+def _drawn_class(
+    word: np.uint32, found: I64Vector, classes: I64Vector, weights: F64Vector
+) -> tuple[bool, Int]:
     """(whether there is one, a label): one of the labels in `found` by the weights of classes."""
     shares = np.zeros(found.size)
     total = 0.0
@@ -127,7 +140,7 @@ def _drawn_class(word: Any, found: Any, classes: Any, weights: Any) -> Any:
 
 
 @op.jit
-def _different(labels: Any) -> Any:
+def _different(labels: I64Vector) -> I64Vector:
     """The labels, each once, from the least to the greatest. `np.unique` takes a second more to
     compile."""
     ordered = np.sort(labels)
@@ -140,7 +153,7 @@ def _different(labels: Any) -> Any:
 
 
 @op.jit
-def _ranked(volumes: Any, rank: int) -> int:
+def _ranked(volumes: I64Vector, rank: Int) -> Int:
     """Which is the one of that rank, 0 for the greatest; of equal ones the first comes first. As
     a stable `np.argsort` has it, which takes four seconds to compile."""
     found = np.sort(volumes)[volumes.size - 1 - rank]
@@ -157,8 +170,14 @@ def _ranked(volumes: Any, rank: int) -> int:
 
 @op.jit
 def _chosen(
-    objects: Any, classes: Any, weights: Any, least: Any, ignore: bool, largest: int, words: Any
-) -> Any:
+    objects: tuple[I64Vector, I64Table],
+    classes: I64Vector,
+    weights: F64Vector,
+    least: I64Vector,
+    ignore: bool,
+    largest: int,
+    words: tuple[tuple[np.uint32, ...], tuple[np.uint32, ...]],
+) -> Int:
     """The number of an object, -1 if there is none."""
     labels, boxes = objects
     first, second = words
@@ -185,15 +204,22 @@ def _chosen(
 
 @op.jit
 def _objects(
-    masks: Any,
-    draws: Any,
-    probability: Any,
-    kinds: Any,
-    limits: Any,
-    results: Any,
+    masks: tuple[Vector, I64Vector, I64Table, I64Vector],
+    draws: Draws,
+    probability: F32Vector,
+    kinds: tuple[I64Table, F64Table, I64Vector],
+    limits: tuple[I64Table, bool, int],
+    results: tuple[I64Table, I64Vector],
     begin: int,
     end: int,
 ) -> None:
+    """Draw an object of each mask, and write its box and its label.
+
+    masks: the data, and offset, shape and elements of each; draws: what random values depend on;
+    probability: that the box is one of the foreground; kinds: classes, their weights and the
+    background; limits: the least extents of an object in pixels, whether classes are ignored, and
+    among how many of the largest objects to choose; results: boxes (N, 2 * axes) and labels (N,).
+    """
     source, offsets, shapes, volumes = masks
     positions, seed, number = draws
     classes, weights, background = kinds

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import I32Table, I32Vector, I64Table, I64Vector, Int, Table
 
 
 @op.operator("segmentation.select_masks", schema="segmentation__SelectMasks", inputs=3)
@@ -52,7 +53,7 @@ def select_masks(
 
 
 @op.jit
-def _place_of(value: Any, ids: Any, ordered: Any) -> Any:
+def _place_of(value: np.int32, ids: I32Vector, ordered: I64Vector) -> Int:
     """The place of a mask in `ids`, which `ordered` sorts; -1 if it is not chosen."""
     first, last = 0, ids.size
     while first < last:
@@ -62,12 +63,12 @@ def _place_of(value: Any, ids: Any, ordered: Any) -> Any:
         else:
             last = middle
     if first < ids.size and ids[ordered[first]] == value:
-        return ordered[first]
+        return np.int64(ordered[first])
     return -1
 
 
 @op.jit
-def _chosen(ids: Any, polygons: Any, count: int, found: Any) -> Any:
+def _chosen(ids: I32Vector, polygons: I32Table, count: int, found: I64Table) -> tuple[Int, Int]:
     """Write the chosen polygons to `found`, in their new order. Returns (polygons, vertices), or
     (-1 twice, -2 missing, -3 out of range, what)."""
     ordered = np.argsort(ids)
@@ -147,8 +148,19 @@ def _refusal(code: int, what: int, rows: Any, available: int) -> op.OperatorValu
 
 @op.jit
 def _copy(
-    order: Any, polygons: Any, vertices: Any, out_polygons: Any, out_vertices: Any, renumber: bool
+    order: I64Table,
+    polygons: I32Table,
+    vertices: Table,
+    out_polygons: I32Table,
+    out_vertices: Table,
+    renumber: bool,
 ) -> None:
+    """Copy the chosen polygons with their vertices.
+
+    order: (P, 2), the row of each polygon and the place of its mask; polygons: mask, first vertex
+    and the vertex behind the last one; vertices: (V, axes); renumber: whether masks are numbered
+    from 0 on.
+    """
     first = 0
     for k in range(order.shape[0]):
         row = polygons[order[k, 0]]

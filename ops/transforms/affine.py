@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.arrays import Float32Array
+from gradiva.eager.types.arrays import F32Volume, Float32Array
 
 MOST_AXES: Final = 6
 
@@ -97,7 +97,7 @@ def vector(call: op.Call, name: str, axes: int, fewest: int = 1) -> Float32Array
 
 
 @op.jit
-def _multiply(outer: Any, inner: Any, total: Any) -> None:
+def _multiply(outer: F32Volume, inner: F32Volume, total: F32Volume) -> None:
     """`product` of as many transforms on both sides."""
     axes = outer.shape[1]
     for i in range(len(outer)):

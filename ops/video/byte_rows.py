@@ -8,14 +8,12 @@ that follows is done for a number of pixels at once.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import span, without_refcount
 from gradiva.eager.jit.streaming import AHEAD, fetch_line, finish_lines
-from gradiva.eager.types.arrays import Array
+from gradiva.eager.types.arrays import Array, I16Vector, I64Table, I64Vector, U8Table, U8Vector
 
 from .byte_pixels import LINE, ONE, PARTS, PIXELS, put_pixels, put_pixels_past
 
@@ -28,7 +26,7 @@ def goes_past_caches(out: Array) -> bool:
 
 
 @op.jit
-def _blend(near: Any, far: Any, target: Any) -> None:
+def _blend(near: U8Vector, far: U8Vector, target: I16Vector) -> None:
     """Two lines of chroma as one, times `PARTS`: three quarters of the nearer and one of the other.
     Before and behind them stand the first sample and the last one once more."""
     count = near.size
@@ -42,7 +40,14 @@ def _blend(near: Any, far: Any, target: Any) -> None:
 
 @op.jit
 def convert_bytes(
-    luma: Any, blue: Any, red: Any, form: Any, down: Any, numbers: Any, out: Any, past: bool | None
+    luma: U8Vector,
+    blue: U8Vector,
+    red: U8Vector,
+    form: I64Vector,
+    down: I64Table,
+    numbers: I64Vector,
+    out: U8Table,
+    past: bool | None,
 ) -> None:
     """Fill `out`, uint8 (rows, 3 * columns), with red, green and blue of a picture.
 

@@ -7,11 +7,21 @@ makes vectors; of one loop that does it all it makes none.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import (
+    I16Vector,
+    I32Vector,
+    I64Table,
+    I64Vector,
+    Number,
+    U8Table,
+    U8Vector,
+    Vector,
+)
 
 from .chroma_taps import ALONE, DOUBLED
 
@@ -30,10 +40,11 @@ _FULL: Final = np.int32(255)
 
 
 @op.jit
-def _double(line: Any, shift: int, target: Any) -> None:
+def _double(line: Vector, shift: int, target: I16Vector) -> None:
     """Each sample as two: three parts of the nearer and one of the other."""
     count = line.size
-    target[0] = min(np.int32(line[0]) * 16384 >> shift, 32767)
+    edge: Number = np.int32(line[0]) * 16384 >> shift
+    target[0] = min(edge, 32767)
     for k in range(count - 1):
         one, other = np.int32(line[k]), np.int32(line[k + 1])
         # Without its bounds and types a shift is one of 64 bits, of which there are no vectors.
@@ -41,11 +52,12 @@ def _double(line: Any, shift: int, target: Any) -> None:
         far = np.int32(np.int32(one * 4096 + other * 12288) >> (shift & 15))
         target[2 * k + 1] = min(near, _MOST)
         target[2 * k + 2] = min(far, _MOST)
-    target[2 * count - 1] = min(np.int32(line[count - 1]) * 16384 >> shift, 32767)
+    edge = np.int32(line[count - 1]) * 16384 >> shift
+    target[2 * count - 1] = min(edge, 32767)
 
 
 @op.jit
-def _double_shifted(line: Any, up: int, target: Any) -> None:
+def _double_shifted(line: Vector, up: int, target: I16Vector) -> None:
     """What `_double` makes of samples of up to 13 bits, from which it drops nothing: four samples
     and `up` bits are 15 bits at most."""
     count = line.size
@@ -59,14 +71,14 @@ def _double_shifted(line: Any, up: int, target: Any) -> None:
 
 
 @op.jit
-def _raise(line: Any, shift: int, target: Any) -> None:
+def _raise(line: Vector, shift: int, target: I16Vector) -> None:
     """A sample for each place."""
     for x in range(target.size):
         target[x] = np.int32(np.int32(np.int32(line[x]) * 16384) >> (shift & 15))
 
 
 @op.jit
-def _widen(line: Any, taps: Any, shift: int, target: Any) -> None:
+def _widen(line: Vector, taps: I64Table, shift: int, target: I16Vector) -> None:
     """One sample for each place, of two at most."""
     last = line.size - 1
     for x in range(target.size):
@@ -76,7 +88,7 @@ def _widen(line: Any, taps: Any, shift: int, target: Any) -> None:
 
 
 @op.jit
-def _blend(one: Any, other: Any, share: int, target: Any) -> None:
+def _blend(one: I16Vector, other: I16Vector, share: int, target: I32Vector) -> None:
     """Two lines of chroma as one, about zero, times 4."""
     first, second = np.int32(4096 - share), np.int32(share)
     for x in range(target.size):
@@ -85,7 +97,7 @@ def _blend(one: Any, other: Any, share: int, target: Any) -> None:
 
 
 @op.jit
-def _blend_quarters(one: Any, other: Any, target: Any) -> None:
+def _blend_quarters(one: I16Vector, other: I16Vector, target: I32Vector) -> None:
     """What `_blend` makes of three parts and one: as sums, of which nothing is dropped."""
     for x in range(target.size):
         near = np.int32(one[x])
@@ -93,7 +105,9 @@ def _blend_quarters(one: Any, other: Any, target: Any) -> None:
 
 
 @op.jit
-def _weigh(luma: Any, one: Any, other: Any, first: int, second: int, target: Any) -> None:
+def _weigh(
+    luma: I32Vector, one: I32Vector, other: I32Vector, first: int, second: int, target: U8Vector
+) -> None:
     """A color: luma and two weighted lines of chroma."""
     a, b = np.int32(first), np.int32(second)
     for x in range(target.size):
@@ -102,7 +116,7 @@ def _weigh(luma: Any, one: Any, other: Any, first: int, second: int, target: Any
 
 
 @op.jit
-def _weigh_one(luma: Any, line: Any, weight: int, target: Any) -> None:
+def _weigh_one(luma: I32Vector, line: I32Vector, weight: int, target: U8Vector) -> None:
     """A color of one line of chroma only."""
     a = np.int32(weight)
     for x in range(target.size):
@@ -111,7 +125,7 @@ def _weigh_one(luma: Any, line: Any, weight: int, target: Any) -> None:
 
 
 @op.jit
-def _brighten(line: Any, depth: int, numbers: Any, target: Any) -> None:
+def _brighten(line: Vector, depth: int, numbers: I64Vector, target: I32Vector) -> None:
     """A line of luma, in the range of colors."""
     # Of 16 bits the last one is dropped before anything is computed.
     down, up = max(depth - 15, 0), max(15 - depth, 0) + 2
@@ -122,7 +136,7 @@ def _brighten(line: Any, depth: int, numbers: Any, target: Any) -> None:
 
 
 @op.jit
-def _eight_bits(line: Any, drop: int, target: Any) -> None:
+def _eight_bits(line: Vector, drop: int, target: U8Vector) -> None:
     """Samples of more than 8 bits as bytes, rounded; `drop`: how many bits more."""
     half = np.int32((1 << drop) >> 1)
     for x in range(target.size):
@@ -130,7 +144,7 @@ def _eight_bits(line: Any, drop: int, target: Any) -> None:
 
 
 @op.jit
-def _chroma_bytes(line: Any, target: Any) -> None:
+def _chroma_bytes(line: I32Vector, target: U8Vector) -> None:
     """Chroma about zero, as bytes about 128."""
     for x in range(target.size):
         total = np.int32(line[x] + np.int32((128 << 9) + 256)) >> 9
@@ -138,7 +152,7 @@ def _chroma_bytes(line: Any, target: Any) -> None:
 
 
 @op.jit
-def join(one: Any, two: Any, three: Any, target: Any) -> None:
+def join(one: U8Vector, two: U8Vector, three: U8Vector, target: U8Vector) -> None:
     """A row of pixels of its three colors."""
     for x in range(one.size):
         target[3 * x] = one[x]
@@ -147,14 +161,14 @@ def join(one: Any, two: Any, three: Any, target: Any) -> None:
 
 
 @op.jit
-def _gather(line: Any, step: int, drop: int, target: Any) -> None:
+def _gather(line: Vector, step: int, drop: int, target: Vector) -> None:
     """Every `step`-th sample; they may stand in the upper bits of their words."""
     for x in range(target.size):
         target[x] = line[x * step] >> drop
 
 
 @op.jit
-def _spread(line: Any, way: int, depth: int, taps: Any, target: Any) -> None:
+def _spread(line: Vector, way: int, depth: int, taps: I64Table, target: I16Vector) -> None:
     """A row of chroma in the width of luma, 15 bits a sample. depth: bits of the samples of `line`;
     way: ALONE, DOUBLED, or else by `taps`, a table of `chroma_taps`."""
     if way == ALONE:
@@ -169,7 +183,14 @@ def _spread(line: Any, way: int, depth: int, taps: Any, target: Any) -> None:
 
 @op.jit
 def convert_planes(
-    planes: Any, form: Any, across: Any, down: Any, numbers: Any, window: Any, kind: int, out: Any
+    planes: tuple[Vector, Vector, Vector],
+    form: I64Vector,
+    across: I64Table,
+    down: I64Table,
+    numbers: I64Vector,
+    window: I64Vector,
+    kind: int,
+    out: U8Table,
 ) -> None:
     """Fill `out`, uint8 (rows, 3 * columns), with a window of a picture.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import fill_launch
 from gradiva.eager.jit.streaming import fill_past, goes_past
+from gradiva.eager.types.arrays import Number, Vector
 
 from .filling import filled_shapes, filled_type
 
@@ -123,7 +123,9 @@ def ones_like(
 
 
 @op.jit
-def _fill_past(target: Any, volume: int, value: Any, begin: int, end: int) -> None:
+def _fill_past(target: Vector, volume: int, value: Number, begin: int, end: int) -> None:
+    """Fill samples of `volume` elements each, with stores that go past the caches; begin, end: the
+    range of samples."""
     fill_past(target, begin * volume, (end - begin) * volume, value)
 
 

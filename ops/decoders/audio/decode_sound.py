@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.arrays import Array
+from gradiva.eager.types.arrays import Array, F32Vector
 from gradiva.ops.audio.resampling import resample_sound
 from gradiva.ops.audio.sound_types import convert_sound
 
@@ -26,7 +26,7 @@ class Wanted(NamedTuple):
 
 
 @op.jit
-def _mix(sound: Any, channels: int, mixed: Any) -> None:
+def _mix(sound: F32Vector, channels: int, mixed: F32Vector) -> None:
     """The mean of channels, which are added one after another."""
     share = np.float32(1) / np.float32(channels)
     for k in range(mixed.size):

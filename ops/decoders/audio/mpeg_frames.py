@@ -5,12 +5,12 @@ Format: ISO/IEC 11172-3 and 13818-3; G. Bouvigne, "Mp3 Info Tag revision 1 speci
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from gradiva.eager.jit.jit import inlined, jit
-from gradiva.eager.types.arrays import Array, Int64Array
+from gradiva.eager.types.arrays import Array, BoolVector, I64Vector, Int, Int64Array, U8Vector
 
 __all__ = [
     "SHORTEST",
@@ -54,7 +54,7 @@ class Header(NamedTuple):
     """What the four bytes before each frame say: bytes and samples of the frame, rate in Hz, side:
     where the main data of layer III begin, in bytes."""
 
-    size: int
+    size: Int
     samples: int
     rate: int
     channels: int
@@ -78,7 +78,7 @@ class Walked(NamedTuple):
 
 
 @inlined
-def _word(data: Any, at: Any) -> Any:
+def _word(data: U8Vector, at: Int) -> np.int64:
     """Four bytes."""
     return (
         (np.int64(data[at]) << 24)
@@ -89,7 +89,7 @@ def _word(data: Any, at: Any) -> Any:
 
 
 @jit
-def _size(word: Any) -> Any:
+def _size(word: Int) -> Int:
     """Bytes of the frame with this header; 0 if it is none."""
     version, layer = (word >> 19) & 3, 4 - ((word >> 17) & 3)
     pitch = (word >> 10) & 3
@@ -102,17 +102,18 @@ def _size(word: Any) -> Any:
     if bits == 0:
         return 0
     if layer == 1:
-        return (12 * bits // rate + padding) * 4
-    return (72 if low and layer == 3 else 144) * bits // rate + padding
+        return np.int64((12 * bits // rate + padding) * 4)
+    return np.int64((72 if low and layer == 3 else 144) * bits // rate + padding)
 
 
 @inlined
-def _mono(word: Any) -> Any:
-    return (word >> 6) & 3 == 3
+def _mono(word: Int) -> bool:
+    """Whether a frame with this header has one channel."""
+    return bool((word >> 6) & 3 == 3)
 
 
 @jit
-def _side(word: Any) -> Any:
+def _side(word: Int) -> int:
     """Bytes of a frame of layer III before its main data."""
     low, mono = (word >> 19) & 3 != 3, _mono(word)
     size = (9 if mono else 17) if low else (17 if mono else 32)
@@ -120,16 +121,17 @@ def _side(word: Any) -> Any:
 
 
 @jit
-def _alike(word: Any, first: Any) -> Any:
-    return (word & _KIND) == (first & _KIND) and _mono(word) == _mono(first)
+def _alike(word: Int, first: Int) -> bool:
+    """Whether two headers have the same version, layer, rate and number of channels."""
+    return bool((word & _KIND) == (first & _KIND) and _mono(word) == _mono(first))
 
 
 @jit
-def _tag_size(data: Any, at: Any) -> Any:
+def _tag_size(data: U8Vector, at: Int) -> Int:
     """Bytes of a tag that begins here: ID3 of both versions, APE; or of zeros; 0 for none."""
     left = data.size - at
     if left >= 10 and data[at] == 73 and data[at + 1] == 68 and data[at + 2] == 51:  # ID3
-        size: Any = np.int64(0)
+        size: Int = np.int64(0)
         for k in range(6, 10):
             size = size << 7 | (np.int64(data[at + k]) & 127)
         return size + 10 + (10 if data[at + 5] & 16 else 0)
@@ -147,17 +149,17 @@ def _tag_size(data: Any, at: Any) -> Any:
 
 
 @jit
-def _is_tag(data: Any, at: Any, size: Any, word: Any, first: Any) -> Any:
+def _is_tag(data: U8Vector, at: Int, size: Int, word: Int, first: bool) -> bool:
     """Whether a frame is a tag of Xing's, or LAME's, or Fraunhofer's. In frames that are not the
     first, the side information must be that of silence: else it is sound that looks like it."""
     place = _side(word)
     if size >= place + 8 and _word(data, at + place) in (0x58696E67, 0x496E666F):
-        return first or not data[at + 4 : at + place].any()
-    return size >= 62 and _word(data, at + 36) == 0x56425249
+        return bool(first or not data[at + 4 : at + place].any())
+    return bool(size >= 62 and _word(data, at + 36) == 0x56425249)
 
 
 @jit
-def _found(data: Any, at: Any, first: Any) -> Any:
+def _found(data: U8Vector, at: Int, first: Int) -> bool:
     """Whether a frame begins here, and another one or a tag, or nothing, is behind it."""
     if at + 4 > data.size:
         return False
@@ -167,16 +169,23 @@ def _found(data: Any, at: Any, first: Any) -> Any:
         return False
     behind = at + size
     if behind + 4 > data.size:
-        return behind <= data.size
+        return bool(behind <= data.size)
     after = _word(data, behind)
     if _size(after) > 0 and _alike(after, word):
         return True
-    return data[behind] == 0 or _tag_size(data, behind) > 0
+    return bool(data[behind] == 0 or _tag_size(data, behind) > 0)
 
 
 @jit
-def _walk(data: Any, at: Any, places: Any, sizes: Any, tags: Any, state: Any) -> Any:
-    first: Any = np.int64(0)
+def _walk(
+    data: U8Vector, at: Int, places: I64Vector, sizes: I64Vector, tags: BoolVector, state: I64Vector
+) -> int:
+    """Note the frames of a stream from the byte `at` on, and return how many there are.
+
+    places, sizes: the first byte and the number of bytes of each; tags: whether it holds no audio
+    but facts about the stream; state: where the walk ended and why.
+    """
+    first: Int = np.int64(0)
     count = 0
     while at + 4 <= data.size:
         word = _word(data, at)
@@ -236,7 +245,7 @@ def walk(data: Array, begin: int) -> Walked:
     return Walked(places, sizes, tags, end, gaps, bool(cut))
 
 
-def header_at(data: Array, at: int) -> Header:
+def header_at(data: Array, at: Int) -> Header:
     """Of a frame that the walk has found."""
     word = int.from_bytes(data[at : at + 4].tobytes(), "big")
     version, layer = word >> 19 & 3, 4 - (word >> 17 & 3)
@@ -248,7 +257,9 @@ def header_at(data: Array, at: int) -> Header:
 
 
 @jit
-def _needed(data: Any, places: Any, sizes: Any, frame: Any, most: Any) -> Any:
+def _needed(data: U8Vector, places: I64Vector, sizes: I64Vector, frame: int, most: int) -> int:
+    """The first frame that has to be read, so that the `most` bytes before the main data of `frame`
+    are known."""
     held = 0
     while frame > 0 and held < most:
         frame -= 1
@@ -270,7 +281,9 @@ def needed_from(
 
 
 @jit
-def _silence(data: Any, places: Any, low: Any) -> None:
+def _silence(data: U8Vector, places: I64Vector, low: bool) -> None:
+    """Make the frames at these places silent; low: whether the sampling rate is one of the lower
+    ones (MPEG 2)."""
     for at in places:
         word = _word(data, at)
         end = at + _side(word)

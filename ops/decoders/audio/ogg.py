@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager.jit.jit import jit
-from gradiva.eager.types.arrays import Array
+from gradiva.eager.types.arrays import Array, I64Vector, U8Vector
 
 from .libsndfile import libsndfile_sound
 from .sound_info import SoundInfo, joined_sounds
@@ -48,7 +48,9 @@ def links_of(data: Array) -> list[tuple[int, int, int]]:
 
 
 @jit
-def _walk(data: Any, starts: Any, lasts: Any) -> Any:
+def _walk(data: U8Vector, starts: I64Vector, lasts: I64Vector) -> int:
+    """Note where the links of a chained stream begin, and the last position (in samples) of each;
+    returns how many links there are."""
     at: Any = 0
     links, within = 0, False
     position: Any = np.int64(0)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.arrays import Array
+from gradiva.eager.types.arrays import Array, F32Vector, I16Vector
 from gradiva.ops.audio.sound_types import convert_sound
 
 
 @op.jit
-def _scale(source: Any, step: Any, target: Any) -> None:
+def _scale(source: I16Vector, step: np.float32, target: F32Vector) -> None:
+    """Integers of 16 bits times `step`, as float32."""
     for k in range(source.size):
         target[k] = np.float32(source[k]) * step
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any
 
 import numpy as np
 
 from gradiva.eager.jit.jit import jit
+from gradiva.eager.types.arrays import I64Table, I64Vector, U8Vector
 from gradiva.ops.decoders.tiff.tags import exif_orientation
 
 from .image_info import UINT8, UINT16, ImageInfo
@@ -172,7 +172,9 @@ def jpeg_info(
 
 
 @jit
-def read_plain(data: Any, offsets: Any, sizes: Any, most: int, found: Any) -> None:
+def read_plain(
+    data: U8Vector, offsets: I64Vector, sizes: I64Vector, most: int, found: I64Table
+) -> None:
     """Height, width and channels of baseline JPEGs of 8 bits, 1 or 3 channels in one scan, at most
     so many pixels, no more than the file can hold, and without EXIF; of all else, and of what is
     damaged, 0: that is for `read_jpeg` and `check_image_data`."""

@@ -28,7 +28,7 @@ from gradiva.eager.jit.native.guarded_calls import (
     silent_handler,
 )
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.types.arrays import Array, Int64Array
+from gradiva.eager.types.arrays import Array, I32Vector, Int64Array
 
 from .image_info import ImageInfo, Window
 from .jpeg_library import (
@@ -251,7 +251,7 @@ def _decode(
 def _decode_part(
     functions: Int64Array,
     state: Int64Array,
-    fields: Any,
+    fields: I32Vector,
     data: int,
     size: int,
     height: int,
@@ -286,7 +286,7 @@ def _decode_part(
 
 
 @jit
-def create_codec(functions: Int64Array, state: Int64Array) -> Any:
+def create_codec(functions: Int64Array, state: Int64Array) -> bool:
     """Make a codec in this memory, which was zero. Returns whether it could be made; it is to be
     destroyed in any case."""
     mark = state.ctypes.data
@@ -302,14 +302,14 @@ def create_codec(functions: Int64Array, state: Int64Array) -> Any:
 def start_file(
     functions: Int64Array,
     state: Int64Array,
-    fields: Any,
+    fields: I32Vector,
     data: int,
     size: int,
     file_channels: int,
     scale: int,
     color: int,
     transform: int,
-) -> Any:
+) -> bool:
     """Whether rows can be read: the header is read, and it is of a file of the right kind."""
     mark = state.ctypes.data
     codec = mark + CODEC
@@ -333,21 +333,21 @@ def start_file(
 
 
 @jit
-def _is_usual(fields: Any) -> Any:
+def _is_usual(fields: I32Vector) -> bool:
     """Whether simplejpeg has a name for the subsampling: others are Pillow's, and decoded whole."""
     for component in range(1, 3):
         place = _SAMPLING + component * _STRIDE
         if fields[place] != 1 or fields[place + 1] != 1:
             return False
     across, down = fields[_SAMPLING], fields[_SAMPLING + 1]
-    return (down <= 2 and across <= 2 and across > 0) or (across == 4 and down == 1)
+    return bool((down <= 2 and across <= 2 and across > 0) or (across == 4 and down == 1))
 
 
 @jit
 def read_rows(
     functions: Int64Array,
     state: Int64Array,
-    fields: Any,
+    fields: I32Vector,
     top: int,
     left: int,
     rows: int,
@@ -397,7 +397,7 @@ def read_rows(
 @jit
 def read_whole_rows(
     functions: Int64Array, state: Int64Array, memory: int, pitch: int, rows: int
-) -> Any:
+) -> bool:
     """Read so many rows of a started file to `memory`, each `pitch` bytes after the one before.
     Returns whether all of them came."""
     mark = state.ctypes.data
@@ -414,11 +414,11 @@ def read_whole_rows(
 
 
 @jit
-def ends_well(functions: Int64Array, state: Int64Array, fields: Any) -> Any:
+def ends_well(functions: Int64Array, state: Int64Array, fields: I32Vector) -> bool:
     """Whether the data that were not read are followed by the marker that ends an image."""
     marker = fields[_MARKER]
     if marker != 0 and not 0xD0 <= marker <= 0xD7:  # else data go on after it
-        return marker == _EOI
+        return bool(marker == _EOI)
     mark = state.ctypes.data
     place = mark + 8 * _NEXT
     call_c(functions[COPY], place, state[_SOURCE], 16, 0)  # next_input_byte, bytes_in_buffer
@@ -430,7 +430,7 @@ def ends_well(functions: Int64Array, state: Int64Array, fields: Any) -> Any:
         call_c(functions[COPY], place, found + 1, 1, 0)
         marker = state[_NEXT] & 0xFF
         if marker != 0 and marker != 0xFF and not 0xD0 <= marker <= 0xD7:
-            return marker == _EOI
+            return bool(marker == _EOI)
         step = found + (1 if marker == 0xFF else 2) - next_byte
         next_byte, count = next_byte + step, count - step
     return False

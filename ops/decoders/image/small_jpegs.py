@@ -18,6 +18,7 @@ from gradiva.eager.jit.later import Later
 from gradiva.eager.jit.native.guarded_calls import call_guarded
 from gradiva.eager.operators.fusion_roles import FlatDecode
 from gradiva.eager.runtime.chunks import MANY
+from gradiva.eager.types.arrays import BoolVector, I32Vector, I64Table, I64Vector, U8Vector
 from gradiva.ops.decoders.formats.image_info import ImageInfo
 from gradiva.ops.decoders.formats.jpeg_library import ABORT, DESTROY, FINISH, jpeg_functions
 from gradiva.ops.decoders.formats.jpeg_window import (
@@ -163,21 +164,30 @@ def _decode_none(decode: SmallJpegs | None) -> None:
 def _decode(
     functions: op.Int64Array,
     state: op.Int64Array,
-    fields: Any,
-    data: Any,
-    offsets: Any,
-    sizes: Any,
-    facts: Any,
-    windows: Any,
-    laid: Any,
+    fields: I32Vector,
+    data: U8Vector,
+    offsets: I64Vector,
+    sizes: I64Vector,
+    facts: I64Table,
+    windows: I64Table,
+    laid: I64Table,
     transform: int,
-    memory: Any,
-    places: Any,
-    row: Any,
+    memory: U8Vector,
+    places: I64Vector,
+    row: U8Vector,
     begin: int,
     end: int,
-    done: Any,
+    done: BoolVector,
 ) -> None:
+    """Decode small JPEGs with libjpeg, and note in `done` which were decoded.
+
+    functions: addresses of libjpeg's functions; state, fields: memory for its structures, as 64-bit
+    and as 32-bit words; data, offsets, sizes: the files; facts: height, width, channels and color
+    of each, color 0 for those that are left out; windows: what is decoded of each, in pixels; laid:
+    where it lies in its place, and the bytes of a row; transform: which method of the inverse
+    transform; memory, places: where each sample goes; row: memory for a row; begin, end: the range
+    of samples.
+    """
     mark = state.ctypes.data
     files: Any = np.int64(0)
     for sample in range(begin, end):
@@ -220,7 +230,7 @@ def _decode(
 @op.jit
 def _read(
     functions: op.Int64Array, state: op.Int64Array, target: int, height: int, pitch: int
-) -> Any:
+) -> bool:
     """Whether all rows were read, to the end of the file, and the library has nothing to say."""
     if not read_whole_rows(functions, state, target, pitch, height):
         return False

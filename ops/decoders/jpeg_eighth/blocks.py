@@ -7,13 +7,13 @@ All of it is checked as it is read, and whatever is odd ends it.
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from gradiva.eager.jit.intrinsics import local_words, put_word, without_refcount, word_at
 from gradiva.eager.jit.jit import inlined, jit
-from gradiva.eager.types.arrays import Array
+from gradiva.eager.types.arrays import Array, I64Vector, U8Table, U8Vector, U32Vector
 
 from .codes import (
     ADVANCE,
@@ -85,7 +85,7 @@ PLACES: Final = _odd_places()
 
 
 @jit
-def clean_data(data: Any, begin: int, stream: Any, ends: Any) -> Any:
+def clean_data(data: U8Vector, begin: int, stream: U8Vector, ends: I64Vector) -> bool:
     """Move the image data to `stream`, without the zeros that follow bytes of 255 and without
     restart markers: `ends` is where these were, and the end. Returns whether there are as many as
     expected, in their order, and the marker that ends an image behind them."""
@@ -129,20 +129,22 @@ def clean_data(data: Any, begin: int, stream: Any, ends: Any) -> Any:
 
 
 @jit
-def _take_in(stream: Any, bits: Any, have: Any, at: Any) -> tuple[Any, Any, Any]:
+def _take_in(
+    stream: U8Vector, bits: np.uint64, have: np.uint64, at: np.uint64
+) -> tuple[np.uint64, np.uint64, np.uint64]:
     """Fill up the bits that come next, the first of them on top."""
     return bits | (word_at(stream, at) >> have), have | _LEAST, at + ((_TOP - have) >> _THREE)
 
 
 @jit
-def _entry(codes: Any, base: Any, bits: Any) -> Any:
+def _entry(codes: U32Vector, base: np.uint64, bits: np.uint64) -> np.uint32:
     """That of the next code."""
-    found = codes[base + np.uint64(SHORT) + (bits >> _BY_SHORT)]
+    found: np.uint32 = codes[base + np.uint64(SHORT) + (bits >> _BY_SHORT)]
     return found if found != 0 else codes[base + (bits >> _BY_ALL)]
 
 
 @jit
-def _value(bits: Any, entry: Any) -> Any:
+def _value(bits: np.uint64, entry: np.uint32) -> np.int64:
     """The number behind a code."""
     behind = bits << np.uint64(entry >> np.uint32(CODE))
     size = np.uint64((entry >> np.uint32(SIZE)) & np.uint32(15))
@@ -152,8 +154,13 @@ def _value(bits: Any, entry: Any) -> Any:
 
 @inlined
 def _skip(
-    stream: Any, codes: Any, base: Any, bits: Any, have: Any, at: Any
-) -> tuple[Any, Any, Any, Any]:
+    stream: U8Vector,
+    codes: U32Vector,
+    base: np.uint64,
+    bits: np.uint64,
+    have: np.uint64,
+    at: np.uint64,
+) -> tuple[np.uint64, np.uint64, np.uint64, bool]:
     """Pass over a block behind its first coefficient. Returns bits, how many there are, where more
     are, and whether all of it were codes."""
     advance, position = np.uint32(ADVANCE), _ONE
@@ -178,16 +185,16 @@ def _skip(
 
 @inlined
 def _read(
-    stream: Any,
-    codes: Any,
-    base: Any,
-    steps: Any,
-    places: Any,
-    block: Any,
-    bits: Any,
-    have: Any,
-    at: Any,
-) -> tuple[Any, Any, Any, Any]:
+    stream: U8Vector,
+    codes: U32Vector,
+    base: np.uint64,
+    steps: I64Vector,
+    places: I64Vector,
+    block: I64Vector,
+    bits: np.uint64,
+    have: np.uint64,
+    at: np.uint64,
+) -> tuple[np.uint64, np.uint64, np.uint64, bool]:
     """The same, with the coefficients that count put into `block`, where they were not 0."""
     position = _ONE
     while position < _WHOLE:
@@ -211,20 +218,20 @@ def _read(
 
 @jit
 def read_blocks(
-    stream: Any,
-    ends: Any,
+    stream: U8Vector,
+    ends: I64Vector,
     restart: int,
     across: int,
     down: int,
     kind: int,
-    codes: Any,
-    steps: Any,
-    places: Any,
-    block: Any,
-    luma: Any,
-    blue: Any,
-    red: Any,
-) -> Any:
+    codes: U32Vector,
+    steps: I64Vector,
+    places: I64Vector,
+    block: I64Vector,
+    luma: U8Table,
+    blue: U8Table,
+    red: U8Table,
+) -> bool:
     """Fill the planes. steps: of luma and of chroma; block: room for 64 coefficients, all 0.
     Returns whether all was as it should be."""
     stream, codes, places = (
@@ -289,11 +296,11 @@ def read_blocks(
                 elif kind == MEANS:
                     plane = blue if component == 1 else red
                     plane[row, column] = pixel
-    return np.int64(at - (have >> _THREE)) == ends[segment]
+    return bool(np.int64(at - (have >> _THREE)) == ends[segment])
 
 
 @inlined
-def _transform(block: Any, plane: Any, row: int, column: int) -> Any:
+def _transform(block: I64Vector, plane: U8Table, row: int, column: int) -> bool:
     """The 2 x 2 pixels of a block, which is made empty: first each column that counts, then both
     rows, with two more bits between. Returns whether all of them can be pixels."""
     sums = local_words()

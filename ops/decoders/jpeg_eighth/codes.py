@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager.jit.jit import jit
-from gradiva.eager.types.arrays import Array
+from gradiva.eager.types.arrays import Array, U32Vector
 
 __all__ = [
     "ADVANCE",
@@ -107,7 +107,7 @@ def _table(counts: bytes, size: Any, advance: Any, written: Any, ends: Any) -> A
 
 
 @jit
-def find_several(table: Any) -> None:
+def find_several(table: U32Vector) -> None:
     """Fill in the entries of several codes."""
     for index in range(1 << SEVERAL_BITS):
         bits = advance = last = np.int64(0)

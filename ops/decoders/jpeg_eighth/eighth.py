@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from gradiva.eager.jit.jit import jit
 from gradiva.eager.jit.later import Later
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.types.arrays import Array
+from gradiva.eager.types.arrays import Array, U8Vector
 
 from .blocks import BEYOND, MEANS, NONE, PAIRS, PLACES, SKIPPED, clean_data, read_blocks
 from .codes import code_tables
@@ -135,7 +135,9 @@ def _planes(units: tuple[int, ...], scan: Scan, kind: int) -> list[Array]:
 
 
 @jit
-def mix_colors(luma: Any, blue: Any, red: Any, step: int, count: int, bgr: bool, out: Any) -> None:
+def mix_colors(
+    luma: U8Vector, blue: U8Vector, red: U8Vector, step: int, count: int, bgr: bool, out: U8Vector
+) -> None:
     """RGB or BGR of YCbCr, all of them 1-D, in libjpeg's integers of 16 bits behind the point.
     step, count: the columns of luma and chroma, and those of `out`."""
     half = np.int32(1 << 15)

@@ -12,6 +12,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.jit.later import Later
+from gradiva.eager.types.arrays import I64Table, I64Vector, Int, U8Vector, U32Vector
 from gradiva.ops.decoders.formats.image_info import ImageInfo
 
 from .declarations import Subsampling
@@ -71,7 +72,7 @@ def _crc_table() -> np.ndarray[Any, Any]:
 
 
 @jit
-def _crc(data: Any, first: Any, last: Any, table: Any, before: Any) -> Any:
+def _crc(data: U8Vector, first: int, last: int, table: U32Vector, before: Int) -> np.int64:
     """`zlib.crc32` of these bytes, which go on after `before`."""
     crc = np.int64(before) ^ 0xFFFFFFFF
     for place in range(first, last):
@@ -80,7 +81,7 @@ def _crc(data: Any, first: Any, last: Any, table: Any, before: Any) -> Any:
 
 
 @jit
-def _word(data: Any, place: Any, count: int) -> Any:
+def _word(data: U8Vector, place: Int, count: int) -> np.int64:
     """The number that `count` bytes from a place on are, the first the highest."""
     word = np.int64(0)
     for number in range(count):
@@ -89,7 +90,9 @@ def _word(data: Any, place: Any, count: int) -> Any:
 
 
 @jit
-def _component_factors(data: Any, start: Any, length: Any, row: Any) -> tuple[Any, Any]:
+def _component_factors(
+    data: U8Vector, start: Int, length: Int, row: I64Vector
+) -> tuple[np.int64, np.int64]:
     """What a frame header says of its components: how many there are and their names, as bytes of a
     number; their sampling factors go into `row`. The number is 0 where they are not plain."""
     channels, names = np.int64(data[start + 5]) if length >= 11 else np.int64(0), np.int64(0)
@@ -100,18 +103,18 @@ def _component_factors(data: Any, start: Any, length: Any, row: Any) -> tuple[An
         names = names << 8 | data[start + 6 + 3 * component]
         pair = np.int64(data[start + 7 + 3 * component])
         row[1 + component] = pair
-        plain = plain and 1 <= pair >> 4 <= 4 and 1 <= pair & 15 <= 4
+        plain = bool(plain and 1 <= pair >> 4 <= 4 and 1 <= pair & 15 <= 4)
     return channels if plain else np.int64(0), names
 
 
 @jit
-def _read_headers(data: Any, begin: Any, end: Any, row: Any) -> bool:
+def _read_headers(data: U8Vector, begin: Int, end: Int, row: I64Vector) -> bool:
     """Walk over the headers of one file, and fill the first six columns of its row; False for what
     is not plain, or damaged."""
     channels = restart = names = np.int64(0)
     transform = np.int64(-1)
     jfif = tables = codes = plain = False
-    place = begin + 2
+    place: Int = begin + 2
     while place + 20 < end and data[place] == 0xFF:
         marker, start = data[place + 1], place + 4
         length = _word(data, place + 2, 2)
@@ -147,7 +150,9 @@ def _read_headers(data: Any, begin: Any, end: Any, row: Any) -> bool:
 
 
 @jit
-def read_frames(data: Any, offsets: Any, sizes: Any, table: Any, found: Any) -> None:
+def read_frames(
+    data: U8Vector, offsets: I64Vector, sizes: I64Vector, table: U32Vector, found: I64Table
+) -> None:
     """Of each file: channels, the sampling factors of three components, whether they are red,
     green and blue, the restart interval, the CRC of its middle and end; channels are 0 for all that
     is not plain, or damaged."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.types.arrays import Float32Array
+from gradiva.eager.types.arrays import F32Vector, Float32Array, Vector
 
 _DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.int32, op.float32)
 _BRIGHTNESS, _CONTRAST = ("brightness", "brightness_shift"), ("contrast", "contrast_center")
@@ -156,7 +156,7 @@ def output_range(dtype: op.DType) -> float:
 
 
 @op.row_kernel()
-def brightness_contrast_row(source: Any, target: Any, row: Any) -> None:
+def brightness_contrast_row(source: Vector, target: Vector, row: F32Vector) -> None:
     """One strip of pixels: multiply, add, convert."""
     multiplier = row[0]
     addend = row[1]

@@ -17,7 +17,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.operators.pixelwise import axes_of
-from gradiva.eager.types.arrays import Float32Array
+from gradiva.eager.types.arrays import F32Vector, Float32Array, Table, Vector
 from gradiva.ops.math.series import sine_cosine
 
 LAYOUTS: Final = (
@@ -115,7 +115,9 @@ def parameters(matrix: Float32Array, offset: Any = 0.0) -> Float32Array:
 
 
 @op.jit
-def weigh(one: Any, two: Any, three: Any, target: Any, row: Any, first: int) -> None:
+def weigh(
+    one: Vector, two: Vector, three: Vector, target: Vector, row: F32Vector, first: int
+) -> None:
     """`target` = the weighted sum of three strips, and a constant: four numbers of `row`."""
     a, b, c, d = row[first], row[first + 1], row[first + 2], row[first + 3]
     for k in range(target.size):
@@ -124,7 +126,7 @@ def weigh(one: Any, two: Any, three: Any, target: Any, row: Any, first: int) -> 
 
 
 @op.row_kernel("mixing")
-def matrix_row(source: Any, target: Any, row: Any) -> None:
+def matrix_row(source: Table, target: Table, row: F32Vector) -> None:
     """One strip: the matrix and the offset. One output at a time, so that LLVM needs few tests of
     overlap and makes vectors."""
     red, green, blue = source[0], source[1], source[2]

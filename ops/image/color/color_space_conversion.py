@@ -8,7 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.types.arrays import Float32Array
+from gradiva.eager.types.arrays import F32Vector, Float32Array, U8Table, U8Vector
 
 from .color_matrix import ASSUMED, LAYOUTS, require_channels
 
@@ -139,7 +139,14 @@ def _shapes(call: op.Call) -> op.BatchShape:
 
 
 @op.jit
-def _weigh(one: Any, two: Any, three: Any, target: Any, row: Any, first: int) -> None:
+def _weigh(
+    one: U8Vector, two: U8Vector, three: U8Vector, target: U8Vector, row: F32Vector, first: int
+) -> None:
+    """One channel of the target, from three channels of the source.
+
+    row: three numbers that are subtracted before, from index 1 on, then from `first` on three
+    weights and what is added.
+    """
     a, b, c, d = row[first], row[first + 1], row[first + 2], row[first + 3]
     p, q, r = row[1], row[2], row[3]
     for k in range(target.size):
@@ -148,7 +155,7 @@ def _weigh(one: Any, two: Any, three: Any, target: Any, row: Any, first: int) ->
 
 
 @op.row_kernel("mixing")
-def convert_row(source: Any, target: Any, row: Any) -> None:
+def convert_row(source: U8Table, target: U8Table, row: F32Vector) -> None:
     """One strip, one output channel at a time; a gray source counts as three channels, of which
     the second and third have no weight. Sums begin with red, also where blue comes first."""
     if row[0] == _SWAP:

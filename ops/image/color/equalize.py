@@ -11,6 +11,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.jit import inlined
 from gradiva.eager.operators.cases import samples
 from gradiva.eager.support.opencv import cv2
+from gradiva.eager.types.arrays import I64Table, I64Vector, Slabs, U8Table, U8Vector
 
 _LAYOUTS: Final = ("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW", "CFHW")
 
@@ -41,7 +42,7 @@ def equalize(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.Samp
 
 
 @op.jit
-def _table(counts: Any, pixels: int, table: Any) -> None:
+def _table(counts: I64Vector, pixels: int, table: U8Vector) -> None:
     """The new value of each value, from how often it occurs."""
     least = 0
     while counts[least] == 0:
@@ -58,7 +59,7 @@ def _table(counts: Any, pixels: int, table: Any) -> None:
 
 
 @inlined
-def _count(source: Any, pixels: int, channels: int, counts: Any) -> None:
+def _count(source: U8Vector, pixels: int, channels: int, counts: I64Table) -> None:
     """Fill `counts` (channels, 256): how often each value occurs in a channel of a frame."""
     size = pixels * channels
     counts[:] = 0
@@ -85,7 +86,9 @@ def _count(source: Any, pixels: int, channels: int, counts: Any) -> None:
 
 
 @inlined
-def _look_up(source: Any, pixels: int, channels: int, tables: Any, target: Any) -> None:
+def _look_up(
+    source: U8Vector, pixels: int, channels: int, tables: U8Table, target: U8Vector
+) -> None:
     """Fill a frame with the new values; tables: (channels, 256), uint8."""
     size = pixels * channels
     if channels == 1:
@@ -105,7 +108,7 @@ def _look_up(source: Any, pixels: int, channels: int, tables: Any, target: Any) 
 
 
 @op.jit
-def _equalize_samples(slabs: Any, extents: Any, begin: int, end: int) -> None:
+def _equalize_samples(slabs: Slabs, extents: I64Table, begin: int, end: int) -> None:
     """extents: (frames, pixels, channels), interleaved, of each sample."""
     src, src_offsets, dst, dst_offsets = slabs
     for i in range(begin, end):

@@ -11,7 +11,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import copy_launch, gather_table, steps_of
 from gradiva.eager.jit.pixel_vectors import REVERSED, reverse_pixels
 from gradiva.eager.operators.fusion_roles import SourceWindow, View
-from gradiva.eager.types.arrays import Array
+from gradiva.eager.types.arrays import Array, I64Table, Slabs
 
 _LAYOUTS = (
     "HWC", "CHW", "HW", "DHWC", "CDHW", "DHW", "FHWC", "FCHW", "CFHW", "FHW",
@@ -64,7 +64,12 @@ flip.fusion_role = View(_view, reads_channels=False)
 
 
 @op.jit
-def _flip_samples(slabs: Any, extents: Any, flips: Any, begin: int, end: int) -> None:
+def _flip_samples(slabs: Slabs, extents: I64Table, flips: I64Table, begin: int, end: int) -> None:
+    """Flip samples along axes.
+
+    extents: planes, depth, height, width and channels of each; flips: whether depth, height and
+    width are flipped.
+    """
     src, src_offsets, dst, dst_offsets = slabs
     for i in range(begin, end):
         planes, depth, height = extents[i, 0], extents[i, 1], extents[i, 2]

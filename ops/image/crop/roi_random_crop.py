@@ -8,6 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
+from gradiva.eager.types.arrays import I64Table, I64Vector
 from gradiva.ops.random.scaled import scaled
 
 
@@ -81,7 +82,18 @@ def _refuse(problem: str, bad: Any, argument: str, expected: Any, got: Any) -> N
 
 
 @op.jit
-def _starts(lows: Any, highs: Any, positions: Any, seed: Any, number: Any, starts: Any) -> None:
+def _starts(
+    lows: I64Table,
+    highs: I64Table,
+    positions: I64Vector,
+    seed: np.uint64,
+    number: np.uint32,
+    starts: I64Table,
+) -> None:
+    """Draw where windows begin, from `lows` to `highs` (N, axes), in pixels.
+
+    positions, seed, number: what random values depend on.
+    """
     for i in range(len(lows)):
         for axis in range(lows.shape[1]):
             words = philox(np.uint32(axis), number, np.uint64(positions[i]), seed)
@@ -127,7 +139,8 @@ def _cpu(call: op.Call) -> None:
         _refuse("the region is not inside the input", end > outer, "roi_start", outer, end)
         lows, highs = np.maximum(lows, 0), np.minimum(highs, outer - crop)
     lows, highs = np.ascontiguousarray(lows), np.ascontiguousarray(highs)
-    _starts(lows, highs, call.positions, *call.seed_and_number, call.outputs[0].as_array())
+    positions: Any = call.positions
+    _starts(lows, highs, positions, *call.seed_and_number, call.outputs[0].as_array())
 
 
 @roi_random_crop.cases

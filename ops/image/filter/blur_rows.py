@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.types.arrays import Array, Float32Array, Int64Array
+from gradiva.eager.types.arrays import Array, F32Vector, Float32Array, I64Vector, Int64Array, Vector
 
 
 @op.jit
@@ -104,7 +102,13 @@ def _filter_line(
 
 
 @op.jit
-def blur_row(plane: Any, y: int, weights: Float32Array, halves: Int64Array, scratch: Any) -> None:
+def blur_row(
+    plane: tuple[Vector, int, int, int, int],
+    y: int,
+    weights: Float32Array,
+    halves: Int64Array,
+    scratch: tuple[F32Vector, F32Vector, I64Vector, I64Vector, I64Vector, F32Vector],
+) -> None:
     """`out` = row `y` of a blurred plane.
 
     plane: the slab, where the plane begins in it, the elements of a row, channels, height; weights,

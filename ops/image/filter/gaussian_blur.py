@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.arrays import Array, Float32Array
+from gradiva.eager.types.arrays import (
+    Array,
+    F32Table,
+    F32Vector,
+    F32Volume,
+    Float32Array,
+    I64Table,
+    I64Vector,
+    Slabs,
+    Vector,
+)
 
 from .blur_gpu import Windows, blur_launches
 from .blur_rows import blur_row, convert_line, reflect, symmetric
@@ -63,7 +73,14 @@ def _shapes(call: op.Call) -> op.BatchShape:
 
 
 @op.jit
-def _slices(volume: Any, dst: Any, to: int, weights: Any, halves: Any, scratch: Any) -> None:
+def _slices(
+    volume: tuple[Vector, int, int, int, int, int],
+    dst: Vector,
+    to: int,
+    weights: F32Table,
+    halves: I64Vector,
+    scratch: tuple[F32Vector, F32Vector, I64Vector, I64Vector, I64Vector, F32Vector],
+) -> None:
     """Blur the slices of a volume along W and H."""
     src, base, depth, height, pitch, channels = volume
     _, _, tags, _, _, out = scratch
@@ -78,8 +95,13 @@ def _slices(volume: Any, dst: Any, to: int, weights: Any, halves: Any, scratch: 
 
 @op.jit
 def _blur_samples(
-    slabs: Any, extents: Any, weights: Any, halves: Any, begin: int, end: int
+    slabs: Slabs, extents: I64Table, weights: F32Volume, halves: I64Table, begin: int, end: int
 ) -> None:
+    """Blur samples along width, height and depth.
+
+    extents: planes, depth, height, width and channels of each; weights: (N, 3, taps), of D, H and
+    W; halves: (N, 3), the taps on each side of the middle.
+    """
     src, src_offsets, dst, dst_offsets = slabs
     pitch, most, rings, volume = 0, 1, 0, 0
     for i in range(begin, end):

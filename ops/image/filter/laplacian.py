@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.arrays import Array, Float32Array
+from gradiva.eager.types.arrays import (
+    Array,
+    F32Table,
+    F32Vector,
+    Float32Array,
+    I64Table,
+    I64Volume,
+    Slabs,
+)
 
 from .blur_gpu import Windows, blur_launches
 from .blur_rows import blur_row, convert_line, reflect, symmetric
@@ -66,13 +74,16 @@ def laplacian(
 
 
 @op.jit
-def _add_line(source: Any, factor: Any, target: Any) -> None:
+def _add_line(source: F32Vector, factor: np.float32, target: F32Vector) -> None:
+    """Add a line times a factor to another line."""
     for j in range(source.size):
         target[j] = target[j] + factor * source[j]
 
 
 @op.jit
-def _memory(extents: Any, halves: Any, begin: int, end: int) -> tuple[int, int, int, int]:
+def _memory(
+    extents: I64Table, halves: I64Volume, begin: int, end: int
+) -> tuple[int, int, int, int]:
     """How much memory the largest of some samples takes, in elements: a padded row, the taps of a
     window, the rows that a window spans, and a volume, 0 where nothing is smoothed along D."""
     pitch, most, rings, volume = 1, 1, 1, 0
@@ -92,7 +103,13 @@ def _memory(extents: Any, halves: Any, begin: int, end: int) -> tuple[int, int, 
 
 @op.jit
 def _derive_samples(
-    slabs: Any, extents: Any, weights: Any, halves: Any, factors: Any, begin: int, end: int
+    slabs: Slabs,
+    extents: I64Table,
+    weights: Array,
+    halves: I64Volume,
+    factors: F32Table,
+    begin: int,
+    end: int,
 ) -> None:
     """extents: (planes, D, H, W, C). Each derivative is a blur with windows of its own."""
     src, src_offsets, dst, dst_offsets = slabs

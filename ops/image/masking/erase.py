@@ -12,7 +12,16 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.jit import inlined
 from gradiva.eager.jit.streaming import copy_past, finish_lines, goes_past
 from gradiva.eager.operators.argument_types import RaggedFloatsArg
-from gradiva.eager.types.arrays import Array, Int64Array
+from gradiva.eager.types.arrays import (
+    Array,
+    I64Table,
+    I64Vector,
+    I64Volume,
+    Int64Array,
+    Slabs,
+    Table,
+    Vector,
+)
 from gradiva.ops.image.crop.crop_window import fill_array, named_axes
 
 _ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
@@ -147,7 +156,14 @@ def _regions(call: op.Call, shapes: Int64Array) -> tuple[Int64Array, Int64Array]
 
 
 @inlined
-def _fill_row(row: Any, fill: Any, place: Any, channel: int, whole: bool, ends: Any) -> None:
+def _fill_row(
+    row: Vector,
+    fill: Vector,
+    place: tuple[int, int, int, int],
+    channel: int,
+    whole: bool,
+    ends: tuple[int, int, int],
+) -> None:
     """Fill a row of elements that follow each other.
 
     fill: one value, or one for each channel; place: the indices of the row along the first four
@@ -172,7 +188,13 @@ def _fill_row(row: Any, fill: Any, place: Any, channel: int, whole: bool, ends: 
 
 
 @op.jit
-def erase_kernel(slabs: Any, tables: Any, past: bool, begin: int, end: int) -> None:
+def erase_kernel(
+    slabs: Slabs,
+    tables: tuple[I64Table, I64Vector, I64Volume, Table, int],
+    past: bool,
+    begin: int,
+    end: int,
+) -> None:
     """Copy samples, then fill regions of them; tables: as `_tables` makes them."""
     (src, src_offsets, dst, dst_offsets), (shapes, starts, regions, fill, channel) = slabs, tables
     for i in range(begin, end):

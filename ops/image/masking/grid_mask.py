@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.types.arrays import Array, Float32Array
+from gradiva.eager.types.arrays import Array, F32Table, Float32Array, I64Table, Slabs
 from gradiva.ops.math.series import sine_cosine
 
 # Few calls need it, and `import gradiva` must stay fast.
@@ -62,17 +62,23 @@ def grid_mask(
 
 @op.jit
 def _in_square(
-    x: Any, y: Any, cosine: Any, sine: Any, shift_x: Any, shift_y: Any, ratio: Any
-) -> Any:
+    x: np.float32,
+    y: np.float32,
+    cosine: np.float32,
+    sine: np.float32,
+    shift_x: np.float32,
+    shift_y: np.float32,
+    ratio: np.float32,
+) -> bool:
     """Whether a pixel is in a square. Lengths are in tiles, but for x and y."""
     left, top = y * sine + shift_x, y * cosine - shift_y
     u = x * cosine - left
     v = x * sine + top
-    return (u - np.floor(u) < ratio) & (v - np.floor(v) < ratio)
+    return bool((u - np.floor(u) < ratio) & (v - np.floor(v) < ratio))
 
 
 @op.jit
-def _mask_samples(slabs: Any, extents: Any, terms: Any, begin: int, end: int) -> None:
+def _mask_samples(slabs: Slabs, extents: I64Table, terms: F32Table, begin: int, end: int) -> None:
     """extents: (planes, H, W, C); terms: (cos, sin, shift_x, shift_y, ratio), all over the tile but
     the last."""
     src, src_offsets, dst, dst_offsets = slabs

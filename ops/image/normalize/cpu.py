@@ -2,34 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.jit.intrinsics import span
+from gradiva.eager.types.arrays import F32Vector, I64Table, Slabs, Vector
 
 _LANES: Final = 256
 _FEW: Final = 16
 
 
 @op.jit
-def _strip(source: Any, means: Any, scales: Any, shift: Any, target: Any) -> None:
+def _strip(
+    source: Vector, means: F32Vector, scales: F32Vector, shift: np.float32, target: Vector
+) -> None:
+    """Normalize values that each have a mean and a scale of their own, and add `shift`."""
     for j in range(source.size):
         apart = np.float32(source[j]) - means[j]
         target[j] = convert_sat(apart * scales[j] + shift, target)
 
 
 @op.jit
-def _alike(source: Any, mean: Any, scale: Any, shift: Any, target: Any) -> None:
+def _alike(
+    source: Vector, mean: np.float32, scale: np.float32, shift: np.float32, target: Vector
+) -> None:
+    """Normalize values with one mean and one scale, and add `shift`."""
     for j in range(source.size):
         apart = np.float32(source[j]) - mean
         target[j] = convert_sat(apart * scale + shift, target)
 
 
 @op.jit
-def _few_rows(source: Any, rows: int, means: Any, scales: Any, shift: Any, target: Any) -> None:
+def _few_rows(
+    source: Vector,
+    rows: int,
+    means: F32Vector,
+    scales: F32Vector,
+    shift: np.float32,
+    target: Vector,
+) -> None:
+    """Normalize blocks of few values, each block with its mean and its scale; rows: the values of a
+    block."""
     for block in range(means.size):
         for k in range(block * rows, (block + 1) * rows):
             apart = np.float32(source[k]) - means[block]
@@ -38,7 +54,13 @@ def _few_rows(source: Any, rows: int, means: Any, scales: Any, shift: Any, targe
 
 @op.jit
 def normalize_samples(
-    slabs: Any, extents: Any, means: Any, scales: Any, shift: Any, begin: int, end: int
+    slabs: Slabs,
+    extents: I64Table,
+    means: tuple[F32Vector, I64Table],
+    scales: tuple[F32Vector, I64Table],
+    shift: np.float32,
+    begin: int,
+    end: int,
 ) -> None:
     """Normalize samples `begin` to `end`: (x - mean) * scale + shift in float32.
 

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.types.arrays import Array, Float32Array
+from gradiva.eager.types.arrays import (
+    Array,
+    F32Vector,
+    Float32Array,
+    I64Table,
+    I64Vector,
+    Number,
+    Slabs,
+    Vector,
+)
 
 
 @op.jit
 def _any_channels(
-    source: Any, start: int, steps: Any, mean: Any, factor: Any, fill: Any, kept: Any, row: Any
+    source: Vector,
+    start: int,
+    steps: tuple[int, int],
+    mean: F32Vector,
+    factor: F32Vector,
+    fill: Vector,
+    kept: tuple[int, int],
+    row: Vector,
 ) -> None:
     """Normalize interleaved pixels of any number of channels.
 
@@ -39,7 +53,7 @@ def _any_channels(
 
 
 @op.jit
-def _fill_pixels(row: Any, fill: Any, first: int, last: int) -> None:
+def _fill_pixels(row: Vector, fill: Vector, first: int, last: int) -> None:
     """Fill the pixels `first` to `last - 1` of a row with one value for each channel."""
     for e in range(first, last):
         for k in range(fill.size):
@@ -47,7 +61,7 @@ def _fill_pixels(row: Any, fill: Any, first: int, last: int) -> None:
 
 
 @op.jit
-def _fill_ends(row: Any, value: Any, first: int, last: int) -> None:
+def _fill_ends(row: Vector, value: Number, first: int, last: int) -> None:
     """Fill the elements of a row before `first`, and from `last` on."""
     for k in range(first):
         row[k] = value
@@ -57,8 +71,8 @@ def _fill_ends(row: Any, value: Any, first: int, last: int) -> None:
 
 @op.jit
 def normalize_interleaved(
-    slabs: Any,
-    tables: Any,
+    slabs: Slabs,
+    tables: tuple[I64Table, I64Table, I64Vector, I64Table, I64Table],
     mean: Float32Array,
     factor: Float32Array,
     fill: Array,
@@ -121,8 +135,8 @@ def normalize_interleaved(
 
 @op.jit
 def normalize_rows(
-    slabs: Any,
-    tables: Any,
+    slabs: Slabs,
+    tables: tuple[I64Table, I64Table, I64Vector, I64Table, I64Table],
     mean: Float32Array,
     factor: Float32Array,
     fill: Array,

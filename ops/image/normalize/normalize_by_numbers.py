@@ -3,13 +3,11 @@ graphs hold it."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.types.arrays import Float32Array
+from gradiva.eager.types.arrays import F32Vector, Float32Array, U8Vector, Vector
 
 
 @op.operator("normalize_by_numbers", same_shapes=True)
@@ -43,7 +41,7 @@ def normalize_by_numbers(
 
 
 @op.row_kernel()
-def scale_row(source: Any, target: Any, row: Any) -> None:
+def scale_row(source: U8Vector, target: Vector, row: F32Vector) -> None:
     """One strip: subtract, multiply, add, convert."""
     mean, factor, shift = row[0], row[1], row[2]
     for k in range(source.size):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.operators.pixelwise import axes_of
-from gradiva.eager.types.arrays import Float32Array
+from gradiva.eager.types.arrays import F32Vector, Float32Array, U8Vector, Vector
 
 from .crop_mirror_normalize_plan import channel_rows, fold
 
@@ -51,7 +49,7 @@ def normalize_pixels(
 
 
 @op.row_kernel()
-def normalize_row(source: Any, target: Any, row: Any) -> None:
+def normalize_row(source: U8Vector, target: Vector, row: F32Vector) -> None:
     """One strip of one channel: subtract, multiply, convert."""
     mean, factor = row[0], row[1]
     for k in range(source.size):

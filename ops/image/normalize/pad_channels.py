@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.arrays import Float32Array
+from gradiva.eager.types.arrays import F32Vector, Float32Array, Table
 
 from .crop_mirror_normalize_plan import padded_channels
 
@@ -38,7 +38,7 @@ def _shapes(call: op.Call) -> op.BatchShape:
 
 
 @op.row_kernel("mixing")
-def pad_row(source: Any, target: Any, row: Any) -> None:
+def pad_row(source: Table, target: Table, row: F32Vector) -> None:
     """One strip: rows of the channels that there are, then rows of zeros."""
     for c in range(source.shape[0]):
         for k in range(source.shape[1]):

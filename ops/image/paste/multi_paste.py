@@ -13,7 +13,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import SLABS, in_eights, steps_of
 from gradiva.eager.jit.convert import convert_array, convert_sat
 from gradiva.eager.operators.argument_types import RaggedFloatsArg, RaggedIntsArg
-from gradiva.eager.types.arrays import Array, Int64Array
+from gradiva.eager.types.arrays import Array, I64Table, I64Vector, Int64Array, Vector
 from gradiva.ops.image.crop.crop_window import LAYOUTS
 
 from .paste_regions import Regions, paste_regions
@@ -126,10 +126,10 @@ def _shapes(call: op.Call) -> _Plan:
 @op.jit
 def paste_kernel(
     src: Array,
-    target_slab: Any,
+    target_slab: tuple[Vector, I64Vector, I64Vector],
     starts: Int64Array,
     own: Array,
-    tables: Any,
+    tables: tuple[I64Table, I64Vector, I64Table, I64Vector, I64Table],
     clear: bool,
     begin: int,
     end: int,

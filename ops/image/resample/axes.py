@@ -6,12 +6,10 @@ of taps.py: for ragged batches that takes the CPU longer than all the rest.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.arrays import Float64Array, Int64Array
+from gradiva.eager.types.arrays import F32Vector, Float64Array, Int64Array
 
 from .cpu import blend_rows_first
 from .taps import (
@@ -36,7 +34,7 @@ EXTENT, TAPS, STARTS, WEIGHTS, LOW, END = range(6)
 
 
 @op.jit
-def _real_facts(facts: Any, origin: int, to: Any) -> int:
+def _real_facts(facts: tuple[int, int, float, float, int, int], origin: int, to: F32Vector) -> int:
     """The floats of an axis as `fill_axis` has them; returns the inputs that its filter covers."""
     _, m, lo, hi, filt, antialias = facts
     scale = (np.float32(hi) - np.float32(lo)) / np.float32(m)

@@ -38,8 +38,38 @@ from gradiva.eager.jit.row_chain import (
     UPSIDE_DOWN,
     finish_row,
 )
-from gradiva.eager.types.arrays import Array, Float32Array, Float64Array, Int64Array
+from gradiva.eager.types.arrays import (
+    Array,
+    F32Table,
+    F32Vector,
+    F64Table,
+    Float32Array,
+    Float64Array,
+    I64Table,
+    I64Vector,
+    Int64Array,
+    U8Vector,
+)
 
+from .columns import (
+    CHANNELS,
+    D_BEGIN,
+    D_END,
+    H_BEGIN,
+    H_END,
+    IN_D,
+    IN_H,
+    IN_W,
+    OUT_D,
+    OUT_H,
+    OUT_W,
+    PLANE_PITCH,
+    PLANES,
+    ROW_PITCH,
+    SLICE_PITCH,
+    W_BEGIN,
+    W_END,
+)
 from .rows import blend_rows, find_heads, forget, pick_row, resample_rows
 from .taps import axis_of, axis_origin, axis_taps, fill_axis, first_axis, is_new
 
@@ -55,12 +85,14 @@ def blend_rows_first(size: Int64Array, region: Float64Array, taps: Int64Array) -
     """
     if taps[1] == 1:
         return False
-    rows = min(abs(region[3] - region[2]) + taps[1], float(size[3]))
-    columns = min(abs(region[5] - region[4]) + taps[2], float(size[4]))
+    rows = min(abs(region[H_END] - region[H_BEGIN]) + taps[1], float(size[IN_H]))
+    columns = min(abs(region[W_END] - region[W_BEGIN]) + taps[2], float(size[IN_W]))
     # A blended element costs about a quarter of a filtered one: it runs in SIMD lanes.
-    filtered = 4.0 * taps[2] * size[7]
-    blended = float(taps[1] * size[6])
-    return bool(blended * columns + size[6] * filtered <= rows * filtered + blended * size[7])
+    filtered = 4.0 * taps[2] * size[OUT_W]
+    blended = float(taps[1] * size[OUT_H])
+    return bool(
+        blended * columns + size[OUT_H] * filtered <= rows * filtered + blended * size[OUT_W]
+    )
 
 
 @op.jit
@@ -77,7 +109,7 @@ the latter two times `DEEP` for volumes."""
 @op.jit
 def is_deep(size: Int64Array) -> bool:
     """Whether slices are blended, too."""
-    return bool(size[2] != 1 or size[5] != 1)
+    return bool(size[IN_D] != 1 or size[OUT_D] != 1)
 
 
 @op.jit
@@ -95,12 +127,12 @@ def scratch_sizes(
             extent = window[i, 2 * axis + 1] - window[i, 2 * axis]
             a = max(a, extent)
             b = max(b, extent * taps[axis])
-        row = padded((window[i, 5] - window[i, 4]) * size[1])
+        row = padded((window[i, W_END] - window[i, W_BEGIN]) * size[CHANNELS])
         # Rows of a block, and four blended lines or a ring of filtered rows, and a ring of slices.
-        need = _BLOCK * row + max(4 * padded(size[4] * size[1]), (taps[1] + 3) * row)
+        need = _BLOCK * row + max(4 * padded(size[IN_W] * size[CHANNELS]), (taps[1] + 3) * row)
         deep = is_deep(size)
         if deep:
-            need += taps[0] * (window[i, 3] - window[i, 2]) * row
+            need += taps[0] * (window[i, H_END] - window[i, H_BEGIN]) * row
         c = max(c, need)
         d = max(d, taps[0] + taps[1])
         if filters[i, 0] == 0 and filters[i, 1] == 0 and filters[i, 2] == 0:
@@ -113,7 +145,12 @@ def scratch_sizes(
 
 @op.jit
 def _store(
-    row: Float32Array, channels: int, plane: int, y: int, sample: Int64Array, chain: Any
+    row: Float32Array,
+    channels: int,
+    plane: int,
+    y: int,
+    sample: Int64Array,
+    chain: tuple[I64Vector, int, int, int, int],
 ) -> None:
     """Hand one row to the chain; `y` counts the rows of all slices."""
     form, parameters, scratch, dst, item = chain
@@ -131,20 +168,25 @@ def _nearest_sample(
     src_at: int,
     size: Int64Array,
     win: Int64Array,
-    room: Any,
+    room: tuple[I64Table, F32Table, F32Vector, I64Vector],
     sample: Int64Array,
-    chain: Any,
+    chain: tuple[I64Vector, int, int, int, int],
 ) -> None:
     """Pick whole pixels: float32 holds the values of every dtype taken here exactly."""
-    (starts, _, lines, _), channels = room, size[1]
-    nz, ny, nx = win[1] - win[0], win[3] - win[2], win[5] - win[4]
+    (starts, _, lines, _), channels = room, size[CHANNELS]
+    nz, ny, nx = win[D_END] - win[D_BEGIN], win[H_END] - win[H_BEGIN], win[W_END] - win[W_BEGIN]
     row = lines[: nx * channels]
-    for plane in range(size[0]):
+    for plane in range(size[PLANES]):
         for z in range(nz):
             for y in range(ny):
                 if y == 0 or starts[1, y] != starts[1, y - 1]:
-                    at = src_at + plane * size[10] + starts[0, z] * size[9] + starts[1, y] * size[8]
-                    pick_row(src[at : at + size[4] * channels], channels, starts[2], nx, row)
+                    at = (
+                        src_at
+                        + plane * size[PLANE_PITCH]
+                        + starts[0, z] * size[SLICE_PITCH]
+                        + starts[1, y] * size[ROW_PITCH]
+                    )
+                    pick_row(src[at : at + size[IN_W] * channels], channels, starts[2], nx, row)
                 where = ny - 1 - y if sample[UPSIDE_DOWN] else y
                 _store(row, channels, plane, z * ny + where, sample, chain)
 
@@ -158,17 +200,17 @@ def _filtered_sample(
     taps: Int64Array,
     columns_first: bool | None,
     deep: bool | None,
-    room: Any,
+    room: tuple[I64Table, F32Table, F32Vector, I64Vector],
     sample: Int64Array,
-    chain: Any,
+    chain: tuple[I64Vector, int, int, int, int],
 ) -> None:
     """columns_first: None where rows are blended before they are filtered; deep: None for one that
     is no volume."""
     starts, weights = without_refcount(room[0]), without_refcount(room[1])
     lines, marks = without_refcount(room[2]), without_refcount(room[3])
-    channels, kz, ky, kx = size[1], taps[0], taps[1], taps[2]
-    nz, ny, nx = win[1] - win[0], win[3] - win[2], win[5] - win[4]
-    pitch, n = size[8], nx * channels
+    channels, kz, ky, kx = size[CHANNELS], taps[0], taps[1], taps[2]
+    nz, ny, nx = win[D_END] - win[D_BEGIN], win[H_END] - win[H_BEGIN], win[W_END] - win[W_BEGIN]
+    pitch, n = size[ROW_PITCH], nx * channels
     zs, ys, xs, heads = starts[0], starts[1], starts[2], starts[3]
     wz, wy, wx = weights[0], weights[1], weights[2]
     length = padded(n)
@@ -179,13 +221,13 @@ def _filtered_sample(
     to, marks = span(marks, 0, block), span(marks, block, len(marks) - block)
     safe, at, tags = span(marks, 0, 2), span(marks, 2, 8 + ky), span(marks, 10 + ky, 3 + ky)
     slice_at, slice_tags = span(marks, 13 + 2 * ky, kz), span(marks, 13 + 2 * ky + kz, kz)
-    skip, width, between = 0, size[4] * channels, length
-    room = width
+    skip, width, between = 0, size[IN_W] * channels, length
+    held = width
     if columns_first is None:
         skip = min(xs[0], xs[nx - 1])
         width = (max(xs[0], xs[nx - 1]) + kx - skip) * channels
-        between = room = padded(width)
-    find_heads(xs, nx, skip, channels, kx, room, heads, safe)
+        between = held = padded(width)
+    find_heads(xs, nx, skip, channels, kx, held, heads, safe)
     used = 4 * between if columns_first is None else (ky + 3) * length
     work = (span(lines, 0, used), between, skip, width)
     slices = span(lines, used, len(lines) - used)
@@ -194,8 +236,8 @@ def _filtered_sample(
     made, deepest = rows, 1
     if deep is not None:
         made, block, deepest = slices, ny, kz
-    for plane in range(size[0]):
-        head = src_at + plane * size[10]
+    for plane in range(size[PLANES]):
+        head = src_at + plane * size[PLANE_PITCH]
         if deep is not None:
             forget(slice_tags)
         forget(tags)
@@ -213,7 +255,7 @@ def _filtered_sample(
                     for y in range(top, bottom, _BLOCK):
                         for i in range(_BLOCK):
                             to[i] = (slot * block + y - top + i) * length
-                        rows_of = (src, head + depth * size[9], pitch)
+                        rows_of = (src, head + depth * size[SLICE_PITCH], pitch)
                         count = min(_BLOCK, bottom - y)
                         resample_rows(
                             rows_of,
@@ -240,10 +282,10 @@ def _filtered_sample(
 @op.jit
 def resample_range(
     src: Array,
-    tables: Any,
-    room: Any,
+    tables: tuple[I64Vector, I64Table, I64Table, F64Table, I64Table],
+    room: tuple[I64Table, F32Table, F32Vector, I64Vector, F64Table],
     samples: Int64Array,
-    chain: Any,
+    chain: tuple[I64Vector, F32Table, U8Vector, int, int],
     begin: int,
     end: int,
     pick: bool | None,
@@ -274,7 +316,7 @@ def resample_range(
     for i in range(begin, end):
         size, win, region, filt = sizes[i], window[i], roi[i], filters[i]
         nearest = filt[0] == 0 and filt[1] == 0 and filt[2] == 0
-        nothing = size[0] == 0 or size[1] == 0 or nearest == (pick is None)
+        nothing = size[PLANES] == 0 or size[CHANNELS] == 0 or nearest == (pick is None)
         for axis in range(3):
             if size[2 + axis] == 0 or win[2 * axis + 1] <= win[2 * axis]:
                 nothing = True

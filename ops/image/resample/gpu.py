@@ -13,6 +13,7 @@ from gradiva.eager.cuda.launch import Epilogue
 from gradiva.eager.gpu.fused_elementwise import chain_parameters, chain_source
 
 from .axes import END, EXTENT, LOW, STARTS, TAPS, WEIGHTS, batch_axes
+from .columns import CHANNELS, IN_D, OUT_D, PLANES, ROW_PITCH, SLICE_PITCH
 from .run import Tables, rounding
 from .taps import _CURVES
 
@@ -31,7 +32,7 @@ def resample_call(call: op.Call, tables: Tables, flips: Any = None) -> list[op.L
     """Resample the windows in `tables` of the first input of `call` into its first output; flips:
     (N, 3), whether each is then mirrored along D, H, W; None for none is."""
     target = call.outputs[0]
-    channels = tables.sizes[:, 1]
+    channels = tables.sizes[:, CHANNELS]
     # A thread that makes a whole pixel reads its weights once.
     side = int(channels[0]) if (channels == channels[0]).all() else 1
     side = side if 1 <= side <= _WIDEST else 1
@@ -61,7 +62,7 @@ def resample_launches(
         return [*made, _nearest(data, tables, epilogue, axes, starts)]
     passes = _passes(tables, axes, order != 0, epilogue.channels)
     # The slices of an image, of which there is one, are not blended.
-    if ((tables.sizes[:, 2] == 1) & (tables.sizes[:, 5] == 1)).all():
+    if ((tables.sizes[:, IN_D] == 1) & (tables.sizes[:, OUT_D] == 1)).all():
         passes.pop()
     offsets = tables.offsets
     for one in passes:
@@ -118,12 +119,17 @@ def _passes(tables: Tables, axes: op.Int64Array, first: Any, side: int) -> list[
     """
     sizes = tables.sizes
     live = axes[:, 2, EXTENT] > 0
-    planes, channels, pitch, slice_ = sizes[:, 0] * live, sizes[:, 1], sizes[:, 8], sizes[:, 9]
+    planes, channels, pitch, slice_ = (
+        sizes[:, PLANES] * live,
+        sizes[:, CHANNELS],
+        sizes[:, ROW_PITCH],
+        sizes[:, SLICE_PITCH],
+    )
     (nz, ny, nx), (low_z, low_y, low_x) = axes[:, :, EXTENT].T, axes[:, :, LOW].T
     reach_z, reach_y, reach_x = (axes[:, :, END] - axes[:, :, LOW]).T
     # Only with one plane do the slices that are read lie one after the other.
     alone = planes == 1
-    low_z, slices = np.where(alone, low_z, 0), np.where(alone, reach_z, sizes[:, 2])
+    low_z, slices = np.where(alone, low_z, 0), np.where(alone, reach_z, sizes[:, IN_D])
     outer, head = planes * slices, low_z * slice_
     one, none = np.ones_like(nx), np.zeros_like(nx)
     # The CPU begins the sums of some numbers of channels with 0, those of others with a product:
@@ -177,8 +183,8 @@ def _nearest(
 ) -> op.Launch:
     """The launch of samples that are resampled to the nearest pixel along all axes."""
     sizes, extents = tables.sizes, axes[:, :, EXTENT]
-    inner = sizes[:, 1] // epilogue.channels
-    volumes = sizes[:, 0] * extents.prod(axis=1) * inner
+    inner = sizes[:, CHANNELS] // epilogue.channels
+    volumes = sizes[:, PLANES] * extents.prod(axis=1) * inner
     rows = _target(epilogue, extents[:, 1] * extents[:, 2] * inner)
     wide = [tables.offsets, epilogue.offsets, *sizes[:, [10, 9, 8, 1]].T, *rows]
     wide += [*axes[:, :, STARTS].T]

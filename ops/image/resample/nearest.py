@@ -3,14 +3,28 @@ in between, which holds every value that is taken here, so that the bits are tho
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.pixel_vectors import move_three
-from gradiva.eager.types.arrays import Array, Int64Array
+from gradiva.eager.types.arrays import Array, F64Table, I64Table, I64Vector, Int64Array
 
+from .columns import (
+    CHANNELS,
+    D_BEGIN,
+    D_END,
+    H_BEGIN,
+    H_END,
+    IN_D,
+    IN_H,
+    IN_W,
+    PLANE_PITCH,
+    PLANES,
+    ROW_PITCH,
+    SLICE_PITCH,
+    W_BEGIN,
+    W_END,
+)
 from .taps import axis_of, axis_origin, fill_axis, first_axis
 
 
@@ -32,7 +46,12 @@ def _move_row(src: Array, at: int, heads: Int64Array, channels: int, dst: Array,
 
 @op.jit
 def pick_range(
-    src: Array, dst: Array, places: Int64Array, tables: Any, begin: int, end: int
+    src: Array,
+    dst: Array,
+    places: Int64Array,
+    tables: tuple[I64Vector, I64Table, I64Table, F64Table, I64Table],
+    begin: int,
+    end: int,
 ) -> None:
     """Resize the samples `begin .. end - 1` to the nearest pixel; they begin at `places` of `dst`.
 
@@ -47,9 +66,12 @@ def pick_range(
     heads = np.empty(longest, np.int64)
     for i in range(begin, end):
         size, win = sizes[i], window[i]
-        nz, ny, nx = win[1] - win[0], win[3] - win[2], win[5] - win[4]
-        channels = size[1]
-        if min(nz, ny, nx) <= 0 or min(size[0], size[1], size[2], size[3], size[4]) == 0:
+        nz, ny, nx = win[D_END] - win[D_BEGIN], win[H_END] - win[H_BEGIN], win[W_END] - win[W_BEGIN]
+        channels = size[CHANNELS]
+        if (
+            min(nz, ny, nx) <= 0
+            or min(size[PLANES], size[CHANNELS], size[IN_D], size[IN_H], size[IN_W]) == 0
+        ):
             continue
         leader = first_axis(size, roi[i], filters[i])
         for axis in range(3):
@@ -60,7 +82,7 @@ def pick_range(
         for x in range(nx):
             heads[x] = starts[2, x] * channels
         row, to = nx * channels, places[i]
-        for plane in range(size[0]):
+        for plane in range(size[PLANES]):
             for z in range(nz):
                 for y in range(ny):
                     if y > 0 and starts[1, y] == starts[1, y - 1]:
@@ -68,6 +90,12 @@ def pick_range(
                         for k in range(row):
                             target[k] = above[k]
                     else:
-                        at = offsets[i] + plane * size[10] + starts[0, z] * size[9]
-                        _move_row(src, at + starts[1, y] * size[8], heads[:nx], channels, dst, to)
+                        at = (
+                            offsets[i]
+                            + plane * size[PLANE_PITCH]
+                            + starts[0, z] * size[SLICE_PITCH]
+                        )
+                        _move_row(
+                            src, at + starts[1, y] * size[ROW_PITCH], heads[:nx], channels, dst, to
+                        )
                     to += row

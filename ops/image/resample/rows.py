@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import filter_four, holds_integers, span, without_refcount
 from gradiva.eager.jit.jit import outlined
-from gradiva.eager.types.arrays import Array, Float32Array, Int64Array
+from gradiva.eager.types.arrays import (
+    Array,
+    F32Vector,
+    Float32Array,
+    I16Vector,
+    I64Vector,
+    Int64Array,
+    Vector,
+)
 
 # Adding this and truncating rounds halves away from zero; adding 0.5 would carry 0.49999997 to 1.
 _HALF = np.float32(0.49999997)
@@ -68,7 +74,13 @@ def blend_rows(
 
 
 @op.jit
-def _filter_edges(source: Array, at: int, across: Any, out: Float32Array, to: int) -> None:
+def _filter_edges(
+    source: Array,
+    at: int,
+    across: tuple[I64Vector, F32Vector, int, int, I64Vector, int],
+    out: Float32Array,
+    to: int,
+) -> None:
     """The pixels of one line of three channels that are not safe: nothing beyond them is read."""
     heads, weights, taps, n, safe, _ = across
     x = 0
@@ -92,7 +104,13 @@ def _filter_edges(source: Array, at: int, across: Any, out: Float32Array, to: in
 
 
 @outlined
-def _filter_row(source: Array, at: int, across: Any, out: Float32Array, to: int) -> None:
+def _filter_row(
+    source: Array,
+    at: int,
+    across: tuple[I64Vector, F32Vector, int, int, I64Vector, int],
+    out: Float32Array,
+    to: int,
+) -> None:
     """One line of any number of channels."""
     heads, weights, taps, n, _, channels = across
     if channels == 1:
@@ -124,7 +142,12 @@ def _filter_row(source: Array, at: int, across: Any, out: Float32Array, to: int)
 
 @outlined
 def filter_lines(
-    source: Array, at: Int64Array, across: Any, count: int, out: Float32Array, to: Int64Array
+    source: Array,
+    at: Int64Array,
+    across: tuple[I64Vector, F32Vector, int, int, I64Vector, int],
+    count: int,
+    out: Float32Array,
+    to: Int64Array,
 ) -> None:
     """Filter `count` lines, at most four: line i from `source[at[i]]` to `out[to[i]]`.
 
@@ -185,7 +208,14 @@ def _weighed(src: Array, weights: Float32Array, first: int, taps: int) -> tuple[
 
 
 @op.jit
-def _fill_ring(plane: Any, row: int, step: int, end: int, across: Any, ring: Any) -> None:
+def _fill_ring(
+    plane: tuple[Vector, int, int],
+    row: int,
+    step: int,
+    end: int,
+    across: tuple[I64Vector, F32Vector, int, int, I64Vector, int],
+    ring: tuple[int, int, F32Vector, I64Vector, I64Vector, I64Vector],
+) -> None:
     """Filter up to four input rows, from `row` in steps of 1 or -1, not beyond `end`; ring: size,
     length, lines, at, to, tags."""
     (src, base, pitch), (size, length, lines, at, to, tags) = plane, ring
@@ -200,14 +230,14 @@ def _fill_ring(plane: Any, row: int, step: int, end: int, across: Any, ring: Any
 
 @outlined
 def resample_rows(
-    plane: Any,
+    plane: tuple[Vector, int, int],
     y: int,
     count: int,
     columns_first: bool | None,
-    down: Any,
-    across: Any,
-    work: Any,
-    scratch: Any,
+    down: tuple[I64Vector, F32Vector, int, int],
+    across: tuple[I64Vector, F32Vector, int, int, I64Vector, int],
+    work: tuple[F32Vector, int, int, int],
+    scratch: tuple[I64Vector, I64Vector],
     out: Float32Array,
     to: Int64Array,
 ) -> None:
@@ -278,7 +308,7 @@ def pick_row(line: Array, channels: int, starts: Int64Array, n: int, out: Float3
 
 
 @op.row_kernel()
-def store_row(source: Any, target: Any, limits: Any) -> None:
+def store_row(source: F32Vector, target: I16Vector, limits: F32Vector) -> None:
     """Round half away from zero, saturate, NaN -> 0; the target has at most 16 bits."""
     lo, hi = limits[0], limits[1]
     for j in range(source.size):
@@ -291,7 +321,7 @@ def store_row(source: Any, target: Any, limits: Any) -> None:
 
 
 @op.row_kernel()
-def store_unsigned_row(source: Any, target: Any, limits: Any) -> None:
+def store_unsigned_row(source: F32Vector, target: Vector, limits: F32Vector) -> None:
     """The same for a target without a sign: what is below 0, and NaN, becomes 0 in one step."""
     hi = limits[1]
     for j in range(source.size):

@@ -22,6 +22,22 @@ from gradiva.eager.jit.row_chain import (
 )
 from gradiva.eager.types.arrays import Array, Float32Array, Float64Array, Int64Array
 
+from .columns import (
+    CHANNELS,
+    D_BEGIN,
+    D_END,
+    H_BEGIN,
+    H_END,
+    IN_D,
+    IN_H,
+    IN_W,
+    PLANE_PITCH,
+    PLANES,
+    ROW_PITCH,
+    SLICE_PITCH,
+    W_BEGIN,
+    W_END,
+)
 from .cpu import (
     COLUMNS_FIRST,
     DEEP,
@@ -58,11 +74,11 @@ def whole_tables(
     its low and high ends there."""
     size, count = inputs.shape
     sizes = np.ones((size, 11), np.int64)
-    sizes[:, 0], sizes[:, 1] = planes, channels
+    sizes[:, PLANES], sizes[:, CHANNELS] = planes, channels
     sizes[:, 5 - count : 5], sizes[:, 8 - count : 8] = inputs, outputs
-    sizes[:, 8] = sizes[:, 4] * sizes[:, 1]
-    sizes[:, 9] = sizes[:, 8] * sizes[:, 3]
-    sizes[:, 10] = sizes[:, 9] * sizes[:, 2]
+    sizes[:, ROW_PITCH] = sizes[:, IN_W] * sizes[:, CHANNELS]
+    sizes[:, SLICE_PITCH] = sizes[:, ROW_PITCH] * sizes[:, IN_H]
+    sizes[:, PLANE_PITCH] = sizes[:, SLICE_PITCH] * sizes[:, IN_D]
     window = np.zeros((size, 6), np.int64)
     window[:, 1::2] = sizes[:, 5:8]
     roi = np.zeros((size, 6))
@@ -110,7 +126,7 @@ def bind_resample(
     rooms, ways = _rooms(tables, part, 1)
     room, address, item = tuple(one[0] for one in rooms), target.ctypes.data, target.itemsize
     steps = (chain.form, chain.parameters, chain.scratch()[0], address, item)
-    arguments = tuple(tables), room, samples, steps
+    arguments: tuple[Any, Any, Any, Any] = tuple(tables), room, samples, steps
 
     def run(data: Array, begin: int, end: int) -> None:
         for way in ways:
@@ -182,12 +198,12 @@ def resample_samples(
         call.for_samples(pick_range, data, result, places, tuple(tables))
         return
     sizes, window, item = tables.sizes, tables.window, target.data.itemsize
-    channels = sizes[:, 1]
-    values = (window[:, 5] - window[:, 4]) * channels
+    channels = sizes[:, CHANNELS]
+    values = (window[:, W_END] - window[:, W_BEGIN]) * channels
     samples = table(call.size)
     samples[:, TARGET] = target.batch_shape.offsets * item
     samples[:, TARGET_ROW] = values * item
-    heights = (window[:, 1] - window[:, 0]) * (window[:, 3] - window[:, 2])
+    heights = (window[:, D_END] - window[:, D_BEGIN]) * (window[:, H_END] - window[:, H_BEGIN])
     samples[:, TARGET_FRAME] = heights * values * item
     if upside_down is not None:
         samples[:, UPSIDE_DOWN] = upside_down

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,8 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import LOCAL, local_floats
 from gradiva.eager.jit.jit import outlined
 from gradiva.eager.types.arrays import Float32Array, Float64Array, Int64Array
+
+from .columns import OUT_D, OUT_H, OUT_W
 
 # The values are those of the public `InterpType`.
 NN, LINEAR, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN = 0, 1, 2, 3, 4, 5
@@ -69,7 +70,7 @@ def axis_of(
 
 
 @op.jit
-def axis_taps(facts: Any) -> int:
+def axis_taps(facts: tuple[int, int, float, float, int, int]) -> int:
     """How many input positions one output position of this axis reads."""
     n, m, lo, hi, filt, antialias = facts
     taps: int = max(min(_wide(filt, _spread(m, lo, hi, antialias)), n), 1)
@@ -77,7 +78,7 @@ def axis_taps(facts: Any) -> int:
 
 
 @op.jit
-def axis_origin(facts: Any) -> int:
+def axis_origin(facts: tuple[int, int, float, float, int, int]) -> int:
     """The first input position that the reference keeps for this axis."""
     n, m, lo, hi, filt, antialias = facts
     reach = _RADII[filt] * _spread(m, lo, hi, antialias)
@@ -110,9 +111,9 @@ def first_axis(size: Int64Array, region: Float64Array, filt: Int64Array) -> int:
             if a == b:
                 continue
             c = 3 - a - b
-            one = size[5 + a] * kept[b] * kept[c]
-            two = size[5 + a] * size[5 + b] * kept[c]
-            three = float(size[5]) * size[6] * size[7]
+            one = size[OUT_D + a] * kept[b] * kept[c]
+            two = size[OUT_D + a] * size[OUT_D + b] * kept[c]
+            three = float(size[OUT_D]) * size[OUT_H] * size[OUT_W]
             total = cost[a] * one + cost[b] * two + cost[c] * three
             if total < best:
                 first, best = a, total
@@ -121,7 +122,7 @@ def first_axis(size: Int64Array, region: Float64Array, filt: Int64Array) -> int:
 
 @op.jit
 def _nearest(
-    facts: Any,
+    facts: tuple[int, int, float, float, int, int],
     scale: np.float32,
     stepped: bool,
     origin: int,
@@ -162,7 +163,7 @@ def _reach(filt: int, spread: np.float32) -> np.float32:
 
 @outlined
 def fill_axis(
-    facts: Any,
+    facts: tuple[int, int, float, float, int, int],
     stepped: bool,
     origin: int,
     first: int,
@@ -219,6 +220,10 @@ def fill_axis(
 
 @op.jit
 def _curve_at(table: int, size: float, at: float) -> float:
+    """A filter's value, between two of its table.
+
+    table: where the table begins; size: its length; at: the place in it.
+    """
     if at < 0.0 or at >= size:
         return 0.0
     i = np.int64(at)

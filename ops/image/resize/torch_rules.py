@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.arrays import Array
+from gradiva.eager.types.arrays import Array, F32Table, F32Volume, I32Table, I64Vector, U8Volume
 
 _PLACES, _LIMIT = 22, 1 << 15
 """Binary places of a weight, at most; what a weight must stay below."""
@@ -98,7 +98,12 @@ def _table(n: int, m: int, cubic: bool, antialias: bool, integer: bool) -> _Tabl
 
 @op.jit
 def _resample_bytes(
-    region: Any, across: Any, down: Any, middle: Array, sums: Array, target: Array
+    region: tuple[U8Volume, int, int, int, int],
+    across: tuple[I64Vector, I64Vector, I32Table, int],
+    down: tuple[I64Vector, I64Vector, I32Table, int],
+    middle: Array,
+    sums: Array,
+    target: Array,
 ) -> None:
     """region: source, top, left, rows and channels; source, target: (planes, H, W * channels),
     uint8; across, down: tables of the axes; `middle`: rows that are as wide as the target's;
@@ -127,7 +132,13 @@ def _resample_bytes(
 
 
 @op.jit
-def _resample_floats(region: Any, across: Any, down: Any, middle: Array, target: Array) -> None:
+def _resample_floats(
+    region: tuple[F32Volume, int, int, int, int],
+    across: tuple[I64Vector, I64Vector, F32Table, int],
+    down: tuple[I64Vector, I64Vector, F32Table, int],
+    middle: Array,
+    target: Array,
+) -> None:
     """As `_resample_bytes`, in float32."""
     source, top, left, rows, channels = region
     (starts, counts, weights, _), (first_rows, below, scales, _) = across, down
@@ -154,6 +165,11 @@ def _resample_floats(region: Any, across: Any, down: Any, middle: Array, target:
 def _pick(
     source: Array, top: int, left: int, channels: int, rows: Array, columns: Array, target: Array
 ) -> None:
+    """Copy the nearest pixels.
+
+    source, target: (planes, H, W * channels); top, left: where the region begins, in pixels; rows,
+    columns: the indices that are copied, within the region.
+    """
     for plane in range(source.shape[0]):
         for y in range(len(rows)):
             line, row = source[plane, top + rows[y]], target[plane, y]
@@ -198,7 +214,8 @@ def resize_torch(
     flat = source.reshape(planes, source.shape[1], -1)
     made = target.reshape(planes, height, -1)
     middle = np.empty((bottom - top, width * channels), source.dtype)
-    head, tables = (flat, top, left, bottom - top, channels), (tuple(across), tuple(down))
+    head = flat, top, left, bottom - top, channels
+    tables: tuple[Any, Any] = tuple(across), tuple(down)
     if integer:
         sums = np.empty(width * channels, np.int32)
         _resample_bytes(head, *tables, middle, sums, made)

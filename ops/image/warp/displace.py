@@ -8,6 +8,7 @@ from typing import Any, Final, TypedDict
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import BoolVector, I64Table, Slabs
 from gradiva.ops.image.crop.crop_window import fill_array
 
 from .warp import require_simple
@@ -46,7 +47,7 @@ def displaced_type(input: op.SampleType, options: Displacement) -> op.SampleType
 
 
 @op.jit
-def longest_row(shapes: Any, masks: Any, begin: int, end: int) -> int:
+def longest_row(shapes: I64Table, masks: BoolVector, begin: int, end: int) -> int:
     """The number of pixels in the longest row of the samples that are to be displaced."""
     longest = 0
     for i in range(begin, end):
@@ -56,7 +57,7 @@ def longest_row(shapes: Any, masks: Any, begin: int, end: int) -> int:
 
 
 @op.jit
-def copy_unmasked(slabs: Any, shapes: Any, masks: Any, begin: int, end: int) -> None:
+def copy_unmasked(slabs: Slabs, shapes: I64Table, masks: BoolVector, begin: int, end: int) -> None:
     """Samples that stay as they are."""
     src, src_offsets, dst, dst_offsets = slabs
     for i in range(begin, end):

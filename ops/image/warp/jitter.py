@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
+from gradiva.eager.types.arrays import BoolVector, I64Table, I64Vector, Number, Slabs
 
 from .displace import Displacement, RandomlyDisplaced, displace, displaced_type, longest_row
 from .displace_gpu import displace_launch
@@ -51,7 +50,7 @@ def jitter(
 
 
 @op.jit
-def _near(place: Any, degree: Any, word: Any) -> Any:
+def _near(place: np.float32, degree: np.float32, word: np.uint32) -> np.float32:
     """place + 0.5, moved by less than half of `degree` as a random word says; float32."""
     half = np.float32(0.5)
     low, high = half - half * degree, half + half * degree
@@ -63,13 +62,13 @@ def _near(place: Any, degree: Any, word: Any) -> Any:
 
 @op.jit
 def jitter_samples(
-    slabs: Any,
-    shapes: Any,
-    masks: Any,
-    outside: Any,
-    degree: Any,
-    positions: Any,
-    key: Any,
+    slabs: Slabs,
+    shapes: I64Table,
+    masks: BoolVector,
+    outside: tuple[bool, bool, Number, np.float32],
+    degree: np.float32,
+    positions: I64Vector,
+    key: tuple[np.uint64, np.uint32],
     begin: int,
     end: int,
 ) -> None:

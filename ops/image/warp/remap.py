@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.arrays import Int64Array
+from gradiva.eager.types.arrays import F32Vector, I64Table, I64Vector, Int64Array, Number, Slabs
 
 from .displace import PIXELS
 from .gpu import TAPS, interpolation_text, pixel_types
@@ -117,7 +116,14 @@ def _shapes(call: op.Call) -> _Plan:
 
 @op.jit
 def remap_samples(
-    slabs: Any, shapes: Any, sizes: Any, maps: Any, shift: Any, outside: Any, begin: int, end: int
+    slabs: Slabs,
+    shapes: I64Table,
+    sizes: I64Table,
+    maps: tuple[F32Vector, I64Vector, F32Vector, I64Vector, I64Table],
+    shift: np.float32,
+    outside: tuple[bool, bool, Number, np.float32],
+    begin: int,
+    end: int,
 ) -> None:
     """shapes: (N, 4) with frames; maps: data and offsets of those of x, then of y, and (2, N),
     whether each frame has its own map; outside: as `warp_row` takes it."""

@@ -9,17 +9,16 @@ number is outside, or pixel 0.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.jit.pixel_vectors import blend_three
+from gradiva.eager.types.arrays import F32Vector, I32Vector, I64Vector, Number, Vector
 
 
 @op.jit
-def _pixels_at(places: Any, size: int, count: int, filled: bool, out: Any) -> None:
+def _pixels_at(places: F32Vector, size: int, count: int, filled: bool, out: I32Vector) -> None:
     """The index of the pixel that holds each place, or of the nearest one (of NaN: 0); -1 for
     places outside if something fills there."""
     zero, end = np.float32(0.0), np.float32(size)
@@ -35,7 +34,9 @@ def _pixels_at(places: Any, size: int, count: int, filled: bool, out: Any) -> No
 
 
 @op.jit
-def _split(places: Any, size: int, count: int, indices: Any, weights: Any) -> None:
+def _split(
+    places: F32Vector, size: int, count: int, indices: I32Vector, weights: F32Vector
+) -> None:
     """The index of the first of two taps, from -2 to `size`, and the weight of the second one."""
     end = np.float32(size)
     for k in range(count):
@@ -51,7 +52,14 @@ def _split(places: Any, size: int, count: int, indices: Any, weights: Any) -> No
 
 
 @op.jit
-def nearest_row(image: Any, places: Any, count: int, filled: bool, fill: Any, target: Any) -> None:
+def nearest_row(
+    image: tuple[Vector, int, I64Vector],
+    places: tuple[F32Vector, F32Vector],
+    count: int,
+    filled: bool,
+    fill: Number,
+    target: tuple[Vector, int],
+) -> None:
     """A row of `count` pixels at places (xs, ys) of an image: the slab, where it begins there, and
     its shape (H, W, C); to a slab and the place there. `fill` is of the dtype of that slab."""
     (src, base, shape), (xs, ys), (dst, to) = image, places, target
@@ -77,7 +85,9 @@ def nearest_row(image: Any, places: Any, count: int, filled: bool, fill: Any, ta
 
 
 @op.jit
-def _blend(src: Any, p: int, right: int, below: int, qx: Any, qy: Any) -> Any:
+def _blend(
+    src: Vector, p: int, right: int, below: int, qx: np.float32, qy: np.float32
+) -> np.float32:
     """Four taps: p, p + right, p + below, p + below + right."""
     a, b = np.float32(src[p]), np.float32(src[p + right])
     c, e = np.float32(src[p + below]), np.float32(src[p + below + right])
@@ -87,12 +97,20 @@ def _blend(src: Any, p: int, right: int, below: int, qx: Any, qy: Any) -> Any:
 
 
 @op.jit
-def _tap(src: Any, at: int, inside: bool, fill: Any) -> Any:
+def _tap(src: Vector, at: int, inside: bool, fill: np.float32) -> np.float32:
+    """One value of the image, or `fill` outside of it."""
     return np.float32(src[at]) if inside else fill
 
 
 @op.jit
-def linear_row(image: Any, places: Any, count: int, filled: bool, fill: Any, target: Any) -> None:
+def linear_row(
+    image: tuple[Vector, int, I64Vector],
+    places: tuple[F32Vector, F32Vector],
+    count: int,
+    filled: bool,
+    fill: np.float32,
+    target: tuple[Vector, int],
+) -> None:
     """As `nearest_row`, with linear interpolation; `fill` is float32."""
     (src, base, shape), (xs, ys), (dst, to) = image, places, target
     height, width, channels = shape
@@ -137,7 +155,13 @@ def linear_row(image: Any, places: Any, count: int, filled: bool, fill: Any, tar
 
 
 @op.jit
-def warp_row(image: Any, places: Any, count: int, outside: Any, target: Any) -> None:
+def warp_row(
+    image: tuple[Vector, int, I64Vector],
+    places: tuple[F32Vector, F32Vector],
+    count: int,
+    outside: tuple[bool, bool, Number, np.float32],
+    target: tuple[Vector, int],
+) -> None:
     """`linear_row` or `nearest_row`; outside: whether linear, whether filled, and what they fill
     with: for nearest neighbor, for linear."""
     linear, filled, fill, soft_fill = outside

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import BoolVector, I64Table, Number, Slabs
 
 from .displace import Displaced, Displacement, displace, displaced_type, longest_row
 from .displace_gpu import displace_launch
@@ -41,18 +40,30 @@ def sphere(input: op.SampleType, /, **options: op.Unpack[Displaced]) -> op.Sampl
 
 
 @op.jit
-def _radius(height: Any, width: Any) -> Any:
+def _radius(height: int, width: int) -> np.float32:
+    """The radius of the sphere, in pixels."""
     return np.float32(max(max(height, width) >> 1, 1))
 
 
 @op.jit
-def _stretch(dx: Any, dy: Any, radius: Any) -> Any:
+def _stretch(dx: np.float32, dy: np.float32, radius: np.float32) -> np.float32:
     """How much farther from the center than a pixel is the place that it is taken from."""
-    return np.sqrt(dx * dx + dy * dy) / radius
+    return np.float32(np.sqrt(dx * dx + dy * dy) / radius)
 
 
 @op.jit
-def sphere_samples(slabs: Any, shapes: Any, masks: Any, outside: Any, begin: int, end: int) -> None:
+def sphere_samples(
+    slabs: Slabs,
+    shapes: I64Table,
+    masks: BoolVector,
+    outside: tuple[bool, bool, Number, np.float32],
+    begin: int,
+    end: int,
+) -> None:
+    """Warp a range of samples as by a sphere; see `outside` of `warp_row`.
+
+    shapes: height, width and channels of each sample; masks: whether it is warped.
+    """
     src, src_offsets, dst, dst_offsets = slabs
     half = np.float32(0.5)
     longest = longest_row(shapes, masks, begin, end)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.types.arrays import F32Vector, I64Vector
 
 
 @op.jit
-def bounded(place: Any, size: int) -> int:
+def bounded(place: np.float32, size: int) -> int:
     """The index of the pixel that holds `place`, or of the nearest one; NaN: 0."""
     if not place >= np.float32(0.0):
         return 0
@@ -22,7 +21,7 @@ def bounded(place: Any, size: int) -> int:
 
 
 @op.jit
-def split(place: Any, size: int) -> Any:
+def split(place: np.float32, size: int) -> tuple[int, np.float32]:
     """The index of the first of two taps, from -2 to `size`, and the weight of the second one."""
     shifted = place - np.float32(0.5)
     whole = np.floor(shifted)
@@ -39,7 +38,12 @@ def split(place: Any, size: int) -> Any:
 
 @op.jit
 def nearest_voxels(
-    image: Any, places: Any, count: int, filled: bool, fill: Any, target: Any
+    image: tuple[F32Vector, int, I64Vector],
+    places: tuple[F32Vector, F32Vector, F32Vector],
+    count: int,
+    filled: bool,
+    fill: np.float32,
+    target: tuple[F32Vector, int],
 ) -> None:
     """As `nearest_row`, for places (xs, ys, zs) of a volume of shape (D, H, W, C)."""
     (src, base, shape), (xs, ys, zs), (dst, to) = image, places, target
@@ -62,8 +66,15 @@ def nearest_voxels(
 
 @op.jit
 def _line(
-    image: Any, row: int, inside: bool, x: int, qx: Any, c: int, filled: bool, fill: Any
-) -> Any:
+    image: tuple[F32Vector, int, I64Vector],
+    row: int,
+    inside: bool,
+    x: int,
+    qx: np.float32,
+    c: int,
+    filled: bool,
+    fill: np.float32,
+) -> np.float32:
     """One value on the row of voxels at src[row:]."""
     src, _, (_, _, width, channels) = image
     if filled:
@@ -78,7 +89,12 @@ def _line(
 
 @op.jit
 def linear_voxels(
-    image: Any, places: Any, count: int, filled: bool, fill: Any, target: Any
+    image: tuple[F32Vector, int, I64Vector],
+    places: tuple[F32Vector, F32Vector, F32Vector],
+    count: int,
+    filled: bool,
+    fill: np.float32,
+    target: tuple[F32Vector, int],
 ) -> None:
     """As `nearest_voxels`, with weights along x, then y, then a + (b - a) * q along z."""
     (_, base, shape), (xs, ys, zs), (dst, to) = image, places, target

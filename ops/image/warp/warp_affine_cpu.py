@@ -8,11 +8,12 @@ a pixel is part of the result.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import F32Vector, F32Volume, I64Table, Number, Slabs
 
 from .rows import warp_row
 from .volume import linear_voxels, nearest_voxels
@@ -21,7 +22,7 @@ TILE: Final = 256
 
 
 @op.jit
-def _places(start: Any, step: Any, count: int, out: Any) -> None:
+def _places(start: np.float32, step: np.float32, count: int, out: F32Vector) -> None:
     """The coordinate of `count` pixels of a row, from that of the first one."""
     tile = np.float32(TILE) * step
     for first in range(0, count, TILE):
@@ -34,12 +35,12 @@ def _places(start: Any, step: Any, count: int, out: Any) -> None:
 
 @op.jit
 def warp_planes(
-    slabs: Any,
-    shapes: Any,
-    sizes: Any,
-    matrices: Any,
-    rows: Any,
-    outside: Any,
+    slabs: Slabs,
+    shapes: I64Table,
+    sizes: I64Table,
+    matrices: F32Volume,
+    rows: I64Table,
+    outside: tuple[bool, bool, Number, np.float32],
     begin: int,
     end: int,
 ) -> None:
@@ -71,12 +72,12 @@ def warp_planes(
 
 @op.jit
 def warp_volumes(
-    slabs: Any,
-    shapes: Any,
-    sizes: Any,
-    matrices: Any,
-    rows: Any,
-    outside: Any,
+    slabs: Slabs,
+    shapes: I64Table,
+    sizes: I64Table,
+    matrices: F32Volume,
+    rows: I64Table,
+    outside: tuple[bool, bool, np.float32, np.float32],
     begin: int,
     end: int,
 ) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.arrays import Float32Array
+from gradiva.eager.types.arrays import BoolVector, F32Vector, Float32Array, I64Table, Number, Slabs
 
 from .displace import Displaced, Displacement, displace, displaced_type, longest_row
 from .displace_gpu import displace_launch
@@ -61,12 +59,13 @@ def water(
 
 
 @op.jit
-def _wave(amplitude: Any, sine: Any) -> Any:
+def _wave(amplitude: np.float32, sine: float) -> np.float32:
+    """How far a wave moves a pixel, in pixels."""
     return amplitude * np.float32(sine)
 
 
 @op.jit
-def wave_shifts(waves: Any, shifts: Any, rises: Any) -> None:
+def wave_shifts(waves: F32Vector, shifts: F32Vector, rises: F32Vector) -> None:
     """How far rows are moved along x, and columns along y. waves: float32, amplitude, frequency and
     phase of x, then of y. Sines are float64, rounded to float32."""
     for k in range(shifts.size):
@@ -79,8 +78,21 @@ def wave_shifts(waves: Any, shifts: Any, rises: Any) -> None:
 
 @op.jit
 def water_samples(
-    slabs: Any, shapes: Any, masks: Any, outside: Any, shifts: Any, rises: Any, begin: int, end: int
+    slabs: Slabs,
+    shapes: I64Table,
+    masks: BoolVector,
+    outside: tuple[bool, bool, Number, np.float32],
+    shifts: F32Vector,
+    rises: F32Vector,
+    begin: int,
+    end: int,
 ) -> None:
+    """Warp a range of samples as by waves on water.
+
+    shapes: height, width and channels of each sample; masks: whether it is warped; outside: what
+    pixels outside of the image are; shifts: how far each row moves to the right, rises: how far
+    each column moves down, in pixels.
+    """
     src, src_offsets, dst, dst_offsets = slabs
     longest = longest_row(shapes, masks, begin, end)
     xs, ys = np.empty(longest, np.float32), np.empty(longest, np.float32)

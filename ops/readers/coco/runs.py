@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.arrays import Array
+from gradiva.eager.types.arrays import Array, I32Volume, I64Table, I64Vector
 
 __all__ = ["counts_of", "draw_polygon", "draw_runs"]
 
@@ -76,7 +76,7 @@ def draw_polygon(mask: Array, vertices: Array, label: int) -> bool:
 
 
 @op.jit
-def _fill(mask: Any, edges: Any, label: Any) -> None:
+def _fill(mask: I32Volume, edges: I64Vector, label: int) -> None:
     """Write the label from the first edge to the second, from the third on, and so forth; edges:
     numbers of pixels, column by column."""
     height, width = mask.shape[0], mask.shape[1]
@@ -91,7 +91,7 @@ def _fill(mask: Any, edges: Any, label: Any) -> None:
 
 
 @op.jit
-def _crossings(points: Any, height: Any, width: Any, edges: Any) -> Any:
+def _crossings(points: I64Table, height: int, width: int, edges: I64Vector) -> int:
     """Where the outline crosses from one column of pixels to the next. Returns how many there
     are."""
     count = 0

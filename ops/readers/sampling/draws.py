@@ -8,6 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import natural_log, philox
+from gradiva.eager.types.arrays import F64Vector, U64Vector
 
 __all__ = ["BATCHES", "CHOICES", "CLASSES", "MEMBERS", "SOURCES", "keys", "race", "uniforms"]
 
@@ -16,7 +17,9 @@ CHOICES, CLASSES, MEMBERS, SOURCES, BATCHES = range(0xFFFFFFFE, 0xFFFFFFF9, -1)
 
 
 @op.jit
-def _keys(seed: Any, epoch: Any, purpose: Any, first: Any, found: Any) -> None:
+def _keys(seed: np.uint64, epoch: np.uint64, purpose: int, first: int, found: U64Vector) -> None:
+    """Fill `found` with random words of 64 bits, for the numbers from `first` on; purpose: tells
+    draws of one epoch apart."""
     for index in range(found.size):
         a, b, _, _ = philox(
             np.uint32(first + index), np.uint32(purpose), np.uint64(epoch), np.uint64(seed)
@@ -40,7 +43,8 @@ def uniforms(
 
 
 @op.jit
-def _race(numbers: Any, weights: Any) -> None:
+def _race(numbers: F64Vector, weights: F64Vector) -> None:
+    """Turn uniform numbers into arrival times of processes with these rates."""
     for index in range(numbers.size):
         numbers[index] = -natural_log(numbers[index]) / weights[index]
 

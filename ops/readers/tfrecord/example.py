@@ -11,11 +11,20 @@ the interpreter, while other threads decode, takes longer than to look at small 
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import (
+    I64Table,
+    I64Vector,
+    I64Volume,
+    Int,
+    U8Vector,
+    U32Vector,
+    U64Vector,
+)
 
 __all__ = [
     "ABSENT",
@@ -66,7 +75,7 @@ MISFIT: Final = 4
 
 
 @op.jit
-def _varint(data: Any, place: Any, end: Any) -> Any:
+def _varint(data: U8Vector, place: Int, end: Int) -> tuple[np.uint64, Int]:
     """A number (the low 64 bits) and the place behind it; -1 where there is none."""
     value = np.uint64(0)
     for index in range(10):
@@ -80,13 +89,13 @@ def _varint(data: Any, place: Any, end: Any) -> Any:
 
 
 @op.jit
-def _field(data: Any, place: Any, end: Any) -> Any:
+def _field(data: U8Vector, place: Int, end: Int) -> tuple[Int, Int, Int, Int]:
     """Number, wire type, begin and end of the next field's value; number -1 for none."""
     key, begin = _varint(data, place, end)
     if begin < 0 or key >> np.uint64(3) > np.uint64(1 << 29) or key < np.uint64(8):
         return -1, 0, 0, 0
     number, wire = np.int64(key >> np.uint64(3)), np.int64(key & np.uint64(7))
-    after = np.int64(-1)
+    after: Int = np.int64(-1)
     if wire == 0:
         after = _varint(data, begin, end)[1]
     elif wire == 1:
@@ -103,8 +112,14 @@ def _field(data: Any, place: Any, end: Any) -> Any:
 
 
 @op.jit
-def _entry(data: Any, place: Any, end: Any, names: Any, ends: Any, rows: Any) -> Any:
+def _entry(
+    data: U8Vector, place: Int, end: Int, names: U8Vector, ends: I64Vector, rows: I64Table
+) -> Int:
     """Note the Feature of an entry if its key is wanted. Returns the place where it is broken."""
+    key_begin: Int
+    key_end: Int
+    begin: Int
+    after: Int
     key_begin = key_end = begin = after = np.int64(0)
     while place < end:
         number, wire, first, last = _field(data, place, end)
@@ -130,7 +145,9 @@ def _entry(data: Any, place: Any, end: Any, names: Any, ends: Any, rows: Any) ->
 
 
 @op.jit
-def _find(data: Any, place: Any, end: Any, names: Any, ends: Any, rows: Any) -> Any:
+def _find(
+    data: U8Vector, place: Int, end: Int, names: U8Vector, ends: I64Vector, rows: I64Table
+) -> Int:
     """Where the wanted Feature messages of a sample are. Returns the place, plus 1, where the
     message cannot be understood, else 0."""
     while place < end:
@@ -152,7 +169,9 @@ def _find(data: Any, place: Any, end: Any, names: Any, ends: Any, rows: Any) -> 
 
 
 @op.jit
-def _count_list(data: Any, kind: Any, place: Any, end: Any, first: Any, total: Any) -> Any:
+def _count_list(
+    data: U8Vector, kind: Int, place: Int, end: Int, first: I64Vector, total: Int
+) -> Int:
     """How many values there are with those of this list; -1 - place where it is broken."""
     while place < end:
         number, wire, begin, after = _field(data, place, end)
@@ -184,9 +203,12 @@ def _count_list(data: Any, kind: Any, place: Any, end: Any, first: Any, total: A
 
 
 @op.jit
-def _count(data: Any, row: Any) -> Any:
+def _count(data: U8Vector, row: I64Vector) -> Int:
     """Kind and number of the values of a feature. Returns as `_find`."""
+    place: Int
     place, end = row[BEGIN], row[END]
+    kind: Int
+    total: Int
     kind = total = np.int64(0)
     while place < end:
         number, wire, begin, after = _field(data, place, end)
@@ -204,7 +226,7 @@ def _count(data: Any, row: Any) -> Any:
 
 
 @op.jit
-def _judge(row: Any, wanted: Any, least: Any, item: Any, required: Any) -> None:
+def _judge(row: I64Vector, wanted: int, least: int, item: int, required: int) -> None:
     """Whether the values fit the feature: these numbers are those of `wanted_of`."""
     total = row[COUNT]
     if total > 0 and (row[KIND] != wanted or (total > least if item == 0 else total % item)):
@@ -217,16 +239,16 @@ def _judge(row: Any, wanted: Any, least: Any, item: Any, required: Any) -> None:
 
 @op.jit
 def parse(
-    data: Any,
-    offsets: Any,
-    sizes: Any,
-    before: Any,
-    behind: Any,
-    names: Any,
-    ends: Any,
-    wanted: Any,
-    rows: Any,
-    broken: Any,
+    data: U8Vector,
+    offsets: I64Vector,
+    sizes: I64Vector,
+    before: int,
+    behind: int,
+    names: U8Vector,
+    ends: I64Vector,
+    wanted: I64Table,
+    rows: I64Volume,
+    broken: I64Vector,
 ) -> None:
     """Fill the rows of each sample (samples, features, `COLUMNS`), which are zeros.
 
@@ -262,14 +284,17 @@ def parse(
 
 
 @op.jit
-def _word(data: Any, place: Any) -> Any:
+def _word(data: U8Vector, place: Int) -> np.uint32:
+    """The 32 bits that stand at a place, the lowest byte first."""
     low = np.uint32(data[place]) | np.uint32(data[place + 1]) << np.uint32(8)
     high = np.uint32(data[place + 2]) | np.uint32(data[place + 3]) << np.uint32(8)
     return low | high << np.uint32(16)
 
 
 @op.jit
-def fill(data: Any, rows: Any, offsets: Any, floats: Any, integers: Any) -> None:
+def fill(
+    data: U8Vector, rows: I64Table, offsets: I64Vector, floats: U32Vector, integers: U64Vector
+) -> None:
     """Write the values of one feature of each sample (its rows), from these offsets on: bits of
     float32 to `floats`, of int64 to `integers`."""
     for sample in range(offsets.size):
@@ -295,7 +320,7 @@ def fill(data: Any, rows: Any, offsets: Any, floats: Any, integers: Any) -> None
 
 
 @op.jit
-def copy_bytes(data: Any, rows: Any, offsets: Any, target: Any) -> None:
+def copy_bytes(data: U8Vector, rows: I64Table, offsets: I64Vector, target: U8Vector) -> None:
     """Copy the first value of each sample that has one to use."""
     for sample in range(offsets.size):
         if rows[sample, KIND] > 0:

@@ -16,6 +16,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.storage.handles import Handle, pread
 from gradiva.eager.storage.storage import Storage
+from gradiva.eager.types.arrays import I64Table, I64Vector, U8Vector
 from gradiva.ops.readers.containers import compression_of, text_lines
 from gradiva.ops.readers.scan_cache import Scan
 
@@ -86,7 +87,11 @@ def _tables() -> op.Int64Array:
 
 
 @op.jit
-def _checksums(data: Any, begins: Any, ends: Any, tables: Any, found: Any) -> None:
+def _checksums(
+    data: U8Vector, begins: I64Vector, ends: I64Vector, tables: I64Table, found: I64Vector
+) -> None:
+    """CRC-32C of ranges of bytes, eight bytes at a time; tables: (8, 256), for each place in
+    eight."""
     for sample in range(begins.size):
         crc = np.int64(0xFFFFFFFF)
         place, end = begins[sample], ends[sample]

@@ -95,7 +95,7 @@ class Values:
             default = 0 if feature.default is None else feature.default
             whole = made.data[: shape.size].reshape(count, -1)
             whole[...] = np.array(default, made.data.dtype).reshape(-1)
-        bits = made.data.view(np.uint32 if feature.dtype != int64 else np.uint64)
+        bits: Any = made.data.view(np.uint32 if feature.dtype != int64 else np.uint64)
         floats = bits if feature.dtype != int64 else _NO_FLOATS
         integers = bits if feature.dtype == int64 else _NO_INTEGERS
 

@@ -16,6 +16,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.jit.later import Later
 from gradiva.eager.jit.native.c_calls import addresses, call_c
+from gradiva.eager.types.arrays import I64Table, I64Vector, U8Vector
 from gradiva.ops.readers.scan_cache import Scan
 
 __all__ = ["plain_scan"]
@@ -33,7 +34,7 @@ _later = Later()
 
 
 @op.jit
-def _fetch(calls: Any, handle: Any, target: Any, size: Any, place: Any) -> Any:
+def _fetch(calls: I64Vector, handle: int, target: U8Vector, size: int, place: int) -> bool:
     """Read all of these bytes, or say that it cannot be done."""
     done = 0
     while done < size:
@@ -45,7 +46,7 @@ def _fetch(calls: Any, handle: Any, target: Any, size: Any, place: Any) -> Any:
 
 
 @op.jit
-def _octal(block: Any, first: Any, last: Any) -> Any:
+def _octal(block: U8Vector, first: int, last: int) -> int:
     """The number in a field; -1 for another notation."""
     place = first
     value: Any = 0
@@ -60,7 +61,7 @@ def _octal(block: Any, first: Any, last: Any) -> Any:
 
 
 @op.jit
-def _sound(block: Any) -> Any:
+def _sound(block: U8Vector) -> bool:
     """Whether the checksum of a header is right, what it is known by, and the numbers in it."""
     for first, last in ((100, 108), (108, 116), (116, 124), (136, 148), (329, 337), (337, 345)):
         if _octal(block, first, last) < 0:
@@ -70,11 +71,12 @@ def _sound(block: Any) -> Any:
         if not 148 <= index < 156:
             total += np.int64(block[index])
     known = block[257] == 117 and block[258] == 115 and block[259] == 116
-    return known and block[260] == 97 and block[261] == 114 and _octal(block, 148, 156) == total
+    known = known and block[260] == 97 and block[261] == 114
+    return bool(known and _octal(block, 148, 156) == total)
 
 
 @op.jit
-def _harmless(extended: Any, size: Any, keys: Any) -> Any:
+def _harmless(extended: U8Vector, size: int, keys: U8Vector) -> bool:
     """Whether all records `LENGTH KEY=VALUE` of an extended header have such keys."""
     place = 0
     while place < size:
@@ -107,7 +109,7 @@ def _harmless(extended: Any, size: Any, keys: Any) -> Any:
 
 
 @op.jit
-def _add_name(block: Any, names: Any, letters: Any) -> Any:
+def _add_name(block: U8Vector, names: U8Vector, letters: int) -> int:
     """Write the name of a member, its prefix and a slash before it, and a zero; returns the place
     behind it. letters: how many bytes of `names` are in use."""
     for first, last in ((345, 500), (0, 100)):
@@ -125,15 +127,15 @@ def _add_name(block: Any, names: Any, letters: Any) -> Any:
 
 @op.jit
 def _walk(
-    calls: Any,
-    handle: Any,
-    size: Any,
-    block: Any,
-    extended: Any,
-    keys: Any,
-    places: Any,
-    names: Any,
-    state: Any,
+    calls: I64Vector,
+    handle: int,
+    size: int,
+    block: U8Vector,
+    extended: U8Vector,
+    keys: U8Vector,
+    places: I64Table,
+    names: U8Vector,
+    state: I64Vector,
 ) -> None:
     """Note members from place `state[0]` on. state: next place; members and bytes of names that
     were noted; what it ended for."""

@@ -32,6 +32,7 @@ def test_lanes_are_apart() -> None:
     """What is in one row changes no bit of another."""
     size = 150
     plan, generator = fourier_plan(size), np.random.default_rng(0)
+    assert plan is not None
     made = []
     for scale in (1.0, 1e30, np.nan):
         work = generator.uniform(-1, 1, work_size(size)).astype(np.float32) * np.float32(scale)

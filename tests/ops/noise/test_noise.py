@@ -101,7 +101,7 @@ def test_tables_of_quantiles(factor: float) -> None:
     for byte in range(known):
         mean = byte / factor
         none = falling(mean)
-        made = [poisson_from_sums(byte, word, sums, starts) for word in words]
+        made = [poisson_from_sums(np.uint8(byte), word, sums, starts) for word in words]
         assert made == [poisson_from_word(mean, none, word) for word in words]
 
 
