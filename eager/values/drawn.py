@@ -1,4 +1,4 @@
-"""Marks values that depend on random values that were drawn eagerly.
+"""Tracks values that depend on random values that were drawn eagerly.
 
 In dynamic mode the output of a random operator carries a mark, the line where it was drawn, and
 values that are computed from it carry the same mark. A recorded graph does not accept such values:
