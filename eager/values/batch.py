@@ -305,11 +305,12 @@ class Batch(DeviceValue):
     def _whole(self) -> Any:
         return self.as_array()
 
-    def _reduced(self, name: str, axis: Any, out: Any, options: dict[str, Any]) -> Any:
-        if axis is None and out is None and not options and not self.batch_shape.uniform:
+    def _reduced(self, name: str, axis: Any, out: Any, keepdims: bool, where: Any) -> Any:
+        plain = axis is None and out is None and not keepdims and where is True
+        if plain and not self.batch_shape.uniform:
             found = [getattr(array, name)() for array in self.cpu().arrays()]
             return getattr(np.array(found), name)()
-        return super()._reduced(name, axis, out, options)
+        return super()._reduced(name, axis, out, keepdims, where)
 
     def __bool__(self) -> bool:
         raise TypeError("a batch is neither true nor false; look at its samples, or len(batch)")

@@ -61,19 +61,24 @@ class DeviceValue(Value):
         one. Raises OperatorRuntimeError."""
         return self.to_device(gpu_named(self.device, index))
 
-    def all(self, axis: Any = None, out: Any = None, **options: Any) -> Any:
+    def all(
+        self, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True
+    ) -> Any:
         """Whether all elements are true, or all along `axis`, as `numpy.all` of the array; of a
         batch whose shapes differ, all of all samples. Waits for the GPU."""
-        return self._reduced("all", axis, out, options)
+        return self._reduced("all", axis, out, keepdims, where)
 
-    def any(self, axis: Any = None, out: Any = None, **options: Any) -> Any:
+    def any(
+        self, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True
+    ) -> Any:
         """Whether an element is true, or one along `axis`, as `numpy.any` of the array; of a
         batch whose shapes differ, one of all samples. Waits for the GPU."""
-        return self._reduced("any", axis, out, options)
+        return self._reduced("any", axis, out, keepdims, where)
 
-    def _reduced(self, name: str, axis: Any, out: Any, options: dict[str, Any]) -> Any:
+    def _reduced(self, name: str, axis: Any, out: Any, keepdims: bool, where: Any) -> Any:
         # NumPy's functions of these names call the methods.
-        return getattr(np.asarray(self.cpu()), name)(axis=axis, out=out, **options)
+        array: Any = np.asarray(self.cpu())
+        return getattr(array, name)(axis=axis, out=out, keepdims=keepdims, where=where)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

@@ -50,7 +50,11 @@ def test_all_and_any(name: str) -> None:
     for array in (ARRAY > 3, ARRAY >= 0, ARRAY < 0, np.zeros((0, 2)), np.float32(0.5), ARRAY * 0.5):
         for value in (gradiva.as_tensor(array), gradiva.as_batch([array, array])):
             same: Any = np.asarray(value)
-            for options in ({}, {"axis": 0}, {"axis": -1, "keepdims": True}, {"axis": (0, 1)}):
+            every: list[dict[str, Any]] = [
+                {}, {"axis": 0}, {"axis": -1, "keepdims": True}, {"axis": (0, 1)},
+                {"axis": 0, "where": False},
+            ]  # fmt: skip
+            for options in every:
                 if max(np.atleast_1d(options.get("axis", 0)).tolist()) >= same.ndim:
                     continue
                 if same.ndim == 0 and options:
