@@ -48,7 +48,7 @@ Self = TypeVar("Self", bound="OperatorBase")
 Plain: TypeAlias = "np.ndarray[Any, Any] | bytes"
 LibraryRule: TypeAlias = Callable[[Mapping[str, Any], Sequence[SampleType]], tuple[str, ...]]
 
-operators: Registry[OperatorBase] = Registry(Modules("gradiva._names:EVERY_OPERATOR"))
+operators: Registry[OperatorBase] = Registry(Modules("gradiva._names:operators"))
 """All operators by name: "flip", "decoders.image", ... Those of gradiva are imported when they are
 asked for."""
 

@@ -61,12 +61,13 @@ class Provider(Protocol):
 class Modules:
     """Provides what modules put into a registry when they are imported.
 
-    table: "package.module:NAME" of a mapping from names to modules. It is imported when it is first
-    needed, because it is in a higher layer.
+    table: "package.module:name" of a function that returns all names and their modules. It is
+    called when it is first needed, because it is in a higher layer.
     """
 
     def __init__(self, table: str) -> None:
         self._table = table
+        self._known: Mapping[str, str] | None = None
 
     def names(self) -> Collection[str]:
         return self._places().keys()
@@ -76,8 +77,9 @@ class Modules:
             importlib.import_module(self._places()[name])
 
     def _places(self) -> Mapping[str, str]:
-        found: Mapping[str, str] = _found(self._table)
-        return found
+        if self._known is None:
+            self._known = _found(self._table)()
+        return self._known
 
 
 class Registry(dict[str, T]):

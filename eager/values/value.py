@@ -47,7 +47,7 @@ def refuse_bfloat16(types: Sequence[SampleType], what: str) -> None:
             )
 
 
-arithmetic: Registry[Any] = Registry(Modules("gradiva._names:ARITHMETIC"))
+arithmetic: Registry[Any] = Registry(Modules("gradiva._names:arithmetic"))
 """Functions (left, right) or (operand) by name, put here by `ops.math.arithmetic`."""
 
 
