@@ -18,7 +18,7 @@ from gradiva.eager.support.errors import (
     OperatorValueError,
     leaving,
 )
-from gradiva.eager.support.lazy_names import Modules, Registry
+from gradiva.eager.support.registry import Modules, Registry
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.tensor import Tensor
 from gradiva.eager.values.value import Symbolic, Value, refuse_bfloat16

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from gradiva.eager.support.lazy_names import Modules, Registry, lazy_names
+from gradiva.eager.support.lazy_names import lazy_names
+from gradiva.eager.support.registry import Modules, Registry
 
 pytestmark = pytest.mark.tiny
 
