@@ -60,15 +60,12 @@ TABLE = '''"""Which module declares which operator, and the names of the modules
 """
 
 
-def _by_name(table: dict[str, tuple[str, ...]]) -> dict[str, str]:
-    return {name: f"gradiva.ops.{module}" for module, names in table.items() for name in names}
-
-
-OPERATORS = _by_name(%(public)r)
-"""The operators that users call, and the modules that declare them."""
-EVERY_OPERATOR = OPERATORS | _by_name(%(others)r)
-ARITHMETIC = _by_name(%(arithmetic)r)
-"""The names of arithmetic functions, and the modules that declare them."""
+PUBLIC: dict[str, dict[str, tuple[str, ...]]] = %(public)r
+"""The operators that users call: by package and by module of `gradiva.ops`, their names."""
+PARTS: dict[str, tuple[str, ...]] = %(others)r
+"""All other operators, by the modules that declare them."""
+ARITHMETIC: dict[str, tuple[str, ...]] = %(arithmetic)r
+"""The names of arithmetic functions, by the modules that declare them."""
 NAMES: dict[str, tuple[str | None, dict[str, str]]] = %(names)r
 """By module: the package whose operators it has, if any, and the places of its other names."""
 
@@ -78,8 +75,26 @@ def names_of(module: str) -> dict[str, str]:
     package, others = NAMES[module]
     if package is None:
         return others
-    split = ((*name.rpartition("."), place) for name, place in OPERATORS.items())
-    return {name: f"{place}:{name}" for found, _, name, place in split if found == package} | others
+    table = PUBLIC[package].items()
+    return {name: f"gradiva.ops.{one}:{name}" for one, names in table for name in names} | others
+
+
+def operators() -> dict[str, str]:
+    """All operators, and the modules that declare them."""
+    found = _by_name(PARTS)
+    for package, table in PUBLIC.items():
+        found |= _by_name(table, f"{package}." if package else "")
+    return found
+
+
+def arithmetic() -> dict[str, str]:
+    """All arithmetic functions, and the modules that declare them."""
+    return _by_name(ARITHMETIC)
+
+
+def _by_name(table: dict[str, tuple[str, ...]], prefix: str = "") -> dict[str, str]:
+    pairs = ((module, name) for module, names in table.items() for name in names)
+    return {prefix + name: f"gradiva.ops.{module}" for module, name in pairs}
 '''
 WITHOUT_SCHEMA = ("python_function",)
 """Public operators that stored pipelines cannot hold. What else has no schema is no function of its
@@ -212,7 +227,7 @@ def table() -> str:
     every = dict(_declaring(operators))
     rows = {name: _row(name, path, public) for name, path in lazy_files().items()}
     return TABLE % {
-        "public": _by_module(public),
+        "public": {package: _by_module(names) for package, names in sorted(declared().items())},
         "others": _by_module({name: every[name] for name in every if name not in public}),
         "arithmetic": _by_module(dict(_declaring(arithmetic))),
         "names": rows,

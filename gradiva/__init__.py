@@ -18,8 +18,6 @@ Where to go from here:
     python -m gradiva demo   decodes and augments photographs, and shows them
 """
 
-import typing as _typing
-
 from gradiva._names import names_of as _names_of
 
 try:
@@ -40,7 +38,10 @@ __version__ = "0.1.0"
 _install()
 
 # Nothing is imported before it is asked for; `_names` is made of these lines.
-if _typing.TYPE_CHECKING:
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import typing as _typing
+
     from gradiva import auto_aug as auto_aug
     from gradiva import capture as capture
     from gradiva import checkpoint as checkpoint
@@ -143,3 +144,4 @@ else:
     _places = _names_of(__name__)
     __getattr__, __dir__ = _lazy_names(__name__, _places, "gradiva.compat.old_paths:attributes")
     __all__ = list(_places)
+    del TYPE_CHECKING

@@ -3,13 +3,8 @@
 `python -m building.make_names` writes this file.
 """
 
-
-def _by_name(table: dict[str, tuple[str, ...]]) -> dict[str, str]:
-    return {name: f"gradiva.ops.{module}" for module, names in table.items() for name in names}
-
-
-OPERATORS = _by_name(
-    {
+PUBLIC: dict[str, dict[str, tuple[str, ...]]] = {
+    "": {
         "arrays.cast": ("cast", "cast_like"),
         "arrays.concatenate": ("cat", "stack"),
         "arrays.copy": ("copy",),
@@ -32,16 +27,7 @@ OPERATORS = _by_name(
         "boxes.bbox_rotate": ("bbox_rotate",),
         "boxes.box_encoder": ("box_encoder",),
         "boxes.random_bbox_crop": ("random_bbox_crop",),
-        "decoders.audio.audio": ("decoders.audio",),
-        "decoders.image.image": ("decoders.image",),
-        "decoders.image.image_crop": ("decoders.image_crop",),
-        "decoders.image.image_random_crop": ("decoders.image_random_crop",),
-        "decoders.image.image_slice": ("decoders.image_slice",),
         "decoders.image.peek_image_shape": ("peek_image_shape",),
-        "decoders.inflate": ("decoders.inflate",),
-        "decoders.numpy": ("decoders.numpy",),
-        "decoders.video": ("decoders.video",),
-        "external_source.video_input": ("experimental.inputs.video",),
         "image.color.brightness_contrast": ("brightness", "brightness_contrast", "contrast"),
         "image.color.clahe": ("clahe",),
         "image.color.color_space_conversion": ("color_space_conversion",),
@@ -51,11 +37,9 @@ OPERATORS = _by_name(
         "image.crop.flip": ("flip",),
         "image.crop.roi_random_crop": ("roi_random_crop",),
         "image.debayer.debayer": ("debayer",),
-        "image.filter.dilate_erode": ("experimental.dilate", "experimental.erode"),
         "image.filter.filter": ("filter",),
         "image.filter.gaussian_blur": ("gaussian_blur",),
         "image.filter.laplacian": ("laplacian",),
-        "image.filter.median_blur": ("experimental.median_blur",),
         "image.jpeg.jpeg_compression_distortion": ("jpeg_compression_distortion",),
         "image.masking.erase": ("erase",),
         "image.masking.grid_mask": ("grid_mask",),
@@ -68,11 +52,9 @@ OPERATORS = _by_name(
         "image.resize.resize_crop_mirror": ("resize_crop_mirror",),
         "image.resize.tensor_resize": ("tensor_resize",),
         "image.warp.jitter": ("jitter",),
-        "image.warp.remap": ("experimental.remap",),
         "image.warp.rotate": ("rotate",),
         "image.warp.sphere": ("sphere",),
         "image.warp.warp_affine": ("warp_affine",),
-        "image.warp.warp_perspective": ("experimental.warp_perspective",),
         "image.warp.water": ("water",),
         "indexing.coord_flip": ("coord_flip",),
         "indexing.coord_transform": ("coord_transform",),
@@ -82,148 +64,168 @@ OPERATORS = _by_name(
         "indexing.slice": ("slice",),
         "indexing.transpose": ("transpose",),
         "io.dump_image": ("dump_image",),
-        "io.file": ("io.file.read",),
-        "noise.gaussian": ("noise.gaussian",),
-        "noise.salt_and_pepper": ("noise.salt_and_pepper",),
-        "noise.shot": ("noise.shot",),
         "python_function.python_function": ("python_function",),
-        "random.beta": ("random.beta",),
-        "random.choice": ("random.choice",),
         "random.crop_window": ("random_crop_generator",),
-        "random.normal": ("random.normal",),
-        "random.uniform": ("random.coin_flip", "random.uniform"),
-        "readers.coco.coco": ("readers.coco",),
-        "readers.file": ("readers.file",),
-        "readers.fits.fits": ("experimental.readers.fits",),
-        "readers.lmdb.caffe": ("readers.caffe",),
-        "readers.lmdb.caffe2": ("readers.caffe2",),
-        "readers.mxnet": ("readers.mxnet",),
-        "readers.nemo_asr": ("readers.nemo_asr",),
-        "readers.numpy": ("readers.numpy",),
-        "readers.rows.hdf5": ("readers.hdf5",),
-        "readers.rows.npz": ("readers.npz",),
-        "readers.rows.parquet": ("readers.parquet",),
-        "readers.rows.text": ("readers.csv", "readers.jsonl"),
-        "readers.sequence": ("readers.sequence",),
-        "readers.video.legacy_video": ("readers.video", "readers.video_resize"),
-        "readers.video.video": ("experimental.readers.video",),
-        "readers.webdataset.webdataset": ("readers.webdataset",),
-        "reductions.deviations": ("reductions.std_dev", "reductions.variance"),
-        "reductions.extremes": ("reductions.max", "reductions.min"),
-        "reductions.sums": (
-            "reductions.mean",
-            "reductions.mean_square",
-            "reductions.rms",
-            "reductions.sum",
-        ),
-        "segmentation.random_mask_pixel": ("segmentation.random_mask_pixel",),
-        "segmentation.random_object_bbox": ("segmentation.random_object_bbox",),
-        "segmentation.select_masks": ("segmentation.select_masks",),
-        "transforms.combine": ("transforms.combine",),
-        "transforms.linear": ("transforms.rotation", "transforms.scale", "transforms.shear"),
-        "transforms.translation": ("transforms.crop", "transforms.translation"),
         "video.optical_flow": ("optical_flow",),
-    }
-)
-"""The operators that users call, and the modules that declare them."""
-EVERY_OPERATOR = OPERATORS | _by_name(
-    {
-        "conditional.branches": ("_conditional.merge", "_conditional.split"),
-        "conditional.truth": ("_conditional.boolean", "_conditional.not_"),
-        "decoders.audio.peek_audio": ("peek_audio",),
-        "external_source.external_source": ("external_source",),
-        "image.normalize.normalize_by_numbers": ("normalize_by_numbers",),
-        "image.normalize.normalize_pixels": ("normalize_pixels",),
-        "image.normalize.pad_channels": ("pad_channels",),
-        "indexing.subscript": ("subscript",),
-        "math.arithmetic": (
-            "abs",
-            "add",
-            "bitand",
-            "bitnot",
-            "bitor",
-            "bitxor",
-            "div",
-            "eq",
-            "fdiv",
-            "geq",
-            "gt",
-            "leq",
-            "lt",
-            "minus",
-            "mod",
-            "mul",
-            "neq",
-            "plus",
-            "pow",
-            "shl",
-            "shr",
-            "sub",
-        ),
-        "math.mathematics": (
-            "math.acos",
-            "math.acosh",
-            "math.asin",
-            "math.asinh",
-            "math.atan",
-            "math.atan2",
-            "math.atanh",
-            "math.cbrt",
-            "math.ceil",
-            "math.clamp",
-            "math.cos",
-            "math.cosh",
-            "math.exp",
-            "math.fabs",
-            "math.floor",
-            "math.fpow",
-            "math.log",
-            "math.log10",
-            "math.log2",
-            "math.max",
-            "math.min",
-            "math.rsqrt",
-            "math.sin",
-            "math.sinh",
-            "math.sqrt",
-            "math.tan",
-            "math.tanh",
-        ),
-        "readers.mix.mix": ("readers.mix",),
-        "readers.rows.objects": ("readers.table",),
-        "readers.tfrecord.tfrecord": ("readers.tfrecord",),
-    }
-)
-ARITHMETIC = _by_name(
-    {
-        "indexing.subscript": ("getitem",),
-        "math.arithmetic": (
-            "abs",
-            "add",
-            "bitand",
-            "bitnot",
-            "bitor",
-            "bitxor",
-            "div",
-            "eq",
-            "fdiv",
-            "geq",
-            "gt",
-            "leq",
-            "lt",
-            "minus",
-            "mod",
-            "mul",
-            "neq",
-            "plus",
-            "pow",
-            "shl",
-            "shr",
-            "sub",
-        ),
-    }
-)
-"""The names of arithmetic functions, and the modules that declare them."""
+    },
+    "decoders": {
+        "decoders.audio.audio": ("audio",),
+        "decoders.image.image": ("image",),
+        "decoders.image.image_crop": ("image_crop",),
+        "decoders.image.image_random_crop": ("image_random_crop",),
+        "decoders.image.image_slice": ("image_slice",),
+        "decoders.inflate": ("inflate",),
+        "decoders.numpy": ("numpy",),
+        "decoders.video": ("video",),
+    },
+    "experimental": {
+        "image.filter.dilate_erode": ("dilate", "erode"),
+        "image.filter.median_blur": ("median_blur",),
+        "image.warp.remap": ("remap",),
+        "image.warp.warp_perspective": ("warp_perspective",),
+    },
+    "experimental.inputs": {"external_source.video_input": ("video",)},
+    "experimental.readers": {"readers.fits.fits": ("fits",), "readers.video.video": ("video",)},
+    "io.file": {"io.file": ("read",)},
+    "noise": {
+        "noise.gaussian": ("gaussian",),
+        "noise.salt_and_pepper": ("salt_and_pepper",),
+        "noise.shot": ("shot",),
+    },
+    "random": {
+        "random.beta": ("beta",),
+        "random.choice": ("choice",),
+        "random.normal": ("normal",),
+        "random.uniform": ("coin_flip", "uniform"),
+    },
+    "readers": {
+        "readers.coco.coco": ("coco",),
+        "readers.file": ("file",),
+        "readers.lmdb.caffe": ("caffe",),
+        "readers.lmdb.caffe2": ("caffe2",),
+        "readers.mxnet": ("mxnet",),
+        "readers.nemo_asr": ("nemo_asr",),
+        "readers.numpy": ("numpy",),
+        "readers.rows.hdf5": ("hdf5",),
+        "readers.rows.npz": ("npz",),
+        "readers.rows.parquet": ("parquet",),
+        "readers.rows.text": ("csv", "jsonl"),
+        "readers.sequence": ("sequence",),
+        "readers.video.legacy_video": ("video", "video_resize"),
+        "readers.webdataset.webdataset": ("webdataset",),
+    },
+    "reductions": {
+        "reductions.deviations": ("std_dev", "variance"),
+        "reductions.extremes": ("max", "min"),
+        "reductions.sums": ("mean", "mean_square", "rms", "sum"),
+    },
+    "segmentation": {
+        "segmentation.random_mask_pixel": ("random_mask_pixel",),
+        "segmentation.random_object_bbox": ("random_object_bbox",),
+        "segmentation.select_masks": ("select_masks",),
+    },
+    "transforms": {
+        "transforms.combine": ("combine",),
+        "transforms.linear": ("rotation", "scale", "shear"),
+        "transforms.translation": ("crop", "translation"),
+    },
+}
+"""The operators that users call: by package and by module of `gradiva.ops`, their names."""
+PARTS: dict[str, tuple[str, ...]] = {
+    "conditional.branches": ("_conditional.merge", "_conditional.split"),
+    "conditional.truth": ("_conditional.boolean", "_conditional.not_"),
+    "decoders.audio.peek_audio": ("peek_audio",),
+    "external_source.external_source": ("external_source",),
+    "image.normalize.normalize_by_numbers": ("normalize_by_numbers",),
+    "image.normalize.normalize_pixels": ("normalize_pixels",),
+    "image.normalize.pad_channels": ("pad_channels",),
+    "indexing.subscript": ("subscript",),
+    "math.arithmetic": (
+        "abs",
+        "add",
+        "bitand",
+        "bitnot",
+        "bitor",
+        "bitxor",
+        "div",
+        "eq",
+        "fdiv",
+        "geq",
+        "gt",
+        "leq",
+        "lt",
+        "minus",
+        "mod",
+        "mul",
+        "neq",
+        "plus",
+        "pow",
+        "shl",
+        "shr",
+        "sub",
+    ),
+    "math.mathematics": (
+        "math.acos",
+        "math.acosh",
+        "math.asin",
+        "math.asinh",
+        "math.atan",
+        "math.atan2",
+        "math.atanh",
+        "math.cbrt",
+        "math.ceil",
+        "math.clamp",
+        "math.cos",
+        "math.cosh",
+        "math.exp",
+        "math.fabs",
+        "math.floor",
+        "math.fpow",
+        "math.log",
+        "math.log10",
+        "math.log2",
+        "math.max",
+        "math.min",
+        "math.rsqrt",
+        "math.sin",
+        "math.sinh",
+        "math.sqrt",
+        "math.tan",
+        "math.tanh",
+    ),
+    "readers.mix.mix": ("readers.mix",),
+    "readers.rows.objects": ("readers.table",),
+    "readers.tfrecord.tfrecord": ("readers.tfrecord",),
+}
+"""All other operators, by the modules that declare them."""
+ARITHMETIC: dict[str, tuple[str, ...]] = {
+    "indexing.subscript": ("getitem",),
+    "math.arithmetic": (
+        "abs",
+        "add",
+        "bitand",
+        "bitnot",
+        "bitor",
+        "bitxor",
+        "div",
+        "eq",
+        "fdiv",
+        "geq",
+        "gt",
+        "leq",
+        "lt",
+        "minus",
+        "mod",
+        "mul",
+        "neq",
+        "plus",
+        "pow",
+        "shl",
+        "shr",
+        "sub",
+    ),
+}
+"""The names of arithmetic functions, by the modules that declare them."""
 NAMES: dict[str, tuple[str | None, dict[str, str]]] = {
     "gradiva": (
         "",
@@ -437,5 +439,23 @@ def names_of(module: str) -> dict[str, str]:
     package, others = NAMES[module]
     if package is None:
         return others
-    split = ((*name.rpartition("."), place) for name, place in OPERATORS.items())
-    return {name: f"{place}:{name}" for found, _, name, place in split if found == package} | others
+    table = PUBLIC[package].items()
+    return {name: f"gradiva.ops.{one}:{name}" for one, names in table for name in names} | others
+
+
+def operators() -> dict[str, str]:
+    """All operators, and the modules that declare them."""
+    found = _by_name(PARTS)
+    for package, table in PUBLIC.items():
+        found |= _by_name(table, f"{package}." if package else "")
+    return found
+
+
+def arithmetic() -> dict[str, str]:
+    """All arithmetic functions, and the modules that declare them."""
+    return _by_name(ARITHMETIC)
+
+
+def _by_name(table: dict[str, tuple[str, ...]], prefix: str = "") -> dict[str, str]:
+    pairs = ((module, name) for module, names in table.items() for name in names)
+    return {prefix + name: f"gradiva.ops.{module}" for module, name in pairs}

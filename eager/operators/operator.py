@@ -18,7 +18,7 @@ from gradiva.eager.support.errors import (
     OperatorValueError,
     leaving,
 )
-from gradiva.eager.support.lazy_names import Modules, Registry
+from gradiva.eager.support.registry import Modules, Registry
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.tensor import Tensor
 from gradiva.eager.values.value import Symbolic, Value, refuse_bfloat16
@@ -49,7 +49,7 @@ Self = TypeVar("Self", bound="OperatorBase")
 Plain: TypeAlias = "np.ndarray[Any, Any] | bytes"
 LibraryRule: TypeAlias = Callable[[Mapping[str, Any], Sequence[SampleType]], tuple[str, ...]]
 
-operators: Registry[OperatorBase] = Registry(Modules("gradiva._names:EVERY_OPERATOR"))
+operators: Registry[OperatorBase] = Registry(Modules("gradiva._names:operators"))
 """All operators by name: "flip", "decoders.image", ... Those of gradiva are imported when they are
 asked for."""
 

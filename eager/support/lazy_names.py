@@ -1,23 +1,20 @@
-"""Names that are imported on first use: of modules, and of entries in registries.
+"""Names of a module that are imported when somebody asks for them.
 
-`import gradiva` must stay fast, and a program uses few of the operators. So the modules that users
-import have tables of the locations of their names, and the registries know which module declares
-which entry.
+`import gradiva` must stay fast, so the modules that users import hold the places of their names.
+This module imports nothing that takes time itself, such as `typing`.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from _collections_abc import dict_items, dict_keys, dict_values
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
-__all__ = ["Modules", "Provider", "Registry", "lazy_names"]
-
-T = TypeVar("T")
+__all__ = ["found_at", "lazy_names"]
 
 
 def lazy_names(
@@ -35,101 +32,16 @@ def lazy_names(
         place = places.get(name)
         if place is None:
             if otherwise:
-                return _found(otherwise)(module)(name)
+                return found_at(otherwise)(module)(name)
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        names[name] = value = _found(place)
+        names[name] = value = found_at(place)
         return value
 
     return get, lambda: sorted({*names, *places})
 
 
-def _found(place: str) -> Any:
+def found_at(place: str) -> Any:
+    """What is at a place, as `lazy_names` takes them."""
     module, _, attribute = place.partition(":")
     found: Any = importlib.import_module(module)
     return getattr(found, attribute) if attribute else found
-
-
-class Provider(Protocol):
-    """Adds values to a registry."""
-
-    def names(self) -> Collection[str]:
-        """The names of all entries that it can add."""
-
-    def provide(self, name: str) -> None:
-        """Add the value of a name, if there is one."""
-
-
-class Modules:
-    """Provides what modules put into a registry when they are imported.
-
-    table: "package.module:NAME" of a mapping from names to modules. It is imported when it is first
-    needed, because it is in a higher layer.
-    """
-
-    def __init__(self, table: str) -> None:
-        self._table = table
-
-    def names(self) -> Collection[str]:
-        return self._places().keys()
-
-    def provide(self, name: str) -> None:
-        if name in self._places():
-            importlib.import_module(self._places()[name])
-
-    def _places(self) -> Mapping[str, str]:
-        found: Mapping[str, str] = _found(self._table)
-        return found
-
-
-class Registry(dict[str, T]):
-    """Values by name. One that the provider knows of is there when it is first asked for; who goes
-    through all of them gets all."""
-
-    def __init__(self, provider: Provider) -> None:
-        super().__init__()
-        self._provider = provider
-
-    def names(self) -> set[str]:
-        """All names. Asking provides nothing."""
-        return {*dict.keys(self), *self._provider.names()}
-
-    def present(self, name: str) -> T | None:
-        """The value of a name, if it is there. Asking provides nothing."""
-        return dict.get(self, name)
-
-    def __missing__(self, name: str) -> T:
-        self._provider.provide(name)
-        if not dict.__contains__(self, name):
-            raise KeyError(name)
-        return self[name]
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """The value of a name, or `default`."""
-        if not dict.__contains__(self, name):
-            self._provider.provide(name)
-        return dict.get(self, name, default)
-
-    def __contains__(self, name: object) -> bool:
-        return dict.__contains__(self, name) or name in self._provider.names()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.keys())
-
-    def __len__(self) -> int:
-        return len(self.keys())
-
-    def keys(self) -> dict_keys[str, T]:
-        return dict.keys(self._whole())
-
-    def values(self) -> dict_values[str, T]:
-        return dict.values(self._whole())
-
-    def items(self) -> dict_items[str, T]:
-        return dict.items(self._whole())
-
-    def _whole(self) -> Registry[T]:
-        provider = self._provider
-        for name in provider.names():
-            if not dict.__contains__(self, name):
-                provider.provide(name)
-        return self

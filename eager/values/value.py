@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeAlias, T
 import numpy as np
 
 from gradiva.eager.support.errors import OperatorTypeError, user_location
-from gradiva.eager.support.lazy_names import Modules, Registry
+from gradiva.eager.support.registry import Modules, Registry
 from gradiva.eager.types.dtypes import bfloat16
 from gradiva.eager.types.sample_type import SampleType
 
@@ -47,7 +47,7 @@ def refuse_bfloat16(types: Sequence[SampleType], what: str) -> None:
             )
 
 
-arithmetic: Registry[Any] = Registry(Modules("gradiva._names:ARITHMETIC"))
+arithmetic: Registry[Any] = Registry(Modules("gradiva._names:arithmetic"))
 """Functions (left, right) or (operand) by name, put here by `ops.math.arithmetic`."""
 
 

@@ -1,10 +1,9 @@
 """Scripts written for DALI, unchanged: `nvidia.dali` served by gradiva, and what a script uses."""
 
-from typing import TYPE_CHECKING
-
 from gradiva._names import names_of
 from gradiva.eager.support.lazy_names import lazy_names
 
+TYPE_CHECKING = False
 # Nothing is imported before it is asked for; `_names` is made of these lines.
 if TYPE_CHECKING:
     from gradiva.compat.alias import install, installed, uninstall

@@ -10,10 +10,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
-from types import CodeType, ModuleType
-from typing import Any, ClassVar
+
+TYPE_CHECKING = False  # importing `typing` takes longer than all of this
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import CodeType, ModuleType
+    from typing import Any, ClassVar
 
 __all__ = ["ALIASES", "CLASS_PACKAGES", "SameModule", "attributes", "install", "real_name"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from gradiva.compat.old_paths import CLASS_PACKAGES
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.support.lazy_names import Registry
+from gradiva.eager.support.registry import Registry
 
 __all__ = ["PACKAGES", "attributes_of", "classes", "waiting"]
 

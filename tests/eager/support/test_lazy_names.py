@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from gradiva.eager.support.lazy_names import Modules, Registry, lazy_names
+from gradiva.eager.support.lazy_names import lazy_names
+from gradiva.eager.support.registry import Modules, Registry
 
 pytestmark = pytest.mark.tiny
 
@@ -58,13 +59,14 @@ def _otherwise(module: str) -> Callable[[str], Any]:
 @pytest.fixture
 def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry[int]]:
     """Of two modules that put a number there, and know of one another name that they do not."""
-    made: Registry[int] = Registry(Modules("lazy_example_places:PLACES"))
+    made: Registry[int] = Registry(Modules("lazy_example_places:places"))
     for name, number in (("one", 1), ("two", 2)):
         text = f"from lazy_example_places import numbers\nnumbers[{name!r}] = {number}\n"
         (tmp_path / f"lazy_example_{name}.py").write_text(text)
     places = ModuleType("lazy_example_places")
     modules = {name: f"lazy_example_{name}" for name in ("one", "two")}
-    vars(places).update(numbers=made, PLACES={**modules, "none": "lazy_example_one"})
+    modules["none"] = "lazy_example_one"
+    vars(places).update(numbers=made, places=lambda: modules)
     monkeypatch.setitem(sys.modules, "lazy_example_places", places)
     monkeypatch.syspath_prepend(tmp_path)
     yield made
