@@ -1,4 +1,4 @@
-"""Speech features and decoding of sounds, ours against the reference's, in one run.
+"""Speech features and decoding of audio, ours against DALI's, in one run.
 
 256 WAV files of 3 to 16 s at 16 kHz, made here: syllables of noise and tones between silence. Every
 rival makes whole epochs of its own; what is timed is the epoch, after one that warms it up.
@@ -27,7 +27,7 @@ AHEAD = 2
 RATE = 16000
 
 
-def make_sounds(folder: Path, count: int) -> float:
+def make_audio(folder: Path, count: int) -> float:
     """Write the files, and return how many seconds they last together."""
     generator = np.random.default_rng(7)
     total = 0.0
@@ -62,7 +62,7 @@ def features(library: Any, data: Any) -> Any:
 
 
 def resampled(library: Any, data: Any) -> Any:
-    """Sounds at another rate."""
+    """Audio at another rate."""
     return library.decoders.audio(data, downmix=True, sample_rate=22050)[0]
 
 
@@ -138,7 +138,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        seconds = make_sounds(Path(folder), options.files)
+        seconds = make_audio(Path(folder), options.files)
         files = sorted(str(path) for path in Path(folder).iterdir())
         print(f"{len(files)} files, {seconds:.0f} s of sound")
         rows = []

@@ -1,4 +1,4 @@
-"""From a fresh process to the first batch of val: with kernels on disk, without, and the reference.
+"""From a fresh process to the first batch of val: with kernels on disk, without, and DALI.
 
 Imports count. `python -m gradiva warmup` is what makes the difference between the first two.
 """

@@ -1,7 +1,7 @@
 """What it costs to get a batch into an array of a framework, side by side.
 
 The pipelines make a batch of 64x224x224x3 uint8 that costs nothing: the same array again and again,
-not copied on its way in. What is timed is a turn of the iterators, that of the reference with its
+not copied on its way in. What is timed is a turn of the iterators, that of DALI with its
 usual executor and with `exec_dynamic`, which saves it a copy.
 
 A second part takes batches that a pipeline has made, holds some of them, and compares the pointers
@@ -37,7 +37,7 @@ HELD = 8
 
 
 def iterator(root: str, name: str) -> Any:
-    """The iterator of a framework: ours, or that of the reference."""
+    """The iterator of a framework: ours, or that of DALI."""
     return importlib.import_module(f"{root}.plugin.{name}").DALIGenericIterator
 
 

@@ -1,8 +1,8 @@
 """On a GPU: decoding, operators against the bandwidth of copies, recipes end to end.
 
-`python benchmarks/gpu.py [--only part ...]`. Rates that nvJPEG, torchvision and the reference
-library reach on the same files stand beside ours, where these are installed. Without a GPU it ends
-with an error and writes nothing.
+`python benchmarks/gpu.py [--only part ...]`. Rates that nvJPEG, torchvision and DALI reach on the
+same files stand beside ours, where these are installed. Without a GPU it ends with an error and
+writes nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from side_by_side import save, versions
 
 import gradiva
 from gradiva.eager.cuda.context import Gpu
-from gradiva.eager.cuda.cupy_runtime import gpu_at, require_gpu
+from gradiva.eager.cuda.cupy_runtime import check_gpu, gpu_at
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.decoders.nvjpeg.library import load
@@ -150,7 +150,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=parts, default=parts)
     options = parser.parse_args()
     try:
-        require_gpu(0)
+        check_gpu(0)
     except OperatorRuntimeError as error:
         sys.exit(f"benchmarks/gpu.py needs a GPU: {error.problem}")
     gpu = gpu_at(0)

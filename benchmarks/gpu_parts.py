@@ -211,7 +211,7 @@ def torchvision_decoding(files: Sequence[Array], rounds: int) -> Row:
 
 
 def reference() -> tuple[Any, Any, Any] | None:
-    """`pipeline_def`, operators and types of the reference library, if it is installed."""
+    """`pipeline_def`, operators and types of DALI, if it is installed."""
     if lacking("nvidia.dali") is not None:
         return None
     return dali.pipeline_def, dali_fn, dali_types

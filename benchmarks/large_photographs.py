@@ -1,5 +1,5 @@
 """Photographs of 4000x3000 pixels, of which 256 rows are wanted: ours without and with `min_size`,
-and the reference.
+and DALI.
 
 The recipe is val: resize 256, crop 224, normalize. The photographs are the package's, enlarged,
 quality 90, 4:2:0; "fine" ones have detail as fine as a pixel and noise, as those of a camera, and

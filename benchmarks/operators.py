@@ -1,4 +1,4 @@
-"""Every operator on a batch of 64, ours against the reference's dynamic mode, two threads each.
+"""Every operator on a batch of 64, ours against DALI's dynamic mode, two threads each.
 
 `python benchmarks/operators.py [name ...]`: all calls of `operator_calls.py`, or those whose name
 begins so (then nothing is written).
@@ -29,7 +29,7 @@ MANY_BATCHES = 70
 
 
 def wait(outputs: Any) -> None:
-    """Until the reference has computed them: its calls return before."""
+    """Until DALI has computed them: its calls return before."""
     for one in outputs if isinstance(outputs, (tuple, list)) else (outputs,):
         one.evaluate()
 

@@ -1,7 +1,7 @@
 """A training input for PyTorch side by side.
 
 It is a random window of each photograph, resized to 224x224, flipped at random, normalized, planar
-float32: torchvision in a DataLoader with two workers, the reference, and gradiva by its iterator
+float32: torchvision in a DataLoader with two workers, DALI, and gradiva by its iterator
 and by its `IterableDataset`.
 """
 

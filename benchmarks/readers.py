@@ -1,4 +1,4 @@
-"""Readers of containers and of annotations, ours against the reference's, in one run.
+"""Readers of containers and of annotations, ours against DALI's, in one run.
 
 Whole recipes on photographs from TFRecord files, WebDataset archives and a COCO data set, and what
 reading alone costs: pictures of 24 x 24 pixels from a TFRecord file, and the bytes of photographs.

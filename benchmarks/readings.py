@@ -1,4 +1,4 @@
-"""What `before_after.py` measures besides the recipes: rows, sounds and videos that are read, and
+"""What `before_after.py` measures besides the recipes: rows, audio and videos that are read, and
 functions of numbers. Each program works on files that are made once, in a folder of its own."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import soundfile
-from audio import make_sounds
+from audio import make_audio
 from photographs import encoded_photographs
 from video import write_video
 
@@ -58,10 +58,10 @@ def make_rows(folder: Path) -> None:
 
 
 def make_formats(folder: Path) -> None:
-    """The same sounds in each format."""
+    """The same audio in each format."""
     source = folder / "sounds"
     source.mkdir()
-    make_sounds(source, SOUNDS)
+    make_audio(source, SOUNDS)
     for path in sorted(source.glob("*.wav")):
         samples, rate = soundfile.read(path, dtype="int16")
         for name, (ending, subtype) in SOUND_FORMATS.items():

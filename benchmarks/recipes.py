@@ -1,4 +1,4 @@
-"""Recipes on photographs, ours against the reference's, on the same cores in one run.
+"""Recipes on photographs, ours against DALI's, on the same cores in one run.
 
 Pipelines, and one recipe in dynamic mode: called step by step, and as a captured loop. Every rival
 makes whole epochs of its own; what is timed is the epoch, after one that warms it up. A captured

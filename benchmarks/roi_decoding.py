@@ -1,9 +1,9 @@
 """Decoding a window of a JPEG: ways to get the bits of a crop of the whole image, and their cost.
 
 Milliseconds per image on one thread, the median of turns: the whole image by simplejpeg into memory
-that is used again and a copy of the window; by Pillow; our `decode_region_into`; and the reference
-library, its whole decoder and its cropping one, in pipelines of one thread. nvimgcodec, which comes
-with that library, decodes regions by itself, on the CPU, into memory of its own.
+that is used again and a copy of the window; by Pillow; our `decode_region_into`; and DALI, its
+whole decoder and its cropping one, in pipelines of one thread. nvimgcodec, which comes with that
+library, decodes regions by itself, on the CPU, into memory of its own.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def photograph(height: int, width: int) -> Array:
 
 
 def by_dali(data: Array, decode: Callable[[Any], Any]) -> Callable[[], Any]:
-    """One run of a pipeline of the reference on a batch of copies."""
+    """One run of a pipeline of DALI on a batch of copies."""
 
     @pipeline_def(
         batch_size=BATCH,
@@ -135,7 +135,7 @@ def window_row(data: Array, shape: tuple[int, int], extent: str, place: str) -> 
 
 
 def random_row(data: Array, shape: tuple[int, int]) -> dict[str, Any]:
-    """Random windows, by the operators: ours eager, the reference's in a pipeline."""
+    """Random windows, by the operators: ours eager, DALI's in a pipeline."""
     files = gradiva.batch([data] * BATCH)
     times = measured(
         {

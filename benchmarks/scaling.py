@@ -1,4 +1,4 @@
-"""Images per second by the number of threads, ours against the reference's, and what limits ours.
+"""Images per second by the number of threads, ours against DALI's, and what limits ours.
 
 Two data sets: JPEGs of 24 x 24 pixels, which cost next to nothing but what every sample costs, and
 of 500 x 375. Beside the rates: how long the interpreter is held per image, as `py-spy` sees it
@@ -80,7 +80,7 @@ def rate(pipe: Any, batch: int, count: int) -> float:
 
 def seen(pipe: Any, batch: int, seconds: int, *options: str) -> tuple[int, float]:
     """How often `py-spy` sees a thread at work while the pipeline runs, and microseconds of
-    processor time per image."""
+    CPU time per image."""
     with tempfile.TemporaryDirectory() as folder:
         found = Path(folder) / "stacks"
         asked = ["-f", "raw", "-r", str(PER_SECOND), "-d", str(seconds), "-o", str(found)]
@@ -99,7 +99,7 @@ def seen(pipe: Any, batch: int, seconds: int, *options: str) -> tuple[int, float
 
 def held(pipe: Any, batch: int, seconds: int) -> float | None:
     """Microseconds for which the interpreter is held per image: the share of the threads that hold
-    it among those at work, of their processor time. None without `py-spy`."""
+    it among those at work, of their CPU time. None without `py-spy`."""
     if shutil.which("py-spy") is None or seconds <= 0:
         return None
     holding, _ = seen(pipe, batch, seconds, "--gil")

@@ -85,7 +85,7 @@ def save(name: str, rows: list[dict[str, Any]], **more: Any) -> None:
 
 
 def processor() -> str:
-    """The processor's name, where the system tells."""
+    """The CPU's name, where the system tells."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

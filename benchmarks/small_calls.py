@@ -1,4 +1,4 @@
-"""Import time, and what a small eager call costs, ours against the reference's dynamic mode."""
+"""Import time, and what a small eager call costs, ours against DALI's dynamic mode."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from side_by_side import RESULTS, processor
 
 import gradiva
 from gradiva import backend, fn
-from gradiva.eager.runtime.closer import closer
+from gradiva.eager.runtime.finalizer_thread import finalizer_thread
 
 PHOTOGRAPHS = Path(gradiva.__file__).parent / "photographs"
 POINTS = 20
@@ -59,7 +59,7 @@ def measured(turn: int) -> dict[str, Any]:
     """A row of the table."""
     gc.collect()
     closed = threading.Event()  # what was dropped is closed by a thread of its own
-    closer.post(closed.set)
+    finalizer_thread.post(closed.set)
     closed.wait(60)
     stats = backend.memory_stats()
     return {

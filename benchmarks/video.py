@@ -1,7 +1,7 @@
-"""Videos: readers ours against the reference's on VP9, and ours against bare PyAV on H.264.
+"""Videos: readers ours against DALI's on VP9, and ours against bare PyAV on H.264.
 
 Frames of 640 x 480 pixels, of photographs that the view moves over; clips of 8 frames with stride
-2, resized to 224 and normalized. The reference decodes VP8 and VP9 on the CPU, and no H.264.
+2, resized to 224 and normalized. DALI decodes VP8 and VP9 on the CPU, and no H.264.
 
 Bare decoding is a loop over `container.decode` of PyAV for each whole file: as many threads as the
 reader has, each with files of its own and a decoder in one thread, and what comes out, planes of

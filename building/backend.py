@@ -3,7 +3,7 @@ with docs/differences.md, which `gradiva.compat` reads, and with stub files for 
 
 The sources of the wheel run in a process of their own, with an empty folder for their kernels; what
 they left there is put into the wheel as `gradiva/prebuilt`. Nothing is loaded from there unless
-processor, versions and sources are the same (`eager/jit/prebuilt.py`). `GRADIVA_PREBUILD=0` leaves
+CPU, versions and sources are the same (`eager/jit/prebuilt.py`). `GRADIVA_PREBUILD=0` leaves
 it out; so do an editable install, and a build in which the kernels cannot be compiled.
 """
 

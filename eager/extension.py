@@ -19,7 +19,7 @@ from gradiva.eager.jit.convert import convert_sat as convert_sat
 from gradiva.eager.jit.jit import jit as jit
 from gradiva.eager.jit.row_kernel import row_kernel as row_kernel
 from gradiva.eager.operators.argument_groups import argument_group as argument_group
-from gradiva.eager.operators.argument_groups import takes as takes
+from gradiva.eager.operators.argument_groups import uses_arguments as uses_arguments
 from gradiva.eager.operators.argument_types import DTypeLike as DTypeLike
 from gradiva.eager.operators.argument_types import FloatArg as FloatArg
 from gradiva.eager.operators.argument_types import FloatArrayArg as FloatArrayArg

@@ -7,5 +7,5 @@ __all__ = ["Checkpoint", "current"]
 
 
 def current() -> Checkpoint:
-    """The checkpoint of the context in force."""
+    """The checkpoint of the current context."""
     return EvalContext.current().checkpoint

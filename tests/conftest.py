@@ -19,11 +19,11 @@ from hypothesis import settings
 
 import gradiva
 from gradiva.eager.cuda import cupy_runtime
+from gradiva.eager.jit.background_kernel import at_once
 from gradiva.eager.jit.jit import Kernel
-from gradiva.eager.jit.later import at_once
 from gradiva.eager.operators.interpreter import enter_interpreter
 from gradiva.eager.random.step import _step
-from gradiva.eager.runtime.closer import closer
+from gradiva.eager.runtime.finalizer_thread import finalizer_thread
 from gradiva.eager.runtime.worker_pool import default_num_threads
 
 from . import soaking, tiers
@@ -37,7 +37,7 @@ MANY_OBJECTS = 50_000
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads its options
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Plain `pytest`, the whole quick tier, is shared by the processors, unless `-n` is given."""
+    """Plain `pytest`, the whole quick tier, is shared by the CPUs, unless `-n` is given."""
     options = config.option
     whole = config.args_source is not config.ArgsSource.ARGS and not options.keyword
     asked = getattr(options, "numprocesses", 1) is not None or options.collectonly or options.usepdb
@@ -129,7 +129,7 @@ def pytest_collection_finish() -> None:
     ask for: they would take half a second each."""
     gc.collect()
     gc.freeze()
-    closer.ready()  # before tests count threads
+    finalizer_thread.ready()  # before tests count threads
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 import gradiva
-from gradiva.eager.runtime.closer import closer
+from gradiva.eager.runtime.finalizer_thread import finalizer_thread
 
 __all__ = ["Watch", "cyclic_garbage", "fails", "leased", "no_collector"]
 
@@ -52,8 +52,8 @@ def fails(
 def settle() -> None:
     """Wait for what finalizers have left to the closer: pipelines and loops that were dropped."""
     done = threading.Event()
-    closer.ready()
-    closer.post(done.set)
+    finalizer_thread.ready()
+    finalizer_thread.post(done.set)
     assert done.wait(60)
 
 

@@ -83,8 +83,8 @@ print(manifest.read_text().splitlines()[2].replace(str(folder), "..."))
 
 # %%
 reader = gradiva.readers.NemoAsr(manifest_filepaths=str(manifest))
-sounds, rates, texts = next(iter(reader.next_epoch(batch_size=3)))
-print(sounds)
+audio, rates, texts = next(iter(reader.next_epoch(batch_size=3)))
+print(audio)
 print([bytes(np.asarray(text)).decode() for text in texts])
 
 # %% [markdown]
@@ -92,7 +92,7 @@ print([bytes(np.asarray(text)).decode() for text in texts])
 # a player.
 
 # %%
-gradiva.show(sounds, sample_rate=rates, labels=["a", "ia", "oui"], columns=1)
+gradiva.show(audio, sample_rate=rates, labels=["a", "ia", "oui"], columns=1)
 
 # %% [markdown]
 # ## From a waveform to a picture
@@ -103,9 +103,9 @@ gradiva.show(sounds, sample_rate=rates, labels=["a", "ia", "oui"], columns=1)
 # begins, and how long it lasts; `slice` takes that part.
 
 # %%
-begin, length = gradiva.nonsilent_region(sounds, cutoff_db=-50, window_length=512)
-spoken = gradiva.slice(sounds, begin, length, axes=[0])
-print([one.shape[0] for one in sounds.arrays()], "->", [one.shape[0] for one in spoken.arrays()])
+begin, length = gradiva.nonsilent_region(audio, cutoff_db=-50, window_length=512)
+spoken = gradiva.slice(audio, begin, length, axes=[0])
+print([one.shape[0] for one in audio.arrays()], "->", [one.shape[0] for one in spoken.arrays()])
 
 # %% [markdown]
 # **Pre-emphasis** amplifies high frequencies, which are weak in voices: it subtracts from each
@@ -153,7 +153,7 @@ def features(sound: Any) -> tuple[Any, Any]:
     return gradiva.pad(mel, axes=[1]), frames
 
 
-padded, shapes = features(sounds)
+padded, shapes = features(audio)
 print(padded.as_array().shape, shapes.as_array()[:, 1])
 
 # %% [markdown]
@@ -172,8 +172,8 @@ def waste(limits: list[tuple[float, float]]) -> float:
         bucket = gradiva.readers.NemoAsr(
             manifest_filepaths=str(manifest), min_duration=low, max_duration=high
         )
-        for sounds, _rates, _texts in bucket.next_epoch(batch_size=5):
-            padded, shapes = features(sounds)
+        for audio, _rates, _texts in bucket.next_epoch(batch_size=5):
+            padded, shapes = features(audio)
             there += int(shapes.as_array()[:, 1].sum())
             all_of_it += padded.as_array().shape[0] * padded.as_array().shape[2]
     return 1 - there / all_of_it
@@ -195,8 +195,8 @@ gradiva.random.set_seed(3)
 reader = gradiva.readers.NemoAsr(manifest_filepaths=str(manifest), random_shuffle=True)
 loop = reader.next_epoch(batch_size=5, capture=True)
 captured = []
-for sounds, _rates, texts in loop:
-    padded, shapes = features(sounds)
+for audio, _rates, texts in loop:
+    padded, shapes = features(audio)
     captured.append((padded.as_array(), shapes.as_array(), texts.arrays()))
 print(loop.explain())
 assert any("spectrogram" in group.title for group in loop.explain().groups)
@@ -210,10 +210,10 @@ assert any("spectrogram" in group.title for group in loop.explain().groups)
 # %%
 @pipeline_def(batch_size=5, num_threads=2, seed=3)
 def recognizer() -> Any:
-    sounds, _rates, texts = fn.readers.nemo_asr(
+    audio, _rates, texts = fn.readers.nemo_asr(
         manifest_filepaths=str(manifest), random_shuffle=True
     )
-    return *features(sounds), texts
+    return *features(audio), texts
 
 
 with recognizer() as pipe:
@@ -246,4 +246,4 @@ print(letters.as_array())
 # | another rate | `audio_resample` |
 # | spectra | `spectrogram`, `mel_filter_bank`, `to_decibels`, `mfcc` |
 # | one array | `pad` |
-# | listen and look | `gradiva.show(sounds, sample_rate=rates)` |
+# | listen and look | `gradiva.show(audio, sample_rate=rates)` |

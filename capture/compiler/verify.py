@@ -24,7 +24,7 @@ class GraphError(AssertionError):
 
 
 def verify_graph(graph: Graph) -> Graph:
-    """Return the graph if it is sound, else raise GraphError naming the node and the rule."""
+    """Return the graph if it is valid, else raise GraphError naming the node and the rule."""
     seen = set[Node]()
     effects = set[Any]()
     for number, node in enumerate(graph.nodes):

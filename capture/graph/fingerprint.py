@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.readers.source import Described, SourceOperator
+from gradiva.eager.readers.source import SourceOperator, ValueEqual
 from gradiva.eager.types.dtypes import DType
 
 from .builtin_ops import constant, random_key
@@ -81,7 +81,7 @@ def library_versions(graph: Graph) -> dict[str, str]:
 
 @cache
 def _version(package: str) -> str:
-    """The version of a package. NumPy's names the implementation of `exp` that fits this processor,
+    """The version of a package. NumPy's names the implementation of `exp` that fits this CPU,
     too, since its elementary functions differ between those in the last bits."""
     if package == "numpy":
         return f"{np.__version__} ({_numpy_target()})"
@@ -192,7 +192,7 @@ def _canonical(value: Any) -> Any:
         return f"<{type(value.value).__name__}>"
     if isinstance(value, Opaque):
         return _canonical(value.value)
-    if isinstance(value, Described):
+    if isinstance(value, ValueEqual):
         return value.description
     if isinstance(value, tuple | list):
         return [_canonical(item) for item in value]

@@ -91,25 +91,25 @@ def side_of(node: Node, output: int, running: Scope | None) -> Scope | None:
 class Selection:
     """The samples of each scope in one run, and those that have left it.
 
-    lost: takes those that the operator which runs now has left out (`on_error="skip"`), as numbers
-    of samples of its scope.
+    dropped: takes those that the operator which runs now has left out (`on_error="skip"`), as
+    numbers of samples of its scope.
     """
 
-    __slots__ = ("_chosen", "_left", "_masks", "_rows", "_scopes", "_size", "lost")
+    __slots__ = ("_chosen", "_masks", "_rows", "_scopes", "_size", "_valid", "dropped")
 
     def __init__(self, size: int, scopes: Mapping[Node, Scope]) -> None:
         self._size = size
         self._scopes = scopes
-        self._left: SampleIndices | None = None
-        self.lost: list[int] = []
+        self._valid: SampleIndices | None = None
+        self.dropped: list[int] = []
         self._masks: dict[tuple[Node, int], Mask] = {}
         self._chosen: dict[Scope, SampleIndices] = {}
         self._rows: dict[Scope, SampleIndices] = {}
 
     @property
-    def left(self) -> SampleIndices | None:
+    def valid(self) -> SampleIndices | None:
         """The remaining samples, as numbers in the batch as it was read; None for all."""
-        return self._left
+        return self._valid
 
     def mask(self, predicate: Edge, values: Any) -> Mask:
         """The value of the predicate for each sample of its scope."""
@@ -142,16 +142,16 @@ class Selection:
     def number(self, scope: Scope | None, sample: int) -> int:
         """A sample of a scope, as a number in the batch as it was read."""
         row = sample if scope is None else int(self.rows(scope)[sample])
-        return row if self._left is None else int(self._left[row])
+        return row if self._valid is None else int(self._valid[row])
 
     def of(self, positions: SampleIndices, scope: Scope | None) -> SampleIndices:
         """The positions of the samples of a scope, from those of the batch as it was read."""
-        left = positions if self._left is None else positions[self._left]
-        return left if scope is None else left[self.rows(scope)]
+        valid = positions if self._valid is None else positions[self._valid]
+        return valid if scope is None else valid[self.rows(scope)]
 
     def drop(self, scope: Scope | None, values: dict[tuple[Node, int], Batch]) -> None:
         """The samples that the operator in `scope` has lost leave all values, in all scopes."""
-        gone = self.rows(scope)[self.lost]
+        gone = self.rows(scope)[self.dropped]
         masks = {}
         for place, batch in values.items():
             stays = ~np.isin(self.rows(self._scope_of(place)), gone)
@@ -160,12 +160,12 @@ class Selection:
         for place, mask in self._masks.items():
             masks[place] = mask[~np.isin(self.rows(self._scope_of(place)), gone)]
         kept = np.delete(self.rows(None), gone)
-        self._left = kept if self._left is None else self._left[kept]
+        self._valid = kept if self._valid is None else self._valid[kept]
         self._size = len(kept)
         self._masks = masks
         self._chosen.clear()
         self._rows.clear()
-        self.lost.clear()
+        self.dropped.clear()
 
     def _scope_of(self, place: tuple[Node, int]) -> Scope | None:
         """The scope of a value."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gradiva.eager.execution.eager_interpreter import device_named
-from gradiva.eager.gpu.execute import require_gpu_kernel
+from gradiva.eager.gpu.execute import checked_gpu_kernel
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.device import Device
@@ -60,7 +60,7 @@ def device_of_call(
             )
     moves = operator.transfers and not reads
     if where == "gpu" and not moves:
-        require_gpu_kernel(operator)
+        checked_gpu_kernel(operator)
     return where
 
 

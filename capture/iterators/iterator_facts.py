@@ -1,5 +1,5 @@
 """What an iterator answers about itself, also under the names that subclasses have read for years:
-those of the attributes of the reference's iterators. They may be assigned, without effect here."""
+those of the attributes of DALI's iterators. They may be assigned, without effect here."""
 
 from __future__ import annotations
 

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from gradiva.capture.graph.graph import Opaque
-from gradiva.capture.recording.attributes import held
+from gradiva.capture.recording.attributes import as_attribute
 from gradiva.eager.execution.eager_interpreter import (
     as_argument,
     as_input,
     batch_size_of,
+    check_on_cpu,
     device_named,
     positions_of,
     random_key,
-    require_on_cpu,
     split_common,
 )
-from gradiva.eager.execution.error_policy import refuse_single
+from gradiva.eager.execution.error_policy import check_not_single
 from gradiva.eager.execution.execute import execute
 from gradiva.eager.execution.shared_draws import warn_of_values
 from gradiva.eager.operators.arguments import Argument, is_edge
@@ -32,7 +32,7 @@ from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import is_owned
-from gradiva.eager.values.drawn import drawn_by
+from gradiva.eager.values.random_origin import random_origin_of_call
 from gradiva.eager.values.tensor import Tensor
 
 from .concrete_inputs import ConcreteInput, concrete_input_of, snapshot_of
@@ -57,7 +57,7 @@ def defer_call(
     operator.check(inputs, keywords)
     given, common = split_common(operator, keywords)
     size, single = batch_size_of(operator, inputs, given, common)
-    refuse_single(given, single)
+    check_not_single(given, single)
     refs = [_input(evaluator, value, size, index) for index, value in enumerate(inputs)]
     attributes: dict[str, Any] = {}
     for name, value in given.items():
@@ -66,7 +66,7 @@ def defer_call(
             refs.append(_argument(evaluator, argument, value, size))
         else:
             static = as_argument(argument, value, size)
-            attributes[name] = held(static)
+            attributes[name] = as_attribute(static)
     # The random key is drawn before the types are checked, as in dynamic mode: a call that fails
     # counts as well.
     key = random_key(common) if operator.random else None
@@ -76,7 +76,9 @@ def defer_call(
         operator, tuple(refs), attributes, types, size, single, evaluator, user_location()
     )
     pending.device = where
-    pending.drawn_at = drawn_by(operator.name, operator.random, single, inputs, keywords)
+    pending.drawn_at = random_origin_of_call(
+        operator.name, operator.random, single, inputs, keywords
+    )
     if pending.drawn_at is not None and not single:
         warn_of_values(operator.name, (*inputs, *given.values()))
     pending.serial = next(_serial)
@@ -116,7 +118,7 @@ def _input(evaluator: Evaluator, value: Any, size: int, index: int) -> Ref:
 
 
 def _argument(evaluator: Evaluator, argument: Argument, value: Any, size: int) -> Ref:
-    require_on_cpu(argument, value)
+    check_on_cpu(argument, value)
     known = evaluator.find(value)
     if known is not None:
         return known._replace(argument=argument.name)

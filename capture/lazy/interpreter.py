@@ -39,7 +39,7 @@ class Deferred:
                 return eager_interpreter().bind(operator, inputs, keywords)
         _agree((*inputs, *keywords.values()))
         pending = defer_call(self, operator, inputs, keywords)
-        pending.droppers = _droppers(pending)
+        pending.dropping_calls = _dropping_calls(pending)
         pending.context = EvalContext.current()
         with self._lock:
             self._waiting.add(pending)
@@ -78,7 +78,7 @@ class Deferred:
                 and not other.readers
                 and other.wanted
                 and _related(other, pending)
-                and other.droppers == pending.droppers
+                and other.dropping_calls == pending.dropping_calls
             ]
             together = sorted([pending, *others], key=_serial_of)
             try:
@@ -130,7 +130,7 @@ def _agree(values: Iterable[Any]) -> None:
     their sizes are known."""
     batches = [value for value in values if isinstance(value, Batch)]
     waiting = [value for value in batches if isinstance(value, LazyBatch)]
-    if any(value.pending.droppers for value in waiting):
+    if any(value.pending.dropping_calls for value in waiting):
         sizes = {
             value.expected if isinstance(value, LazyBatch) else len(value) for value in batches
         }
@@ -139,11 +139,11 @@ def _agree(values: Iterable[Any]) -> None:
                 len(value)
 
 
-def _droppers(pending: Pending) -> frozenset[int]:
+def _dropping_calls(pending: Pending) -> frozenset[int]:
     found = {pending.serial} if skips(pending.attributes) else set()
     for ref in pending.inputs:
         if isinstance(ref.source, Pending) and ref.source.values is None:
-            found |= ref.source.droppers
+            found |= ref.source.dropping_calls
     return frozenset(found)
 
 

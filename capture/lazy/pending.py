@@ -23,7 +23,7 @@ from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import on_cpu
-from gradiva.eager.values.drawn import Drawn
+from gradiva.eager.values.random_origin import EagerRandomOrigin
 from gradiva.eager.values.tensor import Tensor
 from gradiva.ops.arrays.copy import copy
 
@@ -62,19 +62,42 @@ class Pending:
     materialized: the outputs that have been read by the user; arrays: the memory of outputs as the
     user has it; exposed: the outputs that the user may have written into; readers: how many pending
     calls read each output; shared: whether its values lie in memory of others; own_key: whether its
-    random values belong to the captured loop that it is in; droppers: the calls, it and those
+    random values belong to the captured loop that it is in; dropping_calls: the calls, it and those
     before it, by their `serial`, that may leave out samples and had not run when it was made: until
-    then its size is what it would be if none does; left: the positions of its samples, where others
-    have left the step of a captured loop; context: the current EvalContext, in deferred mode;
-    device: where it runs and its outputs are; drawn_at: the mark of its values (see
-    `gradiva.eager.values.drawn`).
+    then its size is what it would be if none does; valid: the positions of its samples, where
+    others have left the step of a captured loop; context: the current EvalContext, in deferred
+    mode; device: where it runs and its outputs are; drawn_at: the mark of its values (see
+    `gradiva.eager.values.random_origin`).
     """
 
     __slots__ = (
-        "__weakref__", "arrays", "attributes", "context", "device", "drawn_at", "droppers",
-        "evaluator", "exposed", "handles", "inputs", "key", "left", "location", "materialized",
-        "name", "operator", "own_key", "positions", "readers", "serial", "shared", "signature",
-        "single", "size", "types", "values",
+        "__weakref__",
+        "arrays",
+        "attributes",
+        "context",
+        "device",
+        "drawn_at",
+        "dropping_calls",
+        "evaluator",
+        "exposed",
+        "handles",
+        "inputs",
+        "key",
+        "location",
+        "materialized",
+        "name",
+        "operator",
+        "own_key",
+        "positions",
+        "readers",
+        "serial",
+        "shared",
+        "signature",
+        "single",
+        "size",
+        "types",
+        "valid",
+        "values",
     )  # fmt: skip
 
     def __init__(
@@ -108,12 +131,12 @@ class Pending:
         self.readers: dict[int, int] = {}
         self.shared = False
         self.serial = 0
-        self.droppers: frozenset[int] = frozenset()
-        self.left: Positions | None = None
+        self.dropping_calls: frozenset[int] = frozenset()
+        self.valid: Positions | None = None
         self.handles: list[weakref.ref[Any]] = []
         self.context: object = None
         self.device = CPU
-        self.drawn_at: Drawn = None
+        self.drawn_at: EagerRandomOrigin = None
 
     def make_outputs(self) -> tuple[Any, ...]:
         """The values that stand for the outputs, for the user."""
@@ -223,7 +246,7 @@ class LazyValue:
         return self
 
     @property
-    def drawn_at(self) -> Drawn:
+    def drawn_at(self) -> EagerRandomOrigin:
         """The user's line where the random values that this value depends on were drawn."""
         return self.pending.drawn_at
 
@@ -254,7 +277,7 @@ class LazyBatch(LazyValue, Batch):  # type: ignore[override]
         return self.pending.value(self.output)
 
     def __len__(self) -> int:
-        if self.pending.droppers and self.pending.values is None:
+        if self.pending.dropping_calls and self.pending.values is None:
             self.pending.value(self.output)
         return self.pending.size
 
@@ -270,12 +293,12 @@ class LazyBatch(LazyValue, Batch):  # type: ignore[override]
     def places(self) -> Positions | None:
         """The positions of the samples. Nothing is computed if no sample can be dropped."""
         pending = self.pending
-        if pending.droppers and pending.values is None:
+        if pending.dropping_calls and pending.values is None:
             pending.value(self.output)
         if pending.values is not None:
             return pending.values[self.output].positions
-        if pending.left is not None:
-            return pending.left
+        if pending.valid is not None:
+            return pending.valid
         for ref in pending.inputs:
             batch = ref.source.batch if isinstance(ref.source, ConcreteInput) else None
             if ref.argument is not None:

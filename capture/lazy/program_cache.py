@@ -75,7 +75,7 @@ def evaluate(targets: Sequence[Pending], programs: ProgramCache) -> None:
     if not order:
         return
     for pending in order:
-        if pending.droppers:
+        if pending.dropping_calls:
             _resize(pending)
     gpus = {pending.device for pending in order if pending.device is not CPU}
     if len(gpus) > 1:
@@ -164,7 +164,7 @@ def _needed(targets: Iterable[Pending]) -> list[Pending]:
 
 
 def _concrete_input(ref: Ref) -> ConcreteInput | None:
-    """The concrete input for a reference: the reference itself, or a call that has run."""
+    """The concrete input for a reference: DALI itself, or a call that has run."""
     source = ref.source
     if isinstance(source, ConcreteInput):
         return source

@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager.runtime.host_memory import pool
-from gradiva.eager.runtime.shared_blocks import Place, SharedBlocks, can_share, map_block
+from gradiva.eager.runtime.shared_blocks import BlockLocation, SharedBlocks, can_share, map_block
 from gradiva.eager.types.arrays import Array
 
 from .loaded_batch import LoadedBatch
@@ -55,7 +55,7 @@ class Reader(NamedTuple):
 class SharedArray(NamedTuple):
     """Stands for an array that stays in the memory of its loader."""
 
-    place: Place
+    place: BlockLocation
     shape: tuple[int, ...]
     dtype: str
 
@@ -131,7 +131,7 @@ class Exporter:
         )
         return made._replace(columns=columns)
 
-    def _place(self, array: Array) -> Place | None:
+    def _place(self, array: Array) -> BlockLocation | None:
         plain = np.dtype(array.dtype.str) == array.dtype and array.flags.c_contiguous
         if self._blocks is None or not plain or array.nbytes < _LEAST:
             return None
@@ -157,7 +157,7 @@ class Exporter:
                         del self._exported[request]
 
 
-def _shared_array(array: Array, place: Place) -> Any:
+def _shared_array(array: Array, place: BlockLocation) -> Any:
     return SharedArray(place, array.shape, array.dtype.str)
 
 
@@ -254,7 +254,7 @@ class Importer:
         )
         return made._replace(columns=columns)
 
-    def _block(self, exporter: str, place: Place) -> Array:
+    def _block(self, exporter: str, place: BlockLocation) -> Array:
         known = exporter, place.serial
         with self._lock:
             block = self._mapped.get(known)

@@ -22,8 +22,8 @@ stopped because another loop or call has read the source, or the first step did 
 ENDED: by the end of the data, an error, `close` or the finalizer. What was learned stays with the
 source, and what was read ahead goes back to it.
 
-Between two batches one `Step` is under way, which `_finish_step` ends. It evaluates the calls of
-its values; later `FinishedSteps` does.
+Between two batches one `LoopStep` is under way, which `_finish_step` ends. It evaluates the calls
+of its values; later `FinishedSteps` does.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from gradiva.capture.lazy.program_cache import ProgramCache
 from gradiva.capture.runtime.fusion_report import FusionExplanation
 from gradiva.eager.execution.quarantine import record
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.random.step import Step as Running
+from gradiva.eager.random.step import RandomStep as Running
 from gradiva.eager.random.step import close_step, current_step, enter_step, leave_step
 from gradiva.eager.readers.loop_data import known_length
 from gradiva.eager.readers.reader import make_loop
 from gradiva.eager.readers.source import arranged
-from gradiva.eager.runtime.closer import Closer, closer
+from gradiva.eager.runtime.finalizer_thread import FinalizerThread, finalizer_thread
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import (
     GradivaError,
@@ -62,7 +62,7 @@ from .prefetcher import Item, LoopSource, Prefetcher, read_item
 from .program import LoopProgram
 from .report import Explanation
 from .signatures import Signatures
-from .step import FinishedSteps, Step
+from .step import FinishedSteps, LoopStep
 
 __all__ = ["CapturedLoop", "LoopState"]
 
@@ -106,7 +106,7 @@ class CapturedLoop(Iterator[Any]):
         self._strict = strict
         self._interpreter = LoopInterpreter(self)
         self._prefetcher: Prefetcher | None = None
-        self._step: Step | None = None
+        self._step: LoopStep | None = None
         self._program: LoopProgram | None = None
         self._token = object()
         self._running: Running | None = None
@@ -162,7 +162,7 @@ class CapturedLoop(Iterator[Any]):
             record(noted)
         if item.error is not None:
             self._raise(item)
-        self._step = Step(item, self._number, self.operator, self._single, self._finished)
+        self._step = LoopStep(item, self._number, self.operator, self._single, self._finished)
         self._number += 1
         positions = item.batches[0].positions
         self._running = enter_step(
@@ -246,13 +246,13 @@ class CapturedLoop(Iterator[Any]):
         if step is not None:
             step.detach()
 
-    def __del__(self, closer: Closer = closer) -> None:
+    def __del__(self, finalizer_thread: FinalizerThread = finalizer_thread) -> None:
         # This may run in any thread, at any moment, also while the process exits. So nothing is
         # waited for, and the context of this thread may not be that of the loop.
         if not self._ended:
             self._detach()
             if self._prefetcher is not None:
-                closer.post(self._source.ahead.pause, self._prefetcher)
+                finalizer_thread.post(self._source.ahead.pause, self._prefetcher)
 
     def _pause(self) -> None:
         """Stop reading ahead, and move the source to the position of the loop."""
@@ -314,7 +314,7 @@ class CapturedLoop(Iterator[Any]):
         made = pending.make_outputs()
         return made[0] if len(made) == 1 else made
 
-    def _miss(self, step: Step, pending: Pending, written: bool) -> None:
+    def _miss(self, step: LoopStep, pending: Pending, written: bool) -> None:
         reason = step.why_missed(pending, written, self._concrete_inputs, self._token)
         step.missed.add(pending.signature)
         if step.number:
@@ -324,7 +324,7 @@ class CapturedLoop(Iterator[Any]):
         run_now(pending)
         step.narrow(pending)
         # If computing ahead has failed, the failing call raises its own error.
-        whole = step.item.failure is None and step.item.left is None
+        whole = step.item.failure is None and step.item.valid is None
         if step.number and self._strict and whole:
             raise OperatorRuntimeError(
                 f"this call was not computed ahead: {reason}", location=pending.location
@@ -338,7 +338,7 @@ class CapturedLoop(Iterator[Any]):
         known_inputs = self._concrete_inputs & step.concrete_inputs
         self._concrete_inputs = step.concrete_inputs
         fresh, calls = [], step.calls
-        if self._program is not None and step.item.left is not None:
+        if self._program is not None and step.item.valid is not None:
             # Unknown calls of such a step may be about fewer samples.
             calls = [call for call in calls if self._program.knows(call.signature)]
         for call in calls:

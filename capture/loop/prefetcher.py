@@ -13,9 +13,9 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from gradiva.eager.execution.quarantine import Quarantined, collecting
-from gradiva.eager.jit.later import expect_many
+from gradiva.eager.jit.background_kernel import expect_many
 from gradiva.eager.readers.read_ahead import ReadAhead
-from gradiva.eager.runtime.closer import closer
+from gradiva.eager.runtime.finalizer_thread import finalizer_thread
 from gradiva.eager.runtime.runners import Runners
 from gradiva.eager.runtime.threads import started
 from gradiva.eager.runtime.worker_pool import WorkerPool
@@ -64,7 +64,7 @@ class Item:
     error: what reading raised, StopIteration at the end; known, results: the calls that were
     computed, by signature, and those of their values that were kept; read: the values, as signature
     and output, that one of these calls reads; shared: the calls whose values lie in memory of
-    others; failure: why there are none; left, dropper: the numbers of the samples that are left
+    others; failure: why there are none; valid, dropper: the numbers of the samples that are left
     where the call with this signature has left out others: the results are without them, too;
     noted: samples that could not be read, for the quarantine of who takes the item.
     """
@@ -78,7 +78,7 @@ class Item:
         self.read: frozenset[tuple[int, int]] = frozenset()
         self.shared: set[int] = set()
         self.failure: str | None = None
-        self.left: Any = None
+        self.valid: Any = None
         self.dropper = 0
         self.noted: list[Sequence[Quarantined]] = []
         self.computed = threading.Event()
@@ -108,10 +108,10 @@ class Prefetcher:
         self._stopping = self._ended = False
         self._working: Item | None = None
         self._process = os.getpid()
-        self._pool = WorkerPool(num_threads, apart=num_threads > 1)
+        self._pool = WorkerPool(num_threads, dedicated=num_threads > 1)
         self._turn = threading.Lock()
         self._runners = Runners("ahead") if num_threads > 1 and not source.any_thread else None
-        closer.ready()  # for the finalizer of the loop
+        finalizer_thread.ready()  # for the finalizer of the loop
         expect_many()
         self._threads = [started(self._run, "gradiva-ahead")]
         if num_threads > 1 and self._runners is None:

@@ -123,7 +123,7 @@ class LoopProgram:
                     return False
             elif spec and spec not in self._calls:
                 return False
-        if not call.single and call.size != self._size and call.left is None:
+        if not call.single and call.size != self._size and call.valid is None:
             return False
         if call.device is not CPU and {call.device} != self._gpus() | {call.device}:
             return False  # a program runs on one GPU
@@ -270,7 +270,7 @@ class _Compiled:
             with collecting() as noted, queued(stage) as mark:
                 gpu = CPU if stage is None else stage.device
                 places = {None: own, source: own}
-                made, left = self.program.run_step(values, size, places, 0, pool, gpu=gpu)
+                made, valid = self.program.run_step(values, size, places, 0, pool, gpu=gpu)
                 mark(made)
         except (GradivaError, MemoryError) as error:
             item.failure = f"computing this step ahead failed: {error}"
@@ -278,12 +278,12 @@ class _Compiled:
         except StopIteration:
             item.failure = "the loop was stopped"
             return
-        if left is not None:
-            if not self._dropper or not len(left):
+        if valid is not None:
+            if not self._dropper or not len(valid):
                 # The body may see batches of different sizes, so it runs as in dynamic mode.
                 item.failure = "a sample of this step was left out"
                 return
-            item.left, item.dropper = left, self._dropper
+            item.valid, item.dropper = valid, self._dropper
         item.noted.append(noted)
         outputs = iter(made)
         memory = memory_of(batch.data for batch in (*given, *made))

@@ -20,7 +20,7 @@ from gradiva.eager.random.step import current_step, narrow_step
 
 from .prefetcher import Item
 
-__all__ = ["FinishedSteps", "Step"]
+__all__ = ["FinishedSteps", "LoopStep"]
 
 _DRAWN = "random."
 """The prefix of the names of operators that draw a value for each sample independently."""
@@ -28,7 +28,7 @@ _CONSTANT = 1 << 20
 """Arrays from outside of the loop with at most this many elements are compared by value."""
 
 
-class Step:
+class LoopStep:
     """One step of a loop, with the values that it has returned. It evaluates their calls."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Step:
         self.source.device = item.batches[0].device
         self.calls: list[Pending] = []
         self.missed: set[int] = set()
-        self._left: Positions | None = None
+        self._valid: Positions | None = None
         self._served: dict[int, Pending] = {}
 
     def find(self, value: Any) -> Ref | None:
@@ -58,28 +58,28 @@ class Step:
         """Note whose samples a call is about, where some have left the step: what leaves them out
         is met by its signature, and narrows the step as it does when it runs."""
         item = self.item
-        if item.left is not None and call.signature == item.dropper and call.size == self.size:
+        if item.valid is not None and call.signature == item.dropper and call.size == self.size:
             positions = item.batches[0].positions
             whole = np.arange(self.size) if positions is None else positions
-            self._left = call.left = whole[item.left]
-            call.size = len(call.left)
-            narrow_step(call.left)
+            self._valid = call.valid = whole[item.valid]
+            call.size = len(call.valid)
+            narrow_step(call.valid)
         elif self._is_short(call):
-            call.left = self._left
+            call.valid = self._valid
 
     def _is_short(self, call: Pending) -> bool:
         """Whether a call is about the samples that are left: it reads them, or draws a value for
         each of them."""
-        if self._left is None or call.single or call.size != len(self._left):
+        if self._valid is None or call.single or call.size != len(self._valid):
             return False
         if any(
-            isinstance(ref.source, Pending) and ref.source.left is not None for ref in call.inputs
+            isinstance(ref.source, Pending) and ref.source.valid is not None for ref in call.inputs
         ):
             return True
         running = current_step()
         narrowed = None if running is None else running.narrowed.get(call.size)
         drawn = call.operator.name.startswith(_DRAWN) and not call.inputs
-        return drawn and narrowed is not None and np.array_equal(narrowed, self._left)
+        return drawn and narrowed is not None and np.array_equal(narrowed, self._valid)
 
     def size_for(self, call: Pending) -> int:
         """The size of a call on all samples."""
@@ -88,7 +88,7 @@ class Step:
     def has_its_samples(self, call: Pending) -> bool:
         """Whether the results that were computed ahead for a call are about the same samples as the
         call."""
-        return call.single or (call.left is None) == (self.item.left is None)
+        return call.single or (call.valid is None) == (self.item.valid is None)
 
     def narrow(self, call: Pending) -> None:
         """Called after a call that reads the source has run, and may have dropped samples. Further
@@ -96,9 +96,9 @@ class Step:
         if not skips(call.attributes) or [ref.source for ref in call.inputs] != [self.source]:
             return
         places = call.values[0].positions if call.values else None
-        whole = self.item.left is None and self._left is None
+        whole = self.item.valid is None and self._valid is None
         if whole and places is not None and 0 < len(places) < self.size:
-            self._left = call.left = places
+            self._valid = call.valid = places
 
     def serve(self, call: Pending) -> None:
         """Give a call the values that were computed ahead for it, if they were kept."""
@@ -120,7 +120,7 @@ class Step:
         concrete_inputs: batches from outside that the loop knows; owner: of the loop's steps."""
         if self.item.failure is not None:
             return self.item.failure
-        if self.item.left is not None:
+        if self.item.valid is not None:
             return "a sample of this step was left out"
         if not self.number:
             return "it is the first step, which is traced"
@@ -194,7 +194,7 @@ class FinishedSteps:
         with self.lock:
             if pending.values is None:
                 with collecting():  # unreadable samples were reported before
-                    if pending.left is None:
+                    if pending.valid is None:
                         evaluate([pending], self._programs)
                     else:
                         _run_short(pending)

@@ -82,7 +82,7 @@ class PipelineBase:
         The block of a pipeline whose outputs were set before, as `pipeline_def` does, uses it: once
         it is built nothing is recorded any more, and the end of the block closes it.
         """
-        self._require_unbuilt()
+        self._check_unbuilt()
         self._is_used = self._definition.outputs is not None
         self._definition.enter(self)
         return self
@@ -112,7 +112,7 @@ class PipelineBase:
                 got=describe(pipeline),
                 location=user_location(),
             )
-        pipeline._require_unbuilt()
+        pipeline._check_unbuilt()
         pipeline._definition.enter(pipeline)
 
     @staticmethod
@@ -135,15 +135,15 @@ class PipelineBase:
 
     def set_outputs(self, *output_data_nodes: Any) -> None:
         """Make these symbols (or constants) the outputs. Raises OperatorTypeError."""
-        self._require_unbuilt()
+        self._check_unbuilt()
         self._definition.set_outputs(output_data_nodes)
 
     def add_sink(self, edge: Any) -> None:
         """Keep the node of this symbol, and run it, although no output needs it."""
-        self._require_unbuilt()
+        self._check_unbuilt()
         self._definition.add_sink(edge)
 
-    def _require_unbuilt(self) -> None:
+    def _check_unbuilt(self) -> None:
         if self._runtime is not None:
             raise OperatorTypeError(
                 "the pipeline was built: its graph is fixed", operator="Pipeline"
@@ -158,7 +158,7 @@ class PipelineBase:
 
     def _define_by(self, define_graph: Callable[[], Any]) -> None:
         """Record the graph with a function that the user gave in place of the method."""
-        self._definition.require_undefined()
+        self._definition.check_undefined()
         name = getattr(define_graph, "__qualname__", "define_graph")
         self._definition.define(self, define_graph, name)
 

@@ -131,7 +131,7 @@ class GraphDefinition:
             )
         self.recorder.keep(edge.edge.node)
 
-    def require_undefined(self) -> None:
+    def check_undefined(self) -> None:
         """Raise OperatorTypeError if the outputs are set."""
         if self.outputs is not None:
             raise OperatorTypeError(

@@ -53,7 +53,7 @@ class Diagnosis:
     the others up, or "one thread at a time", "the interpreter", "other programs"; gain: how many
     times faster it could be without that, as far as can be told; verdict: the sentence; operators:
     the share of the working time of each; waiting: of the working threads' time, the share spent on
-    waiting for the interpreter's lock or for files; crowded: on waiting for a processor; None where
+    waiting for the interpreter's lock or for files; crowded: on waiting for a core; None where
     the system does not tell.
     """
 
@@ -163,9 +163,9 @@ def diagnose(
         ),
         _limit(
             "processors",
-            usage.processor * 1e9 / wall / cores,
+            usage.cpu_time * 1e9 / wall / cores,
             samples / wall * 1e9,
-            f"{usage.processor * 1e9 / wall:.1f} of {cores}",
+            f"{usage.cpu_time * 1e9 / wall:.1f} of {cores}",
         ),
         _limit("reading", sums["source"] / wall, samples / wall * 1e9, _read(usage, wall)),
     ]

@@ -23,8 +23,8 @@ from contextlib import ExitStack, contextmanager
 
 from gradiva.capture.runtime.dropped_samples import BatchOutputs, SampleIndices, deliver
 from gradiva.capture.runtime.program import Outputs
-from gradiva.eager.jit.later import expect_many
-from gradiva.eager.runtime.closer import closer
+from gradiva.eager.jit.background_kernel import expect_many
+from gradiva.eager.runtime.finalizer_thread import finalizer_thread
 from gradiva.eager.runtime.runners import Runners
 from gradiva.eager.runtime.threads import started
 from gradiva.eager.runtime.worker_pool import WorkerPool
@@ -87,11 +87,11 @@ class Executor:
         self._runners = Runners("runner", count)
         """The runners of a pipeline with a scheduler, which reads for them."""
         if self._overlaps:
-            plan.pool.apart = True
+            plan.pool.dedicated = True
             # Reading must not wait behind computing.
             self._reading = WorkerPool(threads, cpus=plan.pool.cpus)
-        closer.ready()  # for the finalizer of the pipeline
-        closer.catch_up()
+        finalizer_thread.ready()  # for the finalizer of the pipeline
+        finalizer_thread.catch_up()
         _executors.add(self)
 
     @property

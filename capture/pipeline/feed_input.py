@@ -15,18 +15,18 @@ from gradiva.eager.support.errors import (
     describe,
 )
 from gradiva.eager.values.batch import Batch
-from gradiva.ops.external_source.fed_source import FedSource
+from gradiva.ops.external_source.queue_source import QueueSource
 
 from .source_plan import SourcePlan
 
-__all__ = ["fed_sources", "feed"]
+__all__ = ["feed", "queue_sources"]
 
 
-def fed_sources(plan: SourcePlan) -> dict[str, FedSource]:
+def queue_sources(plan: SourcePlan) -> dict[str, QueueSource]:
     """The sources that can be fed, by name; those without one by number."""
-    found: dict[str, FedSource] = {}
+    found: dict[str, QueueSource] = {}
     for node, source in plan.sources.items():
-        if isinstance(source, FedSource):
+        if isinstance(source, QueueSource):
             found[plan.graph.names.get(node) or f"external_source_{len(found)}"] = source
     return found
 
@@ -36,7 +36,7 @@ def feed(
 ) -> None:
     """Feed batches to sources, by name or symbol: to all of them, or to none if one batch is
     invalid."""
-    accepted: list[tuple[FedSource, int, Batch]] = []
+    accepted: list[tuple[QueueSource, int, Batch]] = []
     with annotate_error("Pipeline.feed_input"):
         for target, data in items.items() if isinstance(items, Mapping) else items:
             for source, output, item in _targets(plan, target, data):
@@ -47,7 +47,7 @@ def feed(
         source.feed(output, batch)
 
 
-def _targets(plan: SourcePlan, target: Any, data: Any) -> list[tuple[FedSource, int, Any]]:
+def _targets(plan: SourcePlan, target: Any, data: Any) -> list[tuple[QueueSource, int, Any]]:
     """The source and the number of the output; all outputs, if a tuple is given."""
     if isinstance(target, FreeNode):
         raise _unknown(target)
@@ -59,7 +59,7 @@ def _targets(plan: SourcePlan, target: Any, data: Any) -> list[tuple[FedSource, 
             expected="the symbol or the name of an external source of this pipeline",
             got=describe(target, 200),
         )
-    known = fed_sources(plan)
+    known = queue_sources(plan)
     name, number = target, None
     if target not in known and (match := re.fullmatch(r"(.+)\[(\d+)\]", target)):
         name, number = match.group(1), int(match.group(2))
@@ -83,14 +83,14 @@ def _targets(plan: SourcePlan, target: Any, data: Any) -> list[tuple[FedSource, 
     return [(source, output, item) for output, item in enumerate(data)]
 
 
-def _of_symbol(plan: SourcePlan, symbol: DataNode) -> FedSource:
+def _of_symbol(plan: SourcePlan, symbol: DataNode) -> QueueSource:
     wanted = symbol.edge.node
     for node, source in plan.sources.items():
         same = node is wanted or (
             node.operator is wanted.operator
             and node.attribute("effect") == wanted.attribute("effect")
         )
-        if same and isinstance(source, FedSource):
+        if same and isinstance(source, QueueSource):
             return source
     raise _unknown(symbol)
 

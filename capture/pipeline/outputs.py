@@ -12,7 +12,7 @@ import numpy as np
 from gradiva.eager.contexts.stream import device_stream
 from gradiva.eager.support.errors import OperatorTypeError, annotate_error, describe
 from gradiva.eager.types.bfloat16 import is_bfloat16
-from gradiva.eager.types.device import CPU, require_device
+from gradiva.eager.types.device import CPU, check_device
 from gradiva.eager.values.batch import Batch, batch_on
 from gradiva.eager.values.buffers import gpu_named, on_cpu
 from gradiva.eager.values.poison import poison
@@ -93,7 +93,7 @@ class TensorListCPU(PipelineBatch[TensorCPU]):
 
     def data_ptr(self) -> int:
         """The address of the first element of a dense batch."""
-        self._require_dense()
+        self._check_dense()
         return int(self.data.ctypes.data)
 
     def copy_to_external(self, ptr: Any) -> None:
@@ -123,7 +123,7 @@ class TensorGPU(PipelineTensor):
 
     def __init__(self, data: Any, layout: str | None = None) -> None:
         with annotate_error("TensorGPU"):
-            require_device(gpu_named(CPU, None))
+            check_device(gpu_named(CPU, None))
             given = tensor_on(data, layout=layout).gpu()
         self._take(given._array, given.layout, given.provenance, given.drawn_at)
 
@@ -158,7 +158,7 @@ class TensorListGPU(PipelineBatch[TensorGPU]):
 
     def __init__(self, data: Any, layout: str | None = None, contiguous: bool = True) -> None:
         with annotate_error("TensorListGPU"):
-            require_device(gpu_named(CPU, None))
+            check_device(gpu_named(CPU, None))
             self._take(batch_on(data, layout=layout).gpu())
 
     @staticmethod
@@ -174,7 +174,7 @@ class TensorListGPU(PipelineBatch[TensorGPU]):
 
     def data_ptr(self) -> int:
         """The address of the first element of a dense batch, in the GPU's memory."""
-        self._require_dense()
+        self._check_dense()
         return int(self.data.address)  # type: ignore[attr-defined]
 
     def copy_to_external(

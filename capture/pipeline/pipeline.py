@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from gradiva.eager.runtime.closer import Closer, closer
+from gradiva.eager.runtime.finalizer_thread import FinalizerThread, finalizer_thread
 from gradiva.eager.support.errors import (
     OperatorRuntimeError,
     OperatorValueError,
@@ -239,12 +239,12 @@ class Pipeline(PipelineProperties):
         if self._runtime is not None:
             self._runtime.executor.close()
 
-    def __del__(self, closer: Closer = closer) -> None:
+    def __del__(self, finalizer_thread: FinalizerThread = finalizer_thread) -> None:
         runtime = getattr(self, "_runtime", None)
         # At the end of the process it is closed already.
         if runtime is not None and not runtime.executor.closed:
             # Not long: a callback that never returns must not hold up the closing of others.
-            closer.post(runtime.executor.close, 1.0)
+            finalizer_thread.post(runtime.executor.close, 1.0)
 
     def trace(
         self, path: str | os.PathLike[str] | None = None, batches: int = 10
@@ -384,7 +384,7 @@ class Pipeline(PipelineProperties):
     def deserialize_and_build(self, serialized_pipeline: bytes) -> None:
         """Take the graph from bytes that `serialize` made, and build; batch_size and num_threads
         come from there, too, if the constructor was not given them."""
-        self._require_unbuilt()
+        self._check_unbuilt()
         stored = files.build_from(self, serialized_pipeline)
         self._options = self._options.with_stored(stored.batch_size, stored.num_threads)
         self.build()

@@ -17,12 +17,12 @@ from gradiva.eager.support.errors import (
     annotate_error,
     describe,
 )
-from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.support.layouts import as_layout
 from gradiva.eager.types.dtypes import DType, DTypeLike
 from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.values.batch import Batch, batch_on
-from gradiva.eager.values.drawn import Drawn
 from gradiva.eager.values.indexing import sample_number
+from gradiva.eager.values.random_origin import EagerRandomOrigin
 from gradiva.eager.values.tensor import Tensor
 
 __all__ = ["PipelineBatch", "PipelineTensor", "Text"]
@@ -62,7 +62,11 @@ class PipelineTensor(Tensor):
     layout: Text
 
     def _take(
-        self, array: Any, layout: str, provenance: Provenance | None, drawn_at: Drawn = None
+        self,
+        array: Any,
+        layout: str,
+        provenance: Provenance | None,
+        drawn_at: EagerRandomOrigin = None,
     ) -> None:
         self._hold(array, Text(layout), provenance, drawn_at)
 
@@ -135,12 +139,16 @@ class PipelineBatch(Batch, Generic[T]):
             )
         return self._tensor(sample_number(int(index), len(self)))
 
-    def _tensor(self, index: int, drawn_at: Drawn = None) -> T:
+    def _tensor(self, index: int, drawn_at: EagerRandomOrigin = None) -> T:
         where: Provenance | None = self.provenance.select([index]) if self.provenance else None
         return self._made(self.array(index), self.type.layout or "", where, drawn_at)
 
     def _made(
-        self, array: Any, layout: str, where: Provenance | None = None, drawn_at: Drawn = None
+        self,
+        array: Any,
+        layout: str,
+        where: Provenance | None = None,
+        drawn_at: EagerRandomOrigin = None,
     ) -> T:
         made = self._sample.__new__(self._sample)
         made._take(array, layout, where, drawn_at or self.drawn_at)
@@ -172,7 +180,7 @@ class PipelineBatch(Batch, Generic[T]):
                     got=describe(new_shape),
                 ) from None
 
-    def _require_dense(self) -> None:
+    def _check_dense(self) -> None:
         with annotate_error(f"{type(self).__name__}.data_ptr"):
             if not self.batch_shape.dense:
                 raise OperatorValueError(
@@ -199,7 +207,7 @@ class PipelineBatch(Batch, Generic[T]):
 
 def _checked(operator: str, layout: str | None, ndim: int) -> Text:
     try:
-        return Text(check_layout(layout or "", ndim))
+        return Text(as_layout(layout or "", ndim))
     except (TypeError, ValueError) as error:
         raise OperatorValueError(str(error), operator=operator, argument="layout") from None
 

@@ -24,7 +24,7 @@ __all__ = ["PipelineProperties"]
 
 
 class PipelineProperties(PipelineBase):
-    """The part of `Pipeline` that changes nothing. What the reference does not have gives way to an
+    """The part of `Pipeline` that changes nothing. What DALI does not have gives way to an
     attribute that a subclass sets."""
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.graph.liveness import outputs_read
-from gradiva.capture.runtime.gpu_streams import DeviceStage, require_gpu
+from gradiva.capture.runtime.gpu_streams import DeviceStage, check_gpu
 from gradiva.capture.runtime.memory_statistics import MemoryStatistics
 from gradiva.capture.runtime.preallocate import preallocate
 from gradiva.capture.runtime.program import Program
@@ -22,7 +22,7 @@ from gradiva.eager.runtime.memory_settings import settings
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, annotate_error
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.types.device import Device, require_device
+from gradiva.eager.types.device import Device, check_device
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.poison import mark_in_use
 
@@ -63,7 +63,7 @@ def build_runtime(
             restored.check(recorded, batch_size, seed)
         seed = restored.seed
     program = Program(recorded)
-    on_gpu = require_gpu(recorded, gpu, program.locate)
+    on_gpu = check_gpu(recorded, gpu, program.locate)
     graph = optimize(recorded)
     _warn_of_unread(graph)
     cpu_depth, gpu_depth = options.depth
@@ -226,7 +226,7 @@ class PipelineRuntime:
         stream is no wish."""
         if cuda_stream not in _NO_STREAM and self.plan.stage is None:
             with annotate_error("Pipeline"):
-                require_device(self._gpu)
+                check_device(self._gpu)
 
     def order_stream(self, cuda_stream: Any, outputs: Outputs) -> None:
         """Let what the stream is given from now on come after the work on these outputs."""

@@ -13,8 +13,8 @@ from gradiva.capture.runtime.dropped_samples import BatchOutputs, SampleIndices,
 from gradiva.capture.runtime.gpu_streams import DeviceStage, queued
 from gradiva.capture.runtime.program import Outputs, Positions, Program, Values
 from gradiva.eager.execution.error_policy import keep_rows
-from gradiva.eager.execution.quarantine import Quarantine, apart, collecting_in
-from gradiva.eager.readers.source import Part, Source, SourceOperator
+from gradiva.eager.execution.quarantine import Quarantine, collecting_in, isolated
+from gradiva.eager.readers.source import EpochPart, Source, SourceOperator
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support import tracing
 from gradiva.eager.support.errors import (
@@ -128,7 +128,7 @@ class SourcePlan:
     def read(self, pool: WorkerPool) -> Read:
         """Read the data for the next iteration. Raises like `run`."""
         values: Values = {}
-        noted, self._noted = self._noted or apart(), None
+        noted, self._noted = self._noted or isolated(), None
         try:
             with collecting_in(noted):
                 size, rows = self._read(values, pool)
@@ -176,7 +176,7 @@ class SourcePlan:
         """Read every source, also after one has failed, so that they stay synchronized."""
         failure: BaseException | None = None
         size: int | None = None
-        lost: dict[Node, Sequence[int]] = {}
+        dropped: dict[Node, Sequence[int]] = {}
         recording, began = tracing.active, 0
         kept, self._kept = self._kept, {}
         if not kept:
@@ -202,8 +202,8 @@ class SourcePlan:
             self._kept[node] = batches
             for output, batch in enumerate(batches):
                 values[node, output] = batch
-            lost[node] = source.lost
-            read = len(batches[0]) + len(source.lost)
+            dropped[node] = source.dropped
+            read = len(batches[0]) + len(source.dropped)
             if size is not None and read != size and failure is None:
                 failure = self.program.locate(
                     OperatorValueError(
@@ -223,7 +223,7 @@ class SourcePlan:
             finally:
                 del failure  # an error and a frame of its traceback must not refer to each other
         self._kept = {}
-        return (self.batch_size, None) if size is None else in_step(values, lost, size)
+        return (self.batch_size, None) if size is None else in_step(values, dropped, size)
 
     def _read_one(self, source: Source, pool: WorkerPool) -> tuple[Batch, ...]:
         """The data of one source for this batch."""
@@ -257,7 +257,7 @@ class SourcePlan:
             self._aside = SourcePlan(self.graph, 1, self.seed, WorkerPool(1))
         aside = self._aside
         values: Values = {}
-        with collecting_in(apart()):
+        with collecting_in(isolated()):
             for node, source in aside.sources.items():
                 try:
                     batches = source.read_at(epoch, position, aside.pool)
@@ -271,13 +271,13 @@ class SourcePlan:
             f"the sample at position {position} of epoch {epoch} cannot be read, and is left out"
         )
 
-    def read_part(self, part: Part, pool: WorkerPool) -> Read:
+    def read_part(self, part: EpochPart, pool: WorkerPool) -> Read:
         """Read the data for a part of an epoch, independent of the positions of the sources. For
         one thread, and not while `read` runs. Raises GradivaError, as a batch with these samples
         would."""
         values: Values = {}
-        lost: dict[Node, Sequence[int]] = {}
-        noted = apart()
+        dropped: dict[Node, Sequence[int]] = {}
+        noted = isolated()
         with collecting_in(noted):
             for node, source in self.sources.items():
                 try:
@@ -285,8 +285,8 @@ class SourcePlan:
                 except GradivaError as error:
                     raise without_frames(self.program.locate(error, node)) from error.__cause__
                 values.update({(node, output): batch for output, batch in enumerate(batches)})
-                lost[node] = source.lost
-        size, rows = in_step(values, lost, part.stop - part.start)
+                dropped[node] = source.dropped
+        size, rows = in_step(values, dropped, part.stop - part.start)
         return Read(values, size, self._positions(values, size), noted, rows)
 
     def begin_states(self) -> None:

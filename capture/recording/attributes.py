@@ -6,23 +6,23 @@ from typing import Any
 
 from gradiva.capture.graph.graph import Opaque
 from gradiva.eager.operators.arguments import Argument
-from gradiva.eager.readers.source import Described
+from gradiva.eager.readers.source import ValueEqual
 from gradiva.eager.types.dtypes import DType
 
-__all__ = ["attribute_of", "held"]
+__all__ = ["as_attribute", "attribute_of"]
 
 
 def attribute_of(argument: Argument, value: Any) -> Any:
-    """The value, checked and converted, as `held`."""
-    return held(argument.static(value))
+    """The value, checked and converted, as `as_attribute`."""
+    return as_attribute(argument.static(value))
 
 
-def held(value: Any) -> Any:
+def as_attribute(value: Any) -> Any:
     """The value; what has no hash, or is a function or an object of a source, by identity."""
     try:
         hash(value)
     except TypeError:
         return Opaque(value)
-    if isinstance(value, Described) or (callable(value) and not isinstance(value, DType)):
+    if isinstance(value, ValueEqual) or (callable(value) and not isinstance(value, DType)):
         return Opaque(value)
     return value

@@ -18,7 +18,7 @@ from gradiva.eager.support.errors import (
     annotate_error,
     describe,
 )
-from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.support.layouts import as_layout
 from gradiva.eager.types.dali_types import OtherType
 from gradiva.eager.types.device import Device
 from gradiva.eager.types.device import device as to_device
@@ -144,7 +144,7 @@ def ConstantNode(  # noqa: N802  the name that scripts use
         plain = np.asarray(value) if isinstance(value, np.generic) else value
         array = _shaped(_array(plain, dtype), shape)
         try:
-            made = Tensor.over(array, check_layout(layout or "", array.ndim))
+            made = Tensor.over(array, as_layout(layout or "", array.ndim))
         except (TypeError, ValueError) as error:
             raise OperatorValueError(str(error), argument="layout") from None
         return _in_graph(made, where, name, preserve)

@@ -12,7 +12,7 @@ from gradiva.eager.random.step import current_step
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, annotate_error
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.drawn import drawn_among
+from gradiva.eager.values.random_origin import random_origin_among
 from gradiva.eager.values.value import Symbolic
 
 from .data_node import DataNode, WholeBatch
@@ -33,7 +33,7 @@ class FreeCalls:
     ) -> Any:
         call = FreeCall(operator, inputs, keywords)
         if not isinstance(operator, SourceOperator):
-            _refuse_data((*inputs, *keywords.values()))
+            _check_no_data((*inputs, *keywords.values()))
         recorder = Recorder("outside of any pipeline")
 
         def stand_in(value: Any) -> Any:
@@ -49,7 +49,7 @@ class FreeCalls:
         return FreeNode(made.edge, recorder, call)
 
 
-def _refuse_data(values: tuple[Any, ...]) -> None:
+def _check_no_data(values: tuple[Any, ...]) -> None:
     """Refuse a batch beside what has no data yet. Raises OperatorTypeError."""
     if any(isinstance(value, Batch) for value in values):
         symbol = next(value for value in values if isinstance(value, Symbolic))
@@ -121,7 +121,9 @@ def node_without_inputs(maker: Maker[P]) -> Callable[P, Any]:
 
 
 def _has_data(values: tuple[Any, ...]) -> bool:
-    return any(isinstance(value, Batch) for value in values) or drawn_among(values) is not None
+    return (
+        any(isinstance(value, Batch) for value in values) or random_origin_among(values) is not None
+    )
 
 
 _WHOLE_BATCH = WholeBatch()

@@ -28,7 +28,7 @@ from gradiva.eager.support.errors import (
 from gradiva.eager.types.device import Device
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.drawn import refuse_drawn
+from gradiva.eager.values.random_origin import check_not_random
 from gradiva.eager.values.tensor import tensor_on
 from gradiva.eager.values.value import Value
 
@@ -97,7 +97,7 @@ class Recorder:
             check_common(operator, common, present=False)
         if not isinstance(operator, SourceOperator):
             for name, value in keywords.items():
-                refuse_drawn(value, argument=name)
+                check_not_random(value, argument=name)
         self.adopt((*inputs, *keywords.values()))
         edges = [self.input_edge(value, index) for index, value in enumerate(inputs)]
         attributes: dict[str, Any] = {}
@@ -209,7 +209,7 @@ class Recorder:
 
     def _constant(self, value: Any) -> Node:
         """A tensor or array that is the same for all samples of every batch."""
-        refuse_drawn(value)
+        check_not_random(value)
         if isinstance(value, Batch):
             raise OperatorTypeError(
                 "a batch has no place in a graph, whose batches may differ in size: use an "
@@ -292,7 +292,7 @@ class Recorder:
                 f"output {index} is text", expected="an output of an operator", got=describe(value)
             )
         try:
-            refuse_drawn(value)
+            check_not_random(value)
         except GradivaError as error:
             error.problem = f"output {index}: {error.problem}"
             raise

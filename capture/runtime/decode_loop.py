@@ -13,19 +13,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.jit.flat_calls import FlatCall, call_flat, take_next
+from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.later import Later
-from gradiva.eager.jit.work_sharing import ending, ranges_in_a_turn
+from gradiva.eager.jit.packed_calls import PackedCall, call_packed, take_next
+from gradiva.eager.jit.work_sharing import chunk_size, ending
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.types.arrays import BoolVector, I64Table, I64Vector, Int64Array
 
-__all__ = ["Origins", "can_loop", "decode_in_loop"]
+__all__ = ["SourceOffsets", "can_loop", "decode_in_loop"]
 
-_later = Later()
+_background = BackgroundKernel()
 
 
-class Origins(NamedTuple):
+class SourceOffsets(NamedTuple):
     """Where kernels read that a sample begins, and the distance of its rows: the tables with a
     column for each; of each sample (N, 2), the row and the column of its first pixel, and the way
     its rows go, 1 or -1; the elements of a pixel, and what an element counts in the tables."""
@@ -41,48 +41,48 @@ class Origins(NamedTuple):
 
 
 _NO_TABLE, _NO_PAIRS = np.zeros((0, 1), np.int64), np.zeros((0, 2), np.int64)
-_NO_ORIGINS = Origins(_NO_TABLE, 0, _NO_TABLE, 0, _NO_PAIRS, np.zeros(0, np.int64), 0, 0)
+_NO_OFFSETS = SourceOffsets(_NO_TABLE, 0, _NO_TABLE, 0, _NO_PAIRS, np.zeros(0, np.int64), 0, 0)
 
 
 def can_loop() -> bool:
-    """Whether `decode_in_loop` is there. It is soon, where it is not."""
-    return _later.is_ready(_prepare)
+    """Whether `decode_in_loop` is compiled. If not, it will be soon."""
+    return _background.is_ready(_prepare)
 
 
 def _prepare() -> None:
     one, none = np.zeros(1, np.int64), np.zeros((0, 2), np.int64)
-    _work(one, none, one, 1, one, none, np.zeros(0, np.bool_), one, none, *_NO_ORIGINS)
+    _work(one, none, one, 1, one, none, np.zeros(0, np.bool_), one, none, *_NO_OFFSETS)
 
 
 def decode_in_loop(
     pool: WorkerPool,
     ranges: Sequence[tuple[int, int]],
-    head: FlatCall,
-    rest: Sequence[FlatCall],
+    head: PackedCall,
+    rest: Sequence[PackedCall],
     done: Any,
     places: Int64Array,
     laid: Int64Array | None = None,
-    origins: Origins | None = None,
+    source_offsets: SourceOffsets | None = None,
 ) -> None:
     """Decode the samples of some ranges, and run the rest of the group on them.
 
     head: decodes those of a range, and says in `done` which it has; places: where each begins;
     laid: for decoders that decode in place, how far behind that, and the elements from one row to
-    the next, of which `origins` are to be told.
+    the next, of which `source_offsets` are to be told.
     """
-    lanes = len(head.rows)
+    threads = len(head.rows)
     counter, parts = np.zeros(1, np.int64), np.array(ranges, np.int64)
     calls = np.stack([one.rows for one in rest], axis=1)
     laid = _NO_PAIRS if laid is None else laid
-    tables = _NO_ORIGINS if origins is None else origins
+    tables = _NO_OFFSETS if source_offsets is None else source_offsets
 
-    def work(lane: int, _end: int) -> None:
-        row, own, turn = head.rows[lane], calls[lane], ranges_in_a_turn(len(ranges))
+    def work(thread: int, _end: int) -> None:
+        row, own, turn = head.rows[thread], calls[thread], chunk_size(len(ranges))
         with ending(counter, len(ranges)):
             while counter[0] < len(ranges) and not pool.cancelled:
                 _work(counter, parts, pool.stop, turn, row, own, done, places, laid, *tables)
 
-    pool.run(work, [(lane, lane + 1) for lane in range(lanes)])
+    pool.run(work, [(thread, thread + 1) for thread in range(threads)])
 
 
 @jit
@@ -110,19 +110,19 @@ def _work(
     counter, ranges, stop: as of `work_sharing`; head: the packed call of the decoder; calls: those
     of the rest; done: whether a sample was decoded; places: the element of the memory at which each
     sample begins; laid: (N, 2), how far behind that its pixels begin, and the elements of a row, of
-    decoders that decode in place; the others are the fields of `Origins`.
+    decoders that decode in place; the others are the fields of `SourceOffsets`.
     """
-    loose = len(laid) > 0
+    in_place = len(laid) > 0
     for _ in range(turn):
         k = take_next(counter)
         if k >= len(ranges) or stop[0] != 0:
             return
         begin, end = ranges[k]
-        call_flat(head.ctypes.data, begin, end)
+        call_packed(head.ctypes.data, begin, end)
         first = begin
         for sample in range(begin, end + 1):
             if sample < end and done[sample]:
-                if loose:
+                if in_place:
                     pitch = laid[sample, 1]
                     inside = corners[sample, 0] * pitch + corners[sample, 1] * channels
                     begins[sample, begin_column] = unit * (
@@ -132,6 +132,6 @@ def _work(
                 continue
             if first < sample:
                 for call in range(len(calls)):
-                    if call_flat(calls[call].ctypes.data, first, sample) != 0:
+                    if call_packed(calls[call].ctypes.data, first, sample) != 0:
                         done[first:sample] = False
             first = sample + 1

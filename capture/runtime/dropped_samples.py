@@ -19,11 +19,11 @@ SampleIndices = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def drop_inside(
-    lost: Sequence[int], size: int, values: Values, drawn: dict[Node, tuple[Any, Any]]
+    dropped: Sequence[int], size: int, values: Values, drawn: dict[Node, tuple[Any, Any]]
 ) -> int:
     """The lost samples leave a group that is run member by member: its values, and the positions
     of its random calls. Returns the new size."""
-    kept = np.delete(np.arange(size), lost)
+    kept = np.delete(np.arange(size), dropped)
     for place, batch in values.items():
         if len(batch) == size:
             values[place] = keep_rows(batch, kept)
@@ -33,16 +33,16 @@ def drop_inside(
 
 
 def in_step(
-    values: Values, lost: Mapping[Node, Sequence[int]], size: int
+    values: Values, dropped: Mapping[Node, Sequence[int]], size: int
 ) -> tuple[int, SampleIndices | None]:
     """Remove the samples that one source has dropped from the batches of the other sources: samples
     belong together by their number in the batch. Returns the remaining number of samples, and which
     of `size` these are; None for all."""
-    gone = sorted({row for rows in lost.values() for row in rows})
+    gone = sorted({row for rows in dropped.values() for row in rows})
     if not gone:
         return size, None
     for (node, output), batch in values.items():
-        stays = ~np.isin(np.delete(np.arange(size), lost[node]), gone)
+        stays = ~np.isin(np.delete(np.arange(size), dropped[node]), gone)
         if not stays.all():
             values[node, output] = keep_rows(batch, np.flatnonzero(stays))
     return size - len(gone), np.delete(np.arange(size), gone)

@@ -25,9 +25,9 @@ from gradiva.eager.jit.row_chain import (
     TARGET_ROW,
     UPSIDE_DOWN,
     Chain,
-    Step,
+    RowStep,
     bind_strips,
-    flat_strips,
+    pack_strips,
     run_strips,
     table,
 )
@@ -40,10 +40,10 @@ from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import float16
 from gradiva.eager.values.batch import Batch
 
-from .decode_loop import Origins
+from .decode_loop import SourceOffsets
 from .fused_decoder import FusedDecoder
 from .fusion_report import NotFusableError, Reason
-from .sample_runs import Run, by_channels, mirrored
+from .sample_kernel import SampleKernel, by_channels, mirrored
 from .source_views import composed, first_pixels, first_rows
 from .unread_samples import UnreadSamples
 
@@ -58,14 +58,14 @@ class FusedLoop:
         source: Batch,
         calls: list[Call],
         target: Batch,
-        blame: Callable[[GradivaError], GradivaError],
+        locate_error: Callable[[GradivaError], GradivaError],
         unread: UnreadSamples | None = None,
     ) -> None:
         self.source, self.calls, self.target = source, calls, target
-        self.blame, self.unread = blame, unread
+        self.locate_error, self.unread = locate_error, unread
         self.decoder: Call | None = None
         self.decoded: FusedDecoder | None = None
-        self.loose = self.framewise = False
+        self.decodes_in_place = self.framewise = False
         self.before: list[Call] = []
         self.rows: Call | None = None
         self.after: list[Call] = []
@@ -78,7 +78,7 @@ class FusedLoop:
     def _sort(self, call: Call) -> None:
         role = call.operator.fusion_role
         if isinstance(role, Decode) and call is self.calls[0]:
-            self.decoder, self.loose = call, role.decode_in_place is not None
+            self.decoder, self.decodes_in_place = call, role.decode_in_place is not None
             self.framewise = role.decode_frames is not None
             nothing = np.empty(0, _dtype(call))
             given, provenance = call.batch_shapes[0], self.source.provenance
@@ -131,7 +131,7 @@ class FusedLoop:
             run = mirrored(run, view, windows, channels, self.source, at, *decoded)
         self._for_samples(run)
 
-    def _run(self, at: int, count: int, view: SourceWindow | None) -> Run:
+    def _run(self, at: int, count: int, view: SourceWindow | None) -> SampleKernel:
         """For the samples with so many channels; the rows of others mean nothing."""
         source, target, size = self.source, self.target, len(self.source)
         shapes, ends = source.batch_shape.shapes, self._image_shapes()
@@ -152,14 +152,14 @@ class FusedLoop:
         corners = inside.T.tolist()
         heads, paces = samples[:, TARGET].tolist(), samples[:, TARGET_FRAME].tolist()
 
-        def aim(sample: int, frame: int) -> None:
+        def set_frame(sample: int, frame: int) -> None:
             samples[sample, TARGET] = heads[sample] + frame * paces[sample]
 
         if self.rows is None:
             longest = int(width.max())
             samples[:, SOURCE] = source.batch_shape.offsets * here
             samples[:, SOURCE_FRAME] = shapes[:, at] * pitch * here
-            if view is None and not self.loose:
+            if view is None and not self.decodes_in_place:
                 # Nothing moves: pieces of the whole frame, however long its rows are.
                 longest, total = PIECE, height * width
                 samples[:, ROWS] = -(-total // PIECE)
@@ -175,7 +175,7 @@ class FusedLoop:
             if view is not None:
                 samples[:, MIRROR], samples[:, UPSIDE_DOWN] = view.mirror, view.upside_down
 
-            def place_strips(sample: int, first: int, pitch: int) -> None:
+            def set_strip_origin(sample: int, first: int, pitch: int) -> None:
                 top, left = corners[sample]
                 samples[sample, SOURCE] = (first + top * pitch + left * count) * here
                 samples[sample, SOURCE_ROW] = pitch * here
@@ -183,10 +183,18 @@ class FusedLoop:
             turned = bool(samples[:, MIRROR].any())
             chain = Chain(steps, kind, count, longest, False, self.planes, turned)
             arguments: tuple[Any, ...] = samples, chain, target.data
-            origins = Origins(
+            source_offsets = SourceOffsets(
                 samples, SOURCE, samples, SOURCE_ROW, inside.T.copy(), _forward(size), count, here
             )
-            return Run(run_strips, bind_strips, place_strips, aim, arguments, flat_strips, origins)
+            return SampleKernel(
+                run_strips,
+                bind_strips,
+                set_strip_origin,
+                set_frame,
+                arguments,
+                pack_strips,
+                source_offsets,
+            )
         tables, window = self.resampling(at, count)
         if self.framewise:
             tables.sizes[:, 0] = 1
@@ -201,16 +209,18 @@ class FusedLoop:
 
         pitches = tables.sizes[:, 8]
 
-        def place_rows(sample: int, first: int, pitch: int) -> None:
+        def set_row_origin(sample: int, first: int, pitch: int) -> None:
             top, left = beginnings[sample]
             offsets[sample] = first + top * pitch + left * count
             pitches[sample] = pitch * ways[sample]
 
-        origins = Origins(
+        source_offsets = SourceOffsets(
             offsets[:, np.newaxis], 0, tables.sizes, 8, inside.T.copy(), way, count, 1
         )
         arguments = tables, samples, chain, target.data
-        return Run(role.run, role.bind, place_rows, aim, arguments, role.flat, origins)
+        return SampleKernel(
+            role.run, role.bind, set_row_origin, set_frame, arguments, role.packed, source_offsets
+        )
 
     def _decode_in_chunks(self, call: Call) -> None:
         """The source of the rest: the samples of a chunk, in the memory of a thread."""
@@ -245,11 +255,11 @@ class FusedLoop:
         batch_shape: BatchShape = moved[-1].batch_shapes[0] if moved else self.source.batch_shape
         return batch_shape.shapes
 
-    def steps(self, channels: int) -> tuple[list[Step], int]:
+    def steps(self, channels: int) -> tuple[list[RowStep], int]:
         """The steps of the chain, and the channels that come out."""
         # Each plane of the input passes as an image of one channel.
         planar = "C" in self.layout[: self.layout.find("H")]
-        steps: list[Step] = []
+        steps: list[RowStep] = []
         if self.rows is not None:
             dtype = self.rows.types[0].dtype
             assert dtype is not None
@@ -270,14 +280,15 @@ class FusedLoop:
             made = steps[-1].made
         return steps, made
 
-    def _for_samples(self, run: Run) -> None:
-        """Run the kernel; after a decoder, chunk by chunk, in memory that each thread keeps."""
+    def _for_samples(self, run: SampleKernel) -> None:
+        """SampleKernel the kernel; after a decoder, chunk by chunk, in memory that each thread
+        keeps."""
         last, data = self.calls[-1], self.source.data
         last.outputs = (self.target,)
         if self.decoded is None:
-            last.for_samples(run.kernel, data, *run.arguments, flat=run.flat)
+            last.for_samples(run.kernel, data, *run.arguments, packed=run.packed)
         else:
-            self.decoded.run(run, self.blame, self.unread)
+            self.decoded.run(run, self.locate_error, self.unread)
 
 
 @lru_cache(maxsize=16)

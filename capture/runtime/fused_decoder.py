@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from gradiva.eager.execution.error_policy import replacements
-from gradiva.eager.jit.flat_calls import NotFlatError
+from gradiva.eager.jit.packed_calls import NotPackableError
 from gradiva.eager.jit.work_sharing import FEW
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.fusion_roles import DecodeSeveral, FlatDecode
+from gradiva.eager.operators.fusion_roles import DecodeSeveral, PackedDecode
 from gradiva.eager.runtime.chunks import chunks
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support import tracing
@@ -31,7 +31,7 @@ from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import BatchShape
 
 from .decode_loop import can_loop, decode_in_loop
-from .sample_runs import Run
+from .sample_kernel import SampleKernel
 from .unread_samples import UnreadSamples
 
 __all__ = ["FusedDecoder"]
@@ -57,7 +57,7 @@ class FusedDecoder:
         """made: the elements of each sample that comes out of the group."""
         role = call.operator.fusion_role
         self._call, self._dtype = call, dtype
-        self._loose = role.decode_in_place is not None
+        self._decodes_in_place = role.decode_in_place is not None
         self._framewise = role.decode_frames is not None
         decode = role.decode_frames or role.decode_in_place or role.decode
         self._make, costs = decode(call)
@@ -66,14 +66,14 @@ class FusedDecoder:
         sizes = call.batch_shapes[0].volumes
         if self._framewise:
             sizes = shapes[:, 1:].prod(axis=1)
-        if self._loose:  # what stands in for a sample that cannot be read is no larger
+        if self._decodes_in_place:  # what stands in for a sample that cannot be read is no larger
             sizes = np.maximum(needed, sizes)
         padded = -(-sizes // _ALIGNED) * _ALIGNED
         threads = call.pool.num_threads
-        several = threads > 1 and (self._several is None or self._several.flat is None)
+        several = threads > 1 and (self._several is None or self._several.packed is None)
         room = (_ROOM_OF_SEVERAL if several else _ROOM) // dtype.itemsize
-        longer, apart = threads > 1, call.pool.apart
-        self._ranges = chunks(needed + made, threads, padded, room, longer, apart)
+        longer, dedicated = threads > 1, call.pool.dedicated
+        self._ranges = chunks(needed + made, threads, padded, room, longer, dedicated)
         ends = padded.cumsum()
         offsets = ends - padded
         self._room = int(ends[-1])
@@ -87,32 +87,38 @@ class FusedDecoder:
         self.batch_shape = BatchShape(shapes, offsets, self._room, False, False, False)
 
     def run(
-        self, run: Run, blame: Callable[[GradivaError], GradivaError], unread: UnreadSamples | None
+        self,
+        run: SampleKernel,
+        locate_error: Callable[[GradivaError], GradivaError],
+        unread: UnreadSamples | None,
     ) -> None:
         """Decode each chunk, and run the rest of the group on it. unread: the samples that cannot
         be read, where the decoder goes on after them."""
         pool, ranges, several = self._call.pool, self._ranges, self._several
         together = len(ranges) > FEW and tracing.active is None
-        if several is not None and several.flat and run.flat and together and can_loop():
-            self._run_in_loop(several, several.flat, run)
-            if pool.cancelled or several.flat.done.all():
+        if several is not None and several.packed and run.packed and together and can_loop():
+            self._run_in_loop(several, several.packed, run)
+            if pool.cancelled or several.packed.done.all():
                 return
-            ranges, several = _undone(ranges, several.flat.done.tolist()), None
-        pool.run(_Chunks(self, run, several, blame, unread), ranges)
+            ranges, several = _undone(ranges, several.packed.done.tolist()), None
+        pool.run(_Chunks(self, run, several, locate_error, unread), ranges)
 
-    def _run_in_loop(self, several: DecodeSeveral, flat: FlatDecode, run: Run) -> None:
+    def _run_in_loop(self, several: DecodeSeveral, packed: PackedDecode, run: SampleKernel) -> None:
         """What of it takes no Python."""
-        assert run.flat is not None
+        assert run.packed is not None
         pool, ranges = self._call.pool, self._ranges
-        lanes = min(pool.num_threads, len(ranges))
-        memory = allocate(lanes * self._room, self._dtype).reshape(lanes, self._room)
-        places, origins = self.batch_shape.offsets, run.origins if self._loose else None
+        threads = min(pool.num_threads, len(ranges))
+        memory = allocate(threads * self._room, self._dtype).reshape(threads, self._room)
+        places, source_offsets = (
+            self.batch_shape.offsets,
+            run.source_offsets if self._decodes_in_place else None,
+        )
         try:
-            head = flat.call(memory, places, lanes)
-            rest = run.flat(memory, *run.arguments, lanes)
-        except NotFlatError:
+            head = packed.call(memory, places, threads)
+            rest = run.packed(memory, *run.arguments, threads)
+        except NotPackableError:
             return
-        decode_in_loop(pool, ranges, head, rest, flat.done, places, several.laid, origins)
+        decode_in_loop(pool, ranges, head, rest, packed.done, places, several.laid, source_offsets)
 
 
 class _Chunks:
@@ -125,17 +131,17 @@ class _Chunks:
     def __init__(
         self,
         decoder: FusedDecoder,
-        run: Run,
+        run: SampleKernel,
         several: DecodeSeveral | None,
-        blame: Callable[[GradivaError], GradivaError],
+        locate_error: Callable[[GradivaError], GradivaError],
         unread: UnreadSamples | None,
     ) -> None:
         call = decoder._call
         self._decoder, self._way, self._several = decoder, run, several
-        self._blame, self._unread = blame, unread
+        self._blame, self._unread = locate_error, unread
         self._own: dict[int, tuple[Any, _RunSamples]] = {}
         self._failed: Container[int] = () if call.failures is None else call.failures
-        self._loose, self._framewise = decoder._loose, decoder._framewise
+        self._decodes_in_place, self._framewise = decoder._decodes_in_place, decoder._framewise
         self._offsets = decoder.batch_shape.offsets
         self._places, self._sizes = self._offsets.tolist(), decoder._sizes.tolist()
         self._shapes = decoder._shapes.tolist()
@@ -154,7 +160,7 @@ class _Chunks:
                 first = sample + 1  # what is left for the end of the chunk
 
             def show(frame: int, sample: int = sample) -> None:
-                self._way.aim(sample, frame)
+                self._way.set_frame(sample, frame)
                 run(memory, sample, sample + 1)
 
             if sample in self._failed:
@@ -187,11 +193,11 @@ class _Chunks:
         if several is None:
             return ()
         done: Sequence[bool] = several.make(memory, self._offsets, begin, end)
-        if done and self._loose:
+        if done and self._decodes_in_place:
             assert several.laid is not None
             for sample, (at, pitch) in enumerate(several.laid[begin:end].tolist(), begin):
                 if done[sample - begin]:
-                    self._way.place(sample, self._places[sample] + at, pitch)
+                    self._way.set_origin(sample, self._places[sample] + at, pitch)
         return done
 
     def _decode(self, sample: int, out: Any, show: Callable[[int], None]) -> GradivaError | None:
@@ -201,9 +207,9 @@ class _Chunks:
         try:
             if self._framewise:
                 decode(sample, out.reshape(self._shapes[sample][1:]), show)
-            elif self._loose:
+            elif self._decodes_in_place:
                 at, pitch = decode(sample, out)
-                self._way.place(sample, self._places[sample] + at, pitch)
+                self._way.set_origin(sample, self._places[sample] + at, pitch)
             else:
                 decode(sample, out.reshape(self._shapes[sample]))
         except GradivaError as error:
@@ -223,8 +229,8 @@ class _Chunks:
         one = shape[1:] if self._framewise else shape
         values = replacements(self._unread.fill_value, self._decoder._dtype)
         out[: math.prod(one)].reshape(one)[...] = values
-        if self._loose:
-            self._way.place(sample, self._places[sample], math.prod(shape[1:]))
+        if self._decodes_in_place:
+            self._way.set_origin(sample, self._places[sample], math.prod(shape[1:]))
         for frame in range(shape[0] if self._framewise else 0):
             show(frame)
 

@@ -27,24 +27,24 @@ from .source_views import composed
 
 __all__ = ["fused_launches", "run_launches"]
 
-Blame = Callable[[GradivaError], GradivaError]
+LocateError = Callable[[GradivaError], GradivaError]
 
 _MOST: Final = 8
 """Channels of a pixel that a thread keeps in registers."""
 
 
 def run_launches(
-    calls: Sequence[Call], source: Batch, image: Batch, device: Device, blame: Blame
+    calls: Sequence[Call], source: Batch, image: Batch, device: Device, locate_error: LocateError
 ) -> Batch:
     """The output of a group on a GPU.
 
     calls: prepared, each reads what the one before makes; image: what the last one makes, without
-    data; blame: as of `FusedLoop`. Raises NotFusableError, also if there is no memory.
+    data; locate_error: as of `FusedLoop`. Raises NotFusableError, also if there is no memory.
     """
     try:
         source = source.to_device(device)
         target = Batch.empty(image.batch_shape, image.type, source.provenance, device)
-        gpu_of(device).run(_launches(calls, source, target, blame))
+        gpu_of(device).run(_launches(calls, source, target, locate_error))
     except (OperatorRuntimeError, MemoryError) as error:
         # One by one, so that the error names the member.
         raise NotFusableError(Reason.MEMORY, type(error).__name__) from None
@@ -52,10 +52,10 @@ def run_launches(
 
 
 def _launches(
-    calls: Sequence[Call], source: Batch, target: Batch, blame: Blame
+    calls: Sequence[Call], source: Batch, target: Batch, locate_error: LocateError
 ) -> Sequence[Launch]:
     if any(isinstance(call.operator.fusion_role, Resample) for call in calls):
-        return fused_launches(FusedLoop(source, list(calls), target, blame))
+        return fused_launches(FusedLoop(source, list(calls), target, locate_error))
     return [chain_launch(calls, source, target)]
 
 

@@ -3,7 +3,7 @@
 A group is: perhaps a decoder, then views (crop, flip), then perhaps a resize, then views, then
 pixel-wise steps, then perhaps a change to planes. A decoder makes its samples one by one, in
 memory that is still in the cache when the rest of the group reads it. What does not suit the
-kernels raises `NotFusableError` before any work. Groups that make spectra of sounds are run by
+kernels raises `NotFusableError` before any work. Groups that make spectra of audio are run by
 `fused_spectra`, arithmetic on a GPU by `fused_expression`.
 """
 
@@ -51,14 +51,14 @@ def run_group(
     pool: WorkerPool,
     locate: Locate,
     device: Device = CPU,
-    lost: list[int] | None = None,
+    dropped: list[int] | None = None,
     plans: dict[Node, Call] | None = None,
 ) -> Batch:
     """The output of the group, on a device. Raises what a member's own call would raise, or
     NotFusableError.
 
     values, drawn: batches, and keys with positions of random calls, by the leaves of the group;
-    lost: takes the samples that the decoder has left out (`on_error="skip"`);
+    dropped: takes the samples that the decoder has left out (`on_error="skip"`);
     plans: keeps calls that depend on nothing but types and shapes, for the next batch.
     """
     if not size:
@@ -86,14 +86,14 @@ def run_group(
         image = Batch.over(_NOTHING, call.batch_shapes[0], call.types[0], source.provenance)
         if device is CPU and source.dtype is float16:
             raise NotFusableError(Reason.DTYPE, str(source.dtype), first=0)
-    blame = functools.partial(_located, member=members[0], source=source, locate=locate)
+    locate_error = functools.partial(_located, member=members[0], source=source, locate=locate)
     if device is not CPU:
-        return run_launches(calls, source, image, device, blame)
+        return run_launches(calls, source, image, device, locate_error)
     target = Batch.empty(image.batch_shape, image.type, source.provenance)
-    _run_calls(calls, source, target, blame, unread)
+    _run_calls(calls, source, target, locate_error, unread)
     if unread is not None:
-        lost = [] if lost is None else lost
-        return unread.finish(target, calls[0].failures or {}, lost)
+        dropped = [] if dropped is None else dropped
+        return unread.finish(target, calls[0].failures or {}, dropped)
     return target
 
 
@@ -149,7 +149,7 @@ def _run_calls(
     calls: list[Call],
     source: Batch,
     target: Batch,
-    blame: Callable[[GradivaError], GradivaError],
+    locate_error: Callable[[GradivaError], GradivaError],
     unread: UnreadSamples | None,
 ) -> None:
     """Fill `target` on the CPU. Raises NotFusableError for an error of a member that has to be
@@ -158,7 +158,7 @@ def _run_calls(
         if makes_spectra(calls[-1]):
             run_spectra(source, calls, target)
         else:
-            FusedLoop(source, calls, target, blame, unread).run()
+            FusedLoop(source, calls, target, locate_error, unread).run()
     except NotFusableError as error:
         if error.call is not None:
             error.first = calls.index(error.call)

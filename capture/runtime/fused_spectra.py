@@ -1,6 +1,6 @@
-"""Runs a fused group that makes spectra of sounds: one pass over each sound, in blocks of frames.
+"""Runs a fused group that makes spectra of audio: one pass over each signal, in blocks of frames.
 
-A group is: perhaps a part of the sound, perhaps a filter, frames and their spectra, perhaps bands,
+A group is: perhaps a part of the audio, perhaps a filter, frames and their spectra, perhaps bands,
 perhaps levels. The pass is the operator's own (`SpectralStep.run`), so bits are those of each step
 alone.
 """

@@ -16,7 +16,14 @@ from gradiva.eager.display.table import html_table
 from gradiva.eager.jit.jit import compiled_kernels
 from gradiva.eager.support.errors import Location
 
-__all__ = ["FusionExplanation", "FusionReport", "GroupReport", "Mark", "NotFusableError", "Reason"]
+__all__ = [
+    "FusionExplanation",
+    "FusionReport",
+    "GroupReport",
+    "NotFusableError",
+    "Reason",
+    "Stopwatch",
+]
 
 NOTICED_S = 1.0
 """A group that ran unfused for less time than this, in seconds, gives no warning."""
@@ -145,7 +152,7 @@ class GroupReport:
         ]
 
 
-class Mark:
+class Stopwatch:
     """A start time."""
 
     __slots__ = ("_began", "_compiled")
@@ -172,13 +179,13 @@ class FusionReport:
                 lines = graph.locations.get(node.members[0]) or graph.locations.get(node) or ()
                 self._groups[node] = GroupReport(names, next(iter(lines), None))
 
-    def ran(self, began: Mark) -> None:
+    def ran(self, began: Stopwatch) -> None:
         """The program has run since this mark."""
         seconds = began.seconds()
         with self._lock:
             self._seconds += seconds or 0.0
 
-    def fused(self, node: Node, samples: int, began: Mark) -> None:
+    def fused(self, node: Node, samples: int, began: Stopwatch) -> None:
         """A group ran fused."""
         seconds = began.seconds()
         with self._lock:
@@ -186,7 +193,9 @@ class FusionReport:
             group.fused += 1
             group.time_fused = group.time_fused.plus(samples, seconds)
 
-    def partly(self, node: Node, samples: int, began: Mark, reason: Reason, detail: str) -> None:
+    def partly(
+        self, node: Node, samples: int, began: Stopwatch, reason: Reason, detail: str
+    ) -> None:
         """Some members of a group ran fused."""
         seconds = began.seconds()
         with self._lock:
@@ -195,7 +204,9 @@ class FusionReport:
             group.time_partly = group.time_partly.plus(samples, seconds)
             group.reasons[reason, detail] += 1
 
-    def separate(self, node: Node, samples: int, began: Mark, reason: Reason, detail: str) -> None:
+    def separate(
+        self, node: Node, samples: int, began: Stopwatch, reason: Reason, detail: str
+    ) -> None:
         """The members of a group ran one by one. Warns once if that takes much of the time."""
         if reason is Reason.EMPTY_BATCH:
             return

@@ -21,12 +21,12 @@ from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.device import Device
 from gradiva.eager.values.batch import Batch
 
-__all__ = ["DeviceStage", "queued", "require_gpu"]
+__all__ = ["DeviceStage", "check_gpu", "queued"]
 
-Mark: TypeAlias = "Callable[[Iterable[Batch]], None]"
+MarkInUse: TypeAlias = "Callable[[Iterable[Batch]], None]"
 
 
-def require_gpu(
+def check_gpu(
     graph: Graph, device: Device, locate: Callable[[GradivaError, Node], GradivaError]
 ) -> bool:
     """Whether a graph has nodes on a GPU. If it has and the GPU is missing, the error names the
@@ -58,7 +58,7 @@ class DeviceStage:
         self._lock = threading.Lock()
 
     @contextmanager
-    def batch(self) -> Iterator[Mark]:
+    def batch(self) -> Iterator[MarkInUse]:
         """Work in this block is queued on one of the streams. Call the yielded function with the
         outputs, when all work on them has been queued."""
         self._gpu.runtime.activate()
@@ -111,7 +111,7 @@ class DeviceStage:
 
 
 @contextmanager
-def queued(stage: DeviceStage | None) -> Iterator[Mark]:
+def queued(stage: DeviceStage | None) -> Iterator[MarkInUse]:
     """`stage.batch()`, if there is a stage."""
     if stage is None:
         yield lambda _: None

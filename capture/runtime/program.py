@@ -26,7 +26,7 @@ from gradiva.ops.conditional.branches import merge, split
 
 from .dropped_samples import drop_inside
 from .fused_group import run_group
-from .fusion_report import FusionReport, Mark, NotFusableError
+from .fusion_report import FusionReport, NotFusableError, Stopwatch
 from .memory_statistics import MemoryStatistics
 from .node_inputs import Outputs, Values, constant_batch, repeated, resolve, value_of
 from .split_merge import join, part
@@ -38,7 +38,7 @@ Keys = Sequence[tuple[Any, Any]]
 GPU: Final = Device("gpu")
 
 
-class _Turn(NamedTuple):
+class _RunState(NamedTuple):
     """The state of one run of a program: see `Program.run`."""
 
     values: Values
@@ -136,70 +136,72 @@ class Program:
         on a GPU run on, by its current stream. Where a node leaves out samples, they leave all
         values, and the outputs are smaller; then also the numbers of the samples that are left.
         """
-        recording, began, started = tracing.active, 0, Mark()
-        turn = _Turn(values, size, positions, seed, pool, keys, Selection(size, self._scopes), gpu)
-        self._bring(turn)
+        recording, began, started = tracing.active, 0, Stopwatch()
+        state = _RunState(
+            values, size, positions, seed, pool, keys, Selection(size, self._scopes), gpu
+        )
+        self._bring(state)
         for node in self._steps:
             if pool.cancelled:
                 raise StopIteration
             if recording is not None:
                 began = recording.start(_title(node))
             try:
-                outputs = self._call(node, turn)
+                outputs = self._call(node, state)
             except GradivaError as error:
                 if error.sample is not None:
-                    error.sample = turn.selection.number(self._scopes.get(node), error.sample)
+                    error.sample = state.selection.number(self._scopes.get(node), error.sample)
                 raise self.locate(error, node) from error.__cause__
             if recording is not None:
                 recording.call(pool, "operator", _title(node), began, outputs)
             if self.statistics is not None:
                 self.statistics.record(node, outputs)
-            if turn.selection.lost:
-                turn.selection.drop(self._scopes.get(node), values)
+            if state.selection.dropped:
+                state.selection.drop(self._scopes.get(node), values)
             for output, batch in enumerate(outputs):
                 values[node, output] = batch
             for value in self._last_use.get(node, ()):
                 values.pop(value, None)
         outputs = tuple(values[edge.node, edge.output] for edge in self.graph.outputs)
         self.fusion.ran(started)
-        return outputs, turn.selection.left
+        return outputs, state.selection.valid
 
-    def _bring(self, turn: _Turn) -> None:
+    def _bring(self, state: _RunState) -> None:
         """Copy the batches of sources to the devices that need them."""
-        for (node, output), batch in turn.values.items():
+        for (node, output), batch in state.values.items():
             wanted = node.type[output].device
             if isinstance(node.operator, SourceOperator) and batch.device.device_type != wanted:
-                device = turn.device_of(node)
+                device = state.device_of(node)
                 try:
-                    made = execute(copy, (batch,), {}, len(batch), turn.pool, device=device)
+                    made = execute(copy, (batch,), {}, len(batch), state.pool, device=device)
                 except GradivaError as error:
                     raise self.locate(error, node) from error.__cause__
-                turn.values[node, output] = made[0]
+                state.values[node, output] = made[0]
 
-    def _call(self, node: Node, turn: _Turn) -> Outputs:
+    def _call(self, node: Node, state: _RunState) -> Outputs:
         scope = self._scopes.get(node)
-        size = turn.selection.count(scope)
+        size = state.selection.count(scope)
         if node.operator is constant:
             return (constant_batch(node, size),)
         if node.operator is fused:
-            return self._group(node, turn, size)
+            return self._group(node, state, size)
         if node.operator is split:
-            return part(node, scope, turn.selection, turn.values)
+            return part(node, scope, state.selection, state.values)
         if node.operator is merge:
-            device = turn.device_of(node)
-            return (join(node, scope, turn.selection, turn.values, turn.pool, device),)
-        pool, device = turn.pool, turn.device_of(node)
-        inputs, given = resolve(node, turn.values, size)
-        key, positions = None, turn.positions[None]
+            device = state.device_of(node)
+            return (join(node, scope, state.selection, state.values, state.pool, device),)
+        pool, device = state.pool, state.device_of(node)
+        inputs, given = resolve(node, state.values, size)
+        key, positions = None, state.positions[None]
         for edge in node.inputs:
             if edge.argument == "key":
-                key, positions = self._drawn(edge.node, turn)
+                key, positions = self._drawn(edge.node, state)
         if node.operator.random:
             own = next((batch.positions for batch in inputs if batch.positions is not None), None)
             if node.attribute("shared") and size:
                 if own is None or scope is not None:
                     # The value of the whole batch, independent of the branch.
-                    own = self._drawn(node.inputs[-1].node, turn, whole=True)[1]
+                    own = self._drawn(node.inputs[-1].node, state, whole=True)[1]
                 inputs = tuple(repeated(batch, 1) for batch in inputs)
                 given = {
                     name: repeated(value, 1) if isinstance(value, Batch) else value
@@ -210,10 +212,10 @@ class Program:
                 )
                 return tuple(repeated(batch, size) for batch in outputs)
             positions = positions if own is None else own
-        lost = turn.selection.lost
-        return execute(node.operator, inputs, given, size, pool, key, positions, lost, device)
+        dropped = state.selection.dropped
+        return execute(node.operator, inputs, given, size, pool, key, positions, dropped, device)
 
-    def _group(self, node: Node, turn: _Turn, size: int) -> Outputs:
+    def _group(self, node: Node, state: _RunState, size: int) -> Outputs:
         """Run a fused group; in parts if the data do not fit the fused kernels."""
         inside: Values = {}
         drawn: dict[Node, tuple[Any, Any]] = {}
@@ -223,36 +225,36 @@ class Program:
                     continue
                 outer = node.inputs[edge.node.attribute("number")]
                 if outer.node.operator is random_key:
-                    drawn[edge.node] = self._drawn(outer.node, turn)
+                    drawn[edge.node] = self._drawn(outer.node, state)
                 else:
-                    inside[edge.node, edge.output] = value_of(outer, turn.values, size)
-        pool, device, began, samples = turn.pool, turn.device_of(node), Mark(), size
+                    inside[edge.node, edge.output] = value_of(outer, state.values, size)
+        pool, device, began, samples = state.pool, state.device_of(node), Stopwatch(), size
         # As many members as possible run fused; the first that does not fit runs alone, and so on.
         rest = part = node.members
         fusing, partly, why = True, False, None
         while rest:
-            lost: list[int] = []
+            dropped: list[int] = []
             made: Batch | None = None
             while fusing and made is None and len(part) > 1:
                 try:
                     made = run_group(
-                        part, inside, drawn, size, pool, self.locate, device, lost, self._plans
+                        part, inside, drawn, size, pool, self.locate, device, dropped, self._plans
                     )
                 except NotFusableError as error:
                     why = why or (error.reason, error.detail)  # the error itself keeps frames
                     fusing, part = error.first is not None and device is CPU, part[: error.first]
             if made is None:
                 part = rest[:1]
-                made = self._alone(part[0], inside, drawn, size, pool, device, lost)
+                made = self._alone(part[0], inside, drawn, size, pool, device, dropped)
             batch = made
             if why is None:
                 self.fusion.fused(node, samples, began)
-                turn.selection.lost.extend(lost)
+                state.selection.dropped.extend(dropped)
                 return (batch,)
             partly = partly or len(part) > 1
-            if lost:  # by the decoder: no other member drops samples
-                turn.selection.lost.extend(lost)
-                size = drop_inside(lost, size, inside, drawn)
+            if dropped:  # by the decoder: no other member drops samples
+                state.selection.dropped.extend(dropped)
+                size = drop_inside(dropped, size, inside, drawn)
             inside[part[-1], 0] = batch
             if self.statistics is not None:
                 self.statistics.record(part[-1], (batch,))
@@ -269,7 +271,7 @@ class Program:
         size: int,
         pool: WorkerPool,
         device: Device,
-        lost: list[int],
+        dropped: list[int],
     ) -> Batch:
         """The output of one member of a group."""
         key, own = next(
@@ -279,23 +281,25 @@ class Program:
             inputs, given = resolve(member, inside, size)
             first = inputs[0].positions
             own = own if first is None else first
-            return execute(member.operator, inputs, given, size, pool, key, own, lost, device)[0]
+            return execute(member.operator, inputs, given, size, pool, key, own, dropped, device)[0]
         except GradivaError as error:
             raise self.locate(error, member) from error.__cause__
 
-    def _drawn(self, node: Node, turn: _Turn, whole: bool = False) -> tuple[RandomKey, Positions]:
+    def _drawn(
+        self, node: Node, state: _RunState, whole: bool = False
+    ) -> tuple[RandomKey, Positions]:
         """The key of a `random_key` node, and the positions of its samples; `whole`: those of all
         samples of the step, including dropped ones, and not only those of its branch."""
         slot, own = node.attribute("slot"), node.attribute("seed")
         if slot is not None:
-            key, positions = turn.keys[slot]
+            key, positions = state.keys[slot]
         else:
-            positions = turn.positions[None]
+            positions = state.positions[None]
             for source in node.inputs:
-                positions = turn.positions.get(source.node, positions)
-            key = RandomKey(turn.seed if own is None else own, node.attribute("number"))
+                positions = state.positions.get(source.node, positions)
+            key = RandomKey(state.seed if own is None else own, node.attribute("number"))
         if not whole:
-            positions = turn.selection.of(positions, self._scopes.get(node))
+            positions = state.selection.of(positions, self._scopes.get(node))
         return key, positions
 
     def locate(self, error: GradivaError, node: Node) -> GradivaError:

@@ -23,7 +23,7 @@ from .fusion_report import NotFusableError, Reason
 __all__ = ["UnreadSamples"]
 
 Values = dict[tuple[Node, int], Batch]
-Drawn = dict[Node, tuple[Any, Any]]
+EagerRandomOrigin = dict[Node, tuple[Any, Any]]
 
 
 class UnreadSamples:
@@ -43,8 +43,8 @@ class UnreadSamples:
         self._kept: SampleIndices = np.arange(size)
 
     def without(
-        self, errors: dict[int, GradivaError], values: Values, drawn: Drawn
-    ) -> tuple[int, Values, Drawn]:
+        self, errors: dict[int, GradivaError], values: Values, drawn: EagerRandomOrigin
+    ) -> tuple[int, Values, EagerRandomOrigin]:
         """The input of the group without samples whose headers cannot be read, and the remaining
         number of samples. Raises NotFusableError if none is left."""
         values, drawn = dict(values), dict(drawn)
@@ -59,11 +59,11 @@ class UnreadSamples:
         if not len(self._kept):
             raise NotFusableError(Reason.BAD_SAMPLE)
 
-    def finish(self, target: Batch, errors: dict[int, GradivaError], lost: list[int]) -> Batch:
+    def finish(self, target: Batch, errors: dict[int, GradivaError], dropped: list[int]) -> Batch:
         """The output without samples that could not be decoded; tells of all that were not read.
 
-        errors: of the decoder; lost: takes those that were left out. Raises NotFusableError where
-        the members have to be told how many samples are left.
+        errors: of the decoder; dropped: takes those that were left out. Raises NotFusableError
+        where the members have to be told how many samples are left.
         """
         if self.skips and errors:
             if any(_is_per_sample(member) for member in self._members[1:]):
@@ -76,7 +76,7 @@ class UnreadSamples:
             return target
         quarantine_samples(self._errors, self._members[0].operator.name, self._where)
         if self.skips:
-            lost.extend(sorted(self._errors))
+            dropped.extend(sorted(self._errors))
             if self._where is not None:
                 narrow_step(self._where.positions[self._kept])
         return target

@@ -1,4 +1,4 @@
-"""What running a pipeline used: processor time, time of its threads, bytes read, page faults.
+"""What running a pipeline used: CPU time, time of its threads, bytes read, page faults.
 
 What the system does not say is None.
 """
@@ -28,13 +28,13 @@ _SELF = Path("/proc/self")
 class Usage:
     """Since some moment, or, of two of these, in between.
 
-    processor: seconds of this process on processors, all threads; disk_bytes: that came from a disk
+    cpu_time: seconds of CPU time of this process, all threads; disk_bytes: that came from a disk
     or another machine, not from the system's cache; faults: pages that were read from a disk;
     threads: of each pool thread, by its system number, the nanoseconds that it ran, and that it was
-    ready to run while no processor was free.
+    ready to run while no core was free.
     """
 
-    processor: float
+    cpu_time: float
     disk_bytes: int | None
     faults: int | None
     threads: dict[int, tuple[int, int]]
@@ -56,7 +56,7 @@ def used_since(before: Usage) -> Usage:
         for number, (ran, ready) in now.threads.items()
         if number in before.threads
     }
-    return Usage(now.processor - before.processor, disk_bytes, faults, threads)
+    return Usage(now.cpu_time - before.cpu_time, disk_bytes, faults, threads)
 
 
 def _disk_bytes() -> int | None:

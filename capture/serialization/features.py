@@ -23,7 +23,7 @@ __all__ = [
 
 SCHEMA: Final = "readers___TFRecord"
 _OWN_SCHEMA: Final = "readers__GradivaTFRecord"
-"""The same reader, with features as graphs hold them. The reference refuses files with it."""
+"""The same reader, with features as graphs hold them. DALI refuses files with it."""
 KIND: Final = "TFRecord"
 NAMES: Final = "feature_names"
 

@@ -70,14 +70,14 @@ class StoredOptions:
             )
         message.seed = -1 if self.seed is None else self.seed
         depth = self.prefetch_queue_depth
-        apart = isinstance(depth, dict)
-        message.prefetch_queue_depth_cpu = depth["cpu_size"] if apart else depth
-        message.prefetch_queue_depth_gpu = depth["gpu_size"] if apart else depth
+        separated = isinstance(depth, dict)
+        message.prefetch_queue_depth_cpu = depth["cpu_size"] if separated else depth
+        message.prefetch_queue_depth_gpu = depth["gpu_size"] if separated else depth
         kind = 0
         if self.exec_pipelined:
             kind = _PIPELINED
             if self.exec_async:
-                kind |= _ASYNC | (_SEPARATED if apart else _DYNAMIC)
+                kind |= _ASYNC | (_SEPARATED if separated else _DYNAMIC)
         message.executor_type = kind
         concurrency = self.concurrency or OperatorConcurrency.BACKEND
         flags = _CONCURRENCY.get(concurrency, _CONCURRENCY[OperatorConcurrency.BACKEND])

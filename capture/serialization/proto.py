@@ -85,7 +85,7 @@ def _pipeline_class() -> Any:
                 field.type_name = f".{_PACKAGE}.{kind}"
             if default:
                 field.default_value = default[0]
-    # A pool of our own: the reference library may have put the same names into the default one.
+    # A pool of our own: DALI may have put the same names into the default one.
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.PipelineDef"))

@@ -206,7 +206,7 @@ class GraphWriter:
         self._edges[node, 0] = name
 
     def _per_sample(self, argument: Argument, edge: Edge) -> EdgeName:
-        """What feeds an argument, in the one element type that the reference takes there."""
+        """What feeds an argument, in the one element type that DALI takes there."""
         name = self.edge(edge)
         wanted = float32 if argument.kind.element is np.float32 else int32
         dtype = edge.node.type[edge.output].dtype
@@ -245,7 +245,7 @@ class GraphWriter:
         for argument, one in named:
             made.input.add(name=str(one), device="cpu", is_argument_input=True, arg_name=argument)
         given: dict[str, Any] = {"device": device_word(node.operator, device), **arguments}
-        # The reference drops what no output needs, effects too.
+        # DALI drops what no output needs, effects too.
         has_effects = node.operator.effects and not isinstance(node.operator, SourceOperator)
         if (node in self.graph.kept or has_effects) and not helper:
             given["preserve"] = True
@@ -268,7 +268,7 @@ class GraphWriter:
         return [EdgeName(one, device) for one in names]
 
     def _unique(self, schema: str) -> str:
-        """A name like those that the reference gives; none that a user gave."""
+        """A name like those that DALI gives; none that a user gave."""
         number = len(self._message.op) - 1
         name = f"__{schema.rsplit('__', maxsplit=1)[-1] or schema}_{number}"
         while name in self._taken:
@@ -277,7 +277,7 @@ class GraphWriter:
         return name
 
     def _stack(self, made: Any, node: Node) -> None:
-        """The user's line, which the reference shows in its errors."""
+        """The user's line, which DALI shows in its errors."""
         lines = self.graph.locations.get(node)
         if not lines:
             return

@@ -192,7 +192,7 @@ def _passes(operator: OperatorBase, types: list[SampleType], static: dict[str, A
 
 @functools.cache
 def _close() -> tuple[str, ...]:
-    """The operators whose sums differ from the reference's by a little: as its test has them."""
+    """The operators whose sums differ from DALI's by a little: as its test has them."""
     tree = ast.parse((ROOT / "tests" / "oracle" / "test_cases.py").read_text("utf-8"))
     names: dict[str, Any] = {}
     for node in tree.body:

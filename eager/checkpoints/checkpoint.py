@@ -152,7 +152,7 @@ class Checkpoint:
         loaded whose objects are not registered yet; OperatorTypeError for a state that is no plain
         data."""
         with annotate_error("Checkpoint.collect"):
-            self._refuse_left_over()
+            self._check_none_left()
             self._entries = {
                 key: _Entry(
                     to_json_value(op.get_state(), f"the state of {key!r}"), type(op).__name__
@@ -170,7 +170,7 @@ class Checkpoint:
         with annotate_error("Checkpoint.restore"):
             if not self._entries:
                 return
-            self._refuse_left_over()
+            self._check_none_left()
             missing = [key for key in self._operators if key not in self._entries]
             if missing:
                 raise OperatorRuntimeError(
@@ -181,7 +181,7 @@ class Checkpoint:
             for key, op in self._operators.items():
                 self._apply(key, op)
 
-    def _refuse_left_over(self) -> None:
+    def _check_none_left(self) -> None:
         left = [key for key in self._entries if key not in self._operators]
         if left:
             raise OperatorRuntimeError(

@@ -28,7 +28,7 @@ from gradiva.eager.support.errors import (
     describe,
 )
 from gradiva.eager.support.hooks import Hook
-from gradiva.eager.types.device import Device, DeviceLike, require_device
+from gradiva.eager.types.device import Device, DeviceLike, check_device
 from gradiva.eager.types.device import device as to_device
 
 from .stream import Stream, device_stream, face_of
@@ -104,7 +104,7 @@ class EvalContext:
     ) -> None:
         number = gpu_number(device_id, "EvalContext")
         with annotate_error("EvalContext"):
-            self._device = None if device is None else require_device(to_device(device))
+            self._device = None if device is None else check_device(to_device(device))
             if number is not None:
                 self._device = Device("gpu", number)
             self._stream = None

@@ -30,7 +30,7 @@ from .nvrtc import compile_unit
 from .protocol import Runtime
 from .requirements import EXTRAS, missing
 
-__all__ = ["CupyRuntime", "count_gpus", "gpu_at", "gpu_of", "known_gpus", "require_gpu", "runtimes"]
+__all__ = ["CupyRuntime", "check_gpu", "count_gpus", "gpu_at", "gpu_of", "known_gpus", "runtimes"]
 
 _NON_BLOCKING: Final = 1
 _NO_TIMING: Final = 2
@@ -41,7 +41,7 @@ _NO_MEMORY: Final = 2
 _cupy: Any = lazy_module("cupy", EXTRAS)
 
 
-def require_gpu(number: int) -> None:
+def check_gpu(number: int) -> None:
     """Raises OperatorRuntimeError, with what is to be done, if there is no GPU of this number."""
     lack = missing()
     if lack is not None:
@@ -60,7 +60,7 @@ class CupyRuntime:
     GPU of this number."""
 
     def __init__(self, number: int) -> None:
-        require_gpu(number)
+        check_gpu(number)
         self.number = number
         self._cuda = _cupy.cuda.runtime
         self._driver = _cupy.cuda.driver

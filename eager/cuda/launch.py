@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError
 
 if TYPE_CHECKING:
-    from gradiva.eager.jit.row_chain import Step
+    from gradiva.eager.jit.row_chain import RowStep
 
 __all__ = [
     "SPAN",
@@ -106,7 +106,7 @@ class Epilogue(NamedTuple):
     all are treated alike, part of one); data, offsets: of the target; planes: whether channels
     become planes."""
 
-    steps: Sequence[Step]
+    steps: Sequence[RowStep]
     channels: int
     data: Any
     offsets: NDArray[np.int64]

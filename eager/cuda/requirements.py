@@ -23,7 +23,7 @@ EXTRAS: Final = "'gradiva[cuda12]' or 'gradiva[cuda13]'"
 def missing() -> str | None:
     """What a GPU needs and this machine lacks, in a few words; None if nothing is seen to lack.
 
-    Imports no library: `require_gpu` in eager/cuda/cupy_runtime.py finds out whether there is a
+    Imports no library: `check_gpu` in eager/cuda/cupy_runtime.py finds out whether there is a
     GPU.
     """
     # The driver first: nobody is sent for a large package who could not use it.
@@ -37,7 +37,7 @@ def missing() -> str | None:
 
 
 def cuda_version() -> int:
-    """The version of CUDA whose compiler is installed, as the reference writes it: 12986 for
+    """The version of CUDA whose compiler is installed, as DALI writes it: 12986 for
     12.9.86; 0 for none."""
     for name in ("nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"):
         with contextlib.suppress(metadata.PackageNotFoundError):

@@ -1,4 +1,4 @@
-"""Frames as a small film that a browser plays."""
+"""Frames as a small animation that a browser plays."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ else:
     pil = lazy_module("PIL.Image", "pillow")
     pil_features = lazy_module("PIL.features", "pillow")
 
-__all__ = ["MOST_FRAMES", "film"]
+__all__ = ["MOST_FRAMES", "animation"]
 
 MOST_FRAMES: Final = 16
 _SECONDS: Final = 2.0
-"""How long a film is, at most a quarter of a second for a frame: samples do not tell."""
+"""How long an animation is, at most a quarter of a second for a frame: samples do not tell."""
 
 
-def film(frames: Array) -> tuple[str, bytes]:
-    """The type and the bytes of a film of pictures, uint8 (n, H, W, 3), without end: WebP, or
+def animation(frames: Array) -> tuple[str, bytes]:
+    """The type and the bytes of an animation of pictures, uint8 (n, H, W, 3), without end: WebP, or
     PNG where Pillow was built without it."""
     pictures = [pil.fromarray(np.ascontiguousarray(frame)) for frame in frames]
     options = {"save_all": True, "append_images": pictures[1:], "loop": 0}

@@ -21,7 +21,7 @@ _MAGIC = {
 }
 _WAVE_SAMPLES = 128
 _WAVE_FRAMES = 1024
-"""A table this long and at most 8 wide is sound, a shorter one may be boxes."""
+"""A table this long and at most 8 wide is audio, a shorter one may be boxes."""
 _SMALLEST_IMAGE = 8
 _SMALLEST_PLANE = 16
 """Without a layout, smaller arrays are taken for numbers."""

@@ -71,7 +71,7 @@ def _palette(array: Array, classes: Array) -> tuple[Array, str]:
 
 def _scaled(array: Array, whole: Array) -> tuple[Array, str]:
     values = array.astype(np.float64)
-    sound = np.isfinite(values)
+    finite = np.isfinite(values)
     low, high, bad = _range(whole)
     notes = []
     full = True
@@ -93,9 +93,9 @@ def _scaled(array: Array, whole: Array) -> tuple[Array, str]:
         notes.append(f"{bad} NaN or infinite")
     # Halves, for the difference of the extremes of float64 is infinite.
     span = max(high / 2 - low / 2, np.finfo(np.float64).tiny)
-    scaled = (np.where(sound, values, low) / 2 - low / 2) / span
+    scaled = (np.where(finite, values, low) / 2 - low / 2) / span
     pixels, note = _channels((np.clip(scaled, 0, 1) * 255).round().astype(np.uint8), full)
-    pixels[~sound.all(axis=-1)] = PAINT
+    pixels[~finite.all(axis=-1)] = PAINT
     return pixels, "; ".join([*notes, *([note] if note else [])])
 
 
@@ -104,9 +104,9 @@ def _range(whole: Array) -> tuple[float, float, int]:
     if whole.dtype.kind in "iu":
         return float(whole.min()), float(whole.max()), 0
     values = whole.astype(np.float64, copy=False)
-    sound = np.isfinite(values)
-    bad = int(values.size - np.count_nonzero(sound))
-    values = values[sound] if bad else values
+    finite = np.isfinite(values)
+    bad = int(values.size - np.count_nonzero(finite))
+    values = values[finite] if bad else values
     if not values.size:
         return 1.0, 0.0, bad
     return float(values.min()), float(values.max()), bad

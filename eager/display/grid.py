@@ -21,7 +21,7 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.support.lazy_import import lazy_module
 
-from .animation import film
+from .animation import animation
 from .axes import Array
 
 if TYPE_CHECKING:
@@ -48,14 +48,14 @@ _PAPER, _TEXT = (255, 255, 255), (40, 40, 40)
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One sample: `pixels`, uint8 (H, W, 3 or 4), or `text` where that is None; what stands below
-    it, line by line; the bytes of a WAV file that can be played, or none; frames (n, H, W, 3) of a
-    film, or none."""
+    it, line by line; the bytes of a WAV file that can be played, or none; frames (n, H, W, 3) of an
+    animation, or none."""
 
     pixels: Array | None
     text: str
     caption: tuple[str, ...] = ()
     audio: bytes = b""
-    film: Array | None = None
+    animation: Array | None = None
 
 
 def encode(pixels: Array, form: str = "PNG") -> bytes:
@@ -90,11 +90,11 @@ def cell_html(cell: Cell, size: int) -> str:
             f"<img alt='{alternative}' style='margin:0;max-width:none' "
             f"src='data:image/png;base64,{data}'>"
         )
-    if cell.film is not None:
-        kind, played = film(cell.film)
+    if cell.animation is not None:
+        kind, played = animation(cell.animation)
         moving = base64.b64encode(played).decode()
         body += (
-            "<br><img alt='the same as a film' style='margin:4px 0 0;max-width:none' "
+            "<br><img alt='the same as an animation' style='margin:4px 0 0;max-width:none' "
             f"src='data:{kind};base64,{moving}'>"
         )
     if cell.audio:

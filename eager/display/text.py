@@ -114,4 +114,6 @@ def _cell(tensor: ShownTensor, alone: bool) -> Cell | None:
     drawing = draw(array, str(tensor.layout), _THUMBNAIL)
     shape = " x ".join(map(str, array.shape))
     name = os.path.basename(tensor.source_info())
-    return Cell(drawing.pixels, drawing.text, (name, shape, drawing.note), film=drawing.film)
+    return Cell(
+        drawing.pixels, drawing.text, (name, shape, drawing.note), animation=drawing.animation
+    )

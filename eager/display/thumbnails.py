@@ -39,15 +39,15 @@ _GAP = 2
 class Drawing:
     """pixels: uint8 (H, W, 3), or (H, W, 4) with opacity, or None: then there is `text`.
 
-    note: what was done to the values; extent: the sample's (H, W), if it is one picture; film: of a
-    video, frames (n, H, W, 3).
+    note: what was done to the values; extent: the sample's (H, W), if it is one picture; animation:
+    of a video, frames (n, H, W, 3).
     """
 
     pixels: Array | None
     text: str = ""
     note: str = ""
     extent: tuple[int, int] | None = None
-    film: Array | None = None
+    animation: Array | None = None
 
 
 def draw(array: Array, layout: str, size: int, willing: bool = False) -> Drawing:
@@ -95,12 +95,12 @@ def values_text(array: Array) -> str:
         return f"{array.size} values\n{np.count_nonzero(array)} true"
     step = -(-array.size // _WHOLE)
     values = array.reshape(-1)[::step].astype(np.float64)
-    sound = values[np.isfinite(values)]
+    finite = values[np.isfinite(values)]
     lines = [f"{array.size} values"]
-    if sound.size:
-        lines += [f"{sound.min():.4g}..{sound.max():.4g}, mean {sound.mean():.4g}"]
-    if sound.size < values.size:
-        lines += [f"{values.size - sound.size} NaN or infinite"]
+    if finite.size:
+        lines += [f"{finite.min():.4g}..{finite.max():.4g}, mean {finite.mean():.4g}"]
+    if finite.size < values.size:
+        lines += [f"{values.size - finite.size} NaN or infinite"]
     if step > 1:
         lines += [f"(of every {step}th value)"]
     return "\n".join(lines)
@@ -120,7 +120,7 @@ def _image(array: Array, size: int) -> Drawing:
 
 
 def _series(found: Arranged, size: int) -> Drawing:
-    """Some of the pictures side by side, and more of them as a film, scaled alike."""
+    """Some of the pictures side by side, and more of them as an animation, scaled alike."""
     count = len(found.array)
     chosen = _spread(count, _MOST_PICTURES)
     moving = _spread(count, MOST_FRAMES) if found.axis == "F" and count > 1 else chosen[:0]
@@ -140,11 +140,11 @@ def _series(found: Arranged, size: int) -> Drawing:
     which = f"{words} {', '.join(map(str, chosen))} of {count}"
     if len(chosen) == count:
         which = f"{count} {words}"
-    film = None
+    animation = None
     if moving.size:
-        film = np.stack([fit(one, size, smooth) for one in pixels[np.isin(drawn, moving)]])
+        animation = np.stack([fit(one, size, smooth) for one in pixels[np.isin(drawn, moving)]])
     note = "; ".join([which, *([note] if note else [])])
-    return Drawing(np.hstack(parts), "", note, film=film)
+    return Drawing(np.hstack(parts), "", note, animation=animation)
 
 
 def _spread(count: int, most: int) -> Array:

@@ -1,4 +1,4 @@
-"""Sound as a drawn wave."""
+"""Audio as a drawn wave."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AXIS = (128, 128, 128, 128)
 """Both are seen on white and on black; the rest is transparent."""
 _MOST_CHANNELS = 8
 _MOST = 1 << 20
-"""Samples that are looked at; of longer sound every n-th."""
+"""Samples that are looked at; of longer audio every n-th."""
 
 
 def waveform(array: Array, width: int, height: int) -> tuple[Array, str]:
@@ -29,14 +29,14 @@ def waveform(array: Array, width: int, height: int) -> tuple[Array, str]:
     lanes = min(channels, _MOST_CHANNELS)
     pixels = np.zeros((height, width, 4), np.uint8)
     values = array[:, :lanes].astype(np.float64)
-    sound = np.isfinite(values)
-    values = np.where(sound, values, 0.0)
+    finite = np.isfinite(values)
+    values = np.where(finite, values, 0.0)
     peak = float(np.abs(values).max())
     unit = 1.0 if peak == 0 else peak
     starts = np.arange(width) * count // width
     low = np.minimum.reduceat(values, starts)
     high = np.maximum.reduceat(values, starts)
-    bad = ~np.logical_and.reduceat(sound, starts)
+    bad = ~np.logical_and.reduceat(finite, starts)
     lane_height = height // lanes
     rows = np.arange(lane_height)[:, None]
     middle = (lane_height - 1) / 2
@@ -50,8 +50,8 @@ def waveform(array: Array, width: int, height: int) -> tuple[Array, str]:
     notes = [f"peak {peak:.3g}"]
     if channels > 1:
         notes.append(f"{channels} channels" + (f", {lanes} shown" if lanes < channels else ""))
-    if not sound.all():
-        notes.append(f"{sound.size - np.count_nonzero(sound)} NaN or infinite")
+    if not finite.all():
+        notes.append(f"{finite.size - np.count_nonzero(finite)} NaN or infinite")
     if step > 1:
         notes.append(f"of every {step}th sample")
     return pixels, "; ".join(notes)

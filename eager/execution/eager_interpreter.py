@@ -28,14 +28,14 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.support.validation import integer
 from gradiva.eager.types.batch_shape import BatchShape
-from gradiva.eager.types.device import CPU, Device, device, require_device
+from gradiva.eager.types.device import CPU, Device, check_device, device
 from gradiva.eager.values.batch import Batch, batch_on
 from gradiva.eager.values.buffers import gpu_named
-from gradiva.eager.values.drawn import drawn_by
+from gradiva.eager.values.random_origin import random_origin_of_call
 from gradiva.eager.values.tensor import Tensor, tensor_on, to_array
 from gradiva.eager.values.value import Symbolic, Value
 
-from .error_policy import refuse_single
+from .error_policy import check_not_single
 from .execute import backends, execute
 from .shared_draws import warn_of_values
 
@@ -46,11 +46,11 @@ __all__ = [
     "as_seed",
     "batch_size_of",
     "check_common",
+    "check_on_cpu",
     "device_for",
     "device_named",
     "positions_of",
     "random_key",
-    "require_on_cpu",
     "split_common",
 ]
 
@@ -74,8 +74,8 @@ class Eager:
             )
         given, common = split_common(operator, keywords)
         size, single = batch_size_of(operator, inputs, given, common)
-        refuse_single(given, single)
-        drawn = drawn_by(operator.name, operator.random, single, inputs, keywords)
+        check_not_single(given, single)
+        drawn = random_origin_of_call(operator.name, operator.random, single, inputs, keywords)
         if drawn is not None and not single:
             warn_of_values(operator.name, (*inputs, *given.values()))
         batches = tuple(as_input(value, size, number) for number, value in enumerate(inputs))
@@ -131,7 +131,7 @@ def check_common(operator: OperatorBase, common: Mapping[str, Any], present: boo
         try:
             chosen = device_named(common["device"])
             if present:
-                require_device(chosen)
+                check_device(chosen)
         except GradivaError as error:
             raise error.complete(argument="device") from None
     if "seed" in common and not operator.takes_seed:
@@ -284,7 +284,7 @@ def _is_numbers(value: Any) -> bool:
     return isinstance(value, int | float | np.number | np.bool_)
 
 
-def require_on_cpu(argument: Argument, value: Any) -> None:
+def check_on_cpu(argument: Argument, value: Any) -> None:
     """Raise OperatorTypeError for values of an argument that are on a GPU."""
     if isinstance(value, Batch | Tensor) and value.device is not CPU:
         raise OperatorTypeError(
@@ -296,7 +296,7 @@ def require_on_cpu(argument: Argument, value: Any) -> None:
 
 def as_argument(argument: Argument, value: Any, size: int) -> Any:
     """A static value, or a Batch or array with one row per sample."""
-    require_on_cpu(argument, value)
+    check_on_cpu(argument, value)
     if isinstance(value, Batch):
         return value
     if isinstance(value, Tensor):

@@ -18,10 +18,10 @@ from .quarantine import Quarantined, place_of, record
 
 __all__ = [
     "apply_error_policy",
+    "check_not_single",
     "continues_on_error",
     "keep_rows",
     "quarantine_samples",
-    "refuse_single",
     "replacements",
     "skips",
 ]
@@ -37,7 +37,7 @@ def continues_on_error(given: Mapping[str, Any]) -> bool:
     return bool(given.get("on_error", "raise") != "raise")
 
 
-def refuse_single(given: Mapping[str, Any], single: bool) -> None:
+def check_not_single(given: Mapping[str, Any], single: bool) -> None:
     """Raise an error for a call on one sample: there is no batch from which it could be dropped."""
     if single and skips(given):
         raise OperatorValueError(
@@ -54,7 +54,7 @@ def apply_error_policy(
     given: Mapping[str, Any],
     operator: str,
     where: Provenance | None,
-    lost: list[int] | None,
+    dropped: list[int] | None,
 ) -> tuple[Batch, ...]:
     """The outputs of a call, of whose samples some failed.
 
@@ -69,8 +69,8 @@ def apply_error_policy(
             for sample in bad:
                 fill(batch.array(sample), value)
         return outputs
-    if lost is not None:
-        lost.extend(bad)
+    if dropped is not None:
+        dropped.extend(bad)
     kept = np.delete(np.arange(len(outputs[0])), bad)
     if where is not None:
         narrow_step(where.positions[kept])

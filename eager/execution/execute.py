@@ -108,7 +108,7 @@ def execute(
     pool: WorkerPool,
     key: RandomKey | None = None,
     positions: np.ndarray[Any, np.dtype[np.int64]] | None = None,
-    lost: list[int] | None = None,
+    dropped: list[int] | None = None,
     device: Device = CPU,
 ) -> tuple[Batch, ...]:
     """Run `operator` on batches of `size` samples and return its outputs.
@@ -118,7 +118,7 @@ def execute(
 
     given: the arguments that were given; static ones converted by `Argument.static`, per-sample
     ones as a Batch or an array with one row per sample. key, positions: of random operators.
-    lost: takes the samples that the call has left out (`on_error="skip"`).
+    dropped: takes the samples that the call has left out (`on_error="skip"`).
     Raises GradivaError without the user's line.
     """
     where = next((batch.provenance for batch in inputs if batch.provenance is not None), None)
@@ -128,7 +128,8 @@ def execute(
             return (Batch.to_device(inputs[0], device),)
         work: Any = backends[device.device_type](operator, device)
         inputs = tuple(
-            brought(operator, number, batch, device) for number, batch in enumerate(inputs)
+            to_required_device(operator, number, batch, device)
+            for number, batch in enumerate(inputs)
         )
         if operator.frames and given_per_frame(operator.frames, inputs, given):
             return execute_frames(prepare, operator, inputs, given, size, pool, work, device)
@@ -155,7 +156,7 @@ def execute(
             f"not enough memory for the outputs ({lack})", operator=operator.name
         )
     if call.failures:
-        return apply_error_policy(call.outputs, call.failures, given, operator.name, where, lost)
+        return apply_error_policy(call.outputs, call.failures, given, operator.name, where, dropped)
     return call.outputs
 
 
@@ -173,7 +174,7 @@ OperatorRuntimeError if there is none. eager/execution/eager_interpreter.py adds
 which stands on this module."""
 
 
-def brought(operator: OperatorBase, number: int, batch: Batch, device: Device) -> Batch:
+def to_required_device(operator: OperatorBase, number: int, batch: Batch, device: Device) -> Batch:
     """The input with this number, on the device where its call needs it."""
     first = operator.host_from
     wanted = CPU if operator.mixed or (first is not None and number >= first) else device

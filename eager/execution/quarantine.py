@@ -22,9 +22,9 @@ from gradiva.eager.support.errors import printable, user_location
 __all__ = [
     "Quarantine",
     "Quarantined",
-    "apart",
     "collecting",
     "collecting_in",
+    "isolated",
     "place_of",
     "quarantine",
     "record",
@@ -165,7 +165,7 @@ def record(entries: Iterable[Quarantined]) -> None:
     quarantine().record(entries)
 
 
-def apart() -> Quarantine:
+def isolated() -> Quarantine:
     """An empty list for `collecting_in`, which reports to nothing else."""
     return Quarantine(most=1 << 60, warns=False)
 
@@ -174,7 +174,7 @@ def apart() -> Quarantine:
 def collecting() -> Iterator[Quarantine]:
     """Collect what is recorded in the block in a list of its own, for the code that delivers the
     batch."""
-    collector = apart()
+    collector = isolated()
     with collecting_in(collector):
         yield collector
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gradiva.eager.support.errors import Location, user_location
-from gradiva.eager.values.drawn import SharedDraw
+from gradiva.eager.values.random_origin import SharedDraw
 from gradiva.eager.values.tensor import Tensor
 
 __all__ = ["warn_of_shared", "warn_of_values"]

@@ -15,14 +15,14 @@ from gradiva.eager.types.device import Device
 
 from .fused_elementwise import gpu_kernel
 
-__all__ = ["devices_of", "on_gpu", "require_gpu_kernel"]
+__all__ = ["checked_gpu_kernel", "devices_of", "on_gpu"]
 
 
 def on_gpu(operator: OperatorBase, device: Device) -> Callable[[Call], None]:
     """The function that fills the outputs of a call of `operator` on a GPU. Raises
     OperatorRuntimeError if it has no kernel for that, or if there is no such GPU."""
     gpu = gpu_of(device)
-    kernel, own = require_gpu_kernel(operator), operator.gpu_work
+    kernel, own = checked_gpu_kernel(operator), operator.gpu_work
 
     def work(call: Call) -> None:
         if own is not None:
@@ -44,7 +44,7 @@ def devices_of(operator: OperatorBase) -> tuple[str, ...]:
     return ("cpu", "gpu") if no_kernel or gpu_kernel(operator) is not None else ("cpu",)
 
 
-def require_gpu_kernel(operator: OperatorBase) -> Callable[[Call], Any] | None:
+def checked_gpu_kernel(operator: OperatorBase) -> Callable[[Call], Any] | None:
     """The GPU kernel of an operator; None if it needs none. Raises OperatorRuntimeError."""
     if len(devices_of(operator)) == 1:
         raise OperatorRuntimeError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from gradiva.eager.cuda.launch import CudaKernel, Launch, OutputArg, blocks_of, type_name
-from gradiva.eager.jit.row_chain import Step
+from gradiva.eager.jit.row_chain import RowStep
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.pixelwise import Pixelwise, axes_of, step_of
 from gradiva.eager.support.errors import OperatorRuntimeError
@@ -89,17 +89,17 @@ def _table(source: Batch, target: Batch, layout: str, channels: int, made: int) 
         table[:, 2] = table[:, 3] = source.batch_shape.volumes
         return table
     frames, _, inner = axes_of(layout, shapes)
-    apart = (1, 1)
+    pixel_sizes = (1, 1)
     if layout[-1] == "C":
-        frames, inner, apart = np.ones_like(frames), frames, (channels, made)
+        frames, inner, pixel_sizes = np.ones_like(frames), frames, (channels, made)
     table[:, 2], table[:, 3] = frames * inner, inner
     table[:, 4], table[:, 5] = inner * channels, inner * made
-    table[:, 6:8] = apart
+    table[:, 6:8] = pixel_sizes
     table[:, 8:10] = 1 if layout[-1] == "C" else inner[:, None]
     return table
 
 
-def chain_parameters(steps: Sequence[Step]) -> np.ndarray[Any, np.dtype[np.float32]]:
+def chain_parameters(steps: Sequence[RowStep]) -> np.ndarray[Any, np.dtype[np.float32]]:
     """(N, PARAMETERS): those of all steps, by sample; one number that is not read, without any."""
     rows = [step.parameters.reshape(len(step.parameters), -1) for step in steps]
     joined = np.concatenate(rows, axis=1) if rows else np.zeros((1, 1))
@@ -107,7 +107,11 @@ def chain_parameters(steps: Sequence[Step]) -> np.ndarray[Any, np.dtype[np.float
 
 
 def chain_source(
-    steps: Sequence[Step], source: np.dtype[Any], channels: int, target: str, given: str = "Source"
+    steps: Sequence[RowStep],
+    source: np.dtype[Any],
+    channels: int,
+    target: str,
+    given: str = "Source",
 ) -> str:
     """C++: the function `chain`, which takes one pixel through all steps, and PARAMETERS.
 

@@ -180,7 +180,7 @@ _HALF_HIDDEN: Final = np.uint32(0x1000)  # half a unit of float16's last place, 
 
 
 def to_half(values: Array) -> NDArray[np.float16]:
-    """float16, ties away from zero as the reference does (NumPy's own cast rounds to even)."""
+    """float16, ties away from zero as DALI does (NumPy's own cast rounds to even)."""
     with np.errstate(over="ignore"):  # float64 beyond float32 is infinite in both
         single = np.ascontiguousarray(values, np.float32)
     bits = single.view(np.uint32)

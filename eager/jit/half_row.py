@@ -6,7 +6,7 @@ import numpy as np
 
 from gradiva.eager.types.arrays import F32Vector, U16Vector, U32Vector
 
-from .row_chain import Step
+from .row_chain import RowStep
 from .row_kernel import row_kernel
 
 __all__ = ["half_row", "half_step"]
@@ -35,7 +35,7 @@ def half_row(source: U32Vector, target: U16Vector, parameters: F32Vector) -> Non
         target[k] = np.uint16(half | sign)
 
 
-def half_step(samples: int, channels: int) -> Step:
+def half_step(samples: int, channels: int) -> RowStep:
     """The step of a chain that makes float16 out of float32."""
     nothing = np.zeros((samples, 1, 1), np.float32)
-    return Step(half_row, np.dtype(np.uint32), np.dtype(np.uint16), nothing, channels)
+    return RowStep(half_row, np.dtype(np.uint32), np.dtype(np.uint16), nothing, channels)

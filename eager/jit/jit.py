@@ -22,28 +22,28 @@ import numpy as np
 from .kernel_cache import kernel_folder
 from .kernel_digest import extensions, global_names, kernel_digest
 from .numba_compiler import (
-    Outlined,
+    NoinlineKernel,
     c_callback,
     compiler_lock,
     keep_compiled,
+    noinline_call,
     on_compile,
-    outlined_call,
     part_compiler,
 )
 
 __all__ = [
     "Kernel",
     "NotThereError",
+    "always_inline",
     "compile_entry",
     "compiled_kernels",
     "compiling",
     "idle_seconds",
-    "inlined",
     "jit",
     "load_intrinsic",
     "load_numba",
     "loaded_only",
-    "outlined",
+    "noinline",
     "register_extension",
     "register_intrinsic",
 ]
@@ -95,15 +95,18 @@ def loaded_only() -> Iterator[None]:
 class Kernel:
     """A Python function that turns into compiled code when it is first called."""
 
-    def __init__(self, function: FunctionType, inline: bool = False, outline: bool = False) -> None:
+    def __init__(
+        self, function: FunctionType, inline: bool = False, noinline: bool = False
+    ) -> None:
         self.function = function
         self.inline = inline
-        self.outline = outlined_call if outline else None  # what its callers are made of, too
+        self.noinline = noinline_call if noinline else None  # what its callers are made of, too
         self._compiled: Any = None
         self._inside: Any = None
-        self._outlined: Outlined | None = None
+        self._noinline: NoinlineKernel | None = None
         self.made_elsewhere: Callable[[tuple[Any, ...]], bool] | None = None
-        """Waits for another process that compiles it, outlined, for these types, if that does."""
+        """Waits for another process that compiles its noinline code for these types, if there is
+        one."""
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
 
@@ -122,21 +125,21 @@ class Kernel:
         with compiling():
             if self._inside is None:
                 self._inside = _compile(self, inside=True)
-                if self.outline:
+                if self.noinline:
                     function = self.function
                     name = f"{function.__name__}-{kernel_digest(function)}"
-                    self._outlined = Outlined(name, self._inside, self._wait)
-                    self._inside = outlined_call(_numba(), function, self._outlined)
+                    self._noinline = NoinlineKernel(name, self._inside, self._wait)
+                    self._inside = noinline_call(_numba(), function, self._noinline)
             return self._inside
 
-    def outlined_code(self, kinds: tuple[Any, ...]) -> None:
-        """Compile what others call of an outlined kernel, for arguments of these types."""
+    def noinline_code(self, kinds: tuple[Any, ...]) -> None:
+        """Compile what others call of a noinline kernel, for arguments of these types."""
         self.inside()
-        assert self._outlined is not None
-        self._outlined.code(kinds)
+        assert self._noinline is not None
+        self._noinline.code(kinds)
 
     def _wait(self, kinds: tuple[Any, ...]) -> None:
-        """Before it is compiled or loaded, outlined."""
+        """Called before its noinline code is compiled or loaded."""
         if self.made_elsewhere is not None and self.made_elsewhere(kinds):
             self.made_elsewhere = None
 
@@ -153,16 +156,16 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
     return cast("Callable[P, R]", Kernel(cast(FunctionType, function)))
 
 
-def inlined(function: Callable[P, R]) -> Callable[P, R]:
+def always_inline(function: Callable[P, R]) -> Callable[P, R]:
     """Mark `function` as a kernel whose code is put into those that call it, before anything is
     optimized: a loop around it vectorizes as if it stood there."""
     return cast("Callable[P, R]", Kernel(cast(FunctionType, function), inline=True))
 
 
-def outlined(function: Callable[P, R]) -> Callable[P, R]:
+def noinline(function: Callable[P, R]) -> Callable[P, R]:
     """Mark `function` as a kernel that is compiled once, and called by those that use it: for large
     ones, which would be optimized again in each of these, and do much in one call."""
-    return cast("Callable[P, R]", Kernel(cast(FunctionType, function), outline=True))
+    return cast("Callable[P, R]", Kernel(cast(FunctionType, function), noinline=True))
 
 
 def _compile(kernel: Kernel, inside: bool = False) -> Any:
@@ -183,10 +186,10 @@ def _compile(kernel: Kernel, inside: bool = False) -> Any:
     compiler: dict[str, Any] = {}
     if inside:
         options |= _INSIDE
-        if not kernel.outline:
+        if not kernel.noinline:
             compiler["pipeline_class"] = part_compiler()
     dispatcher = numba.njit(**options, **compiler)(copy)
-    # What is kept of a part is another thing than what is kept of the same kernel, outlined.
+    # The cached code of a part differs from the cached noinline code of the same kernel.
     _keep(numba, dispatcher, function, {**options, "part": bool(compiler)})
     return dispatcher
 

@@ -141,7 +141,7 @@ class _Walk:
         for attribute in ("function", "py_func"):  # of a kernel; of what Numba has made
             inner = getattr(value, attribute, None)
             if isinstance(inner, FunctionType):
-                named = ("inline", "outline", "targetoptions")
+                named = ("inline", "noinline", "targetoptions")
                 options = [getattr(value, option, None) for option in named]
                 return f"{self._described(options)} {self._number(inner)}"
         if isinstance(value, DType):  # `np.float32`, beside a module that has a `float32` too

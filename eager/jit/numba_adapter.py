@@ -46,14 +46,14 @@ def first_element(context: Any, builder: Any, kind: Any, array: Any) -> Any:
 
 
 def has_feature(context: Any, name: str) -> bool:
-    """In an intrinsic: whether the processor that is compiled for has a feature, as LLVM names
+    """In an intrinsic: whether the CPU that is compiled for has a feature, as LLVM names
     it."""
     _, _, features = context.codegen().magic_tuple()
     return f"+{name}" in features.split(",")
 
 
 def leave_out_features(context: Any, function: Any, prefix: str) -> None:
-    """In an intrinsic: have the function that is being made use no instructions of the processor's
+    """In an intrinsic: have the function that is being made use no instructions of the CPU's
     features with such names. It is not put into others."""
     _, _, features = context.codegen().magic_tuple()
     chosen = [f"-{one[1:]}" if one[1:].startswith(prefix) else one for one in features.split(",")]

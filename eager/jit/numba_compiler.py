@@ -21,13 +21,13 @@ from .numba_adapter import llvm
 
 __all__ = [
     "CompiledStore",
-    "Outlined",
+    "NoinlineKernel",
     "c_callback",
     "compiler_lock",
-    "flat_entry",
     "keep_compiled",
+    "noinline_call",
     "on_compile",
-    "outlined_call",
+    "packed_entry",
     "part_compiler",
 ]
 
@@ -39,7 +39,7 @@ _SETTINGS: Final = (
     "DEBUGINFO_DEFAULT",
     "USING_SVML",
 )
-"""What of Numba's configuration changes the machine code, beside the processor."""
+"""What of Numba's configuration changes the machine code, beside the CPU."""
 
 
 class CompiledStore(Protocol):
@@ -93,7 +93,7 @@ class _Overloads:
         try:
             called, reduced = pickle.loads(content)
             for name in called:
-                _outlined[name[0]].require(*name)
+                _noinline[name[0]].require(*name)
             if reduced[0][1] == _PART:
                 return _loaded_part(target, *reduced)
             return result._rebuild(target, *reduced)
@@ -254,7 +254,7 @@ class _NoEnvironments:
         """There is no place for it."""
 
 
-class Outlined:
+class NoinlineKernel:
     """The machine code of a kernel as others call it: by a name, with nothing of it in theirs.
 
     name: says what it is compiled from; dispatcher: compiles it; before: is called before
@@ -268,7 +268,7 @@ class Outlined:
         self._dispatcher = dispatcher
         self._before = before
         self._symbols: dict[tuple[Any, ...], str] = {}
-        _outlined[name] = self
+        _noinline[name] = self
 
     def code(self, kinds: tuple[Any, ...]) -> tuple[str, Any]:
         """The symbol for arguments of these types, and what Numba knows of it. It is there from now
@@ -292,7 +292,7 @@ class Outlined:
 
 
 _OUTLINED: Final = "gradiva."
-_outlined: dict[str, Outlined] = {}
+_noinline: dict[str, NoinlineKernel] = {}
 _called_by: dict[str, tuple[str, str, tuple[Any, ...]]] = {}
 
 
@@ -302,13 +302,13 @@ def _called(result: Any) -> list[tuple[str, str, tuple[Any, ...]]]:
     return [_called_by[one.name] for one in functions if one.name.startswith(_OUTLINED)]
 
 
-def outlined_call(numba: Any, function: Any, outlined: Outlined) -> Any:
+def noinline_call(numba: Any, function: Any, noinline: NoinlineKernel) -> Any:
     """What stands for `function` in kernels that call it: a call by name."""
     plain = numba.types.unliteral
 
     def call(typing_context: Any, *arguments: Any) -> Any:
         kinds = tuple(plain(argument) for argument in arguments)
-        symbol, result = outlined.code(kinds)
+        symbol, result = noinline.code(kinds)
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             facts = copy.copy(result.fndesc)
@@ -327,7 +327,7 @@ def outlined_call(numba: Any, function: Any, outlined: Outlined) -> Any:
 _unpackers: dict[tuple[str, tuple[int, int]], tuple[int, Any]] = {}
 
 
-def flat_entry(
+def packed_entry(
     numba: Any, dispatcher: Any, arguments: tuple[Any, ...], places: tuple[int, int]
 ) -> tuple[int, int] | None:
     """For a kernel that returns nothing, else None: the address of a C function `(row, begin,
@@ -350,7 +350,7 @@ def flat_entry(
 
 
 def _unpacker(context: Any, kind: Any, places: tuple[int, int]) -> tuple[int, Any]:
-    """The function of `flat_entry` for one kind of kernel, and what keeps it."""
+    """The function of `packed_entry` for one kind of kernel, and what keeps it."""
     ir, _ = llvm()
     word, name = ir.IntType(64), f"gradiva_unpack_{len(_unpackers)}"
     library = context.codegen().create_library(name)

@@ -2,7 +2,7 @@
 
 They are files as in the cache of kernels (`eager/jit/kernel_cache.py`), in folders of the same
 names: so they are found by the same digest and the same meaning, and only there where versions,
-processor and sources are what they were at the build. They are pickles, like those of the cache: a
+CPU and sources are what they were at the build. They are pickles, like those of the cache: a
 file is read only if nobody but its owner can have written it, who is the user or the administrator.
 """
 
@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from gradiva.eager.support.checked_file import checked_content
+from gradiva.eager.support.checked_file import verified_content
 
 __all__ = ["PREBUILT", "prebuilt_folder", "read_prebuilt"]
 
@@ -47,7 +47,7 @@ def read_prebuilt(path: Path, meaning: str) -> bytes | None:
         with open(descriptor, "rb") as file:
             if not _is_safe(os.fstat(descriptor), stat.S_ISREG):
                 return None
-            return checked_content(file.read(), meaning)
+            return verified_content(file.read(), meaning)
     except OSError:
         return None
 

@@ -15,22 +15,22 @@ import numpy as np
 
 from gradiva.eager.types.arrays import F32Table, I64Table, I64Vector, Int64Array, U8Vector
 
-from .flat_calls import BEGIN, END, FlatCall, Lanes, flat_call
 from .intrinsics import call_row
-from .jit import inlined, jit, outlined
+from .jit import always_inline, jit, noinline
+from .packed_calls import BEGIN, END, PackedCall, PerThread, pack_call
 from .row_kernel import RowKernel, copy, join, reverse, split, split_reversed, stream
-from .streaming import finish_lines, goes_past
+from .streaming import finish_lines, use_nontemporal
 
 __all__ = [
     "FORM_CHANNELS",
     "PIECE",
     "Chain",
-    "Step",
+    "RowStep",
     "bind_strips",
     "finish_row",
-    "flat_strips",
+    "pack_strips",
     "run_strips",
-    "strips_go_past",
+    "strips_use_nontemporal",
     "table",
 ]
 
@@ -59,16 +59,16 @@ def table(count: int) -> Int64Array:
     return result
 
 
-def strips_go_past(target: np.ndarray[Any, Any], samples: Int64Array) -> bool:
+def strips_use_nontemporal(target: np.ndarray[Any, Any], samples: Int64Array) -> bool:
     """Whether results go past the caches: they are large, and each strip begins with a line of the
     caches. Strips that share one are stored slowly."""
-    if not goes_past(target) or target.ctypes.data % _LINE:
+    if not use_nontemporal(target) or target.ctypes.data % _LINE:
         return False
     places = samples[:, [TARGET, TARGET_FRAME, TARGET_ROW, TARGET_PLANE]]
     return not (places % _LINE).any()
 
 
-class Step(NamedTuple):
+class RowStep(NamedTuple):
     """One row kernel and its parameters, float32 (N, 1 or channels, P); `made`: channels out."""
 
     row: RowKernel
@@ -161,12 +161,12 @@ class Chain:
 
     planes_in, planes_out: whether channels are planes at the source and at the target, and not
     interleaved; pixels: the most a strip has; mirrored: whether samples may be; past: whether the
-    result goes past the caches, as `strips_go_past` says.
+    result goes past the caches, as `strips_use_nontemporal` says.
     """
 
     def __init__(
         self,
-        steps: Sequence[Step],
+        steps: Sequence[RowStep],
         dtype: np.dtype[Any],
         channels: int,
         pixels: int,
@@ -189,12 +189,12 @@ class Chain:
             joined = np.zeros((0, 0), np.float32)
         self.parameters = np.ascontiguousarray(joined, np.float32)
 
-    def scratch(self, lanes: int = 1) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    def scratch(self, threads: int = 1) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """Room for two strips, for each of so many threads."""
-        return np.empty((lanes, 2 * (int(self.form[_ROOM]) + _ALIGNED)), np.uint8)
+        return np.empty((threads, 2 * (int(self.form[_ROOM]) + _ALIGNED)), np.uint8)
 
 
-@inlined
+@always_inline
 def _finish_flat_row(
     source: int,
     pixels: int,
@@ -228,7 +228,7 @@ def _finish_flat_row(
         call_row(past, source, target, values, 0, 0, 1, 1, 0, 0)
 
 
-@outlined
+@noinline
 def finish_row(
     source: int,
     source_pitch: int,
@@ -365,20 +365,20 @@ def bind_strips(
     return run
 
 
-def flat_strips(
+def pack_strips(
     data: np.ndarray[Any, Any],
     samples: Int64Array,
     chain: Chain,
     target: np.ndarray[Any, Any],
-    lanes: int,
-) -> list[FlatCall]:
+    threads: int,
+) -> list[PackedCall]:
     """The same for several threads, which read one slab, or each a row of `data`."""
     sizes = np.array((data.itemsize, target.itemsize), np.int64)
     parts = chain.form, chain.parameters, sizes
-    scratch, address = Lanes(chain.scratch(lanes)), target.ctypes.data
-    source = data.ctypes.data if data.ndim == 1 else Lanes(data, address=True)
+    scratch, address = PerThread(chain.scratch(threads)), target.ctypes.data
+    source = data.ctypes.data if data.ndim == 1 else PerThread(data, address=True)
     arguments = source, address, samples, *parts, scratch, BEGIN, END
-    return [flat_call(_run, arguments, lanes)]
+    return [pack_call(_run, arguments, threads)]
 
 
 def run_strips(

@@ -15,7 +15,7 @@ import numpy as np
 from gradiva.eager.types.arrays import F32Vector, Table, U32Vector, Vector
 
 from .jit import Kernel, compile_entry, compiling, jit
-from .streaming import copy_past
+from .streaming import copy_nontemporal
 
 __all__ = [
     "RowKernel",
@@ -175,7 +175,7 @@ def copy(source: U32Vector, target: U32Vector, parameters: F32Vector) -> None:
 @row_kernel()
 def stream(source: Vector, target: Vector, parameters: F32Vector) -> None:
     """The strip as it is, unsigned integers, past the caches; then call `finish_lines`."""
-    copy_past(source, 0, target, 0, source.size)
+    copy_nontemporal(source, 0, target, 0, source.size)
 
 
 @row_kernel("split")

@@ -3,7 +3,7 @@
 A store to memory that is in no cache reads it first, and pushes out what is there. A third of the
 time of a large copy is that reading. Non-temporal stores leave it out: for what is larger than the
 caches anyhow, and is written whole. Others can ask for the lines that they are going to write:
-processors do that themselves, but for the first lines of each page.
+CPUs do that themselves, but for the first lines of each page.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from .jit import jit, register_intrinsic
 
 __all__ = [
     "AHEAD",
-    "copy_past",
+    "copy_nontemporal",
     "fetch_line",
-    "fill_past",
+    "fill_nontemporal",
     "finish_lines",
-    "goes_past",
-    "move_past",
+    "move_nontemporal",
+    "use_nontemporal",
 ]
 
 _LARGE: Final = 1 << 24
@@ -38,7 +38,7 @@ AHEAD: Final = 1 << 11
 """How many bytes before they are written lines are asked for: time enough for them to come."""
 
 
-def goes_past(output: Array, *elements: Int64Array) -> bool:
+def use_nontemporal(output: Array, *elements: Int64Array) -> bool:
     """Whether an output goes past the caches: it is large, and the pieces that it is made of, of so
     many elements, are long."""
     least = -(-_LONG // output.itemsize)
@@ -132,7 +132,7 @@ def _unaligned(target: Array, to: int) -> int:
 
 
 @jit
-def copy_past(source: Array, at: int, target: Array, to: int, count: int) -> None:
+def copy_nontemporal(source: Array, at: int, target: Array, to: int, count: int) -> None:
     """Copy `count` elements, unsigned integers, from `at` to `to`; then call `finish_lines`."""
     step = _LINE // target.itemsize
     first = min(_unaligned(target, to), count)
@@ -146,14 +146,14 @@ def copy_past(source: Array, at: int, target: Array, to: int, count: int) -> Non
 
 
 @jit
-def move_past(source: Array, at: int, target: Array, to: int, count: int) -> None:
-    """`copy_past` alone: what comes later sees it."""
-    copy_past(source, at, target, to, count)
+def move_nontemporal(source: Array, at: int, target: Array, to: int, count: int) -> None:
+    """`copy_nontemporal` alone: what comes later sees it."""
+    copy_nontemporal(source, at, target, to, count)
     finish_lines()
 
 
 @jit
-def fill_past(target: Array, to: int, count: int, value: Number) -> None:
+def fill_nontemporal(target: Array, to: int, count: int, value: Number) -> None:
     """Write `count` elements, unsigned integers, from `to` on."""
     step = _LINE // target.itemsize
     line = np.full(step, value, target.dtype)

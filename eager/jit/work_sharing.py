@@ -12,27 +12,27 @@ import numpy as np
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.types.arrays import BoolVector, I64Table, I64Vector, Int64Array
 
-from .flat_calls import FlatCall, call_flat, take_next
+from .background_kernel import BackgroundKernel
 from .jit import jit
-from .later import Later
+from .packed_calls import PackedCall, call_packed, take_next
 
-__all__ = ["FEW", "can_share", "ending", "ranges_in_a_turn", "share_ranges"]
+__all__ = ["FEW", "can_share", "chunk_size", "ending", "parallel_for"]
 
 FEW: Final = 2
 """Ranges that take less Python by themselves than it takes to prepare that they are shared."""
 
-_later = Later()
+_background = BackgroundKernel()
 
 
 def can_share() -> bool:
-    """Whether `share_ranges` is there. It is soon, where it is not."""
-    return _later.is_ready(_prepare)
+    """Whether `parallel_for` is compiled. If not, it will be soon."""
+    return _background.is_ready(_prepare)
 
 
-def share_ranges(
+def parallel_for(
     pool: WorkerPool,
     ranges: Sequence[tuple[int, int]],
-    calls: Sequence[FlatCall],
+    calls: Sequence[PackedCall],
     again: Callable[[int, int], None] | None = None,
 ) -> None:
     """Make calls, one after the other, for each range, in the threads of a pool.
@@ -44,13 +44,13 @@ def share_ranges(
     counter, parts = np.zeros(1, np.int64), np.array(ranges, np.int64)
     failed = np.zeros(len(ranges), np.bool_)
 
-    def work(lane: int, _end: int) -> None:
-        turn = ranges_in_a_turn(len(ranges))
+    def work(thread: int, _end: int) -> None:
+        turn = chunk_size(len(ranges))
         with ending(counter, len(ranges)):
             while counter[0] < len(ranges) and not pool.cancelled:
-                _share(counter, parts, pool.stop, rows[lane], failed, turn)
+                _share(counter, parts, pool.stop, rows[thread], failed, turn)
 
-    pool.run(work, [(lane, lane + 1) for lane in range(len(rows))])
+    pool.run(work, [(thread, thread + 1) for thread in range(len(rows))])
     for k in np.flatnonzero(failed).tolist():
         assert again is not None
         again(*ranges[k])
@@ -66,7 +66,7 @@ def ending(counter: Int64Array, count: int) -> Iterator[None]:
         raise
 
 
-def ranges_in_a_turn(count: int) -> int:
+def chunk_size(count: int) -> int:
     """How many of so many ranges the calling thread may take before it looks up: the main thread
     one, as nobody else can answer Ctrl+C."""
     return 1 if threading.current_thread() is threading.main_thread() else count
@@ -97,5 +97,5 @@ def _share(
         if k >= len(ranges) or stop[0] != 0:
             return
         for call in range(len(rows)):
-            if call_flat(rows[call].ctypes.data, ranges[k, 0], ranges[k, 1]) != 0:
+            if call_packed(rows[call].ctypes.data, ranges[k, 0], ranges[k, 1]) != 0:
                 failed[k] = True

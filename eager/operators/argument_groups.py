@@ -36,7 +36,7 @@ from typing import Any, TypeVar
 from .argument_types import evaluate
 from .docstrings import merge_docstrings
 
-__all__ = ["argument_group", "takes"]
+__all__ = ["argument_group", "uses_arguments"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T", bound=type)
@@ -54,7 +54,7 @@ def argument_group(**defaults: Any) -> Callable[[T], T]:
     return declare
 
 
-def takes(*order: type | str | EllipsisType) -> Callable[[F], F]:
+def uses_arguments(*order: type | str | EllipsisType) -> Callable[[F], F]:
     """Decorator of a type rule that ends in `**options`: the operator takes these groups too.
 
     order: groups, and names of the rule's own keywords, as users see them; `...` stands for those

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_orig
 
 import numpy as np
 
-from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.support.layouts import as_layout
 from gradiva.eager.types import dtypes
 from gradiva.eager.types.dtypes import DType, ImageType, InterpType
 from gradiva.eager.values.value import Value
@@ -238,7 +238,7 @@ OnError: TypeAlias = Annotated[
     Literal["raise", "skip", "replace"],
     ArgumentType("OnError", "'raise', 'skip' or 'replace'", _policy),
 ]
-Layout: TypeAlias = Annotated[str, ArgumentType("Layout", "a layout such as 'HWC'", check_layout)]
+Layout: TypeAlias = Annotated[str, ArgumentType("Layout", "a layout such as 'HWC'", as_layout)]
 _DTYPE = ArgumentType("DTypeLike", "an element type such as gradiva.uint8", DType.of)
 DTypeLike: TypeAlias = Annotated[dtypes.DTypeLike, _DTYPE]
 _IMAGE_TYPE = ArgumentType(

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.jit.flat_calls import BEGIN, END, FlatCall, NotFlatError, flat_call
 from gradiva.eager.jit.jit import Kernel
-from gradiva.eager.jit.work_sharing import can_share, share_ranges
+from gradiva.eager.jit.packed_calls import BEGIN, END, NotPackableError, PackedCall, pack_call
+from gradiva.eager.jit.work_sharing import can_share, parallel_for
 from gradiva.eager.random.keys import RandomKey
 from gradiva.eager.runtime.chunks import chunks
 from gradiva.eager.runtime.worker_pool import WorkerPool
@@ -182,7 +182,7 @@ class Call:
         kernel: Callable[..., Any],
         *arrays: Any,
         work: Batch | None = None,
-        flat: Callable[..., list[FlatCall]] | None = None,
+        packed: Callable[..., list[PackedCall]] | None = None,
     ) -> None:
         """Run `kernel(*arrays, begin, end)` over ranges that together cover all samples.
 
@@ -198,30 +198,30 @@ class Call:
             few = self._begin(kernel, arrays, output.batch_shape.volumes)
             ranges = [(max(begin, few), end) for begin, end in ranges if end > few]
         if ranges:
-            self._in_threads(kernel, arrays, ranges, flat)
+            self._in_threads(kernel, arrays, ranges, packed)
 
     def _in_threads(
         self,
         kernel: Callable[..., Any],
         arrays: tuple[Any, ...],
         ranges: list[tuple[int, int]],
-        flat: Callable[..., list[FlatCall]] | None = None,
+        packed: Callable[..., list[PackedCall]] | None = None,
     ) -> None:
         """Run `kernel(*arrays, begin, end)` for each range, in the threads of the pool."""
-        lanes = min(self.pool.num_threads, len(ranges))
+        threads = min(self.pool.num_threads, len(ranges))
 
         def run(begin: int, end: int) -> None:
             kernel(*arrays, begin, end)
 
-        calls: list[FlatCall] = []
-        if lanes > 1 and tracing.active is None and can_share():
-            with contextlib.suppress(NotFlatError):
-                if flat is not None:
-                    calls = flat(*arrays, lanes)
+        calls: list[PackedCall] = []
+        if threads > 1 and tracing.active is None and can_share():
+            with contextlib.suppress(NotPackableError):
+                if packed is not None:
+                    calls = packed(*arrays, threads)
                 elif isinstance(kernel, Kernel):
-                    calls = [flat_call(kernel, (*arrays, BEGIN, END), lanes)]
+                    calls = [pack_call(kernel, (*arrays, BEGIN, END), threads)]
         if calls:
-            share_ranges(self.pool, ranges, calls, run)
+            parallel_for(self.pool, ranges, calls, run)
         else:
             self.pool.run(run, ranges)
 
@@ -280,7 +280,7 @@ class Call:
                     raise OperatorRuntimeError(failure_text(error), sample=sample) from error
 
         if ranges is None and costs is not None:
-            ranges = chunks(costs, self.pool.num_threads, apart=self.pool.apart)
+            ranges = chunks(costs, self.pool.num_threads, dedicated=self.pool.dedicated)
         elif ranges is None:
             ranges = [(sample, sample + 1) for sample in range(self.size)]
         self.pool.run(run, ranges)

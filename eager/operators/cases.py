@@ -65,7 +65,7 @@ class Case:
         return self.raising(OperatorRuntimeError, match)
 
     def no_oracle(self, unless: bool = False) -> Case:
-        """The same call, not compared with the reference library: it cannot do it, or errs."""
+        """The same call, not compared with DALI: it cannot do it, or errs."""
         return replace(self, oracle=unless)
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-__all__ = ["CompositeCall", "Decomposition", "Part"]
+__all__ = ["CompositeCall", "Decomposition", "DecompositionPart"]
 
 
-class Part(NamedTuple):
+class DecompositionPart(NamedTuple):
     """One operator of the chain. It reads the output of the part before it.
 
     operator: its name. passed: its arguments that come from the composite operator, with the names
@@ -35,15 +35,17 @@ class CompositeCall(NamedTuple):
     fixed: Mapping[str, Any]
     given: Collection[str]
 
-    def part(self, operator: str, *names: str, **renamed: str) -> Part:
+    def part(self, operator: str, *names: str, **renamed: str) -> DecompositionPart:
         """A part that takes these arguments; renamed: arguments with another name in the part."""
         passed = {**{name: name for name in names}, **renamed}
-        return Part(operator, {own: name for own, name in passed.items() if name in self.given}, {})
+        return DecompositionPart(
+            operator, {own: name for own, name in passed.items() if name in self.given}, {}
+        )
 
-    def fixed_part(self, operator: str, **values: Any) -> Part:
+    def fixed_part(self, operator: str, **values: Any) -> DecompositionPart:
         """A part with its own values of arguments."""
-        return Part(operator, {}, values)
+        return DecompositionPart(operator, {}, values)
 
 
-Decomposition: TypeAlias = "Callable[[CompositeCall], list[Part] | None]"
+Decomposition: TypeAlias = "Callable[[CompositeCall], list[DecompositionPart] | None]"
 """The parts of a call, in order; None for a call that cannot be decomposed."""

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.jit.flat_calls import FlatCall
-from gradiva.eager.jit.work_sharing import FEW, can_share, share_ranges
+from gradiva.eager.jit.packed_calls import PackedCall
+from gradiva.eager.jit.work_sharing import FEW, can_share, parallel_for
 from gradiva.eager.runtime.chunks import chunks
 from gradiva.eager.support import tracing
 from gradiva.eager.types.arrays import Int64Array
@@ -24,7 +24,7 @@ __all__ = [
     "Decode",
     "DecodeSeveral",
     "Expression",
-    "FlatDecode",
+    "PackedDecode",
     "Resample",
     "SourceWindow",
     "SpectralStep",
@@ -50,12 +50,12 @@ class SourceWindow(NamedTuple):
     upside_down: Int64Array
 
 
-class FlatDecode(NamedTuple):
+class PackedDecode(NamedTuple):
     """The same as a call of a kernel by each of several threads. call: from the memory, which has a
     row for each, or is one slab, the places in it, and their number; done: (N,), whether each
     sample was made."""
 
-    call: Callable[[Any, Int64Array, int], FlatCall]
+    call: Callable[[Any, Int64Array, int], PackedCall]
     done: np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -70,7 +70,7 @@ class DecodeSeveral(NamedTuple):
 
     make: Callable[[Any, Int64Array, int, int], Sequence[bool]]
     laid: Int64Array | None = None
-    flat: FlatDecode | None = None
+    packed: PackedDecode | None = None
 
 
 class Decode(NamedTuple):
@@ -108,12 +108,12 @@ class Decode(NamedTuple):
         output, several = call.outputs[0], find and find(call)
         places, made, ranges = output.batch_shape.offsets, functools.cache(output.arrays), None
         ahead: Any = several and functools.partial(several.make, output.data, places)
-        if several and several.flat and tracing.active is None and call.pool.num_threads > 1:
-            pool, done = call.pool, several.flat.done
-            ranges = chunks(costs, pool.num_threads, apart=pool.apart)
+        if several and several.packed and tracing.active is None and call.pool.num_threads > 1:
+            pool, done = call.pool, several.packed.done
+            ranges = chunks(costs, pool.num_threads, dedicated=pool.dedicated)
             if len(ranges) > FEW and can_share():
-                lanes = min(call.pool.num_threads, len(ranges))
-                share_ranges(call.pool, ranges, [several.flat.call(output.data, places, lanes)])
+                threads = min(call.pool.num_threads, len(ranges))
+                parallel_for(call.pool, ranges, [several.packed.call(output.data, places, threads)])
                 if done.all():
                     return
                 ahead = _told(done)
@@ -156,7 +156,7 @@ class Resample(NamedTuple):
 
     tables: what its kernel reads. run: the kernel, `(data, tables, samples, chain, target, begin,
     end)`. bind: from `(tables, samples, chain, target)` to a function `(data, begin, end)` for one
-    thread. flat: from `(data, tables, samples, chain, target, lanes)` to the same as calls of
+    thread. packed: from `(data, tables, samples, chain, target, lanes)` to the same as calls of
     kernels by several threads; `data` has a row for each, or is one slab. rounding: the first
     steps. unfusable_arguments: where one of them is given, a call joins no group. window: what is
     kept of the resampled image, by operators that cut and mirror it; None for all. launches: for a
@@ -169,7 +169,7 @@ class Resample(NamedTuple):
     tables: Callable[..., Any]
     run: Callable[..., None]
     bind: Callable[..., Any]
-    flat: Callable[..., list[FlatCall]]
+    packed: Callable[..., list[PackedCall]]
     rounding: Callable[..., Any]
     unfusable_arguments: tuple[str, ...] = ()
     launches: Callable[..., Any] | None = None
@@ -184,9 +184,9 @@ class ToPlanar(NamedTuple):
 
 
 class SpectralStep(NamedTuple):
-    """A step of the pass from sounds to spectra, in blocks of frames.
+    """A step of the pass from audio to spectra, in blocks of frames.
 
-    phase: 1 for a filter of the sound, 2 for frames and their spectra, 3 for bands, 4 for levels;
+    phase: 1 for a filter of the audio, 2 for frames and their spectra, 3 for bands, 4 for levels;
     they follow one another, and 2 is always there. settings: from a call to what the pass reads of
     the step; None for calls that it does not make. run: of phase 2, the pass: `(call, (data,
     begins, lengths), settings of each phase or None, target)`.

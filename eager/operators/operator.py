@@ -21,7 +21,7 @@ from gradiva.eager.support.errors import (
 from gradiva.eager.support.registry import Modules, Registry
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.tensor import Tensor
-from gradiva.eager.values.value import Symbolic, Value, refuse_bfloat16
+from gradiva.eager.values.value import Symbolic, Value, check_no_bfloat16
 
 from .arguments import check_names, parse_signature, position_hint
 from .decomposition import Decomposition
@@ -195,7 +195,7 @@ class OperatorBase:
         self.case_maker = make
         return make
 
-    def not_stored(self, *names: str) -> None:
+    def not_serializable(self, *names: str) -> None:
         """Declare arguments that are gradiva's own: the format of stored pipelines has no place for
         them, and a pipeline that uses one cannot be stored."""
         assert self.arguments.keys() >= {*names}, f"{self.name} has not all of {names}"
@@ -230,11 +230,11 @@ class OperatorBase:
     ) -> tuple[SampleType, ...]:
         """The types of the outputs, by the type rule. Raises OperatorTypeError."""
         if not self.bfloat16:
-            refuse_bfloat16(inputs, "the input")
+            check_no_bfloat16(inputs, "the input")
         types = self.infer(*inputs, **arguments)
         made: tuple[SampleType, ...] = types if isinstance(types, tuple) else (types,)
         if not self.bfloat16:
-            refuse_bfloat16(made, "the output")
+            check_no_bfloat16(made, "the output")
         return made
 
     def has_side_effects(self, keywords: dict[str, Any]) -> bool:
@@ -251,7 +251,7 @@ class OperatorBase:
         self, keywords: Mapping[str, Any], types: Sequence[SampleType]
     ) -> tuple[str, ...]:
         """The packages whose code computes the values of a call with these arguments and types of
-        outputs: another version of them, or NumPy on another processor, may give other bits."""
+        outputs: another version of them, or NumPy on another CPU, may give other bits."""
         return self.libraries(keywords, types) if callable(self.libraries) else self.libraries
 
     def check(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> None:

@@ -24,10 +24,10 @@ from gradiva.eager.jit.row_chain import (
     TARGET_PLANE,
     TARGET_ROW,
     Chain,
-    Step,
-    flat_strips,
+    RowStep,
+    pack_strips,
     run_strips,
-    strips_go_past,
+    strips_use_nontemporal,
     table,
 )
 from gradiva.eager.jit.row_kernel import RowKernel
@@ -90,13 +90,13 @@ def axes_of(layout: str, shapes: Int64Array) -> tuple[Int64Array, Int64Array, In
     return before, shapes[:, axis], after
 
 
-def step_of(call: Call, spec: Pixelwise, channels: int) -> Step:
+def step_of(call: Call, spec: Pixelwise, channels: int) -> RowStep:
     """The step of a chain that a call is; `channels`: of its input."""
     source, target = call.inputs[0].dtype, call.types[0].dtype
     assert target is not None
     rows = spec.parameters(call)
     made = (spec.made(call) if callable(spec.made) else spec.made) or channels
-    return Step(spec.row, _storable(source.numpy), _storable(target.numpy), rows, made)
+    return RowStep(spec.row, _storable(source.numpy), _storable(target.numpy), rows, made)
 
 
 def _storable(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -117,9 +117,9 @@ def _samples(
     else:
         frames = channels = np.ones(len(source), np.int64)
         inner = source.volumes
-    apart = 1, 1
+    pixel_sizes = 1, 1
     if layout[-1:] == "C":
-        apart = int(channels[0]), made
+        pixel_sizes = int(channels[0]), made
         frames, inner = np.ones_like(frames), frames
     samples[:, FRAMES] = frames
     samples[:, ROWS] = -(-inner // PIECE)
@@ -129,8 +129,8 @@ def _samples(
     samples[:, TARGET] = target.offsets * there
     samples[:, SOURCE_FRAME] = inner * channels * here
     samples[:, TARGET_FRAME] = inner * made * there
-    samples[:, SOURCE_ROW] = PIECE * apart[0] * here
-    samples[:, TARGET_ROW] = PIECE * apart[1] * there
+    samples[:, SOURCE_ROW] = PIECE * pixel_sizes[0] * here
+    samples[:, TARGET_ROW] = PIECE * pixel_sizes[1] * there
     samples[:, SOURCE_PLANE] = inner * here
     samples[:, TARGET_PLANE] = inner * there
     return samples
@@ -166,8 +166,8 @@ def run_pixelwise(call: Call, spec: Pixelwise) -> None:
     fill = _samples if shared else _samples.__wrapped__
     samples = fill(*batch_shapes, "" if alike else layout, made, data.itemsize, result.itemsize)
     count = 1 if alike else count
-    past = strips_go_past(result, samples)
+    past = strips_use_nontemporal(result, samples)
     chain = Chain((step,), data.dtype, count, PIECE, planes, planes, past=past)
-    call.for_samples(run_strips, data, samples, chain, result, flat=flat_strips)
+    call.for_samples(run_strips, data, samples, chain, result, packed=pack_strips)
     if result is not target.data:
         target.data[:] = convert_array(result, target.data.dtype)

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from gradiva.eager.jit.jit import inlined, jit
+from gradiva.eager.jit.jit import always_inline, jit
 
 __all__ = ["natural_log", "normal_from_word", "normal_middle", "normal_tail", "philox"]
 
@@ -54,7 +54,7 @@ def natural_log(x: float) -> float:
     return exponent * 0.6931471805599453 + 2.0 * s * series
 
 
-@inlined
+@always_inline
 def normal_middle(q: float) -> float:
     """The standard normal quantile of q + 1/2, for |q| up to 0.425."""
     # fmt: off
@@ -71,7 +71,7 @@ def normal_middle(q: float) -> float:
     return q * num / den
 
 
-@inlined
+@always_inline
 def normal_tail(root: float) -> float:
     """The standard normal quantile of 1 - p outside of the middle, from sqrt(-log(p)) up to 5."""
     # fmt: off

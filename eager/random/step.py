@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "Step",
+    "RandomStep",
     "close_step",
     "current_step",
     "enter_step",
@@ -26,7 +26,7 @@ __all__ = [
 
 
 @dataclass(slots=True, eq=False)
-class Step:
+class RandomStep:
     """One turn of a loop: the positions of its samples and the calls counted so far.
 
     leader: the source that opened it, and alone may open the next one in its place; owner: the
@@ -40,7 +40,7 @@ class Step:
     positions: np.ndarray[Any, np.dtype[np.int64]]
     leader: object = None
     owner: object = None
-    outer: Step | None = None
+    outer: RandomStep | None = None
     calls: dict[Hashable, int] = field(default_factory=dict)
     narrowed: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = field(default_factory=dict)
 
@@ -51,21 +51,21 @@ class Step:
         return number
 
 
-_step: ContextVar[Step | None] = ContextVar("gradiva_step", default=None)
+_step: ContextVar[RandomStep | None] = ContextVar("gradiva_step", default=None)
 
 _DEEPEST = 32
 """The most steps that are remembered at once: of further sources whose loops were left, the oldest
 are forgotten."""
 
 
-def current_step() -> Step | None:
+def current_step() -> RandomStep | None:
     """The current step of this context, or None outside of any loop over a source."""
     return _step.get()
 
 
 def enter_step(
     leader: object, positions: np.ndarray[Any, np.dtype[np.int64]], owner: object = None
-) -> Step:
+) -> RandomStep:
     """The source `leader` delivers a batch: its step is current from now on.
 
     If several sources are read in one iteration, the last one leads. So an older loop that was
@@ -82,7 +82,7 @@ def enter_step(
     if own is None and depth > _DEEPEST:
         assert deepest is not None
         deepest.outer = None
-    opened = Step(positions, leader, owner, running if own is None else own.outer)
+    opened = RandomStep(positions, leader, owner, running if own is None else own.outer)
     _step.set(opened)
     return opened
 
@@ -131,13 +131,13 @@ def leave_loops() -> None:
 
 
 @contextmanager
-def step(first_position: int = 0, batch_size: int = 1) -> Iterator[Step]:
+def step(first_position: int = 0, batch_size: int = 1) -> Iterator[RandomStep]:
     """Open a step by hand, for samples at `first_position` ... `first_position + batch_size - 1`.
 
     Random calls in the block are numbered from 0, so the block's values can be computed again.
     """
     positions = np.arange(first_position, first_position + batch_size, dtype=np.int64)
-    opened = Step(positions, outer=_step.get())
+    opened = RandomStep(positions, outer=_step.get())
     token = _step.set(opened)
     try:
         yield opened

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.later import Later
 from gradiva.eager.jit.native.c_calls import addresses, call_c
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import (
@@ -21,7 +21,7 @@ from gradiva.eager.support.errors import (
     SampleDataError,
     without_frames,
 )
-from gradiva.eager.support.local_files import FLAGS, opened, refuse_irregular
+from gradiva.eager.support.local_files import FLAGS, check_regular_file, opened
 from gradiva.eager.support.positional import read_next
 from gradiva.eager.types.arrays import I64Table, I64Vector, Int64Array, U8Vector
 from gradiva.eager.types.batch_shape import BatchShape
@@ -30,14 +30,14 @@ from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 
-__all__ = ["Pace", "not_of_the_file", "prefetch_files", "read_files", "without_bytes"]
+__all__ = ["RateTracker", "not_of_the_file", "prefetch_files", "read_files", "without_bytes"]
 
 _MOST = 1 << 40
 """Larger is no file but a folder, for one whose end is asked for."""
-_later = Later()
+_background = BackgroundKernel()
 
 
-class Pace:
+class RateTracker:
     """How long a file takes: a thread is given work for a millisecond, and all files where that is
     enough for them."""
 
@@ -69,17 +69,17 @@ def read_files(
     where: Provenance | None,
     pool: WorkerPool,
     failures: dict[int, GradivaError] | None = None,
-    pace: Pace | None = None,
+    rates: RateTracker | None = None,
 ) -> Batch:
     """The bytes of each file, read straight into the batch. Raises OperatorRuntimeError.
 
     failures: takes what went wrong, by sample, instead; such a sample is left without bytes. pace:
     of earlier files of the same place.
     """
-    pace = Pace() if pace is None else pace
+    rates = RateTracker() if rates is None else rates
     handles = np.full(len(paths), -1, np.int64)
     sizes = np.zeros((len(paths), 1), np.int64)
-    compiled = _calls() if _later.pays(len(paths), _prepare) else None
+    compiled = _calls() if _background.is_worth_compiling(len(paths), _prepare) else None
     names = None if compiled is None else _names(paths)
 
     def open_files(begin: int, end: int) -> None:
@@ -90,9 +90,9 @@ def read_files(
             with _failing(index, paths[index], failures):
                 handles[index] = handle = opened(paths[index])
                 facts = os.fstat(handle)
-                refuse_irregular(facts)
+                check_regular_file(facts)
                 sizes[index] = facts.st_size
-        pace.note(began, end - begin, reading=False)
+        rates.note(began, end - begin, reading=False)
 
     def read(begin: int, end: int) -> None:
         began = time.perf_counter()
@@ -101,12 +101,12 @@ def read_files(
         for index in (begin + np.flatnonzero(handles[begin:end] >= 0)).tolist():
             with _failing(index, paths[index], failures):
                 _fill(int(handles[index]), batch.array(index))
-        pace.note(began, end - begin, reading=True)
+        rates.note(began, end - begin, reading=True)
 
     try:
-        pool.run(open_files, pace.ranges(len(paths), reading=False))
+        pool.run(open_files, rates.ranges(len(paths), reading=False))
         batch = _allocated(sizes, paths, where, handles, failures)
-        pool.run(read, pace.ranges(len(paths), reading=True))
+        pool.run(read, rates.ranges(len(paths), reading=True))
     finally:
         for handle in handles[handles >= 0].tolist():
             os.close(handle)

@@ -42,7 +42,7 @@ class LoopLength:
         self._begun: tuple[int, int | None, int | None] | None = None
 
     def begin(self) -> None:
-        """The loop takes its first batch: what it delivers is settled."""
+        """The loop takes its first batch: what it delivers does not change any more."""
         if self._begun is None:
             self._begun = self._place()
 

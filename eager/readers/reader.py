@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.eager.checkpoints.unrestored import is_placed, warn_if_unrestored
 from gradiva.eager.contexts.eval_modes import pool_of
 from gradiva.eager.execution.eager_interpreter import as_seed, check_common, device_named
-from gradiva.eager.gpu.execute import require_gpu_kernel
+from gradiva.eager.gpu.execute import checked_gpu_kernel
 from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.operators.signature import extended
 from gradiva.eager.random.default_generator import default
@@ -145,7 +145,7 @@ def _device_for(operator: SourceOperator[Any], common: Mapping[str, Any]) -> Dev
     """Where a reader delivers. Raises OperatorRuntimeError for a GPU where it cannot."""
     device = device_named(common.get("device", "cpu"))
     if device is not CPU:
-        require_gpu_kernel(operator)
+        checked_gpu_kernel(operator)
     return device
 
 

@@ -19,7 +19,7 @@ from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 
-from .files import Pace, not_of_the_file, prefetch_files, read_files, without_bytes
+from .files import RateTracker, not_of_the_file, prefetch_files, read_files, without_bytes
 
 __all__ = ["prefetch_any_files", "read_any_files"]
 
@@ -31,12 +31,12 @@ def read_any_files(
     where: Provenance | None,
     pool: WorkerPool,
     failures: dict[int, GradivaError] | None = None,
-    pace: Pace | None = None,
+    rates: RateTracker | None = None,
     storage: Storage | None = None,
 ) -> Batch:
     """As `read_files`, where paths may be URLs. storage: what reads them, if they are known."""
     if storage is None and not any("://" in path for path in paths):
-        return read_files(paths, where, pool, failures, pace)
+        return read_files(paths, where, pool, failures, rates)
     return _read(paths, where, pool, failures, storage or default_storage())
 
 

@@ -22,13 +22,13 @@ from gradiva.eager.values.value import Symbolic
 if TYPE_CHECKING:
     from gradiva.eager.workers.pool import ProcessPool
 
-__all__ = ["Described", "Part", "Source", "SourceOperator", "arranged", "source_operator"]
+__all__ = ["EpochPart", "Source", "SourceOperator", "ValueEqual", "arranged", "source_operator"]
 
 P = ParamSpec("P")
 S = TypeVar("S", bound=Callable[[dict[str, Any], int], "Source"])
 
 
-class Described(ABC):
+class ValueEqual(ABC):
     """An object as an argument of a source: equal to others that say the same of themselves."""
 
     @property
@@ -46,7 +46,7 @@ class Described(ABC):
         return self.description
 
 
-class Part(NamedTuple):
+class EpochPart(NamedTuple):
     """Places from `start` to `stop` in the order of an epoch, of one of `shards` parts of it. Past
     its end its last sample is repeated."""
 
@@ -60,9 +60,9 @@ class Part(NamedTuple):
 class Source(ABC):
     """The state behind one reader or external source.
 
-    lost: samples that the last read has left out of its batches (`on_error="skip"`), by their index
-    among all that it was to deliver. turn: number of the batch that is read for, counted from 0;
-    set before each read. epoch: the one that is read. uneven: epochs differ in length, which
+    dropped: samples that the last read has left out of its batches (`on_error="skip"`), by their
+    index among all that it was to deliver. turn: number of the batch that is read for, counted from
+    0; set before each read. epoch: the one that is read. uneven: epochs differ in length, which
     `whole_length` knows. unit: shards are cut between groups of so many samples. whole: it is asked
     for full batches only, also where less is needed, because what the user hands over for a batch
     is one thing; the rest is cut off. device: where its batches are wanted: it may make them there,
@@ -72,7 +72,7 @@ class Source(ABC):
     more than the number of samples.
     """
 
-    lost: Sequence[int] = ()
+    dropped: Sequence[int] = ()
     epoch = 0
     uneven = False
     unit = 1
@@ -100,7 +100,7 @@ class Source(ABC):
         source is. Raises OperatorTypeError for a source that cannot go back."""
         raise OperatorTypeError("only readers can deliver one sample again")
 
-    def read_part(self, part: Part, pool: WorkerPool) -> tuple[Batch, ...]:
+    def read_part(self, part: EpochPart, pool: WorkerPool) -> tuple[Batch, ...]:
         """The samples of a part of an epoch, wherever the source is. Raises OperatorTypeError for
         a source that cannot go back."""
         raise OperatorTypeError("only readers can deliver any part of an epoch")

@@ -30,10 +30,10 @@ def thread_cpus(num_threads: int) -> tuple[int, ...] | None:
     allowed one on. Raises OperatorValueError, which names the variable, for a malformed list and
     for a core that is not available.
     """
-    listed = variable(_VARIABLE, _numbers, "processor numbers with commas between", _PREFIXES) or ()
+    listed = variable(_VARIABLE, _numbers, "core numbers with commas between", _PREFIXES) or ()
     if not hasattr(os, "sched_setaffinity"):
         warnings.warn(
-            f"set_affinity has no effect: {sys.platform} does not let threads choose processors",
+            f"set_affinity has no effect: {sys.platform} does not let threads choose cores",
             UserWarning,
             stacklevel=2,
         )
@@ -44,7 +44,7 @@ def thread_cpus(num_threads: int) -> tuple[int, ...] | None:
             name = next(p + _VARIABLE for p in _PREFIXES if os.environ.get(p + _VARIABLE))
             raise OperatorValueError(
                 f"environment variable {name}",
-                expected=f"processors that this process may use ({_ranges(allowed)})",
+                expected=f"cores that this process may use ({_ranges(allowed)})",
                 got=str(cpu),
             )
     order = [*listed, *(cpu for cpu in allowed if cpu not in listed)][:num_threads]
@@ -57,7 +57,7 @@ def pin(cpu: int) -> None:
     try:
         os.sched_setaffinity(0, {cpu})
     except OSError as error:
-        warnings.warn(f"a thread could not be put on processor {cpu}: {error}", stacklevel=2)
+        warnings.warn(f"a thread could not be put on core {cpu}: {error}", stacklevel=2)
 
 
 @contextlib.contextmanager

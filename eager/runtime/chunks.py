@@ -34,21 +34,21 @@ def chunks(
     sizes: Sequence[int] | Numbers | None = None,
     room: int = 0,
     longer: bool = False,
-    apart: bool = False,
+    dedicated: bool = False,
 ) -> list[tuple[int, int]]:
     """Ranges of samples that follow each other, the costly ranges first.
 
     costs: of each sample, in elements; sizes, room: what each takes of a room that all samples of a
     range share, unless one is too large for it alone; longer: chunks are as long as for many
-    threads, however many there are; apart: other batches are made meanwhile. Work of less than a
-    millisecond is one range; of a batch that somebody waits for, of less than a part of it where
+    threads, however many there are; dedicated: other batches are made meanwhile. Work of less than
+    a millisecond is one range; of a batch that somebody waits for, of less than a part of it where
     there are many threads.
     """
     costs = np.asarray(costs, np.float64)
     sizes = np.zeros(0, np.int64) if sizes is None else np.asarray(sizes, np.int64)
     total = len(costs) * _SAMPLE + _ELEMENT * float(costs.sum())
     least = _LEAST_OF_MANY if threads > MANY else _LEAST
-    alone = _MOST if apart else max(_MOST * min(_CALLERS / threads, 1.0), least)
+    alone = _MOST if dedicated else max(_MOST * min(_CALLERS / threads, 1.0), least)
     each, longest = (_EACH_OF_MANY, _LONGER * _MOST) if longer or threads > MANY else (_EACH, _MOST)
     most = total if total < alone else min(max(total / (each * threads), least), longest)
     if most == total and int(sizes.sum()) <= room:

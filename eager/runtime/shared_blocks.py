@@ -14,10 +14,10 @@ import numpy as np
 
 from gradiva.eager.types.arrays import Array
 
-__all__ = ["Place", "SharedBlocks", "can_share", "map_block"]
+__all__ = ["BlockLocation", "SharedBlocks", "can_share", "map_block"]
 
 
-class Place(NamedTuple):
+class BlockLocation(NamedTuple):
     """The location of an array. process, descriptor: by which the file can be opened; file: its
     device and inode, which identify it; serial: the number of the block in this process; offset: in
     bytes."""
@@ -74,7 +74,7 @@ class SharedBlocks:
         """Whether the array is one of the blocks."""
         return block.ctypes.data in self._files
 
-    def place_of(self, array: Array) -> Place | None:
+    def place_of(self, array: Array) -> BlockLocation | None:
         """The location of a contiguous array; None if it is not in a block."""
         first = array.ctypes.data
         for address, one in list(self._files.items()):
@@ -82,11 +82,13 @@ class SharedBlocks:
             if offset >= 0 and offset + array.nbytes <= one.size:
                 known = os.fstat(one.descriptor)
                 file = known.st_dev, known.st_ino
-                return Place(os.getpid(), one.descriptor, file, one.serial, one.size, offset)
+                return BlockLocation(
+                    os.getpid(), one.descriptor, file, one.serial, one.size, offset
+                )
         return None
 
 
-def map_block(place: Place) -> Array:
+def map_block(place: BlockLocation) -> Array:
     """Map a whole block, of another process or this one, for reading. Raises OSError if it does not
     exist any more, or may not be opened."""
     flags: Any = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # it may be anything by now

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from gradiva.eager.support.errors import annotate_error
-from gradiva.eager.types.device import Device, require_device
+from gradiva.eager.types.device import Device, check_device
 
 from .worker_pool import WorkerPool, default_num_threads, pool_in_force, thread_count
 
@@ -88,4 +88,4 @@ def gpu_number(device_id: Any, operator: str) -> int | None:
     if device_id is None or (not isinstance(device_id, bool) and device_id in _CPU):
         return None
     with annotate_error(operator):
-        return require_device(Device("gpu", device_id)).device_id
+        return check_device(Device("gpu", device_id)).device_id

@@ -105,18 +105,18 @@ def _waited() -> None:
 class WorkerPool:
     """`num_threads` threads, the calling one included: one fewer is started, on first use.
 
-    apart: the calling thread only waits, and as many threads are started. Then several threads may
-    call: the work of one fills the gaps that the other leaves.
-    cpus: the processor that each thread runs on; that of the calling one only in `pinned` blocks.
+    dedicated: the calling thread only waits, and as many threads are started. Then several threads
+    may call: the work of one fills the gaps that the other leaves.
+    cpus: the core that each thread runs on; that of the calling one only in `pinned` blocks.
     """
 
     def __init__(
-        self, num_threads: int, apart: bool = False, cpus: Sequence[int] | None = None
+        self, num_threads: int, dedicated: bool = False, cpus: Sequence[int] | None = None
     ) -> None:
         if num_threads < 1:
             raise ValueError(f"num_threads: expected at least 1, got {num_threads}")
         self.num_threads = num_threads
-        self.apart = apart
+        self.dedicated = dedicated
         self.cpus = cpus
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
@@ -149,16 +149,16 @@ class WorkerPool:
         if not self._threads:
             self._start()
         job = _Job(task, ranges, self)
-        for _ in range(min(len(self._threads), len(ranges) - (not self.apart))):
+        for _ in range(min(len(self._threads), len(ranges) - (not self.dedicated))):
             self._jobs.put(job)
-        if not self.apart:
+        if not self.dedicated:
             job.work()
         job.wait()
 
     def begin(self, task: Task, ranges: Sequence[tuple[int, int]]) -> Callable[[], None]:
         """Like `run`, for a pool with dedicated threads. Returns a function that waits for the end,
         which must be called once. Later calls begin after this one."""
-        assert self.apart
+        assert self.dedicated
         if not self._threads:
             self._start()
         if not ranges or not self._threads:
@@ -173,7 +173,7 @@ class WorkerPool:
         with self._lock:
             if self._threads or self._closed:
                 return
-            first = 0 if self.apart else 1
+            first = 0 if self.dedicated else 1
             for index in range(self.num_threads - first):
                 cpu = None if self.cpus is None else self.cpus[first + index]
                 try:
@@ -181,7 +181,7 @@ class WorkerPool:
                     # interpreter; the exit hook below stops them while the interpreter still works.
                     thread = started(_serve, f"gradiva-{index}", self._jobs, cpu)
                 except OperatorRuntimeError:
-                    if self.apart and not self._threads:
+                    if self.dedicated and not self._threads:
                         raise
                     return  # fewer are enough
                 self._threads.append(thread)
@@ -192,7 +192,7 @@ class WorkerPool:
 
     def pinned(self) -> contextlib.AbstractContextManager[None]:
         """A block in which the calling thread, if it takes part, runs on the first core."""
-        if self.cpus is None or self.apart:
+        if self.cpus is None or self.dedicated:
             return contextlib.nullcontext()
         return affinity.pinned(self.cpus[0])
 

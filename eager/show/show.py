@@ -26,7 +26,7 @@ from gradiva.eager.values.tensor import Tensor, to_array
 from gradiva.eager.values.value import Value
 
 from .annotations import boxes_of, labels_of, masks_of, relative
-from .sounds import draw_sound, rates_of
+from .audio import draw_audio, rates_of
 
 __all__ = ["show"]
 
@@ -54,8 +54,8 @@ def show(
     masks: per sample (H, W) of classes, 0 being transparent, of booleans or of opacity 0..1; or
     several, (n, H, W). For a single sample these are given without a batch axis.
     columns: pictures in a row. size: pixels of the longer side of a picture.
-    sample_rate: makes samples sounds and spectrograms (layouts ft and tf): a rate in Hz, or one per
-    sample, such as the second output of `decoders.audio`. Sounds, (n,) or (n, channels), have a
+    sample_rate: makes samples audio and spectrograms (layouts ft and tf): a rate in Hz, or one per
+    sample, such as the second output of `decoders.audio`. Audio, (n,) or (n, channels), has a
     player, of 10 s at most; spectrograms have axes. window_step: samples from one frame to the
     next, for seconds instead of frames. frequencies: of the rows in Hz, such as the centers of mel
     bands; otherwise they go evenly from 0 to half of the rate.
@@ -64,7 +64,7 @@ def show(
     """
     with annotate_error("show"):
         if getattr(current_interpreter(), "symbolic", False):
-            _refuse_symbol(batch)
+            _check_no_symbol(batch)
         columns = integer(columns, 1, 64, limits="1 to 64", argument="columns")
         size = integer(size, 16, 2048, limits="16 to 2048", argument="size")
         tensors, single = _samples(batch)
@@ -82,7 +82,7 @@ def show(
                 if rates is not None:
                     caption = "" if captions is None else captions[index][0]
                     rate = rates[index], window_step, frequencies, min(count, MOST)
-                    cells.append(_sound_cell(tensor, size, caption, rate))
+                    cells.append(_audio_cell(tensor, size, caption, rate))
                     continue
                 cells.append(
                     _cell(
@@ -99,7 +99,7 @@ def show(
         return Figure(cells, columns, size, count - len(cells))
 
 
-def _refuse_symbol(got: Any) -> None:
+def _check_no_symbol(got: Any) -> None:
     raise OperatorTypeError(
         "there are no samples before a pipeline runs; show what its run() returns",
         expected="a batch",
@@ -114,7 +114,7 @@ def _samples(given: Any) -> tuple[list[Tensor], bool]:
     if isinstance(given, Tensor):
         return [given.cpu()], True
     if isinstance(given, Value):
-        _refuse_symbol(given)
+        _check_no_symbol(given)
     if isinstance(given, str | bytes):
         return [Tensor.over(to_array(given))], True
     if hasattr(given, "__dlpack__") or hasattr(given, "__array__"):
@@ -134,7 +134,7 @@ def _samples(given: Any) -> tuple[list[Tensor], bool]:
                 got=f"a {type(given).__name__} of batches",
             )
         if isinstance(entry, Value) and not isinstance(entry, Tensor):
-            _refuse_symbol(entry)
+            _check_no_symbol(entry)
         try:
             own = entry if isinstance(entry, Tensor) else Tensor.over(to_array(entry))
             tensors.append(own.cpu())
@@ -143,11 +143,11 @@ def _samples(given: Any) -> tuple[list[Tensor], bool]:
     return tensors, False
 
 
-def _sound_cell(
+def _audio_cell(
     tensor: Tensor, size: int, caption: str, rate: tuple[float, int | None, Any, int]
 ) -> Cell:
     array, layout = np.asarray(tensor), str(tensor.layout)
-    found = draw_sound(array, layout, size, *rate)
+    found = draw_audio(array, layout, size, *rate)
     name = os.path.basename(tensor.source_info())
     if found is None:
         drawing = draw(array, layout, size)
@@ -187,4 +187,4 @@ def _cell(
             pixels = draw_boxes(pixels, boxes / whole, label[1] if label else [])
     caption = label[0] if label else ""
     name = os.path.basename(tensor.source_info())
-    return Cell(pixels, drawing.text, (caption, name, drawing.note), film=drawing.film)
+    return Cell(pixels, drawing.text, (caption, name, drawing.note), animation=drawing.animation)

@@ -11,7 +11,7 @@ from gradiva.eager.support.lazy_import import lazy_module
 from .block_cache import BlockCache
 from .errors import StorageError
 from .facts import Entry, ObjectFacts
-from .parts import Part
+from .parts import ObjectPart
 from .ranges import LARGEST, Data
 from .transport import Beginning, Transport
 
@@ -34,7 +34,7 @@ class _Line:
     def __init__(self, most: int) -> None:
         self.most = most
         self.running = 0
-        self.waiting: deque[tuple[Part, ObjectFacts | None]] = deque()
+        self.waiting: deque[tuple[ObjectPart, ObjectFacts | None]] = deque()
 
 
 class Fetcher:
@@ -46,12 +46,16 @@ class Fetcher:
         self._writing: set[asyncio.Future[None]] = set()
         self._lines = {False: _Line(_AHEAD), True: _Line(_NOW)}
 
-    def begin(self, parts: Sequence[Part], facts: dict[str, ObjectFacts], urgent: bool) -> None:
+    def begin(
+        self, parts: Sequence[ObjectPart], facts: dict[str, ObjectFacts], urgent: bool
+    ) -> None:
         """Fetch these parts, in this order."""
         if parts:
             self.transport.loop.call_soon_threadsafe(self._start, parts, facts, urgent)
 
-    def _start(self, parts: Sequence[Part], facts: dict[str, ObjectFacts], urgent: bool) -> None:
+    def _start(
+        self, parts: Sequence[ObjectPart], facts: dict[str, ObjectFacts], urgent: bool
+    ) -> None:
         line = self._lines[urgent]
         line.waiting.extend((part, facts.get(part.url)) for part in parts)
         for _ in range(min(len(line.waiting), line.most - line.running)):
@@ -69,7 +73,7 @@ class Fetcher:
             return
         line.running -= 1
 
-    def _asked(self, line: _Line, part: Part, facts: ObjectFacts | None) -> bool:
+    def _asked(self, line: _Line, part: ObjectPart, facts: ObjectFacts | None) -> bool:
         """Whether the part could be requested without a task, which costs less."""
         last = part.end
         if last is None:
@@ -91,7 +95,7 @@ class Fetcher:
         part.task = self.transport.ask(part.url, part.begin, last, facts, over)
         return part.task is not None
 
-    def cancel(self, parts: Sequence[Part]) -> None:
+    def cancel(self, parts: Sequence[ObjectPart]) -> None:
         """Stop fetching these parts."""
 
         def stop() -> None:
@@ -116,7 +120,7 @@ class Fetcher:
     async def _work(
         self,
         line: _Line,
-        part: Part,
+        part: ObjectPart,
         facts: ObjectFacts | None,
         first: Beginning | Exception | None = None,
     ) -> None:
@@ -134,7 +138,7 @@ class Fetcher:
         self._go_on(line)
 
     async def _bytes(
-        self, part: Part, facts: ObjectFacts | None, first: Beginning | Exception | None
+        self, part: ObjectPart, facts: ObjectFacts | None, first: Beginning | Exception | None
     ) -> Data:
         end = part.end
         if facts is None and (end is not None or self.cache is not None):

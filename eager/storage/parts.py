@@ -11,10 +11,10 @@ from typing import Any
 from .arrival import Arrival
 from .ranges import Range
 
-__all__ = ["Part", "Parts"]
+__all__ = ["ObjectPart", "Parts"]
 
 
-class Part:
+class ObjectPart:
     """A range of an object, or the whole of it (`end` is None).
 
     needed: the last turn in which it is needed; cost: the bytes that it is counted as; ready: its
@@ -36,21 +36,21 @@ class _Ranges:
     of the longest part so far."""
 
     def __init__(self) -> None:
-        self.parts: list[Part] = []
+        self.parts: list[ObjectPart] = []
         self._begins: list[int] = []
         self._longest = 0
 
-    def add(self, part: Part, end: int) -> None:
+    def add(self, part: ObjectPart, end: int) -> None:
         number = bisect_right(self._begins, part.begin)
         self._begins.insert(number, part.begin)
         self.parts.insert(number, part)
         self._longest = max(self._longest, end - part.begin)
 
-    def remove(self, part: Part) -> None:
+    def remove(self, part: ObjectPart) -> None:
         number = self.parts.index(part, bisect_left(self._begins, part.begin))
         del self._begins[number], self.parts[number]
 
-    def best(self, place: int, end: int) -> Part | None:
+    def best(self, place: int, end: int) -> ObjectPart | None:
         """The best part for the bytes from `place` on, up to `end`."""
         best, low = None, (True, 0, 0)
         for number in range(bisect_right(self._begins, place) - 1, -1, -1):
@@ -73,13 +73,13 @@ class Parts:
         self.active = 0
         """The number of these parts."""
         self._ranges: dict[str, _Ranges] = {}
-        self._wholes: dict[str, Part] = {}
-        self._order: list[tuple[int, int, Part]] = []
+        self._wholes: dict[str, ObjectPart] = {}
+        self._order: list[tuple[int, int, ObjectPart]] = []
         self._counter = itertools.count()
-        self._idle: OrderedDict[Part, None] = OrderedDict()
+        self._idle: OrderedDict[ObjectPart, None] = OrderedDict()
         self._idle_bytes = 0
 
-    def add(self, part: Part) -> None:
+    def add(self, part: ObjectPart) -> None:
         if part.end is None:
             self._wholes[part.url] = part
         else:
@@ -91,22 +91,22 @@ class Parts:
         self.active += 1
         self._note(part)
 
-    def _note(self, part: Part) -> None:
+    def _note(self, part: ObjectPart) -> None:
         heapq.heappush(self._order, (part.needed, next(self._counter), part))
 
-    def whole(self, url: str, turn: int) -> Part | None:
+    def whole(self, url: str, turn: int) -> ObjectPart | None:
         """The part that is the whole object."""
         found = self._wholes.get(url)
         if found is not None:
             self._need(found, turn)
         return found
 
-    def covering(self, url: str, wanted: Range, turn: int) -> list[Part] | None:
+    def covering(self, url: str, wanted: Range, turn: int) -> list[ObjectPart] | None:
         """The parts that contain this range together, in order; None if some of it is missing."""
         ranges = self._ranges.get(url)
         if ranges is None:
             return [] if wanted[0] >= wanted[1] else None
-        found: list[Part] = []
+        found: list[ObjectPart] = []
         place, end = wanted
         while place < end:
             best = ranges.best(place, end)
@@ -118,7 +118,7 @@ class Parts:
             self._need(part, turn)
         return found
 
-    def _need(self, part: Part, turn: int) -> None:
+    def _need(self, part: ObjectPart, turn: int) -> None:
         if part.idle:
             part.idle = False
             del self._idle[part]
@@ -149,7 +149,7 @@ class Parts:
         while self._idle and self.held + self._idle_bytes > budget:
             self.drop(next(iter(self._idle)))
 
-    def drop(self, part: Part) -> None:
+    def drop(self, part: ObjectPart) -> None:
         """Remove a part."""
         if part.gone:
             return
@@ -170,12 +170,12 @@ class Parts:
             if not ranges.parts:
                 del self._ranges[part.url]
 
-    def every(self) -> list[Part]:
+    def every(self) -> list[ObjectPart]:
         ranges = (one.parts for one in self._ranges.values())
         return [*self._wholes.values(), *itertools.chain(*ranges)]
 
 
-def _rank(part: Part, end: int) -> tuple[bool, int, int]:
+def _rank(part: ObjectPart, end: int) -> tuple[bool, int, int]:
     """A sort key, low for the best part for bytes up to this end: a part that contains all of them,
     and of several the first one to arrive; otherwise the part that reaches farthest."""
     reach = part.end or 0

@@ -19,7 +19,7 @@ from .block_cache import BlockCache
 from .errors import StorageError
 from .facts import Entry, ObjectFacts
 from .fetcher import Fetcher
-from .parts import Part, Parts
+from .parts import ObjectPart, Parts
 from .ranges import LARGEST, NEAR, Content, Range, Want, aligned, joined, split
 from .settings import settings
 from .transport import transport_of
@@ -226,7 +226,7 @@ class Storage:
         known = self._facts.get(want.url)
         return self._seen[0] // self._seen[1] if known is None else known.size
 
-    def _holders(self, want: Want, turn: int) -> list[Part] | None:
+    def _holders(self, want: Want, turn: int) -> list[ObjectPart] | None:
         if want.end is not None:
             return self._parts.covering(want.url, (want.begin, want.end), turn)
         facts = self._facts.get(want.url)
@@ -240,14 +240,14 @@ class Storage:
     ) -> None:
         """Fetch what is not there, and not being fetched."""
         missing: dict[str, list[tuple[Range, int]]] = {}
-        made: list[Part] = []
+        made: list[ObjectPart] = []
         for want, turn in wanted:
             if self._holders(want, turn) is not None:
                 continue
             self._transport.prepare(want.url)
             facts = self._facts.get(want.url)
             if want.end is None and (facts is None or facts.size <= LARGEST):
-                made.append(Part(want.url, 0, None, turn, self._size(want)))
+                made.append(ObjectPart(want.url, 0, None, turn, self._size(want)))
                 self._parts.add(made[-1])
                 continue
             end = want.end if want.end is not None else self._size(want)
@@ -261,7 +261,7 @@ class Storage:
         known = {part.url: self._facts[part.url] for part in made if part.url in self._facts}
         self._fetcher.begin(made, known, urgent)
 
-    def _cut(self, url: str, rows: list[tuple[Range, int]], near: int) -> list[Part]:
+    def _cut(self, url: str, rows: list[tuple[Range, int]], near: int) -> list[ObjectPart]:
         """Parts that hold these ranges; gaps of up to `near` bytes are read along."""
         (known,) = self.facts([url])
         size = max(end for (_, end), _ in rows) if isinstance(known, StorageError) else known.size
@@ -278,13 +278,13 @@ class Storage:
                     turns[number].append(turn)
         found = []
         for (begin, end), needed in zip(cut, turns, strict=True):
-            part = Part(url, begin, end, max(needed, default=0), end - begin)
+            part = ObjectPart(url, begin, end, max(needed, default=0), end - begin)
             part.first = min(needed, default=0)
             self._parts.add(part)
             found.append(part)
         return found
 
-    def _content(self, want: Want, parts: list[Part] | None) -> Content | StorageError:
+    def _content(self, want: Want, parts: list[ObjectPart] | None) -> Content | StorageError:
         found: Content = []
         if parts is None:
             return StorageError(f"it ends before byte {want.end}")

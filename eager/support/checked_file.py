@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-__all__ = ["checked_content", "read_checked", "write_checked"]
+__all__ = ["read_checked", "verified_content", "write_checked"]
 
 _HEAD: Final = b"gradiva kept file 1\n"
 _SIZE: Final = 32
@@ -25,14 +25,14 @@ def read_checked(path: Path, meaning: str) -> bytes | None:
         data = path.read_bytes()
     except OSError:
         return None
-    content = checked_content(data, meaning)
+    content = verified_content(data, meaning)
     if content is None:
         with suppress(OSError):
             path.unlink()
     return content
 
 
-def checked_content(data: bytes, meaning: str) -> bytes | None:
+def verified_content(data: bytes, meaning: str) -> bytes | None:
     """The content of a file that was written with this meaning, or None."""
     start = len(_HEAD) + _SIZE
     content = data[start:]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["channel_axis", "check_layout"]
+__all__ = ["as_layout", "channel_axis"]
 
 
-def check_layout(layout: Any, ndim: int | None = None) -> str:
+def as_layout(layout: Any, ndim: int | None = None) -> str:
     """Return `layout` if it is a layout for `ndim` axes; raises TypeError or ValueError."""
     if not isinstance(layout, str):
         raise TypeError(f"expected a layout string such as 'HWC', got {layout!r}")

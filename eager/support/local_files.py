@@ -7,7 +7,7 @@ import os
 import secrets
 import stat
 
-__all__ = ["FLAGS", "open_regular", "opened", "refuse_irregular", "write_whole"]
+__all__ = ["FLAGS", "check_regular_file", "open_regular", "opened", "write_whole"]
 
 # A pipe would be waited for until somebody writes into it.
 FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -23,7 +23,7 @@ def opened(path: str) -> int:
         raise OSError(errno.EINVAL, f"no file has such a name: {error}") from None
 
 
-def refuse_irregular(facts: os.stat_result) -> None:
+def check_regular_file(facts: os.stat_result) -> None:
     """Raise OSError for pipes, devices and such. Reading a folder says that it is one."""
     if not stat.S_ISREG(facts.st_mode) and not stat.S_ISDIR(facts.st_mode):
         raise OSError(errno.EINVAL, "it is no regular file")
@@ -34,7 +34,7 @@ def open_regular(path: str) -> int:
     handle = opened(path)
     try:
         facts = os.fstat(handle)
-        refuse_irregular(facts)
+        check_regular_file(facts)
         if stat.S_ISDIR(facts.st_mode):
             raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
     except OSError as error:

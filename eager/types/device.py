@@ -12,7 +12,7 @@ from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, 
 from gradiva.eager.support.hooks import Hook
 from gradiva.eager.support.validation import integer
 
-__all__ = ["CPU", "Device", "DeviceLike", "device", "find_gpu", "require_device"]
+__all__ = ["CPU", "Device", "DeviceLike", "check_device", "device", "find_gpu"]
 
 _KINDS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu"}
 _EXPECTED = "a device such as 'cpu', 'gpu' or 'gpu:0'"
@@ -74,7 +74,7 @@ class Device:
         """The number of the device that `device_type` means: None for "cpu". Raises
         OperatorRuntimeError for "gpu" where there is none, OperatorValueError for others."""
         where = Device(device_type)
-        return require_device(where).device_id
+        return check_device(where).device_id
 
     @staticmethod
     def from_dlpack(dlpack_device: Any) -> Device:
@@ -111,7 +111,7 @@ class Device:
             ) from None
 
     def __enter__(self) -> Device:
-        require_device(self)
+        check_device(self)
         _entered.set((*_entered.get(), self))
         return self
 
@@ -168,7 +168,7 @@ find_gpu: Hook[Callable[[Device], Any]] = Hook(
 eager/cuda/cupy_runtime.py."""
 
 
-def require_device(where: Device) -> Device:
+def check_device(where: Device) -> Device:
     """The device, if it exists. Raises OperatorRuntimeError, which says what is missing for a
     GPU."""
     if where.device_type != "cpu":

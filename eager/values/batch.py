@@ -15,18 +15,18 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.batch_shape import BatchShape
-from gradiva.eager.types.device import CPU, Device, DeviceLike, require_device
+from gradiva.eager.types.device import CPU, Device, DeviceLike, check_device
 from gradiva.eager.types.device import device as to_device
 from gradiva.eager.types.dtypes import DType, DTypeLike
 from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 
-from .buffers import allocated, device_of, moved, require_host, stacked
+from .buffers import allocated, check_on_host, device_of, moved, stacked
 from .collate import BatchFields, converted, from_array, from_samples, repeated
 from .device_value import DeviceValue
-from .drawn import Drawn, drawn_among
 from .indexing import chosen_samples, sample_number
 from .interop import ArrayLike, SupportsDLPack, in_low_corners, is_array
+from .random_origin import EagerRandomOrigin, random_origin_among
 from .tensor import Tensor, array_of, as_torch
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Batch(DeviceValue):
         batch_shape: BatchShape,
         type: SampleType,
         provenance: Provenance | None,
-        drawn_at: Drawn,
+        drawn_at: EagerRandomOrigin,
     ) -> None:
         self.data = data
         self.batch_shape = batch_shape
@@ -86,7 +86,7 @@ class Batch(DeviceValue):
         batch_shape: BatchShape,
         type: SampleType,
         provenance: Provenance | None = None,
-        drawn_at: Drawn = None,
+        drawn_at: EagerRandomOrigin = None,
     ) -> Self:
         """The batch of the samples that lie in `data`, 1-D, as `batch_shape` says: the slab is
         taken as it is. provenance: files and positions of samples, where known."""
@@ -122,7 +122,7 @@ class Batch(DeviceValue):
 
         Raises OperatorTypeError for a batch, OperatorValueError for a negative number.
         """
-        where = require_device(to_device(device or CPU))
+        where = check_device(to_device(device or CPU))
         if isinstance(sample, Batch):
             raise OperatorTypeError(argument="sample", expected="one sample", got="a Batch")
         return Batch.over(*repeated(sample, batch_size, dtype)).to_device(where)
@@ -205,7 +205,10 @@ class Batch(DeviceValue):
         """
         if sample_range is ...:
             return self
-        chosen, drawn = chosen_samples(sample_range, len(self)), drawn_among((self, sample_range))
+        chosen, drawn = (
+            chosen_samples(sample_range, len(self)),
+            random_origin_among((self, sample_range)),
+        )
         if isinstance(chosen, int):
             return self._tensor(chosen, drawn)
         where = self.provenance.select(chosen) if self.provenance else None
@@ -224,7 +227,7 @@ class Batch(DeviceValue):
         """The samples, as a sequence of Tensors on the batch's memory."""
         return [self._tensor(index) for index in range(len(self))]
 
-    def _tensor(self, index: int, drawn_at: Drawn = None) -> Tensor:
+    def _tensor(self, index: int, drawn_at: EagerRandomOrigin = None) -> Tensor:
         where = self.provenance.select([index]) if self.provenance else None
         return Tensor.over(self.array(index), self.layout, where, drawn_at or self.drawn_at)
 
@@ -278,7 +281,7 @@ class Batch(DeviceValue):
         the operator `pad` does that: raises OperatorTypeError."""
         if self.batch_shape.uniform or not len(self):
             return self.as_array()
-        return in_low_corners(require_host(self, self.data).arrays(), fill)
+        return in_low_corners(check_on_host(self, self.data).arrays(), fill)
 
     def torch(self, copy: bool | None = None, pad: bool = False) -> torch.Tensor:
         """One torch tensor with a leading batch axis, on the same memory if the batch is dense.
@@ -300,7 +303,7 @@ class Batch(DeviceValue):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False and not self.batch_shape.dense:
             raise ValueError("the samples of this batch become one array by a copy only")
-        return array_of(require_host(self, self.data).as_array(), dtype, copy)
+        return array_of(check_on_host(self, self.data).as_array(), dtype, copy)
 
     def _whole(self) -> Any:
         return self.as_array()
@@ -363,7 +366,7 @@ def batch_on(
     layout: str | None = None,
 ) -> Batch:
     """`as_batch` for callers that report errors themselves."""
-    where = None if device is None else require_device(to_device(device))
+    where = None if device is None else check_device(to_device(device))
     if isinstance(tensors, Batch):
         parts = BatchFields.of(tensors)
         made = converted(parts, dtype, layout)

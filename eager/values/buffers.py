@@ -15,7 +15,7 @@ from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.arrays import Array
 from gradiva.eager.types.bfloat16 import export, is_bfloat16
-from gradiva.eager.types.device import CPU, Device, require_device
+from gradiva.eager.types.device import CPU, Device, check_device
 from gradiva.eager.types.dtypes import DType, DTypeLike
 
 from .capsules import CUDA, DLPackCapsule, is_capsule
@@ -25,6 +25,7 @@ __all__ = [
     "Exported",
     "allocated",
     "capsule_of",
+    "check_on_host",
     "cuda_interface",
     "device_of",
     "dlpack_device",
@@ -39,7 +40,6 @@ __all__ = [
     "on_cpu",
     "owner_of",
     "put",
-    "require_host",
     "same_dtype",
     "spread",
     "stacked",
@@ -108,7 +108,7 @@ def gpu_named(own: Device, index: int | None) -> Device:
 
 def moved(data: Any, where: Device, force_copy: bool) -> Any:
     """The array on a device; a copy if it is elsewhere or if one is wanted. To the CPU it waits."""
-    require_device(where)
+    check_device(where)
     if device_of(data) == where:
         return data.copy() if force_copy else data
     if where.device_type == "cpu":
@@ -193,7 +193,7 @@ def fill(target: Any, value: Any) -> None:
         target.block.stream.gpu.write(np.full(target.shape, value, target.dtype), target)
 
 
-def require_host(value: V, data: Any) -> V:
+def check_on_host(value: V, data: Any) -> V:
     """`value`, if its memory is accessible to NumPy. Raises OperatorTypeError for memory on a
     GPU."""
     if not isinstance(data, np.ndarray):

@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.errors import GradivaError, OperatorValueError
-from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.support.layouts import as_layout
 from gradiva.eager.support.validation import integer
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import DType, DTypeLike
@@ -18,8 +18,8 @@ from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 
 from .buffers import device_of, gpu_array, on_cpu, same_dtype, spread
-from .drawn import Drawn, drawn_among
 from .interop import ArrayLike, SupportsDLPack, checked, parts_of, prepare, same_kind, to_array
+from .random_origin import EagerRandomOrigin, random_origin_among
 from .tensor import Tensor
 
 __all__ = ["BatchFields", "converted", "from_array", "from_samples", "repeated"]
@@ -32,7 +32,7 @@ class BatchFields(NamedTuple):
     batch_shape: BatchShape
     type: SampleType
     provenance: Provenance | None = None
-    drawn_at: Drawn = None
+    drawn_at: EagerRandomOrigin = None
 
     @staticmethod
     def of(batch: Any) -> BatchFields:
@@ -59,7 +59,7 @@ def repeated(sample: ArrayLike, batch_size: int, dtype: DTypeLike | None) -> Bat
         same_dtype(found, dtype)
         array = found
     batch_shape = BatchShape.repeated(count, array.shape)
-    type, drawn = _type(array, array.ndim, layout), drawn_among((sample,))
+    type, drawn = _type(array, array.ndim, layout), random_origin_among((sample,))
     return BatchFields(array.reshape(-1), batch_shape, type, None, drawn)
 
 
@@ -78,9 +78,9 @@ def from_array(data: ArrayLike, dtype: DTypeLike | None, layout: str | None) -> 
         same_dtype(array, dtype)
     if layout and len(layout) == array.ndim and layout[0] == "N":
         layout = layout[1:]
-    layout = checked(check_layout, layout or "", array.ndim - 1)
+    layout = checked(as_layout, layout or "", array.ndim - 1)
     batch_shape = BatchShape.equal(len(array), array.shape[1:])
-    type, drawn = _type(array, array.ndim - 1, layout), drawn_among((data,))
+    type, drawn = _type(array, array.ndim - 1, layout), random_origin_among((data,))
     return BatchFields(array.reshape(-1), batch_shape, type, None, drawn)
 
 
@@ -105,7 +105,7 @@ def from_samples(
         same_kind(arrays[0] if arrays else array, array, number)
         arrays.append(array)
     if not arrays:
-        checked(check_layout, layout)
+        checked(as_layout, layout)
         empty = np.empty((0, 1 if not layout else len(layout)), np.int64)
         wanted = checked(DType.of, "uint8" if dtype is None else dtype)
         type = SampleType(wanted, empty.shape[1], layout, "cpu")
@@ -127,7 +127,7 @@ def from_samples(
         for array, offset in zip(arrays, batch_shape.offsets.tolist(), strict=True):
             data[offset : offset + array.size] = array.reshape(-1)
     type = _type(first, first.ndim, layout)
-    return BatchFields(data, batch_shape, type, _provenance(samples), drawn_among(samples))
+    return BatchFields(data, batch_shape, type, _provenance(samples), random_origin_among(samples))
 
 
 def converted(source: BatchFields, dtype: DTypeLike | None, layout: str | None) -> BatchFields:
@@ -136,7 +136,7 @@ def converted(source: BatchFields, dtype: DTypeLike | None, layout: str | None) 
     assert own is not None
     wanted = own if dtype is None else checked(DType.of, dtype)
     if layout is not None:
-        checked(check_layout, layout, source.type.ndim)
+        checked(as_layout, layout, source.type.ndim)
     elif wanted is own:
         return source
     if not on_cpu(source.data):

@@ -19,7 +19,7 @@ from gradiva.eager.support.errors import (
     OperatorValueError,
     describe,
 )
-from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.support.layouts import as_layout
 from gradiva.eager.support.validation import integer
 from gradiva.eager.types.sample_type import SampleType
 
@@ -185,7 +185,7 @@ def _layout(input: SampleType, items: Items, names: list[str]) -> str | None:
         if item[0] != "index":
             letters.append(letter)
     try:
-        return check_layout("".join(letters))
+        return as_layout("".join(letters))
     except ValueError as error:
         raise OperatorValueError(str(error)) from None
 

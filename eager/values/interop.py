@@ -15,7 +15,7 @@ from gradiva.eager.support.errors import (
     OperatorValueError,
     describe,
 )
-from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.support.layouts import as_layout
 from gradiva.eager.types.bfloat16 import BorrowedBits, is_bfloat16
 from gradiva.eager.types.dtypes import DType, DTypeLike, bfloat16
 
@@ -101,7 +101,7 @@ def _of_protocol(data: Any) -> np.ndarray[Any, Any] | None:
     if is_capsule(data):
         data = DLPackCapsule(data)
     if hasattr(data, "__cuda_array_interface__"):
-        _refuse_gpu(data)
+        _check_not_gpu(data)
     if hasattr(data, "__dlpack__"):
         array = _of_dlpack(data)
         unversioned = isinstance(data, DLPackCapsule) and data.writable
@@ -130,7 +130,7 @@ class _Memory:
 def _of_dlpack(data: Any) -> np.ndarray[Any, Any]:
     # Numbers of devices: 1 is the CPU, 3 is the CPU's memory pinned for a GPU.
     if hasattr(data, "__dlpack_device__") and int(data.__dlpack_device__()[0]) not in (1, 3):
-        _refuse_gpu(data)
+        _check_not_gpu(data)
     if getattr(data, "requires_grad", False):
         data = data.detach()
     if str(getattr(data, "dtype", "")).endswith("bfloat16"):
@@ -144,7 +144,7 @@ def _of_dlpack(data: Any) -> np.ndarray[Any, Any]:
         raise
 
 
-def _refuse_gpu(data: Any) -> None:
+def _check_not_gpu(data: Any) -> None:
     raise OperatorTypeError(
         expected="data in host memory (those on a GPU become some with `.cpu()`)",
         got=describe(data),
@@ -179,7 +179,7 @@ def prepare(
     """
     own = checked(DType.from_numpy, array.dtype)
     wanted = own if dtype is None else checked(DType.of, dtype)
-    layout = checked(check_layout, layout or "", array.ndim)
+    layout = checked(as_layout, layout or "", array.ndim)
     try:
         array = np.asarray(array, own.numpy, order="C")
         return (array if wanted is own else np.asarray(convert_array(array, wanted.numpy))), layout

@@ -13,20 +13,20 @@ from gradiva.eager.support.errors import (
     annotate_error,
     user_location,
 )
-from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.support.layouts import as_layout
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.bfloat16 import is_bfloat16
-from gradiva.eager.types.device import DeviceLike, require_device
+from gradiva.eager.types.device import DeviceLike, check_device
 from gradiva.eager.types.device import device as to_device
 from gradiva.eager.types.dtypes import DType, DTypeLike
 from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 
-from .buffers import Exported, gpu_array, moved, on_cpu, require_host, same_dtype
+from .buffers import Exported, check_on_host, gpu_array, moved, on_cpu, same_dtype
 from .device_value import DeviceValue
-from .drawn import Drawn, drawn_among
 from .indexing import parse, result_type, view
 from .interop import ArrayLike, checked, is_array, pad_arrays, prepare, to_array
+from .random_origin import EagerRandomOrigin, random_origin_among
 from .value import Value, ufuncs
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Tensor(DeviceValue):
         array: np.ndarray[Any, Any],
         layout: str,
         provenance: Provenance | None,
-        drawn_at: Drawn,
+        drawn_at: EagerRandomOrigin,
     ) -> None:
         self._array = array
         self.layout = layout
@@ -90,7 +90,7 @@ class Tensor(DeviceValue):
         array: np.ndarray[Any, Any],
         layout: str = "",
         provenance: Provenance | None = None,
-        drawn_at: Drawn = None,
+        drawn_at: EagerRandomOrigin = None,
     ) -> Tensor:
         """The tensor that an array is, which is taken as it is."""
         made = Tensor.__new__(Tensor)
@@ -171,7 +171,7 @@ class Tensor(DeviceValue):
         return self.cpu()._array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return array_of(require_host(self, self._array)._array, dtype, copy)
+        return array_of(check_on_host(self, self._array)._array, dtype, copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """`array + tensor` is as `tensor + array`; other functions of NumPy take the array."""
@@ -295,8 +295,8 @@ def tensor_on(
     pad: bool = False,
 ) -> Tensor:
     """`as_tensor` for callers that report errors themselves."""
-    where = None if device is None else require_device(to_device(device))
-    drawn = drawn_among((data,))
+    where = None if device is None else check_device(to_device(device))
+    drawn = random_origin_among((data,))
     if layout is None and isinstance(data, Value):
         layout = getattr(data, "layout", "")
         if hasattr(data, "batch_size"):
@@ -312,6 +312,6 @@ def tensor_on(
         array, layout = prepare(to_array(data, dtype is not None), dtype, layout)
     else:
         same_dtype(array, dtype)
-        layout = checked(check_layout, layout or "", array.ndim)
+        layout = checked(as_layout, layout or "", array.ndim)
     made = Tensor.over(array, layout, provenance, drawn)
     return made if where is None else made.to_device(where)

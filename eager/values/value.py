@@ -30,13 +30,13 @@ if TYPE_CHECKING:
         complex | np.generic | np.ndarray[Any, Any] | list[Any] | tuple[Any, ...] | Sample
     )
 
-__all__ = ["Slicing", "Value", "arithmetic", "refuse_bfloat16", "ufuncs"]
+__all__ = ["Slicing", "Value", "arithmetic", "check_no_bfloat16", "ufuncs"]
 
 
 V = TypeVar("V", bound="Value")
 
 
-def refuse_bfloat16(types: Sequence[SampleType], what: str) -> None:
+def check_no_bfloat16(types: Sequence[SampleType], what: str) -> None:
     """Raise OperatorTypeError for this dtype, in operators that do not support it."""
     for type in types:
         if type.dtype is bfloat16:

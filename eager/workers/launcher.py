@@ -24,7 +24,7 @@ from .fork_hygiene import close_in_forks
 from .fork_server import ForkServer, flush_all
 from .worker import Work, spawned
 
-__all__ = ["METHODS", "Launcher", "Process", "checked_method", "how_it_ended", "pickled"]
+__all__ = ["METHODS", "Launcher", "Process", "as_start_method", "how_it_ended", "pickled"]
 
 METHODS = ("fork", "spawn", "forkserver")
 
@@ -149,7 +149,7 @@ def pickled(source: Any, method: str, pickler: Any, name: str) -> bytes:
     object with `dumps` and `loads`; or a tuple of it and of keyword arguments for both. Raises
     OperatorTypeError that names the object.
     """
-    dumps, loads, to_dump, to_load = checked_pickler(by_value if pickler is None else pickler)
+    dumps, loads, to_dump, to_load = as_pickler(by_value if pickler is None else pickler)
     try:
         return pickle.dumps((loads, to_load, dumps(source, **to_dump)))
     except Exception as error:
@@ -162,7 +162,7 @@ def pickled(source: Any, method: str, pickler: Any, name: str) -> bytes:
         ) from error
 
 
-def checked_pickler(pickler: Any) -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
+def as_pickler(pickler: Any) -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
     """`dumps`, `loads` and their keyword arguments. Raises OperatorTypeError."""
     parts = pickler if isinstance(pickler, tuple) else (pickler,)
     if not 1 <= len(parts) <= 3 or not all(
@@ -178,7 +178,7 @@ def checked_pickler(pickler: Any) -> tuple[Any, Any, dict[str, Any], dict[str, A
     return parts[0].dumps, parts[0].loads, dict(to_dump), dict(to_load)
 
 
-def checked_method(method: Any) -> str:
+def as_start_method(method: Any) -> str:
     """Raises OperatorValueError for an unknown start method."""
     if method not in METHODS or method not in multiprocessing.get_all_start_methods():
         raise OperatorValueError(

@@ -16,7 +16,7 @@ from gradiva.eager.support.environment import number_between, variable
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
 
 from .dispatcher import Dispatcher
-from .launcher import Launcher, checked_method
+from .launcher import Launcher, as_start_method
 from .shared_memory import Segment
 from .tasks import Slots
 from .worker import Work
@@ -47,7 +47,7 @@ class ProcessPool(Dispatcher):
                 got=repr(count),
             )
         self.count = count
-        self.method = checked_method(method)
+        self.method = as_start_method(method)
         self.pickler = pickler
         super().__init__(_timeout_from_environment() if timeout is None else timeout)
         self._works: list[Work] = []

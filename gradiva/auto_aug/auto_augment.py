@@ -22,7 +22,7 @@ from gradiva.eager.values.tensor import as_tensor
 from .augmentations import identity
 from .core import Augmentation, Policy, select
 from .core.bins import SignedBin
-from .core.checks import as_images, refuse_unused
+from .core.checks import as_images, check_all_used
 from .core.draws import Draws
 from .policies import get_image_net_policy as get_image_net_policy
 from .policies import get_reduced_cifar10_policy as get_reduced_cifar10_policy
@@ -155,7 +155,7 @@ def apply_auto_augment(policy: Policy, data: Any, seed: int | None = None, **kwa
             got=repr(policy.name),
             location=user_location(),
         )
-    refuse_unused(policy.augmentations.values(), kwargs, "auto_aug.apply_auto_augment")
+    check_all_used(policy.augmentations.values(), kwargs, "auto_aug.apply_auto_augment")
     return _apply(policy, data, seed, kwargs)
 
 

@@ -1,4 +1,4 @@
-"""A contact sheet: each row an image as it is, and what becomes of it."""
+"""A contact sheet: each row an image, and the result for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ else:
     pil_draw = lazy_module("PIL.ImageDraw", "pillow")
     pil_font = lazy_module("PIL.ImageFont", "pillow")
 
-__all__ = ["CELL", "Row", "draw_sheet", "require_folder"]
+__all__ = ["CELL", "Row", "check_folder", "draw_sheet"]
 
 CELL = 168
 """The side of the square that a picture is drawn in."""
@@ -34,7 +34,7 @@ class Row(NamedTuple):
     pictures: list[np.ndarray[Any, Any] | None]
 
 
-def require_folder(folder: Any, given: str, command: str) -> None:
+def check_folder(folder: Any, given: str, command: str) -> None:
     """Raise OperatorValueError where a sheet cannot be written into this folder."""
     if not folder.is_dir():
         raise OperatorValueError(

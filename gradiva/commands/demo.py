@@ -15,7 +15,7 @@ import numpy as np
 import gradiva
 from gradiva import fn, random, readers, types
 from gradiva.capture.pipeline.pipeline_def import pipeline_def
-from gradiva.commands.contact_sheet import CELL, Row, draw_sheet, require_folder
+from gradiva.commands.contact_sheet import CELL, Row, check_folder, draw_sheet
 from gradiva.eager.runtime.worker_pool import default_num_threads, set_num_threads
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Make the contact sheet, run both modes, compare. Returns the exit status."""
     source = find_files(options.data)
-    require_folder(Path(options.out).absolute().parent, options.out, "demo")
+    check_folder(Path(options.out).absolute().parent, options.out, "demo")
     set_num_threads(options.threads)
     random.set_seed(options.seed)
     reader = readers.File(**source, random_shuffle=True)

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--coverage",
         action="store_true",
-        help="each operator of the reference: which arguments and devices are here",
+        help="each operator of DALI: which arguments and devices are here",
     )
 
 
@@ -130,7 +130,7 @@ def _one_operator(name: str) -> Iterator[str]:
 
 
 def coverage_lines(name: str | None = None) -> Iterator[str]:
-    """A line per operator of the reference's list, and how much there is in all."""
+    """A line per operator of DALI's list, and how much there is in all."""
     chosen = facts()
     if name is not None:
         plain = name.removeprefix("gradiva.").removeprefix("fn.")

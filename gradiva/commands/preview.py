@@ -13,7 +13,7 @@ from gradiva import random, readers
 from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.pipeline.source_plan import Read, SourcePlan
-from gradiva.commands.contact_sheet import CELL, Row, draw_sheet, require_folder
+from gradiva.commands.contact_sheet import CELL, Row, check_folder, draw_sheet
 from gradiva.commands.demo import find_files
 from gradiva.commands.graph import made, missing_arguments, only_pipeline
 from gradiva.eager.runtime.worker_pool import default_pool
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     for name in ("images", "draws"):
         if not 1 <= getattr(options, name) <= _MOST:
             raise _refusal(f"--{name}", f"1 to {_MOST}", str(getattr(options, name)))
-    require_folder(Path(options.out).absolute().parent, options.out, "preview")
+    check_folder(Path(options.out).absolute().parent, options.out, "preview")
     value, name = only_pipeline(options.file)
     if isinstance(value, types.FunctionType):
         random.set_seed(options.seed)

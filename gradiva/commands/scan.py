@@ -48,7 +48,7 @@ _BATCH = 64
 _SIDES = (64, 128, 256, 512, 1024, 2048)
 
 
-class Found(NamedTuple):
+class ScannedFile(NamedTuple):
     """What was found out about a file. mode: of Pillow, without the number of bits; bits: of a
     sample; problem: "" for none."""
 
@@ -89,14 +89,14 @@ def run(options: argparse.Namespace) -> int:
         raise OperatorValueError(
             operator="scan", argument="folder", expected="a folder with images", got=str(root)
         )
-    found: list[Found] = []
+    found: list[ScannedFile] = []
     pool = default_pool()
     for first in counted(range(0, len(paths), _BATCH), "scan"):
         part = paths[first : first + _BATCH]
-        made: list[Found | None] = [None] * len(part)
+        made: list[ScannedFile | None] = [None] * len(part)
 
         def look(
-            begin: int, end: int, part: list[str] = part, made: list[Found | None] = made
+            begin: int, end: int, part: list[str] = part, made: list[ScannedFile | None] = made
         ) -> None:
             for number in range(begin, end):
                 made[number] = look_at(root, part[number])
@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
     return int(any(one.problem for one in found))
 
 
-def decoded(root: Path, found: list[Found]) -> list[Found]:
+def decoded(root: Path, found: list[ScannedFile]) -> list[ScannedFile]:
     """The same, with what decoding shows."""
     good = [one for one in found if not one.problem]
     problems: dict[str, str] = {}
@@ -132,25 +132,25 @@ def decoded(root: Path, found: list[Found]) -> list[Found]:
     return [one._replace(problem=problems.get(one.path, one.problem)) for one in found]
 
 
-def look_at(root: Path, path: str) -> Found:
+def look_at(root: Path, path: str) -> ScannedFile:
     """One file."""
     try:
         data = (root / path).read_bytes()
     except OSError as error:
-        return Found(path, 0, problem=f"cannot be read: {error.strerror}")
+        return ScannedFile(path, 0, problem=f"cannot be read: {error.strerror}")
     digest = blake2b(data, digest_size=16).hexdigest()
     try:
         info = probe(np.frombuffer(data, np.uint8))
     except ValueError as error:
-        return Found(path, len(data), digest=digest, problem=f"damaged: {error}")
+        return ScannedFile(path, len(data), digest=digest, problem=f"damaged: {error}")
     problem = "ends early" if _ends_early(data, info) else ""
     mode = _MODES.get(info.color, f"{info.channels} channels")
     facts = info.width, info.height, mode, info.bits, info.orientation, digest
-    return Found(path, len(data), *facts, problem)
+    return ScannedFile(path, len(data), *facts, problem)
 
 
 def _ends_early(data: bytes, info: ImageInfo) -> bool:
-    """Whether a JPEG or PNG file lacks its end. Phones put films behind it, and others text."""
+    """Whether a JPEG or PNG file lacks its end. Phones put videos behind it, and others text."""
     if info.format == "jpeg":
         return not _jpeg_ends(data)
     if info.format != "png":
@@ -178,10 +178,10 @@ def _jpeg_ends(data: bytes) -> bool:
         scanned = scanned or kind == 0xDA
 
 
-def report(found: list[Found], others: int, endings: str) -> None:
+def report(found: list[ScannedFile], others: int, endings: str) -> None:
     """Print what there is. others: files that the reader leaves out, by their endings."""
     several = Counter(one.digest for one in found if one.digest)
-    groups: list[tuple[str, list[Found]]] = [
+    groups: list[tuple[str, list[ScannedFile]]] = [
         ("damaged or cut", [one for one in found if one.problem]),
         ("CMYK", [one for one in found if one.mode in ("CMYK", "YCCK")]),
         ("turned by EXIF", [one for one in found if one.orientation != 1]),
@@ -209,7 +209,7 @@ def report(found: list[Found], others: int, endings: str) -> None:
             print(f"  {name:14} {count:8} {'#' * round(40 * count / max(counts))}")
 
 
-def _repeats(found: list[Found]) -> list[Found]:
+def _repeats(found: list[ScannedFile]) -> list[ScannedFile]:
     """Files whose content an earlier one has."""
     seen: set[str] = set()
     repeats = []
@@ -220,16 +220,16 @@ def _repeats(found: list[Found]) -> list[Found]:
     return [one for one in repeats if one.digest]
 
 
-def _write_table(place: str, root: Path, found: list[Found]) -> None:
+def _write_table(place: str, root: Path, found: list[ScannedFile]) -> None:
     stream = io.StringIO(newline="")
     writer = csv.writer(stream)
-    writer.writerow(Found._fields)
+    writer.writerow(ScannedFile._fields)
     writer.writerows((os.path.join(root, one.path), *one[1:]) for one in found)
     write_whole(place, stream.getvalue().encode("utf-8", "surrogateescape"))
     print(f"written: {place}")
 
 
-def _write_list(place: str, root: Path, found: list[Found]) -> None:
+def _write_list(place: str, root: Path, found: list[ScannedFile]) -> None:
     bad = {one.path for one in _repeats(found)} | {one.path for one in found if one.problem}
     good = [one.path for one in found if one.path not in bad and "\n" not in one.path]
     folders = sorted({path.partition(os.sep)[0] for path in good if os.sep in path})

@@ -15,9 +15,9 @@ import gradiva
 from gradiva import fn
 from gradiva.capture.pipeline.pipeline_def import pipeline_def
 from gradiva.commands.graph import find_pipelines, made
+from gradiva.eager.jit.background_kernel import at_once
 from gradiva.eager.jit.jit import compiled_kernels
 from gradiva.eager.jit.kernel_cache import cache_folder
-from gradiva.eager.jit.later import at_once
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.runtime.chunks import MANY
 from gradiva.eager.support.errors import OperatorValueError

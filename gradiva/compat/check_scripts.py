@@ -1,4 +1,4 @@
-"""`python -m gradiva check SCRIPT.py`: what a script uses of the reference, and what of it is here.
+"""`python -m gradiva check SCRIPT.py`: what a script uses of DALI, and what of it is here.
 
 The script is read and never run. Names and arguments are looked up where they are declared: in
 gradiva's modules, and in the registry of its operators.

@@ -31,7 +31,7 @@ _CATCH_IMPORTS = ("ImportError", "ModuleNotFoundError", "Exception", "BaseExcept
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name in the reference: a module, function, class or constant."""
+    """A name in DALI: a module, function, class or constant."""
 
     path: str
 
@@ -127,5 +127,5 @@ def stored_attributes(tree: ast.AST) -> Iterator[str]:
 
 
 def is_ours(path: str) -> bool:
-    """Whether a dotted name begins with the reference's, or with gradiva's."""
+    """Whether a dotted name begins with DALI's, or with gradiva's."""
     return f"{path}.".startswith((f"{SOURCE}.", f"{TARGET}."))

@@ -1,4 +1,4 @@
-"""What a dotted name of the reference is here, and what to do where it is nothing."""
+"""What a dotted name of DALI is here, and what to do where it is nothing."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _WIDTH = 100
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A name or an argument of the reference that a script uses.
+    """A name or an argument of DALI that a script uses.
 
     argument: None if it is about the name itself. verdict: "missing", "differs" (`text` has the
     rows of docs/differences.md), "rare" (the same, for rows that few scripts meet), "there", or

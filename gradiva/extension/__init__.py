@@ -13,4 +13,5 @@ from gradiva.extension.checks import check_operator as check_operator
 from gradiva.extension.draws import draws as draws
 
 Geometry = BatchShape  # noqa: F405
-"""The older name."""
+takes = uses_arguments  # noqa: F405
+"""The older names."""

@@ -107,7 +107,7 @@ def call(operator: Any, case: Case) -> tuple[Any, ...]:
     return outputs_of(operator(*case.inputs, **case.arguments))
 
 
-def require_same(left: Batch, right: Batch, what: str) -> None:
+def check_same(left: Batch, right: Batch, what: str) -> None:
     """Refuse batches that differ in type, shapes or bits."""
     require(left.type == right.type, f"{what}: the types differ: {left.type}, {right.type}")
     require(left.shape == right.shape, f"{what}: the shapes differ")
@@ -135,7 +135,7 @@ def check_values(calls: CaseCalls) -> bool:
 def check_threads(calls: CaseCalls) -> bool:
     """The same call gives the same bits, whatever the threads, and writes no input."""
     for left, right in zip(calls.by_one_thread, calls.by_three_threads, strict=True):
-        require_same(left, right, "one thread and three")
+        check_same(left, right, "one thread and three")
     return True
 
 
@@ -149,9 +149,9 @@ def check_captured(calls: CaseCalls) -> bool:
         return False
     captured, again, _graph = made
     for left, right, repeat in zip(calls.like_a_pipeline, captured, again, strict=True):
-        require_same(left, right, "at once and in a pipeline")
+        check_same(left, right, "at once and in a pipeline")
         if not calls.operator.random:
-            require_same(left, repeat, "two runs of a pipeline")
+            check_same(left, repeat, "two runs of a pipeline")
     return True
 
 
@@ -172,7 +172,7 @@ def check_fused(calls: CaseCalls) -> bool:
         return False
     captured, _again, graph = made
     require("fused(" in str(optimize(graph)), "it does not join a fused group")
-    require_same(eager, captured[0], "alone and fused")
+    check_same(eager, captured[0], "alone and fused")
     return True
 
 

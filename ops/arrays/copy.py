@@ -11,8 +11,13 @@ from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import sample_launches
-from gradiva.eager.jit.flat_calls import BEGIN, END, FlatCall, flat_call
-from gradiva.eager.jit.streaming import copy_past, finish_lines, goes_past, move_past
+from gradiva.eager.jit.packed_calls import BEGIN, END, PackedCall, pack_call
+from gradiva.eager.jit.streaming import (
+    copy_nontemporal,
+    finish_lines,
+    move_nontemporal,
+    use_nontemporal,
+)
 from gradiva.eager.types.arrays import I64Table, I64Vector, U8Vector
 
 
@@ -35,7 +40,7 @@ def _copy(
     for piece in range(firsts[begin], firsts[end]):
         here, there, size = pieces[piece]
         if past:
-            copy_past(source, here, target, there, size)
+            copy_nontemporal(source, here, target, there, size)
             continue
         part, room = source[here : here + size], target[there : there + size]
         for k in range(size):
@@ -54,7 +59,7 @@ def _job(
 ) -> tuple[Any, Any, op.Int64Array, op.Int64Array, bool]:
     """What `_copy` takes but for the samples, to copy pieces of so many bytes into an output."""
     assert not len(starts) or (starts.min() >= 0 and (starts + sizes).max() <= source.nbytes)
-    past = goes_past(output.data, sizes // output.data.itemsize)
+    past = use_nontemporal(output.data, sizes // output.data.itemsize)
     pieces = np.stack([starts, begins, sizes], axis=1).astype(np.int64)
     return source.view(np.uint8), output.data.view(np.uint8), pieces, firsts, past
 
@@ -78,10 +83,10 @@ def copy_samples(call: op.Call, source: NDArray[Any], starts: Sequence[op.Int64A
         for job in jobs:
             _copy(*job, begin, end)
 
-    def flat(lanes: int) -> list[FlatCall]:
-        return [flat_call(_copy, (*job, BEGIN, END), lanes) for job in jobs]
+    def packed(threads: int) -> list[PackedCall]:
+        return [pack_call(_copy, (*job, BEGIN, END), threads) for job in jobs]
 
-    call.for_samples(copy, flat=flat)
+    call.for_samples(copy, packed=packed)
 
 
 def copy_pieces(
@@ -115,7 +120,7 @@ def copy_pieces(
                 whole = int(sizes[first:last].sum())
                 if past:
                     at = int(starts[first]), int(begins[first])
-                    move_past(here_bytes, at[0], there_bytes, at[1], whole)
+                    move_nontemporal(here_bytes, at[0], there_bytes, at[1], whole)
                 else:
                     ctypes.memmove(there + int(begins[first]), here + int(starts[first]), whole)
 

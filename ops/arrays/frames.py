@@ -17,7 +17,7 @@ from gradiva.eager.operators.argument_types import RaggedIntsArg
 from .copy import copy_pieces, copy_samples
 
 
-def require_frames(input: op.SampleType) -> None:
+def check_frames(input: op.SampleType) -> None:
     """Refuse scalars, and layouts that do not begin with F. Raises OperatorTypeError."""
     if input.ndim == 0:
         raise op.OperatorTypeError("scalars have no frames", expected="at least 1-D samples")
@@ -29,7 +29,7 @@ def require_frames(input: op.SampleType) -> None:
         )
 
 
-def require_in_range(numbers: Any, asked: Any, source: op.Batch, argument: str) -> None:
+def check_in_range(numbers: Any, asked: Any, source: op.Batch, argument: str) -> None:
     """Refuse numbers (N, n) of frames that are not there, where `asked` (N, n) says that they are
     meant. Raises OperatorValueError, with the sample."""
     counts = source.batch_shape.shapes[:, :1]
@@ -74,7 +74,7 @@ def per_frame(
         videos = gradiva.rotate(videos, angle=angles, keep_size=True)
     """
     if input.ndim == 0 or not replace:
-        require_frames(input)
+        check_frames(input)
     if input.layout is None:
         return input
     if not input.layout:
@@ -133,7 +133,7 @@ def element_extract(
         first.shape  # (48, 64, 3)
     """
     chosen: tuple[int, ...] = element_map  # type: ignore[assignment]  # converted by the engine
-    require_frames(input)
+    check_frames(input)
     if not chosen or min(chosen) < 0:
         raise op.wrong_value("element_map", "numbers from 0 on", chosen)
     frame = input.with_(
@@ -148,7 +148,7 @@ def element_extract(
 def _element_extract_shapes(call: op.Call) -> tuple[op.Int64Array, ...]:
     source, chosen = call.inputs[0], call["element_map"]
     numbers = np.tile(np.array(chosen, np.int64), (call.size, 1))
-    require_in_range(numbers, True, source, "element_map")
+    check_in_range(numbers, True, source, "element_map")
     if source.layout:
         call.types = tuple(type.with_(layout=source.layout[1:]) for type in call.types)
     return (source.batch_shape.shapes[:, 1:],) * len(chosen)
@@ -214,7 +214,7 @@ def sequence_rearrange(
         frames = np.int32([10, 20, 30])
         gradiva.sequence_rearrange(frames, new_order=[2, 1, 0, 0])  # [30, 20, 10, 10]
     """
-    require_frames(input)
+    check_frames(input)
     if not isinstance(new_order, op.SampleType | op.Value):
         numbers: tuple[int, ...] = new_order  # type: ignore[assignment]  # converted by the engine
         if not numbers or min(numbers) < 0:
@@ -231,7 +231,7 @@ def _sequence_rearrange_shapes(call: op.Call) -> op.Int64Array:
     order = np.zeros((call.size, int(counts.max(initial=0))), np.int64)
     asked = np.arange(order.shape[1]) < counts[:, None]
     order[asked] = np.concatenate([np.empty(0, np.int64), *orders])
-    require_in_range(order, asked, source, "new_order")
+    check_in_range(order, asked, source, "new_order")
     shapes = source.batch_shape.shapes.copy()
     shapes[:, 0] = counts
     return shapes

@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import SLABS, in_eights, piece_launches
 from gradiva.eager.jit.pixel_vectors import move_three
-from gradiva.eager.jit.streaming import copy_past, finish_lines, goes_past
+from gradiva.eager.jit.streaming import copy_nontemporal, finish_lines, use_nontemporal
 from gradiva.eager.types.arrays import Slabs
 
 _KERNEL: Final = op.CudaKernel("join", ("slabs.cuh", Path(__file__).with_name("join.cuh")))
@@ -73,7 +73,7 @@ def join_kernel(
             part = source[here : here + run]
             place = target[there : there + run]
             if past:
-                copy_past(source, here, target, there, run)
+                copy_nontemporal(source, here, target, there, run)
             else:
                 for k in range(run):
                     place[k] = part[k]
@@ -93,7 +93,7 @@ def join(call: op.Call, axis: int) -> None:
     pitches = np.sum(runs, axis=0)
     starts = np.zeros(call.size, np.int64)
     places = target.data.view(unsigned), target.batch_shape.offsets
-    past = goes_past(target.data, *runs)
+    past = use_nontemporal(target.data, *runs)
     tables = []
     for batch, run in zip(call.inputs, runs, strict=True):
         slabs = batch.data.view(unsigned), batch.batch_shape.offsets, *places

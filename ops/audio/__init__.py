@@ -1,1 +1,1 @@
-"""Operators on sounds and their spectra."""
+"""Operators on audio and their spectra."""

@@ -8,7 +8,7 @@ struct Sound {
     i32 equal, unused;  // equal: nothing is resampled
 };
 
-// Numbers from -1 to 1, and back, as in sound_types.py.
+// Numbers from -1 to 1, and back, as in audio_types.py.
 template <class T> DEVICE f32 unit_of(T value, f32 step, f32 zero) {
     if constexpr (Limits<T>::FLOAT) return value;
     else return f32(value) * step - zero;

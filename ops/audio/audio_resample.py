@@ -1,4 +1,4 @@
-"""`audio_resample`: sounds at another sampling rate."""
+"""`audio_resample`: audio at another sampling rate."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Float64Array
 
-from .resampling import lobes_of, resample_sound, window_table
-from .sound_types import SOUND_TYPES, convert_sound, scale, steps
+from .audio_types import SOUND_TYPES, convert_audio, scale, steps
+from .resampling import lobes_of, resample_audio, window_table
 
 _MOST = 1 << 40
 
@@ -76,7 +76,7 @@ def audio_resample(
 
 
 @dataclass(frozen=True)
-class _Plan(op.Plan):
+class _AudioResamplePlan(op.Plan):
     """rates: (N, 2), the input's and the output's, relative to each other."""
 
     rates: Float64Array
@@ -104,7 +104,7 @@ def _rates(call: op.Call, sizes: op.Int64Array) -> Float64Array:
 
 
 @audio_resample.shapes
-def _shapes(call: op.Call) -> _Plan:
+def _shapes(call: op.Call) -> _AudioResamplePlan:
     shapes = call.inputs[0].batch_shape.shapes.copy()
     rates = _rates(call, shapes[:, 0])
     with np.errstate(invalid="ignore"):
@@ -112,11 +112,11 @@ def _shapes(call: op.Call) -> _Plan:
     lengths[shapes[:, 0] == 0] = 0
     op.refuse_samples(lengths > _MOST, "", f"at most {_MOST} samples", lengths, "too long")
     shapes[:, 0] = lengths
-    return _Plan(shapes, rates)
+    return _AudioResamplePlan(shapes, rates)
 
 
 @audio_resample.cpu
-def _cpu(call: op.Call, plan: _Plan) -> None:
+def _cpu(call: op.Call, plan: _AudioResamplePlan) -> None:
     source, target = call.inputs[0], call.outputs[0]
     lobes = lobes_of(call["quality"])
     window_table(lobes)  # made once, before the threads start
@@ -128,16 +128,16 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
         if not out.size:
             return
         if rate_in == rate_out:
-            convert_sound(sound, out)
+            convert_audio(sound, out)
             return
         floats = sound
         if sound.dtype != np.float32:
             floats = np.empty(sound.size, np.float32)
-            convert_sound(sound, floats)
+            convert_audio(sound, floats)
         made = out if out.dtype == np.float32 else np.empty(out.size, np.float32)
-        resample_sound(floats, int(channels[sample]), rate_in, rate_out, lobes, made)
+        resample_audio(floats, int(channels[sample]), rate_in, rate_out, lobes, made)
         if made is not out:
-            convert_sound(made, out)
+            convert_audio(made, out)
 
     call.each_sample(compute, target.batch_shape.volumes.tolist())
 
@@ -146,7 +146,7 @@ _KERNEL = op.CudaKernel("audio_resample", (Path(__file__).with_suffix(".cuh"),))
 
 
 @audio_resample.gpu
-def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
+def _gpu(call: op.Call, plan: _AudioResamplePlan) -> op.Launch:
     data, before, result, after = call.slabs
     shapes, volumes = call.inputs[0].batch_shape.shapes, call.outputs[0].batch_shape.volumes
     lobes = lobes_of(call["quality"])
@@ -172,42 +172,42 @@ def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
 
 @audio_resample.cases
 def _cases() -> list[op.Case]:
-    sounds = op.samples((900,), (333,), (5,), dtype=op.float32, layout="t", low=-1.0)
+    audio = op.samples((900,), (333,), (5,), dtype=op.float32, layout="t", low=-1.0)
     stereo = op.samples((300, 2), (41, 2), dtype=op.float32, layout="tc", low=-1.0)
     waves = op.samples((400,), (77,), dtype=op.int16, layout="")
     rates: dict[str, Any] = {"in_rate": 16000, "out_rate": 22050}
     return [
-        op.case("rates", sounds, **rates),
-        op.case("lower rate", sounds, in_rate=44100, out_rate=16000),
-        op.case("scale", sounds, scale=1.7),
-        op.case("length", sounds, out_length=200),
-        op.case("lengths", sounds, out_length=[100, 200, 300]).no_oracle(),
-        op.case("the same", sounds, scale=1).each(lambda one: one),
-        op.case("per sample", sounds, in_rate=[1, 2, 3], out_rate=[3, 2, 1]),
-        op.case("best", sounds, quality=100, **rates),
-        op.case("fast", sounds, quality=0, **rates),
+        op.case("rates", audio, **rates),
+        op.case("lower rate", audio, in_rate=44100, out_rate=16000),
+        op.case("scale", audio, scale=1.7),
+        op.case("length", audio, out_length=200),
+        op.case("lengths", audio, out_length=[100, 200, 300]).no_oracle(),
+        op.case("the same", audio, scale=1).each(lambda one: one),
+        op.case("per sample", audio, in_rate=[1, 2, 3], out_rate=[3, 2, 1]),
+        op.case("best", audio, quality=100, **rates),
+        op.case("fast", audio, quality=0, **rates),
         op.case("channels", stereo, **rates),
         op.case("integers", waves, **rates),
         op.case("to float", waves, dtype=op.float32, **rates),
-        op.case("to signed bytes", sounds, dtype=op.int8, scale=1.1),
-        op.case("to bytes", sounds, dtype=op.uint8, scale=1.1).no_oracle(),
-        op.case("nothing", sounds, scale=0),
+        op.case("to signed bytes", audio, dtype=op.int8, scale=1.1),
+        op.case("to bytes", audio, dtype=op.uint8, scale=1.1).no_oracle(),
+        op.case("nothing", audio, scale=0),
         op.case("no value", op.samples((0,), (3,), dtype=op.float32, layout=""), scale=2),
         op.case("empty", op.samples(dtype=op.float32, layout="t"), scale=2).equals([]),
-        op.case("none", sounds).value_error("none"),
-        op.case("both", sounds, scale=1, out_length=3).value_error("several"),
-        op.case("one rate", sounds, in_rate=1).value_error("together"),
-        op.case("no rate", sounds, in_rate=0, out_rate=1).value_error("`in_rate`"),
-        op.case("negative", sounds, scale=-1).value_error("`scale`"),
-        op.case("negative length", sounds, out_length=-1).value_error("`out_length`"),
+        op.case("none", audio).value_error("none"),
+        op.case("both", audio, scale=1, out_length=3).value_error("several"),
+        op.case("one rate", audio, in_rate=1).value_error("together"),
+        op.case("no rate", audio, in_rate=0, out_rate=1).value_error("`in_rate`"),
+        op.case("negative", audio, scale=-1).value_error("`scale`"),
+        op.case("negative length", audio, out_length=-1).value_error("`out_length`"),
         op.case(
             "out of nothing", op.samples((0,), dtype=op.float32, layout=""), out_length=3
         ).value_error("sample 0"),
-        op.case("quality", sounds, scale=2, quality=101).value_error("`quality`"),
+        op.case("quality", audio, scale=2, quality=101).value_error("`quality`"),
         op.case("doubles", op.samples((9,), dtype=op.float64, layout=""), scale=2).type_error(
             "dtype"
         ),
-        op.case("to double", sounds, scale=2, dtype=op.float64).type_error("`dtype`"),
+        op.case("to double", audio, scale=2, dtype=op.float64).type_error("`dtype`"),
         op.case("cube", op.samples((1, 2, 3), dtype=op.float32, layout=""), scale=2).type_error(
             "axes"
         ),

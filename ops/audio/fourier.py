@@ -3,7 +3,7 @@
 Method: the self-sorting transform of T. G. Stockham (C. Van Loan, "Computational Frameworks for the
 Fast Fourier Transform", 1992, section 1.7), by factors of 4, 2 and odd primes. Two halves of a row
 of even length are one complex transform of half of the length. Each row is a lane of its own
-(`eager/jit/lanes.py`): so its bits depend on itself alone.
+(`eager/jit/vectors.py`): so its bits depend on itself alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.lanes import LANES, add, load, mul, spread, square_root, store, sub
+from gradiva.eager.jit.vectors import LANES, add, load, mul, spread, square_root, store, sub
 from gradiva.eager.types.arrays import F32Vector, Float32Array
 
 _LARGEST_PRIME: Final = 31
@@ -79,7 +79,7 @@ def _pass_4(
 ) -> None:
     """One pass, by 4. imaginary: where imaginary parts begin, in both."""
     quarter = size // 4
-    apart = stride * quarter * LANES
+    distance = stride * quarter * LANES
     for p in range(quarter):
         t = 6 * p
         c1, s1 = spread(twiddles[t]), spread(twiddles[t + 1])
@@ -88,9 +88,9 @@ def _pass_4(
         for q in range(stride):
             at = (q + stride * p) * LANES
             ar, ai = load(source, at), load(source, imaginary + at)
-            br, bi = load(source, at + apart), load(source, imaginary + at + apart)
-            cr, ci = load(source, at + 2 * apart), load(source, imaginary + at + 2 * apart)
-            dr, di = load(source, at + 3 * apart), load(source, imaginary + at + 3 * apart)
+            br, bi = load(source, at + distance), load(source, imaginary + at + distance)
+            cr, ci = load(source, at + 2 * distance), load(source, imaginary + at + 2 * distance)
+            dr, di = load(source, at + 3 * distance), load(source, imaginary + at + 3 * distance)
             pr, pi, mr, mi = add(ar, cr), add(ai, ci), sub(ar, cr), sub(ai, ci)
             vr, vi, wr, wi = add(br, dr), add(bi, di), sub(br, dr), sub(bi, di)
             to = (q + 4 * stride * p) * LANES
@@ -124,13 +124,13 @@ def _pass_2(
 ) -> None:
     """One pass, by 2."""
     half = size // 2
-    apart, width = stride * half * LANES, stride * LANES
+    distance, width = stride * half * LANES, stride * LANES
     for p in range(half):
         c, s = spread(twiddles[2 * p]), spread(twiddles[2 * p + 1])
         for q in range(stride):
             at, to = (q + stride * p) * LANES, (q + 2 * stride * p) * LANES
             ar, ai = load(source, at), load(source, imaginary + at)
-            br, bi = load(source, at + apart), load(source, imaginary + at + apart)
+            br, bi = load(source, at + distance), load(source, imaginary + at + distance)
             store(target, to, add(ar, br))
             store(target, imaginary + to, add(ai, bi))
             xr, xi = sub(ar, br), sub(ai, bi)
@@ -153,7 +153,7 @@ def _pass_odd(
 ) -> None:
     """One pass, by an odd factor. pairs: memory for sums and differences of what lies opposite."""
     part, half = size // factor, factor // 2
-    apart, width = stride * part * LANES, stride * LANES
+    distance, width = stride * part * LANES, stride * LANES
     roots = 2 * part * (factor - 1)
     for p in range(part):
         for q in range(stride):
@@ -161,7 +161,7 @@ def _pass_odd(
             fr, fi = load(source, at), load(source, imaginary + at)
             tr, ti = fr, fi
             for j in range(1, half + 1):
-                a, b = at + j * apart, at + (factor - j) * apart
+                a, b = at + j * distance, at + (factor - j) * distance
                 ar, ai = load(source, a), load(source, imaginary + a)
                 br, bi = load(source, b), load(source, imaginary + b)
                 place = 4 * LANES * (j - 1)

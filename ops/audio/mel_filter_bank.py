@@ -12,7 +12,7 @@ from gradiva.eager.operators.fusion_roles import SpectralStep
 
 from .matrices import BandMatrix, along_axis, launch_along_axis
 from .mel_filters import SCALES, mel_matrix, mel_weights
-from .spectra import require_floats
+from .spectra import check_floats
 
 
 @op.operator("mel_filter_bank", schema="MelFilterBank")
@@ -55,7 +55,7 @@ def mel_filter_bank(
         spectra = gradiva.spectrogram(audio, window_length=400, window_step=160)
         gradiva.mel_filter_bank(spectra, nfilter=80, sample_rate=16000).shape  # (80, 101)
     """
-    require_floats(input)
+    check_floats(input)
     if nfilter < 1:
         raise op.wrong_value("nfilter", "an integer from 1 on", nfilter)
     if not 0 < sample_rate < math.inf:

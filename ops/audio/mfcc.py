@@ -16,7 +16,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Float64Array
 
 from .matrices import BandMatrix, along_axis, launch_along_axis
-from .spectra import require_floats
+from .spectra import check_floats
 
 
 @op.operator("mfcc", schema="MFCC")
@@ -57,7 +57,7 @@ def mfcc(
         bands = gradiva.mel_filter_bank(spectra, nfilter=80, sample_rate=16000)
         gradiva.mfcc(gradiva.to_decibels(bands), n_mfcc=13).shape  # (13, 101)
     """
-    require_floats(input)
+    check_floats(input)
     op.require_ndim(input, (2, 3, 4))
     if not 1 <= dct_type <= 4:
         raise op.wrong_value("dct_type", "an integer from 1 to 4", dct_type)

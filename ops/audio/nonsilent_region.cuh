@@ -1,17 +1,17 @@
-// `nonsilent_region`: the first and the last of the windows of a sound that are loud enough, from
-// their sums (window_sums.cuh). A block takes a sound.
+// `nonsilent_region`: the first and the last of the windows of a signal that are loud enough, from
+// their sums (window_sums.cuh). A block takes a signal.
 struct Sound {
     i64 source, sums;  // first elements
     u32 volume, window;
 };
 
 KERNEL(nonsilent_region)(
-    const Kind* sums, i32* begins, i32* lengths, const Sound* sounds, f64 given, f64 ratio
+    const Kind* sums, i32* begins, i32* lengths, const Sound* audio, f64 given, f64 ratio
 ) {
     __shared__ Kind most[THREADS];
     __shared__ i32 firsts[THREADS];
     __shared__ i32 lasts[THREADS];
-    const Sound& sound = sounds[blockIdx.x];
+    const Sound& sound = audio[blockIdx.x];
     const Kind* own = sums + sound.sums;
     const u32 own_thread = threadIdx.x;
     const i64 volume = sound.volume;

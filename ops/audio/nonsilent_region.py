@@ -1,4 +1,4 @@
-"""`nonsilent_region`: where a sound begins and how long it lasts."""
+"""`nonsilent_region`: where the audio begins and how long it lasts."""
 
 from __future__ import annotations
 
@@ -149,9 +149,9 @@ def _regions(
 ) -> None:
     """Find the region of each sample that is not silent.
 
-    source: the data, and the offset and the size of each sample; rule: the window in samples, the
-    reference power (0 for the largest), and the ratio below which it is silent; like: an array of
-    the dtype of sums; begins, lengths: the results, in samples of audio.
+    source: the data, and the offset and the size of each sample; rule: the window in samples, DALI
+    power (0 for the largest), and the ratio below which it is silent; like: an array of the dtype
+    of sums; begins, lengths: the results, in samples of audio.
     """
     data, offsets, sizes = source
     window, given, ratio = rule
@@ -187,12 +187,12 @@ def _rule(call: op.Call) -> _Rule:
 
 @nonsilent_region.cpu
 def _cpu(call: op.Call) -> None:
-    sounds = call.inputs[0]
+    audio = call.inputs[0]
     *rule, kind = _rule(call)
     begins, lengths = (output.as_array() for output in call.outputs)
-    source = sounds.data, sounds.batch_shape.offsets, sounds.batch_shape.volumes
+    source = audio.data, audio.batch_shape.offsets, audio.batch_shape.volumes
     like = np.empty(0, kind)
-    call.for_samples(_regions, source, tuple(rule), like, begins, lengths, work=sounds)
+    call.for_samples(_regions, source, tuple(rule), like, begins, lengths, work=audio)
 
 
 _SUMS = op.CudaKernel("window_sums", (Path(__file__).with_name("window_sums.cuh"),), registers=48)
@@ -201,19 +201,19 @@ _KERNEL = op.CudaKernel("nonsilent_region", (Path(__file__).with_suffix(".cuh"),
 
 @nonsilent_region.gpu
 def _gpu(call: op.Call) -> list[op.Launch]:
-    sounds = call.inputs[0]
+    audio = call.inputs[0]
     window, given, ratio, kind = _rule(call)
-    volumes = sounds.batch_shape.volumes
+    volumes = audio.batch_shape.volumes
     windows = np.clip(window, 1, np.maximum(volumes, 1))
     sums = op.Scratch(max(int(volumes.sum()), 1), kind)
-    places = [sounds.batch_shape.offsets, volumes.cumsum() - volumes]
+    places = [audio.batch_shape.offsets, volumes.cumsum() - volumes]
     table = op.struct_rows(places, [volumes, windows])
     blocks = op.blocks_of(-(-volumes // windows), THREADS)
     begins, lengths = (op.OutputArg(output.data) for output in call.outputs)
     types = {"Kind": op.type_name(kind)}
-    adding = _SUMS.unit({"Source": op.type_name(sounds.dtype.numpy), **types})
+    adding = _SUMS.unit({"Source": op.type_name(audio.dtype.numpy), **types})
     return [
-        op.Launch(adding, blocks.total, (sounds.data, op.OutputArg(sums), table, blocks.table)),
+        op.Launch(adding, blocks.total, (audio.data, op.OutputArg(sums), table, blocks.table)),
         op.Launch(
             _KERNEL.unit(types),
             call.size,
@@ -235,17 +235,17 @@ def _region(sound: Any, window: int, cutoff: float) -> tuple[int, int]:
 def _cases() -> list[op.Case]:
     noise = op.samples((500,), (300,), (40,), dtype=op.float32, layout="t", low=-1.0)
     quiet = [np.pad(one, (200 + 30 * k, 400)) for k, one in enumerate(noise.arrays())]
-    sounds = op.batch(quiet, layout="t")
+    audio = op.batch(quiet, layout="t")
     whole = op.batch([(one * 30000).astype(np.int16) for one in quiet])
     short = {"window_length": 64, "reset_interval": 128}
     pulse = op.batch([np.array([0, 0, 1, 1, 0, 0], np.float32)])
     begins = [np.array(_region(one, 64, -20.0)[0], np.int32) for one in quiet]
     return [
-        op.case("default", sounds),
-        op.case("short windows", sounds, cutoff_db=-20.0, **short).equals(begins),
+        op.case("default", audio),
+        op.case("short windows", audio, cutoff_db=-20.0, **short).equals(begins),
         op.case("integers", whole, cutoff_db=-20.0, **short),
-        op.case("reference", sounds, reference_power=0.5, cutoff_db=-10.0, **short),
-        op.case("all is silent", sounds, reference_power=1e9),
+        op.case("reference", audio, reference_power=0.5, cutoff_db=-10.0, **short),
+        op.case("all is silent", audio, reference_power=1e9),
         op.case("zeros", op.batch([np.zeros(99, np.float32)])).equals([np.array(0, np.int32)]),
         op.case("pulse", pulse, window_length=2, cutoff_db=-1.0)
         .equals([np.array(2, np.int32)])
@@ -254,8 +254,8 @@ def _cases() -> list[op.Case]:
         op.case("empty", op.samples(dtype=op.float32, layout="t")).equals([]),
         op.case("columns", op.samples((9, 1), dtype=op.float32, layout="")).type_error("axes"),
         op.case("doubles", op.samples((9,), dtype=op.float64, layout="")).type_error("dtype"),
-        op.case("no window", sounds, window_length=0).value_error("`window_length`"),
-        op.case("interval", sounds, reset_interval=0).value_error("`reset_interval`"),
-        op.case("power", sounds, reference_power=0.0).value_error("`reference_power`"),
-        op.case("cutoff", sounds, cutoff_db=float("nan")).value_error("`cutoff_db`"),
+        op.case("no window", audio, window_length=0).value_error("`window_length`"),
+        op.case("interval", audio, reset_interval=0).value_error("`reset_interval`"),
+        op.case("power", audio, reference_power=0.0).value_error("`reference_power`"),
+        op.case("cutoff", audio, cutoff_db=float("nan")).value_error("`cutoff_db`"),
     ]

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.lanes import LANES
+from gradiva.eager.jit.vectors import LANES
 from gradiva.eager.types.arrays import F32Table, F32Vector, Float32Array
 
 from .fourier import FourierPlan, fourier_plan, place_of, power_of_lanes, work_size
-from .spectra import long_spectra, require_fft, require_floats, require_power
+from .spectra import check_fft, check_floats, check_power, long_spectra
 
 
 @op.operator("power_spectrum", schema="PowerSpectrum")
@@ -45,10 +45,10 @@ def power_spectrum(
     Example:
         gradiva.power_spectrum(np.float32([1, 0, -1, 0]))  # [0.0, 4.0, 0.0]
     """
-    require_floats(input)
+    check_floats(input)
     op.require_ndim(input, (1, 2, 3))
-    require_fft(nfft)
-    require_power(power)
+    check_fft(nfft)
+    check_power(power)
     if input.ndim is not None:
         _axis(axis, input.ndim)
     return input
@@ -61,7 +61,7 @@ def _axis(axis: int, ndim: int) -> int:
 
 
 @dataclass(frozen=True)
-class _Plan(op.Plan):
+class _PowerSpectrumPlan(op.Plan):
     """axis: from 0 on; sizes: of the transforms, (N,)."""
 
     axis: int
@@ -69,7 +69,7 @@ class _Plan(op.Plan):
 
 
 @power_spectrum.shapes
-def _shapes(call: op.Call) -> _Plan:
+def _shapes(call: op.Call) -> _PowerSpectrumPlan:
     shapes = call.inputs[0].batch_shape.shapes
     axis, nfft = _axis(call["axis"], shapes.shape[1]), call["nfft"]
     extents = shapes[:, axis]
@@ -82,7 +82,7 @@ def _shapes(call: op.Call) -> _Plan:
     )
     made = shapes.copy()
     made[:, axis] = sizes // 2 + 1
-    return _Plan(made, axis, sizes)
+    return _PowerSpectrumPlan(made, axis, sizes)
 
 
 @op.jit
@@ -132,7 +132,7 @@ def _transform_rows(
 
 
 @power_spectrum.cpu
-def _cpu(call: op.Call, plan: _Plan) -> None:
+def _cpu(call: op.Call, plan: _PowerSpectrumPlan) -> None:
     source, target, axis = call.inputs[0], call.outputs[0], plan.axis
     shapes, sizes = source.batch_shape.shapes, plan.sizes.tolist()
 

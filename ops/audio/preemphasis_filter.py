@@ -1,4 +1,4 @@
-"""`preemphasis_filter`: high frequencies of a sound made louder."""
+"""`preemphasis_filter`: high frequencies of a signal made louder."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _filter(
 
 
 def _emphasis(call: op.Call) -> Emphasis | None:
-    """The arguments of a call that filters float32 sounds."""
+    """The arguments of a call that filters float32 audio."""
     if call.types[0].dtype is not op.float32 or call.inputs[0].dtype is not op.float32:
         return None
     return Emphasis(call["preemph_coeff"].astype(np.float32), _BEFORE[call["border"]])
@@ -146,7 +146,7 @@ def _gpu(call: op.Call) -> op.Launch:
 
 @preemphasis_filter.cases
 def _cases() -> list[op.Case]:
-    sounds = op.samples((9,), (1000,), (2,), dtype=op.float32, layout="t", low=-1.0)
+    audio = op.samples((9,), (1000,), (2,), dtype=op.float32, layout="t", low=-1.0)
     waves = op.samples((50,), (7,), dtype=op.int16, layout="")
     columns = op.samples((5, 1), (1, 1), dtype=op.float32, layout="tC")
 
@@ -155,12 +155,12 @@ def _cases() -> list[op.Case]:
         return sound - np.float32(0.97) * shifted
 
     return [
-        op.case("default", sounds).each(lambda one: filtered(one, lambda x: x[:1])),
-        op.case("zero", sounds, border="zero").each(lambda one: filtered(one, lambda x: 0 * x[:1])),
-        op.case("reflect", sounds, border="reflect").each(
+        op.case("default", audio).each(lambda one: filtered(one, lambda x: x[:1])),
+        op.case("zero", audio, border="zero").each(lambda one: filtered(one, lambda x: 0 * x[:1])),
+        op.case("reflect", audio, border="reflect").each(
             lambda one: filtered(one, lambda x: x[1:2])
         ),
-        op.case("per sample", sounds, preemph_coeff=[0.0, 0.5, 2.0]),
+        op.case("per sample", audio, preemph_coeff=[0.0, 0.5, 2.0]),
         op.case("integers", waves),
         op.case("to integers", waves, dtype=op.int16),
         op.case("saturated", waves, dtype=op.uint8, preemph_coeff=-1.0),
@@ -174,8 +174,8 @@ def _cases() -> list[op.Case]:
         op.case("channels", op.samples((9, 2), dtype=op.float32, layout="")).value_error(
             "one channel"
         ),
-        op.case("border", sounds, border="wrap").value_error("`border`"),
+        op.case("border", audio, border="wrap").value_error("`border`"),
         op.case("half", op.samples((9,), dtype=op.float16, layout="")).type_error("dtype"),
-        op.case("to half", sounds, dtype=op.float16).type_error("`dtype`"),
-        op.case("wrong length", sounds, preemph_coeff=[1.0]).value_error("`preemph_coeff`"),
+        op.case("to half", audio, dtype=op.float16).type_error("`dtype`"),
+        op.case("wrong length", audio, preemph_coeff=[1.0]).value_error("`preemph_coeff`"),
     ]

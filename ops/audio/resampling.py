@@ -1,8 +1,8 @@
-"""Sounds at another rate: sums over windowed sinc functions.
+"""Audio at another rate: sums over windowed sinc functions.
 
 Formula: J. O. Smith, "Digital Audio Resampling", 2002; the window is Hann's. Windows are read from
 a table, linearly between its entries. Positions are counted in blocks of outputs: the begin of each
-is exact, and float32 steps lead on. So a part of a sound is as the whole.
+is exact, and float32 steps lead on. So a part of a signal is as the whole.
 
 There is no filter but that of the input: what lies above half of a lower output rate is mirrored.
 """
@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.lanes import LANES, add, load, mul, spread, store, sub, total
+from gradiva.eager.jit.vectors import LANES, add, load, mul, spread, store, sub, total
 from gradiva.eager.types.arrays import Array, F32Vector, Float32Array
 
 _PER_SAMPLE: Final = 32
@@ -54,7 +54,7 @@ def resample(
     lobes: int,
     target: F32Vector,
 ) -> None:
-    """A sound at every `ratio`-th sample of another.
+    """A signal at every `ratio`-th sample of another.
 
     planes: one for each channel, of `size` samples, flat, with `lobes` zeros before them and
     `lobes + _SPARE` behind;
@@ -119,10 +119,10 @@ def resampled_length(size: int, rate_in: float, rate_out: float) -> int:
     return int(np.ceil(size * rate_out / rate_in))
 
 
-def resample_sound(
+def resample_audio(
     sound: Array, channels: int, rate_in: float, rate_out: float, lobes: int, target: Float32Array
 ) -> None:
-    """Fill `target`, flat, with a float32 sound at another rate."""
+    """Fill `target`, flat, with a float32 signal at another rate."""
     if rate_in == rate_out and sound.size == target.size:
         target[:] = sound
         return

@@ -20,7 +20,7 @@ LONGEST_FFT: Final = 1 << 24
 _BLOCK_VALUES: Final = 16384
 
 
-def require_floats(input: op.SampleType) -> None:
+def check_floats(input: op.SampleType) -> None:
     """Refuse all but float32, with a hint. Raises OperatorTypeError."""
     if input.dtype is not None and input.dtype is not op.float32:
         raise op.OperatorTypeError(
@@ -30,13 +30,13 @@ def require_floats(input: op.SampleType) -> None:
         )
 
 
-def require_power(power: int) -> None:
+def check_power(power: int) -> None:
     """Raises OperatorValueError for powers other than 1 and 2."""
     if power not in (1, 2):
         raise op.wrong_value("power", "1 (magnitude) or 2 (power)", power)
 
 
-def require_fft(nfft: int | None, least: int = 1) -> None:
+def check_fft(nfft: int | None, least: int = 1) -> None:
     """Raises OperatorValueError for a length of the transform that is out of range."""
     if nfft is not None and not least <= nfft <= LONGEST_FFT:
         raise op.wrong_value("nfft", f"an integer from {least} to {LONGEST_FFT}", nfft)
@@ -46,7 +46,7 @@ def one_axis(shapes: op.Int64Array) -> op.Int64Array:
     """(N,): how long samples with one extent other than 1 are. Raises OperatorValueError."""
     sizes = np.asarray(shapes.prod(axis=1), np.int64)
     longest = shapes.max(axis=1, initial=1)
-    # An extent of 0 beside another one is no sound of one channel either.
+    # An extent of 0 beside another one is no audio of one channel either.
     op.refuse_samples(
         (sizes != longest) & (sizes != 0), "", "one channel", shapes, "samples have several axes"
     )

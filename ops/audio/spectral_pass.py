@@ -1,4 +1,4 @@
-"""One pass over sounds, in blocks of eight frames: from samples to powers, bands and decibels.
+"""One pass over audio, in blocks of eight frames: from samples to powers, bands and decibels.
 
 `spectrogram` is this pass without bands and decibels; a fused group of a captured graph is all of
 it. The steps are those that the operators make one by one, in the same order: so are the bits.
@@ -15,7 +15,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import span
-from gradiva.eager.jit.lanes import LANES, add, gather, load, mul, narrow, spread, store, widen
+from gradiva.eager.jit.vectors import LANES, add, gather, load, mul, narrow, spread, store, widen
 from gradiva.eager.types.arrays import Array, F32Vector, Float32Array, I64Vector
 
 from .fourier import FourierPlan, place_of, power_of_lanes, work_size
@@ -68,7 +68,7 @@ def run_pass(
     bands: BandMatrix | None = None,
     decibels: Levels | None = None,
 ) -> None:
-    """Fill a batch. source: data, where the sound of each sample begins, and its length; call: any
+    """Fill a batch. source: data, where the audio of each sample begins, and its length; call: any
     of the members, whose threads do the work."""
     shown = bands or _NO_BANDS
     rows = shown.begins.size if bands else framing.fourier.size // 2 + 1
@@ -94,7 +94,7 @@ def _mirrored(at: int, size: int) -> int:
 
 @op.jit
 def _filtered(sound: F32Vector, at: int, share: np.float32, border: int) -> np.float32:
-    """One value of the sound after the filter."""
+    """One value of the audio after the filter."""
     if share == np.float32(0):
         return np.float32(sound[at])
     if at > 0:
@@ -115,7 +115,7 @@ def cut(
     to: int,
     piece: F32Vector,
 ) -> None:
-    """Values from `begin` on, of which some may lie outside of the sound, into `piece` from `to`
+    """Values from `begin` on, of which some may lie outside of the audio, into `piece` from `to`
     on."""
     size = sound.size
     # Those that have one before them, side by side; the others, one by one.

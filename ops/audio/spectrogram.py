@@ -1,4 +1,4 @@
-"""`spectrogram`: the power of a sound by frequency and time."""
+"""`spectrogram`: the power of a signal by frequency and time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradiva.eager.operators.fusion_roles import SpectralStep
 from gradiva.eager.types.arrays import F32Table, F32Vector, Float32Array
 
 from .fourier import fourier_plan
-from .spectra import long_spectra, one_axis, require_fft, require_floats, require_power
+from .spectra import check_fft, check_floats, check_power, long_spectra, one_axis
 from .spectral_pass import Framing, cut, run_pass
 
 _LAYOUTS = ("ft", "tf")
@@ -67,12 +67,12 @@ def spectrogram(
         gradiva.spectrogram(audio, nfft=512, window_length=400, window_step=160).shape
         # (257, 101)
     """
-    require_floats(input)
+    check_floats(input)
     for name, value in (("window_length", window_length), ("window_step", window_step)):
         if value < 1:
             raise op.wrong_value(name, "an integer from 1 on", value)
-    require_fft(window_length if nfft is None else nfft, window_length)
-    require_power(power)
+    check_fft(window_length if nfft is None else nfft, window_length)
+    check_power(power)
     if layout not in _LAYOUTS:
         raise op.wrong_value("layout", "'ft' or 'tf'", repr(layout))
     if window_fn is not None:
@@ -91,8 +91,8 @@ def _window(length: int, given: tuple[float, ...] | None) -> Float32Array:
 
 
 @dataclass(frozen=True)
-class _Plan(op.Plan):
-    """nfft; lengths, frames: (N,), of the sounds, and how many frames each has."""
+class _SpectrogramPlan(op.Plan):
+    """nfft; lengths, frames: (N,), of the audio, and how many frames each has."""
 
     nfft: int
     lengths: op.Int64Array
@@ -100,7 +100,7 @@ class _Plan(op.Plan):
 
 
 @spectrogram.shapes
-def _shapes(call: op.Call) -> _Plan:
+def _shapes(call: op.Call) -> _SpectrogramPlan:
     lengths = one_axis(call.inputs[0].batch_shape.shapes)
     window, step = call["window_length"], call["window_step"]
     nfft = window if call["nfft"] is None else call["nfft"]
@@ -113,13 +113,13 @@ def _shapes(call: op.Call) -> _Plan:
         frames = (lengths - window) // step + 1
     bins = np.full(call.size, nfft // 2 + 1, np.int64)
     columns = [bins, frames] if call["layout"] == "ft" else [frames, bins]
-    return _Plan(np.stack(columns, axis=1), nfft, lengths, frames)
+    return _SpectrogramPlan(np.stack(columns, axis=1), nfft, lengths, frames)
 
 
 def _framing(call: op.Call) -> Framing | None:
     """What the pass reads of a call; None for transforms that it does not make."""
     plan = call.plan
-    assert isinstance(plan, _Plan)
+    assert isinstance(plan, _SpectrogramPlan)
     fourier = fourier_plan(plan.nfft)
     if fourier is None:
         return None
@@ -150,7 +150,7 @@ def _fill_frames(
     piece: F32Vector,
     block: F32Table,
 ) -> None:
-    """Frames of a sound, from number `first` on, times the window, in the middle of zeros."""
+    """Frames of a signal, from number `first` on, times the window, in the middle of zeros."""
     start, step, reflect, window = framing
     margin = (nfft - window.size) // 2
     block[:] = np.float32(0)
@@ -162,7 +162,7 @@ def _fill_frames(
 
 
 @spectrogram.cpu
-def _cpu(call: op.Call, plan: _Plan) -> None:
+def _cpu(call: op.Call, plan: _SpectrogramPlan) -> None:
     source, target = call.inputs[0], call.outputs[0]
     framing = _framing(call)
     if framing is not None:
@@ -194,7 +194,7 @@ _SHARED = 8192
 
 
 @spectrogram.gpu
-def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
+def _gpu(call: op.Call, plan: _SpectrogramPlan) -> op.Launch:
     data, before, result, after = call.slabs
     framing = _framing(call)
     length = plan.nfft // 2 if plan.nfft % 2 == 0 else plan.nfft
@@ -238,19 +238,19 @@ def _expected(
 
 @spectrogram.cases
 def _cases() -> list[op.Case]:
-    sounds = op.samples((2000,), (1300,), (777,), dtype=op.float32, layout="", low=-1.0)
+    audio = op.samples((2000,), (1300,), (777,), dtype=op.float32, layout="", low=-1.0)
     columns = op.samples((900, 1), (70, 1), dtype=op.float32, layout="", low=-1.0)
     tiny = op.samples((1,), (2,), (5,), dtype=op.float32, layout="")
     short = {"window_length": 25, "window_step": 10}
     return [
-        op.case("default", sounds),
-        op.case("longer transform", sounds, nfft=64, **short),
+        op.case("default", audio),
+        op.case("longer transform", audio, nfft=64, **short),
         op.case("odd", columns, nfft=33, **short),
         op.case("frames first", columns, layout="tf", **short),
-        op.case("magnitude", sounds, power=1, **short),
-        op.case("zeros outside", sounds, reflect_padding=False, **short),
-        op.case("inside", sounds, center_windows=False, **short),
-        op.case("a window", sounds, window_fn=[1.0, 2.0, 3.0, 4.0], window_length=4, window_step=9),
+        op.case("magnitude", audio, power=1, **short),
+        op.case("zeros outside", audio, reflect_padding=False, **short),
+        op.case("inside", audio, center_windows=False, **short),
+        op.case("a window", audio, window_fn=[1.0, 2.0, 3.0, 4.0], window_length=4, window_step=9),
         op.case("tiny", tiny, window_length=16, window_step=4),
         op.case("empty", op.samples(dtype=op.float32, layout="t")).equals([]),
         op.case("no sample", op.samples((5,), (0,), dtype=op.float32, layout="")).value_error(
@@ -263,9 +263,9 @@ def _cases() -> list[op.Case]:
             "one channel"
         ),
         op.case("integers", op.samples((99,), dtype=op.int16, layout="")).type_error("cast"),
-        op.case("short transform", sounds, nfft=256).value_error("`nfft`"),
-        op.case("no step", sounds, window_step=0).value_error("`window_step`"),
-        op.case("cube", sounds, power=3).value_error("`power`"),
-        op.case("other layout", sounds, layout="xy").value_error("`layout`"),
-        op.case("window too short", sounds, window_fn=[1.0, 2.0]).value_error("`window_fn`"),
+        op.case("short transform", audio, nfft=256).value_error("`nfft`"),
+        op.case("no step", audio, window_step=0).value_error("`window_step`"),
+        op.case("cube", audio, power=3).value_error("`power`"),
+        op.case("other layout", audio, layout="xy").value_error("`layout`"),
+        op.case("window too short", audio, window_fn=[1.0, 2.0]).value_error("`window_fn`"),
     ]

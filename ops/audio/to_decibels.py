@@ -13,7 +13,7 @@ from gradiva.eager.operators.fusion_roles import SpectralStep
 from gradiva.eager.types.arrays import I64Vector, Slabs
 
 from .levels import levels
-from .spectra import require_floats
+from .spectra import check_floats
 from .spectral_pass import Levels
 
 
@@ -48,7 +48,7 @@ def to_decibels(
     Example:
         gradiva.to_decibels(np.float32([1.0, 0.1, 0.001]), cutoff_db=-80)  # [0.0, -10.0, -30.0]
     """
-    require_floats(input)
+    check_floats(input)
     for name, value in (("multiplier", multiplier), ("reference", reference)):
         if value is not None and (value == 0 or not math.isfinite(value)):
             raise op.wrong_value(name, "a number other than 0", value)
@@ -107,8 +107,8 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     loudest = op.Scratch(max(call.size, 1), np.dtype(np.float32))
     launches = []
     if given == 0:
-        sounds = np.stack([before, volumes], axis=1)
-        kept = (data, op.OutputArg(loudest), sounds)
+        audio = np.stack([before, volumes], axis=1)
+        kept = (data, op.OutputArg(loudest), audio)
         launches.append(op.Launch(_LOUDEST.unit({}), call.size, kept))
     references = loudest if given == 0 else np.ones(1, np.float32)
     numbers = given, least, lowest, multiplier

@@ -7,10 +7,10 @@ struct Sound {
 };
 
 KERNEL(window_sums)(
-    const Source* source, Kind* sums, const Sound* sounds, const i64* blocks
+    const Source* source, Kind* sums, const Sound* audio, const i64* blocks
 ) {
     const Block block = block_at(blocks);
-    const Sound& sound = sounds[block.sample];
+    const Sound& sound = audio[block.sample];
     const i64 window = sound.window, first = (block.first + threadIdx.x) * window;
     if (first >= sound.volume) return;
     const i64 left = sound.volume - first, count = left < window ? left : window;

@@ -59,7 +59,7 @@ def center_difference(
     std: np.float32,
 ) -> np.float32:
     """How far the center of a box is from that of an anchor, which has this extent. float32 in this
-    order, as the reference has it."""
+    order, as DALI has it."""
     return ((center * scale - own * scale) / (extent * scale) - mean) / std
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import BoolTable, F32Table, F32Vector, I64Vector, Slabs
 
-from .box_rows import require_flat_boxes, require_fours, warn_of_pixels
+from .box_rows import check_flat_boxes, check_fours, warn_of_pixels
 
 
 @op.operator("bb_flip", schema="BbFlip")
@@ -44,13 +44,13 @@ def bb_flip(
         boxes = np.float32([[0.25, 0.25, 0.5, 0.75]])  # left, top, right, bottom
         gradiva.bb_flip(boxes, ltrb=True)  # [[0.5, 0.25, 0.75, 0.75]]
     """
-    require_flat_boxes(input)
+    check_flat_boxes(input)
     return input
 
 
 @bb_flip.shapes
 def _bb_flip_shapes(call: op.Call) -> op.BatchShape:
-    require_fours(call.inputs[0])
+    check_fours(call.inputs[0])
     warn_of_pixels(call.inputs[0], "bb_flip")
     return call.inputs[0].batch_shape
 
@@ -182,13 +182,13 @@ def bbox_paste(
         gradiva.bbox_paste(boxes, ratio=2.0, paste_x=0.0, paste_y=0.0, ltrb=True)
         # [[0.125, 0.125, 0.25, 0.375]]
     """
-    require_flat_boxes(input)
+    check_flat_boxes(input)
     return input
 
 
 @bbox_paste.shapes
 def _bbox_paste_shapes(call: op.Call) -> op.BatchShape:
-    require_fours(call.inputs[0])
+    check_fours(call.inputs[0])
     warn_of_pixels(call.inputs[0], "bbox_paste")
     return call.inputs[0].batch_shape
 

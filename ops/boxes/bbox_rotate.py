@@ -10,7 +10,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .box_rows import BoxRows, box_rows, keep_rows, require_boxes, require_fours, require_labels
+from .box_rows import BoxRows, box_rows, check_boxes, check_fours, check_labels, keep_rows
 from .rotate_boxes import rotate_boxes
 
 _MODES = {"expand": 1.0, "halfway": 0.5, "fixed": 0.0}
@@ -71,7 +71,7 @@ def bbox_rotate(
         rotated = gradiva.rotate(image, angle=30.0, keep_size=True)
         boxes = gradiva.bbox_rotate(boxes, angle=30.0, input_shape=(300, 451), keep_size=True)
     """
-    require_boxes(boxes, labels)
+    check_boxes(boxes, labels)
     if bbox_layout not in _LAYOUTS:
         raise op.wrong_value("bbox_layout", "'xyXY' or 'xyWH'", repr(bbox_layout))
     if mode not in _MODES:
@@ -143,9 +143,9 @@ class RotatePlan(op.Plan):
 
 @bbox_rotate.shapes
 def _shapes(call: op.Call) -> RotatePlan:
-    require_fours(call.inputs[0])
+    check_fours(call.inputs[0])
     if len(call.inputs) > 1:
-        require_labels(call, one=True)
+        check_labels(call, one=True)
     bad = ~np.isfinite(call["angle"])
     op.refuse_samples(bad, "angle", "a number of degrees", call["angle"])
     turns = np.array([_turn(angle) for angle in call["angle"].tolist()]).reshape(-1, 2)

@@ -13,7 +13,7 @@ from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import F32Table, F32Vector, F32Volume, I32Table, I64Vector, Slabs
 
 from .anchors import area_of, center_difference, overlap, size_difference
-from .box_rows import require_boxes, require_fours, require_labels
+from .box_rows import check_boxes, check_fours, check_labels
 
 # Few calls need it, and `import gradiva` must stay fast.
 _translate: Any = lazy_module("gradiva.eager.gpu.translate")
@@ -67,7 +67,7 @@ def box_encoder(
         matched, classes = gradiva.box_encoder(boxes, labels, anchors=anchors)
         classes  # [7, 0]
     """
-    require_boxes(boxes, labels)
+    check_boxes(boxes, labels)
     numbers = (anchors, means, stds)
     size, *fours = (len(np.atleast_1d(values)) for values in numbers)
     if size == 0 or size % 4:
@@ -84,8 +84,8 @@ def box_encoder(
 
 @box_encoder.shapes
 def _shapes(call: op.Call) -> tuple[op.BatchShape, op.BatchShape]:
-    require_fours(call.inputs[0])
-    require_labels(call, one=True)
+    check_fours(call.inputs[0])
+    check_labels(call, one=True)
     count = len(call["anchors"]) // 4
     return op.BatchShape.equal(call.size, (count, 4)), op.BatchShape.equal(call.size, (count,))
 

@@ -15,7 +15,7 @@ _FAR: Final = 2
 """How far a box may reach, in extents of the image: rotated and pasted ones may leave it."""
 
 
-def require_flat_boxes(input: op.SampleType) -> None:
+def check_flat_boxes(input: op.SampleType) -> None:
     """Refuse samples that are no float32 boxes of any rank. Raises OperatorTypeError."""
     op.require_dtype(input, (op.float32,), "boxes")
     if input.ndim == 0:
@@ -24,7 +24,7 @@ def require_flat_boxes(input: op.SampleType) -> None:
         )
 
 
-def require_fours(batch: op.Batch) -> None:
+def check_fours(batch: op.Batch) -> None:
     """Refuse samples whose last axis does not hold whole boxes (of four numbers; several, one after
     the other, in 1-D samples). Raises OperatorValueError."""
     lengths = batch.batch_shape.shapes[:, -1]
@@ -46,7 +46,7 @@ def warn_of_pixels(boxes: op.Batch, operator: str) -> None:
         )
 
 
-def require_boxes(boxes: op.SampleType, labels: op.SampleType | None) -> None:
+def check_boxes(boxes: op.SampleType, labels: op.SampleType | None) -> None:
     """Refuse what is no 2-D float32 batch of boxes, with int32 labels. Raises OperatorTypeError."""
     op.require_dtype(boxes, (op.float32,), "boxes")
     op.require_ndim(boxes, (2,), "boxes")
@@ -55,7 +55,7 @@ def require_boxes(boxes: op.SampleType, labels: op.SampleType | None) -> None:
         op.require_ndim(labels, (1, 2), "labels")
 
 
-def require_labels(call: op.Call, one: bool = False) -> None:
+def check_labels(call: op.Call, one: bool = False) -> None:
     """Refuse labels (the second input) that are not as many as boxes, or with `one` of several
     numbers each. Raises OperatorValueError."""
     boxes, labels = call.inputs[0].batch_shape.shapes, call.inputs[1].batch_shape.shapes

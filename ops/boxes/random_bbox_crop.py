@@ -11,7 +11,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.support.user_warning import warn_user
 
-from .box_rows import BoxRows, box_rows, keep_rows, require_boxes, require_labels
+from .box_rows import BoxRows, box_rows, check_boxes, check_labels, keep_rows
 from .crop_options import Limits, Options, check_options, columns_of, limits_of
 from .window_search import MOST_ATTEMPTS, place_kernel, search_all
 
@@ -94,7 +94,7 @@ def random_bbox_crop(
         )
         window = gradiva.slice(image, start, shape)
     """
-    require_boxes(boxes, labels)
+    check_boxes(boxes, labels)
     check_options(locals())
     pair = op.SampleType(op.float32, 1, "", boxes.device)
     made = [pair, pair, op.SampleType(op.float32, 2, "", boxes.device)]
@@ -154,7 +154,7 @@ def _shapes(call: op.Call) -> BoxCropPlan:
         width != width[:1], "", "(n, 4)", source.shapes, "boxes of a batch have one length"
     )
     if len(call.inputs) > 1:
-        require_labels(call)
+        check_labels(call)
     # Without a sample the layout says how wide the boxes would be.
     axes = int(width[0]) if call.size else len(call["bbox_layout"] or "xyXY")
     options = columns_of(call, axes // 2)

@@ -16,7 +16,7 @@ from gradiva.eager.gpu.copies import piece_launches
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.values.buffers import on_cpu
 
-from .truth import require_scalar
+from .truth import check_scalar
 
 Indices = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
@@ -34,7 +34,7 @@ def _split(
     Returns the samples where it is true, and those where it is not, each in their old order.
     Raises OperatorTypeError for predicates with axes.
     """
-    require_scalar(predicate, "a condition")
+    check_scalar(predicate, "a condition")
     return input, input
 
 
@@ -43,7 +43,7 @@ split = OperatorBase(_split, "_conditional.split", (2, 2), bfloat16=True)
 
 def truth(predicate: op.Batch) -> Mask:
     """Whether the predicate is true, per sample. Raises OperatorTypeError."""
-    require_scalar(op.SampleType(ndim=predicate.ndim), "a condition")
+    check_scalar(op.SampleType(ndim=predicate.ndim), "a condition")
     return np.asarray(predicate.as_array() != 0)
 
 
@@ -74,7 +74,7 @@ def _merge(true: op.SampleType, false: op.SampleType, predicate: op.SampleType, 
     true, false: of one dtype, rank and layout. predicate: says where each sample comes from.
     Returns the samples in their old order. Raises OperatorTypeError where the branches differ.
     """
-    require_scalar(predicate, "a condition")
+    check_scalar(predicate, "a condition")
     return op.SampleType(
         _agree("dtype", true, false),
         _agree("ndim", true, false),

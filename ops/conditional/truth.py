@@ -10,7 +10,7 @@ from gradiva.eager import extension as op
 from gradiva.ops.math.expression import Term, expression_launch, operand
 
 
-def require_scalar(type: op.SampleType, what: str) -> None:
+def check_scalar(type: op.SampleType, what: str) -> None:
     """Refuse samples with axes: they are neither true nor false. Raises OperatorTypeError."""
     if type.device != "cpu":
         raise op.OperatorTypeError(
@@ -24,9 +24,9 @@ def require_scalar(type: op.SampleType, what: str) -> None:
         )
 
 
-def require_boolean(type: op.SampleType, what: str) -> None:
+def check_boolean(type: op.SampleType, what: str) -> None:
     """Refuse what is no scalar bool. Raises OperatorTypeError."""
-    require_scalar(type, what)
+    check_scalar(type, what)
     if type.dtype not in (None, op.bool_):
         raise op.OperatorTypeError(
             f"{what} is a bool; compare (x != 0), or combine bits with & and |",
@@ -41,7 +41,7 @@ def boolean(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.Sampl
 
     input: bool scalars (0-D). Raises OperatorTypeError for other dtypes and for samples with axes.
     """
-    require_boolean(input, "an operand of `and` or `or`")
+    check_boolean(input, "an operand of `and` or `or`")
     return op.SampleType(op.bool_, 0, "", input.device)
 
 
@@ -68,7 +68,7 @@ def not_(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleTy
     input: scalars (0-D) of any dtype; NaN counts as true. Returns bool scalars. Raises
     OperatorTypeError for samples with axes.
     """
-    require_scalar(input, "the operand of `not`")
+    check_scalar(input, "the operand of `not`")
     return op.SampleType(op.bool_, 0, "", input.device)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import RaggedIntsArg
-from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.support.layouts import as_layout
 from gradiva.eager.types.arrays import Array, Int64Array
 
 from .lz4_block import CUT, FAR, GROWTH, LARGE, inflate_block
@@ -80,7 +80,7 @@ def inflate(
     if not isinstance(shape, op.SampleType | op.Value):
         extents: tuple[int, ...] = shape  # type: ignore[assignment]  # converted by the engine
         try:
-            check_layout(layout, len(extents))
+            as_layout(layout, len(extents))
         except ValueError:
             expected = f"one letter per axis, {len(extents)} in all"
             raise op.wrong_value("layout", expected, repr(layout)) from None
@@ -93,14 +93,14 @@ def inflate(
 
 
 @dataclass(frozen=True)
-class _Plan(op.Plan):
+class _InflatePlan(op.Plan):
     """chunks: of each sample, where they begin and end, (n, 2)."""
 
     chunks: list[Int64Array]
 
 
 @inflate.shapes
-def _shapes(call: op.Call) -> _Plan:
+def _shapes(call: op.Call) -> _InflatePlan:
     extents = call["shape"]
     op.refuse_samples((extents < 0).any(axis=1), "shape", "extents from 0 on", extents)
     letters = len(call["layout"])
@@ -124,7 +124,7 @@ def _shapes(call: op.Call) -> _Plan:
     if given:
         counts = np.array([len(places) for places in chunks], np.int64)
         extents = np.hstack([counts[:, None], extents])
-    return _Plan(extents, chunks)
+    return _InflatePlan(extents, chunks)
 
 
 def _chunks(call: op.Call, sample: int, length: int) -> Int64Array:
@@ -160,7 +160,7 @@ def _called(number: int, given: bool) -> str:
 
 
 @inflate.cpu
-def _cpu(call: op.Call, plan: _Plan) -> None:
+def _cpu(call: op.Call, plan: _InflatePlan) -> None:
     source, target = call.inputs[0], call.outputs[0]
     given = call["chunk_offsets"] is not None or call["chunk_sizes"] is not None
 

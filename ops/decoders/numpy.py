@@ -56,14 +56,14 @@ def _header(file: np.ndarray[Any, Any]) -> Header:
 
 
 @dataclass(frozen=True)
-class _Plan(op.Plan):
+class _NumpyPlan(op.Plan):
     """headers: of each file."""
 
     headers: list[Header]
 
 
 @numpy.shapes
-def _shapes(call: op.Call) -> _Plan:
+def _shapes(call: op.Call) -> _NumpyPlan:
     source = call.inputs[0]
     headers = list[Header]()
     before = b""
@@ -99,11 +99,11 @@ def _shapes(call: op.Call) -> _Plan:
     call.types = (type.with_(dtype=dtype),)
     shapes = [header[2] for header in headers]
     table = np.array(shapes, np.int64).reshape(call.size, len(shapes[0]) if shapes else 1)
-    return _Plan(table, headers)
+    return _NumpyPlan(table, headers)
 
 
 @numpy.cpu
-def _cpu(call: op.Call, plan: _Plan) -> None:
+def _cpu(call: op.Call, plan: _NumpyPlan) -> None:
     source, target = call.inputs[0], call.outputs[0]
     headers = plan.headers
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.cuda.context import Gpu
-from gradiva.eager.jit.streaming import goes_past
+from gradiva.eager.jit.streaming import use_nontemporal
 from gradiva.eager.operators.argument_types import RaggedIntsArg
 from gradiva.eager.operators.fusion_roles import Decode
 from gradiva.eager.types.arrays import Array
@@ -51,7 +51,7 @@ class Decoded(VideoErrors, op.Common, total=False):
 
 
 @op.operator("decoders.video", schema="decoders__Video", formerly=("experimental.decoders.video",))
-@op.takes(VideoErrors)
+@op.uses_arguments(VideoErrors)
 def video(
     input: op.SampleType,
     /,
@@ -117,11 +117,11 @@ def video(
     return op.SampleType(op.uint8, 4, "FHWC", input.device)
 
 
-video.not_stored("colorspace", "apply_rotation")
+video.not_serializable("colorspace", "apply_rotation")
 
 
 @dataclass(frozen=True)
-class _Plan(op.Plan):
+class _VideoPlan(op.Plan):
     """Of each sample: its index, None for one that failed, and the frames that are wanted."""
 
     indices: list[VideoIndex | None]
@@ -129,7 +129,7 @@ class _Plan(op.Plan):
 
 
 @video.shapes
-def _shapes(call: op.Call) -> _Plan:
+def _shapes(call: op.Call) -> _VideoPlan:
     _check(call)
     files = call.inputs[0]
     indices: list[VideoIndex | None] = [None] * call.size
@@ -155,7 +155,7 @@ def _shapes(call: op.Call) -> _Plan:
         (0, 0, 0, 3) if index is None else (len(wanted), *index.upright_shape, 3)
         for index, wanted in zip(indices, frames, strict=True)
     ]
-    return _Plan(np.array(shapes, np.int64).reshape(-1, 4), indices, frames)
+    return _VideoPlan(np.array(shapes, np.int64).reshape(-1, 4), indices, frames)
 
 
 def _check(call: op.Call) -> None:
@@ -194,10 +194,10 @@ def _wanted(call: op.Call, sample: int, count: int) -> op.Int64Array:
     return padded(asked, 0, count, mode)
 
 
-def _clips(call: op.Call, plan: _Plan) -> dict[int, Clip]:
+def _clips(call: op.Call, plan: _VideoPlan) -> dict[int, Clip]:
     """The clips of all samples that have one."""
     files, made = call.inputs[0], call.outputs[0]
-    past = goes_past(made.data)
+    past = use_nontemporal(made.data)
     return {
         sample: Clip(
             VideoData(files.array(sample)), index, plan.frames[sample], made.array(sample), past
@@ -208,13 +208,13 @@ def _clips(call: op.Call, plan: _Plan) -> dict[int, Clip]:
 
 
 @video.cpu
-def _cpu(call: op.Call, plan: _Plan) -> None:
+def _cpu(call: op.Call, plan: _VideoPlan) -> None:
     decode = in_host_memory(fill_values(call["fill_value"]), call["colorspace"])
     _go_on(call, decode_clips(_clips(call, plan), Decoders(0), call.pool, decode))
 
 
 @video.mixed_gpu
-def _mixed(call: op.Call, gpu: Gpu, plan: _Plan) -> None:
+def _mixed(call: op.Call, gpu: Gpu, plan: _VideoPlan) -> None:
     decoders = GpuDecoders(gpu, fill_values(call["fill_value"]), call["colorspace"])
     try:
         failures = decoders.decode(_clips(call, plan), call.outputs[0], call.pool)
@@ -236,7 +236,7 @@ def _decode_frames(
 ) -> tuple[Callable[[int, Array, Callable[[int], None]], None], list[int]]:
     """In a fused group: no more of a clip is held than one frame."""
     plan, files = call.plan, call.inputs[0]
-    assert isinstance(plan, _Plan)
+    assert isinstance(plan, _VideoPlan)
     fill, colorspace = fill_values(call["fill_value"]), call["colorspace"]
 
     def decode(sample: int, out: Array, show: Callable[[int], None]) -> None:

@@ -37,7 +37,7 @@ class BatchInfo:
     epoch_idx: int
 
 
-class Feed:
+class CallbackIterator:
     """A callable or iterable under one face: `next(request)` returns one item.
 
     cycle: for iterables: "no" stops at their end, "quiet" starts them again, "raise" stops, and
@@ -46,7 +46,7 @@ class Feed:
 
     def __init__(self, source: Any, cycle: Any) -> None:
         self.source = source
-        self.cycle = _checked_cycle(cycle)
+        self.cycle = _as_cycle(cycle)
         self._iterator: Iterator[Any] | None = None
         self.history: list[list[int]] = [[0, 0, 1]]
         """How often each of the iterators so far was asked for an item, and how many it gave:
@@ -146,10 +146,10 @@ class Feed:
 def check_source(source: Any, cycle: Any) -> None:
     """Raise OperatorTypeError for a generator that is to be started again, and for what is neither
     iterable nor a callable with at most one argument."""
-    if inspect.isgenerator(source) and _checked_cycle(cycle) is not None:
+    if inspect.isgenerator(source) and _as_cycle(cycle) is not None:
         raise _not_again()
     if source is not None:
-        Feed(source, cycle)
+        CallbackIterator(source, cycle)
 
 
 def _not_again() -> op.OperatorTypeError:
@@ -160,7 +160,7 @@ def _not_again() -> op.OperatorTypeError:
     )
 
 
-def _checked_cycle(cycle: Any) -> str | None:
+def _as_cycle(cycle: Any) -> str | None:
     if cycle in (None, False, "no"):
         return None
     if cycle in (True, "quiet"):

@@ -13,10 +13,17 @@ from gradiva.eager.operators.argument_types import Strings
 from gradiva.eager.readers.source import Source, source_operator
 from gradiva.eager.support.lazy_import import lazy_module
 
-from .callback_source import BatchInfo, Feed, SampleInfo, check_parallel, check_source, parts_of
-from .collate_feed import Receiver, declared_types, nothing, restored, stored, with_unread
-from .fed_source import FedSource
-from .feed_state import counted, feed_state, restore_feed
+from .batch_converter import BatchConverter, declared_types, nothing, restored, stored, with_unread
+from .callback_source import (
+    BatchInfo,
+    CallbackIterator,
+    SampleInfo,
+    check_parallel,
+    check_source,
+    parts_of,
+)
+from .callback_state import callback_state, counted, restore_callback
+from .queue_source import QueueSource
 
 if TYPE_CHECKING:
     from gradiva.eager.types.device import DeviceLike
@@ -134,7 +141,7 @@ external_source.only_if_read = True
 def open_source(arguments: dict[str, Any], seed: int) -> Source:
     """What stands behind the node: the user's source, or what `Pipeline.feed_input` feeds."""
     if arguments["source"] is None:
-        return FedSource(arguments)
+        return QueueSource(arguments)
     if not arguments["parallel"]:
         return ExternalFeed(arguments)
     made: Source = parallel_feed.ParallelFeed(arguments)
@@ -147,9 +154,9 @@ class ExternalFeed(Source):
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._arguments = arguments
         self.whole = bool(arguments["batch"])
-        self._feed = Feed(arguments["source"], arguments["cycle"])
+        self._callback = CallbackIterator(arguments["source"], arguments["cycle"])
         self._count = arguments["num_outputs"] or 1
-        self._receiver = Receiver(arguments)
+        self._converter = BatchConverter(arguments)
         self._calls = [0]
         """How often an iterable was asked for an item, between its restarts."""
         self._epoch = 0
@@ -203,11 +210,11 @@ class ExternalFeed(Source):
         return self.counted and not self.whole
 
     def _batch(self, item: Any, index: int) -> op.Batch:
-        return self._receiver.batch(item, index)
+        return self._converter.batch(item, index)
 
     def _next(self, request: Any) -> Any:
         self._calls[-1] += 1
-        return self._feed.next(request)
+        return self._callback.next(request)
 
     def _whole(self) -> tuple[Any, ...]:
         request: Any = self._iteration
@@ -223,7 +230,7 @@ class ExternalFeed(Source):
                 rows.append(self._outputs(self._next(info), index))
             except StopIteration:
                 # Callables end an epoch with a whole batch; an iterable ends where it ends.
-                if not rows or self._feed.takes_request:
+                if not rows or self._callback.takes_request:
                     raise
                 break
             except op.GradivaError as error:
@@ -239,8 +246,8 @@ class ExternalFeed(Source):
             raise error.complete(sample=sample) from None
 
     def reset(self) -> None:
-        self._feed.restart()
-        if self._feed.cycle == "raise":
+        self._callback.restart()
+        if self._callback.cycle == "raise":
             self._calls.append(0)
         self._epoch += 1
         self._iteration = 0
@@ -253,8 +260,8 @@ class ExternalFeed(Source):
             "in_epoch": self._in_epoch,
             "position": self._position,
             "feed": self._feed_state(),
-            "calls": [] if self._feed.takes_request else list(self._calls),
-            "fixed": self._receiver.get_state(),
+            "calls": [] if self._callback.takes_request else list(self._calls),
+            "fixed": self._converter.get_state(),
         }
         if self._arguments["repeat_last"] and self._last is not None:
             # It may be asked for again, and the source cannot be asked for it.
@@ -262,26 +269,26 @@ class ExternalFeed(Source):
         return state
 
     def _feed_state(self) -> Any:
-        return feed_state(self._feed)
+        return callback_state(self._callback)
 
     def _restore_feed(self, feed: Any, calls: list[int]) -> None:
         """Go on where `_feed_state` was told, or, if that was in a process, after these calls."""
         if feed is not None:
-            restore_feed(self._feed, feed)
+            restore_callback(self._callback, feed)
             return
         for number, count in enumerate(calls):
             if number:
-                self._feed.restart()
+                self._callback.restart()
             for _ in range(count):
                 # What it raises was delivered when it was raised first.
                 with suppress(Exception):
-                    self._feed.next(None)
+                    self._callback.next(None)
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Raises CheckpointError; see `restore_feed`."""
+        """Raises CheckpointError; see `restore_callback`."""
         try:
             place = [counted(state[key]) for key in ("epoch", "iteration", "in_epoch", "position")]
-            fixed = self._receiver.read_state(state["fixed"])
+            fixed = self._converter.read_state(state["fixed"])
             last = restored(state.get("last", ()), place[-1])
             feed, calls = state["feed"], [counted(number) for number in state["calls"]]
             if len(last) not in (0, self._count):
@@ -291,5 +298,5 @@ class ExternalFeed(Source):
         self._restore_feed(feed, calls)
         self._calls = calls or [0]
         self._epoch, self._iteration, self._in_epoch, self._position = place
-        self._receiver.fixed = fixed
+        self._converter.fixed = fixed
         self._last = last or None

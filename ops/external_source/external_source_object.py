@@ -15,15 +15,15 @@ from gradiva.eager.random.step import close_step, enter_step, leave_step
 from gradiva.eager.readers.read_ahead import ReadAhead
 from gradiva.eager.readers.reader import Loop, make_loop, size_of_batches
 from gradiva.eager.support.errors import annotate_error, frameless, fresh
+from gradiva.eager.types.device import check_device
 from gradiva.eager.types.device import device as to_device
-from gradiva.eager.types.device import require_device
 from gradiva.eager.values.batch import batch_on
 from gradiva.eager.values.tensor import tensor_on
 
-from .callback_source import Feed
-from .collate_feed import declared_types
+from .batch_converter import declared_types
+from .callback_source import CallbackIterator
+from .callback_state import callback_state, counted, restore_callback
 from .external_source import external_source
-from .feed_state import counted, feed_state, restore_feed
 
 
 class ExternalSource:
@@ -47,8 +47,8 @@ class ExternalSource:
         dtype: Any = None,
     ) -> None:
         with annotate_error("ExternalSource"):
-            self._device = require_device(to_device(device))
-            self._feed = Feed(source, cycle)
+            self._device = check_device(to_device(device))
+            self._callback = CallbackIterator(source, cycle)
             self._count = num_outputs
             self._types = declared_types(num_outputs, layout, dtype, None)
         self._position = 0
@@ -107,10 +107,10 @@ class ExternalSource:
             return list(waiting)
         if self._ended:
             self._ended = False
-            self._feed.restart()
+            self._callback.restart()
         try:
             with annotate_error("ExternalSource"):
-                item = self._feed.next(self._position)
+                item = self._callback.next(self._position)
         except StopIteration:
             self._ended = True
             raise
@@ -148,7 +148,7 @@ class ExternalSource:
                 position, ended, feed = counted(state["position"]), state["ended"], state["feed"]
             except (KeyError, TypeError, ValueError) as error:
                 raise CheckpointError(f"this is not the state of a source: {error!r}") from None
-            restore_feed(self._feed, feed)
+            restore_callback(self._callback, feed)
             self._position, self._ended = position, bool(ended)
             self._waiting.clear()
         is_placed(self)
@@ -158,7 +158,7 @@ class ExternalSource:
         if self._waiting:
             return self._waiting[0][1]._replace(position=self._position)
         try:
-            feed: Any = feed_state(self._feed)
+            feed: Any = callback_state(self._callback)
         except op.GradivaError as error:
             # It must not stop a loop that nobody wants to continue.
             feed = op.without_frames(error)

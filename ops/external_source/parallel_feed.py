@@ -54,7 +54,7 @@ class ParallelFeed(ExternalFeed):
         self._number = -1
         self._chunks = 1
         self._depth: int = arguments["prefetch_queue_depth"]
-        self._stateful = not self._feed.takes_request
+        self._stateful = not self._callback.takes_request
         self._ahead: deque[_Ahead] = deque()
         self._now = _Ahead(_Place(0, 0, 0, 0, 0, 0))
         self._tries = 0
@@ -282,7 +282,7 @@ class ParallelFeed(ExternalFeed):
 
     def reset(self) -> None:
         super().reset()
-        if self._processes is not None and self._stateful and self._feed.cycle == "raise":
+        if self._processes is not None and self._stateful and self._callback.cycle == "raise":
             self._drop(lost=False)
 
     def _feed_state(self) -> Any:

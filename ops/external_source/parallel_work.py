@@ -16,7 +16,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.values.tensor import prepare, to_array
 from gradiva.eager.workers.tasks import BadReplyError, Task
 
-from .callback_source import BatchInfo, Feed, SampleInfo, parts_of
+from .callback_source import BatchInfo, CallbackIterator, SampleInfo, parts_of
 
 Keep = Callable[[np.ndarray[Any, Any]], int]
 Note = Callable[[int], None]
@@ -49,7 +49,7 @@ class ExternalWork:
         self._batch = bool(arguments["batch"])
         self._batch_info = bool(arguments["batch_info"])
         self._count = arguments["num_outputs"]
-        self._feed: Feed | None = None
+        self._callback: CallbackIterator | None = None
         self._epoch = 0
         self._ended = -1
 
@@ -65,12 +65,12 @@ class ExternalWork:
     def run(self, request: dict[str, Any], keep: Keep, note: Note) -> dict[str, Any]:
         """The items that were asked for, and why there are not more."""
         reply: dict[str, Any] = {"items": [], "stop": False, "error": None, "calls": 0}
-        if self._feed is None or request.get("replay") is not None:
+        if self._callback is None or request.get("replay") is not None:
             self._open(request.get("replay") or [0], note)
-        feed = self._feed
-        assert feed is not None
-        while not feed.takes_request and self._epoch < request["epochs"]:
-            feed.restart()
+        callback = self._callback
+        assert callback is not None
+        while not callback.takes_request and self._epoch < request["epochs"]:
+            callback.restart()
             self._epoch += 1
         if self._ended == request["era"]:
             # Asked ahead, before it was known that the end had come.
@@ -79,11 +79,11 @@ class ExternalWork:
             note(-1 if self._batch else index)
             reply["calls"] += 1
             try:
-                item = feed.next(self._asked(request, index))
+                item = callback.next(self._asked(request, index))
                 reply["items"].append(self._encoded(item, keep))
             except StopIteration:
                 reply["stop"] = True
-                if not reply["items"] and not feed.takes_request:
+                if not reply["items"] and not callback.takes_request:
                     self._ended = request["era"]
                 break
             except op.GradivaError as error:
@@ -97,16 +97,16 @@ class ExternalWork:
         return reply
 
     def _open(self, replay: list[int], note: Note) -> None:
-        self._feed = feed = Feed(self._source, self._cycle)
+        self._callback = callback = CallbackIterator(self._source, self._cycle)
         self._epoch, self._ended = len(replay) - 1, -1
         for epoch, calls in enumerate(replay):
             if epoch:
-                feed.restart()
+                callback.restart()
             for _ in range(calls):
                 note(-1)
                 # What it raises was reported when it was raised first.
                 with suppress(Exception):
-                    feed.next(None)
+                    callback.next(None)
 
     def _asked(self, request: dict[str, Any], index: int) -> Any:
         iteration, epoch = request["iteration"], request["epoch"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.streaming import goes_past
+from gradiva.eager.jit.streaming import use_nontemporal
 from gradiva.eager.readers.source import Source, source_operator
 from gradiva.ops.video.clips import Clip, decode_clips, in_host_memory, video_shapes
 from gradiva.ops.video.colorspaces import check_colorspace
@@ -15,8 +15,8 @@ from gradiva.ops.video.decoders import Decoders
 from gradiva.ops.video.frame_index import VideoIndex, scan_video
 from gradiva.ops.video.video_file import VideoData
 
-from .collate_feed import one_size
-from .fed_source import FedSource
+from .batch_converter import one_size
+from .queue_source import QueueSource
 
 __all__ = ["video"]
 
@@ -78,7 +78,7 @@ def video(
     return op.SampleType(op.uint8, 4, "FHWC", "cpu")
 
 
-video.not_stored("colorspace", "apply_rotation")
+video.not_serializable("colorspace", "apply_rotation")
 
 
 @video.opens
@@ -86,7 +86,7 @@ def _open(arguments: dict[str, Any], seed: int) -> Source:
     return VideoInput(arguments)
 
 
-class VideoInput(FedSource):
+class VideoInput(QueueSource):
     """The videos that wait, and the place in the one that is read."""
 
     whole = False
@@ -103,8 +103,8 @@ class VideoInput(FedSource):
         self._number = self._frame = 0
 
     def accept(self, item: Any, output: int, batch_size: int, layout: str | None) -> op.Batch:
-        self._receiver.fixed = [None]  # bytes are bytes, in whatever shape
-        batch = self._receiver.batch(item, output, layout)
+        self._converter.fixed = [None]  # bytes are bytes, in whatever shape
+        batch = self._converter.batch(item, output, layout)
         if one_size((batch,), batch_size) != 1:
             raise op.OperatorValueError(
                 "a video input takes one video at a time",
@@ -152,7 +152,7 @@ class VideoInput(FedSource):
         sizes = [self._length if self._pads else count for count in counts]
         shapes = video_shapes([(size, index) for size in sizes])
         made = op.Batch.empty(op.BatchShape.of(shapes), op.SampleType(op.uint8, 4, "FHWC", "cpu"))
-        clips, past = dict[int, Clip](), goes_past(made.data)
+        clips, past = dict[int, Clip](), use_nontemporal(made.data)
         for place, (size, count) in enumerate(zip(sizes, counts, strict=True)):
             frames = np.full(size, -1, np.int64)
             first = begin + place * self._length

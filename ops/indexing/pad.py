@@ -124,7 +124,7 @@ pad.gpu(lambda call: launch_windows(*_window(call)))
 @pad.cases
 def _cases() -> list[op.Case]:
     images = op.samples((2, 5, 3), (4, 3, 3), (3, 3, 1))
-    sounds = op.samples((5,), (2,), dtype=op.float32, layout="")
+    audio = op.samples((5,), (2,), dtype=op.float32, layout="")
     wide = op.samples((2, 3), (4, 1), dtype=op.int32, layout="HW")
     several = op.batch([np.array(row, np.int32) for row in ([-1], [1, 0])])
     asked = [np.array(row, np.int32) for row in ([5], [0, 6])]
@@ -141,7 +141,7 @@ def _cases() -> list[op.Case]:
 
     return [
         op.case("default", images).equals(larger(images, *[(4, 5, 3)] * 3)),
-        op.case("one axis", sounds, fill_value=-1.5).equals(larger(sounds, (5,), (5,), fill=-1.5)),
+        op.case("one axis", audio, fill_value=-1.5).equals(larger(audio, (5,), (5,), fill=-1.5)),
         op.case("names", images, axis_names="W").equals(
             larger(images, (2, 5, 3), (4, 5, 3), (3, 5, 1))
         ),
@@ -160,7 +160,7 @@ def _cases() -> list[op.Case]:
         ),
         op.case("empty", op.samples()).equals([]),
         op.case("no such axis", images, axes=(0, 3)).value_error("`axes`"),
-        op.case("no layout", sounds, axis_names="T").value_error("no layout"),
+        op.case("no layout", audio, axis_names="T").value_error("no layout"),
         op.case("align 0", images, align=0).value_error("`align`"),
         op.case("four extents", images, shape=(1, 2, 3, 4)).value_error("`shape`"),
         op.case("both", images, axes=0, axis_names="H").value_error("exclude"),

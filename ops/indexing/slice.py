@@ -22,7 +22,7 @@ ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
     bfloat16=True,
     old_arguments={"output_dtype": "dtype", "image_type": None},
 )
-@op.takes(SliceRegion, ...)
+@op.uses_arguments(SliceRegion, ...)
 def slice(
     input: op.SampleType,
     anchor: op.SampleType | op.Value | None = None,

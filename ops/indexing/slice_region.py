@@ -263,7 +263,7 @@ def _argument(given: SupportsGet, name: str, along: op.Int64Array) -> Array | No
             raise op.wrong_value(title, f"1 or {along.shape[1]} numbers", rows.shape[1])
         wide = np.broadcast_to(rows, along.shape)
         if scale is not None:
-            # As in the reference: a start and a shape are multiplied in float64, like inputs; in
+            # As in DALI: a start and a shape are multiplied in float64, like inputs; in
             # all other combinations the products are float32.
             pair = given["rel_start"] is not None and given["rel_shape"] is not None
             precision = np.float64 if pair else np.float32

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import steps_of, transpose_launch
-from gradiva.eager.jit.jit import inlined
+from gradiva.eager.jit.jit import always_inline
 from gradiva.eager.operators.fusion_roles import ToPlanar
 from gradiva.eager.types.arrays import Slabs, Vector
 
@@ -73,7 +73,7 @@ AXES: Final = 5
 
 
 def resolve_perm(ndim: int, perm: Sequence[int] | None) -> tuple[int, ...]:
-    """The permutation in force: the axes reversed, if none is given."""
+    """The permutation to use: the axes reversed, if none is given."""
     if perm is None:
         return tuple(range(ndim - 1, -1, -1))
     if len(perm) != ndim:
@@ -124,7 +124,7 @@ def plan(shapes: Int64s, perm: Sequence[int]) -> tuple[Int64s, Int64s] | None:
     return extents, steps
 
 
-@inlined
+@always_inline
 def _transpose_plane(part: Vector, plane: Vector, n3: int, n4: int, p3: int, p4: int) -> None:
     """Fill a plane of n3 x n4 elements, of which neighbors lie p3 and p4 elements apart in the
     source, tile by tile."""

@@ -16,7 +16,7 @@ from gradiva.eager.operators.arguments import COMMON
 from gradiva.eager.operators.fusion_roles import Expression
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import OperatorOverflowError, user_location
-from gradiva.eager.values.drawn import drawn_among
+from gradiva.eager.values.random_origin import random_origin_among
 from gradiva.eager.values.value import arithmetic
 
 from .documentation import python_documentation
@@ -150,7 +150,7 @@ def to_operand(value: Any) -> Any:
     try:
         if not isinstance(value, list | tuple):
             return np.asarray(value, scalar_dtype(value))
-        array, drawn = np.asarray(value), drawn_among(value)
+        array, drawn = np.asarray(value), random_origin_among(value)
         ends = (array.min().item(), array.max().item()) if array.size else (0,)
         kinds = [scalar_dtype(end) for end in ends]
         array = array.astype(kinds[0])
@@ -181,7 +181,7 @@ class Arithmetic(OperatorBase):
     def libraries_of(
         self, keywords: Mapping[str, Any], types: Sequence[op.SampleType]
     ) -> tuple[str, ...]:
-        """NumPy, for elementary functions of float64, which it computes by the processor."""
+        """NumPy, for elementary functions of float64, which it computes by the CPU."""
         elementary = self.fusion_role.symbol in KERNELS
         return ("numpy",) if elementary and types[0].dtype in (None, op.float64) else ()
 

@@ -1,6 +1,6 @@
 """Elementary functions of float32, with the same bits on every machine.
 
-NumPy and the C libraries choose among several implementations by the processor, and their last bits
+NumPy and the C libraries choose among several implementations by the CPU, and their last bits
 differ. Here a function is computed in float64 by additions, multiplications, divisions and square
 roots alone, which IEEE 754 rounds in one way only, and is then rounded once to float32. The error
 before that rounding is below 1e-11 of the value, so nearly all results are the float32 that is
@@ -19,7 +19,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import chosen
-from gradiva.eager.jit.jit import inlined
+from gradiva.eager.jit.jit import always_inline
 
 __all__ = [
     "LARGE_ANGLE",
@@ -101,7 +101,7 @@ def _number(bits: np.int64) -> float:
     return np.int64(bits).view(np.float64)
 
 
-@inlined
+@always_inline
 def exp(x: float) -> float:
     """exp(x) for |x| <= 700, and for NaN."""
     turns = x * LOG2_E + _TO_INTEGER
@@ -123,14 +123,14 @@ def exp(x: float) -> float:
     return total * _number((bits_of(turns) + np.int64(1023)) << np.int64(52))
 
 
-@inlined
+@always_inline
 def bounded(x: float) -> float:
     """x, within what `_exp` takes; NaN stays NaN."""
     below = chosen(x > _LARGEST, _LARGEST, x)
     return chosen(below < -_LARGEST, -_LARGEST, below)
 
 
-@inlined
+@always_inline
 def _log_near_one(s: float) -> float:
     """log((1 + s) / (1 - s)) for |s| <= 0.18."""
     z = s * s
@@ -146,7 +146,7 @@ def _log_near_one(s: float) -> float:
     return s * total
 
 
-@inlined
+@always_inline
 def logarithm(x: float, of_two: float, of_e: float) -> float:
     """log(x) in a base with these logarithms of 2 and e, for a float32 x as float64."""
     bits = bits_of(x)
@@ -158,14 +158,14 @@ def logarithm(x: float, of_two: float, of_e: float) -> float:
     return chosen(x >= 0, value, np.nan)
 
 
-@inlined
+@always_inline
 def log_of_one_plus(t: float) -> float:
     """log(1 + t) for t >= 0."""
     small = _log_near_one(t / (t + 2))
     return chosen(t < 0.4, small, logarithm(t + 1, LN2, 1.0))
 
 
-@inlined
+@always_inline
 def _sine_series(r: float) -> float:
     """sin(r) for |r| <= pi/4."""
     z = r * r
@@ -180,7 +180,7 @@ def _sine_series(r: float) -> float:
     return r * total
 
 
-@inlined
+@always_inline
 def _cosine_series(r: float) -> float:
     """cos(r) for |r| <= pi/4."""
     z = r * r
@@ -195,13 +195,13 @@ def _cosine_series(r: float) -> float:
     return total * z + 1.0
 
 
-@inlined
+@always_inline
 def quarter_turns(x: float) -> float:
     """x times 2/pi, rounded to an integer that stands in the lowest bits."""
     return x * _TWO_OVER_PI + _TO_INTEGER
 
 
-@inlined
+@always_inline
 def within_quarter(x: float, turns: float) -> float:
     """x without these quarter turns, for |x| < 2**24."""
     whole = turns - _TO_INTEGER
@@ -228,14 +228,14 @@ def large_angle(x: float) -> tuple[np.int64, float]:
     return (-quarters, -r) if x < 0 else (quarters, r)
 
 
-@inlined
+@always_inline
 def turned_sine(quarters: np.int64, r: float) -> float:
     """The sine of r and so many quarter turns."""
     value = chosen((quarters & 1) != 0, _cosine_series(r), _sine_series(r))
     return chosen((quarters & 2) != 0, -value, value)
 
 
-@inlined
+@always_inline
 def turned_tangent(quarters: np.int64, r: float) -> float:
     """The tangent of r and so many quarter turns."""
     sine, cosine = _sine_series(r), _cosine_series(r)
@@ -243,7 +243,7 @@ def turned_tangent(quarters: np.int64, r: float) -> float:
     return chosen(odd, -cosine, sine) / chosen(odd, sine, cosine)
 
 
-@inlined
+@always_inline
 def _arc_tangent(t: float) -> float:
     """atan(t) for t from 0 to 1."""
     beyond = t > _TAN_EIGHTH
@@ -268,14 +268,14 @@ def _arc_tangent(t: float) -> float:
     return u * total + chosen(beyond, _HALF_PI / 2, 0.0)
 
 
-@inlined
+@always_inline
 def with_sign(value: float, sign: float) -> float:
     """The magnitude of `value` with the sign of `sign`."""
     bits = bits_of(value) & _MAGNITUDE
     return _number(bits | (bits_of(sign) & ~_MAGNITUDE))
 
 
-@inlined
+@always_inline
 def angle(y: float, x: float) -> float:
     """atan2(y, x)."""
     height, width = abs(y), abs(x)
@@ -290,7 +290,7 @@ def angle(y: float, x: float) -> float:
     return chosen((x == x) & (y == y), value, np.nan)
 
 
-@inlined
+@always_inline
 def power(x: float, y: float) -> float:
     """x to the power of y, as C's pow."""
     size = abs(x)
@@ -308,7 +308,7 @@ def power(x: float, y: float) -> float:
     return chosen((y == 0) | (x == 1), 1.0, value)
 
 
-@inlined
+@always_inline
 def sinh(x: float) -> float:
     """The hyperbolic sine for |x| <= 700."""
     z = x * x
@@ -323,7 +323,7 @@ def sinh(x: float) -> float:
     return chosen(abs(x) < 0.3, x * total, (power - 1 / power) * 0.5)
 
 
-@inlined
+@always_inline
 def cosh(x: float) -> float:
     """The hyperbolic cosine for |x| <= 700."""
     power = exp(x)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import chosen
-from gradiva.eager.jit.jit import inlined
+from gradiva.eager.jit.jit import always_inline
 from gradiva.eager.types.arrays import Array, F32Vector, Float32Array
 
 from .elementary import (
@@ -93,7 +93,7 @@ def _fill_cos(source: F32Vector, target: F32Vector) -> None:
     _fill_sine(source, target, np.int64(1))
 
 
-@inlined
+@always_inline
 def _fill_sine(source: F32Vector, target: F32Vector, ahead: np.int64) -> None:
     """Sines of angles and so many quarter turns."""
     large: Any = False

@@ -2,7 +2,7 @@
 
 NumPy's ufuncs release the GIL and work in strips, so no kernel of our own is needed, with two
 exceptions: what is large and becomes floats (`numbers.py`), and the elementary functions of float32
-and float16, whose last bits depend on the processor in NumPy (`elementary.py`). The semantics that
+and float16, whose last bits depend on the CPU in NumPy (`elementary.py`). The semantics that
 differ from Python's: integer `//` and `%` truncate toward zero, floating `//` is plain division (no
 floor), floating `%` is C's fmod, and an integer to a negative power is 0.
 """
@@ -175,7 +175,7 @@ def _strips(*arrays: Array, size: int = _STRIP) -> Iterator[tuple[Array, ...]]:
 def _compare(op: str, a: Array, b: Array, out: Array) -> None:
     # Integers compare by value whatever their signs (NumPy does so too); an integer and a
     # float compare after conversion to the float's type, so 2**24 + 1 == float32(2**24).
-    # The reference has a defect that is not kept: there, a negative integer is less than every
+    # DALI has a defect that is not kept: there, a negative integer is less than every
     # float (-5.0 > -1 gives True).
     if a.dtype.kind == "f" or b.dtype.kind == "f":
         common = promote(a.dtype, b.dtype)
@@ -208,7 +208,7 @@ def _power(a: Array, b: Array, out: Array) -> None:
     if dtype.kind != "i":
         np.power(a, exponent, out=out, dtype=dtype, casting="unsafe")
         return
-    # NumPy refuses negative integer powers; the reference gives 0, for bases 1 and -1 too.
+    # NumPy refuses negative integer powers; DALI gives 0, for bases 1 and -1 too.
     np.power(a, np.maximum(exponent, 0), out=out, dtype=dtype, casting="unsafe")
     np.copyto(out, dtype.type(0), where=exponent < 0)
 

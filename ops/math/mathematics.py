@@ -6,7 +6,7 @@ the common type. Functions of real numbers give float32 for integers, and the ty
 for floats. A value does not depend on the place of an element in a batch. The elementary functions
 of float32 and float16 are the float that is nearest to the true value, but for one in thousands
 that is its neighbor, and have the same bits on every machine. Those of float64 are NumPy's, a few
-units in the last place from the true values: they may differ between processors.
+units in the last place from the true values: they may differ between CPUs.
 
 All raise OperatorTypeError for booleans alone, for layouts that do not match and for operands that
 are no numbers, and OperatorValueError for shapes that do not broadcast.

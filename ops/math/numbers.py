@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.jit.intrinsics import span
-from gradiva.eager.jit.later import Later
-from gradiva.eager.jit.streaming import copy_past, finish_lines, goes_past
+from gradiva.eager.jit.streaming import copy_nontemporal, finish_lines, use_nontemporal
 from gradiva.eager.types.arrays import Array, U32Vector, Vector
 
 __all__ = ["fill_with_number", "put_numbers"]
@@ -21,20 +21,20 @@ _FROM_LEFT: Final = 4
 _TYPES: Final = tuple(map(np.dtype, ("u1", "i1", "u2", "i2")))
 """Integers that float32 has all of."""
 _STRIP: Final = 2048
-_later = Later()
+_background = BackgroundKernel()
 
 
 def fill_with_number(symbol: str, a: Array, b: Array, out: Array) -> bool:
     """Fill `out` with `a symbol b`, if one of them is a number, the other one holds small integers,
     and the result is large and float32. Returns whether that was done."""
-    if out.dtype != np.float32 or symbol not in _CODES or not goes_past(out):
+    if out.dtype != np.float32 or symbol not in _CODES or not use_nontemporal(out):
         return False
     left = a.ndim == 0
     number, values = (a, b) if left else (b, a)
     flat = values.flags.c_contiguous and out.flags.c_contiguous and values.shape == out.shape
     if number.ndim or number.dtype != np.float32 or values.dtype not in _TYPES or not flat:
         return False
-    if not values.flags.writeable or not _later.pays(1, _prepare):
+    if not values.flags.writeable or not _background.is_worth_compiling(1, _prepare):
         return False
     code = _CODES[symbol] + (_FROM_LEFT if left else 0)
     put_numbers(values.reshape(-1), np.float32(number), code, out.reshape(-1).view(np.uint32))
@@ -72,5 +72,5 @@ def put_numbers(values: Vector, number: np.float32, code: int, out: U32Vector) -
         else:
             for k in range(count):
                 strip[k] = number / np.float32(part[k])
-        copy_past(bits, 0, out, first, count)
+        copy_nontemporal(bits, 0, out, first, count)
     finish_lines()

@@ -85,7 +85,7 @@ def promote(a: DType, b: DType) -> DType:
 def result_dtype(op: str, *operands: DType | bool | int | float, half: bool = False) -> DType:
     """The type of `op` applied to operands, each a dtype or a scalar.
 
-    `op` is one of the sets above, or "pos" / "~". float16 is refused, as the reference does on
+    `op` is one of the sets above, or "pos" / "~". float16 is refused, as DALI does on
     the CPU, unless `half` is given: then it promotes like any other floating type.
     Raises TypeError for types that the operator does not take.
     """

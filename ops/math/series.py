@@ -26,7 +26,7 @@ def sine_cosine(
     angles: Float32Array, *, radians: bool = False
 ) -> tuple[Float32Array, Float32Array]:
     """Sine and cosine of angles, in degrees unless `radians`; the angle in radians is rounded to
-    float32 first, as the reference does. NaN for NaN and infinity."""
+    float32 first, as DALI does. NaN for NaN and infinity."""
     with np.errstate(all="ignore"):
         if not radians:
             angles = (angles.astype(np.float64) * (math.pi / 180)).astype(np.float32)

@@ -110,7 +110,7 @@ def _values(given: Any, dtype: np.dtype[Any], default: Any, count: int) -> Any:
     return convert_array(np.trunc(given.astype(np.float64)), dtype)
 
 
-class _Plan(NamedTuple):
+class _SaltAndPepperPlan(NamedTuple):
     """thresholds: of random words, (N, 2) uint64, for salt and for any change; values: (N, 2), salt
     and pepper as unsigned bits; extents: (N, 3), before the channels, channels, behind them."""
 
@@ -119,7 +119,7 @@ class _Plan(NamedTuple):
     extents: Any
 
 
-def _plan(call: op.Call) -> _Plan:
+def _plan(call: op.Call) -> _SaltAndPepperPlan:
     source = call.inputs[0]
     for name in ("prob", "salt_vs_pepper"):
         op.refuse_samples(
@@ -143,7 +143,7 @@ def _plan(call: op.Call) -> _Plan:
         extents[:, 2] = shapes[:, axis + 1 :].prod(axis=1)
     # Values are moved, not computed with: their bits serve, of float16 too.
     values = np.stack([salt, pepper], axis=1).view(f"u{dtype.itemsize}")
-    return _Plan(thresholds, values, extents)
+    return _SaltAndPepperPlan(thresholds, values, extents)
 
 
 @salt_and_pepper.cpu

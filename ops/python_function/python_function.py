@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.support.layouts import as_layout
 from gradiva.eager.types.arrays import Array
 from gradiva.eager.values.tensor import prepare, to_array
 
@@ -83,7 +83,7 @@ def _layouts(given: Any, count: int) -> list[str]:
             "output_layouts", f"at most {count}, one for each output", len(layouts)
         )
     try:
-        checked = [check_layout(layout or "") for layout in layouts]
+        checked = [as_layout(layout or "") for layout in layouts]
     except TypeError:
         raise op.wrong_type(
             "output_layouts", "a layout or a list of layouts", op.describe(given)
@@ -94,14 +94,14 @@ def _layouts(given: Any, count: int) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Plan(op.Plan):
+class _PythonFunctionPlan(op.Plan):
     """made: the arrays of each output."""
 
     made: Sequence[Sequence[Any]]
 
 
 @python_function.shapes
-def _shapes(call: op.Call) -> _Plan:
+def _shapes(call: op.Call) -> _PythonFunctionPlan:
     """Calls the function: without its results there are no shapes."""
     if not call.size:
         like = call.inputs[0].type if call.inputs else op.SampleType(op.DType.of("uint8"), 1, "")
@@ -110,7 +110,7 @@ def _shapes(call: op.Call) -> _Plan:
             for type in call.types
         )
         empty = [np.empty((0, type.ndim or 0), np.int64) for type in call.types]
-        return _Plan(tuple(map(op.BatchShape.of, empty)), [[] for _ in empty])
+        return _PythonFunctionPlan(tuple(map(op.BatchShape.of, empty)), [[] for _ in empty])
     made = _batch(call) if call["batch_processing"] else _each(call)
     types, batch_shapes = [], []
     for index, (arrays, type) in enumerate(zip(made, call.types, strict=True)):
@@ -120,7 +120,7 @@ def _shapes(call: op.Call) -> _Plan:
         shapes = np.array([array.shape for array in arrays], np.int64)
         batch_shapes.append(op.BatchShape.of(shapes.reshape(len(arrays), arrays[0].ndim)))
     call.types = tuple(types)
-    return _Plan(tuple(batch_shapes), made)
+    return _PythonFunctionPlan(tuple(batch_shapes), made)
 
 
 def _each(call: op.Call) -> list[list[Array]]:
@@ -232,7 +232,7 @@ def _check(arrays: list[Array], type: op.SampleType, output: int) -> None:
 
 
 @python_function.cpu
-def _cpu(call: op.Call, plan: _Plan) -> None:
+def _cpu(call: op.Call, plan: _PythonFunctionPlan) -> None:
     for output, arrays in zip(call.outputs, plan.made, strict=True):
         for sample, array in enumerate(arrays):
             output.array(sample)[...] = array

@@ -144,9 +144,9 @@ def ratios(x: F64Vector, y: F64Vector, out: F64Vector, room: F64Table) -> None:
     count = x.size
     series, halves, others = room[0], room[1].view(np.int64), room[2].view(np.int64)
     for k in range(count):
-        apart = -abs(min(max(y[k] - x[k], -800.0), 800.0))
-        power = math.floor(apart / 0.6931471805599453 + 0.5)
-        rest = apart - power * 0.6931471805599453
+        difference = -abs(min(max(y[k] - x[k], -800.0), 800.0))
+        power = math.floor(difference / 0.6931471805599453 + 0.5)
+        rest = difference - power * 0.6931471805599453
         one = 1.0
         for j in range(16, 0, -1):
             one = 1.0 + one * rest / j

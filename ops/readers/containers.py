@@ -33,8 +33,8 @@ __all__ = [
     "FileFacts",
     "Places",
     "RecordTable",
+    "check_not_empty",
     "compression_of",
-    "refuse_empty",
     "shares",
     "text_lines",
 ]
@@ -305,7 +305,7 @@ def compression_of(head: bytes) -> str | None:
     return next((name for begin, name in _COMPRESSED.items() if head.startswith(begin)), None)
 
 
-def refuse_empty(count: int, containers: Containers, argument: str) -> None:
+def check_not_empty(count: int, containers: Containers, argument: str) -> None:
     """Raise OperatorValueError for files without a sample."""
     if not count:
         raise op.OperatorValueError(

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .plan import Plan, refuse_endless
+from .plan import Plan, check_full_batch
 
 __all__ = ["Cursor"]
 
@@ -48,7 +48,7 @@ class Cursor:
     def take(self, count: int) -> tuple[op.Int64Array, op.Int64Array]:
         """Sample numbers and positions of the next `count` samples, across epochs; of buckets, the
         next batch."""
-        refuse_endless(count)
+        check_full_batch(count)
         asked, parts = count, []
         while count:
             if self.index >= self.length:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.files import Pace, read_files
+from gradiva.eager.readers.files import RateTracker, read_files
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.remote_files import read_any_files
 from gradiva.eager.readers.source import source_operator
@@ -28,7 +28,7 @@ class FileOptions(LabelArguments, ReaderOptions, total=False):
 
 
 @source_operator("readers.file", schema="readers__File", formerly=("file_reader",))
-@op.takes(..., LabelArguments, ReaderArguments)
+@op.uses_arguments(..., LabelArguments, ReaderArguments)
 def file(
     *,
     file_root: op.Path | None = None,
@@ -88,7 +88,7 @@ class FileTable(FilesTable):
 
     def __init__(self, listed: ListedFiles, form: LabelForm, storage: Storage) -> None:
         super().__init__(listed.paths, storage)
-        self._pace = Pace()
+        self._rates = RateTracker()
         self._labels = np.array(listed.labels, np.int32)
         self._form = form.checked(self._labels)
         self._classes = listed.classes
@@ -97,7 +97,7 @@ class FileTable(FilesTable):
         failures: Failures = {}
         names = self.names(indices)
         if self.storage is None:
-            contents = read_files(names, None, pool, failures, self._pace)
+            contents = read_files(names, None, pool, failures, self._rates)
         else:
             contents = read_any_files(names, None, pool, failures, storage=self.storage)
         return Records((contents, self._form.column(self._labels[indices])), failures)
@@ -115,7 +115,7 @@ class FileTable(FilesTable):
         return self._classes
 
 
-file.not_stored("recursive", "label_fn", "split", "label_dtype", "label_shape")
+file.not_serializable("recursive", "label_fn", "split", "label_dtype", "label_shape")
 
 
 @opens_table(file)

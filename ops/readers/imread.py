@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.execution.error_policy import continues_on_error, refuse_single
+from gradiva.eager.execution.error_policy import check_not_single, continues_on_error
 from gradiva.eager.execution.quarantine import collecting, record
 from gradiva.eager.operators.interpreter import current_interpreter, eager_interpreter, interpreter
 from gradiva.eager.operators.signature import extended
@@ -55,7 +55,7 @@ def imread(
             raise op.wrong_type("filepaths", "a path or several", op.describe(filepaths)) from None
         where = op.Provenance(np.arange(len(names), dtype=np.int64), names)
         if continues_on_error(options):
-            refuse_single(options, single)
+            check_not_single(options, single)
             decoded = _decode_readable(names, where, options)
         else:
             decoded = image(read_any_files(names, where, default_pool()), **options)

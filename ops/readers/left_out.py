@@ -1,4 +1,4 @@
-"""Pictures and sounds in a folder that the usual filters do not know."""
+"""Pictures and audio in a folder that the usual filters do not know."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILTERS: Final = (
     "*.jpg", "*.jpeg", "*.png", "*.bmp", "*.tif", "*.tiff", "*.pnm", "*.ppm", "*.pgm", "*.pbm",
     "*.jp2", "*.webp", "*.flac", "*.ogg", "*.wav",
 )  # fmt: skip
-"""What `readers.file` takes unless it is told otherwise; those of the reference."""
+"""What `readers.file` takes unless it is told otherwise; those of DALI."""
 _OTHERS = frozenset((".gif", ".avif", ".heic", ".heif", ".jxl", ".mp3", ".m4a", ".aac", ".opus"))
 
 

@@ -22,7 +22,7 @@ from gradiva.eager.storage.handles import Handle, pread
 from gradiva.eager.storage.storage import Storage
 
 from .ahead.remote import storage_of
-from .containers import Containers, Places, RecordTable, refuse_empty, text_lines
+from .containers import Containers, Places, RecordTable, check_not_empty, text_lines
 from .reader_arguments import ReaderArguments, ReaderOptions
 from .scan_cache import Scan, kept_scan
 from .table import Failures, Records, ragged
@@ -37,7 +37,7 @@ _WHOLE, _FIRST, _MIDDLE, _LAST = range(4)
 
 
 @source_operator("readers.mxnet", schema="readers__MXNet", formerly=("mxnet_reader",))
-@op.takes(ReaderArguments)
+@op.uses_arguments(ReaderArguments)
 def mxnet(
     *, path: op.Paths, index_path: op.Paths | None = None, **options: op.Unpack[ReaderOptions]
 ) -> tuple[op.SampleType, op.SampleType]:
@@ -203,7 +203,7 @@ def _open(given: dict[str, Any]) -> RecordIOTable:
             got=str(len(indices)),
         )
     places = Places.join(parts)
-    refuse_empty(len(places.files), containers, "path")
+    check_not_empty(len(places.files), containers, "path")
     return RecordIOTable(containers, places)
 
 

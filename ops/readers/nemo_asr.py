@@ -1,4 +1,4 @@
-"""`readers.nemo_asr`: the sounds of a manifest, with their texts, as NVIDIA NeMo has them."""
+"""`readers.nemo_asr`: the audio of a manifest, with their texts, as NVIDIA NeMo has them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from gradiva.eager.storage.folders import read_text
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import is_url, join, local_path, parent
 from gradiva.ops.audio.resampling import lobes_of, resampled_length, window_table
-from gradiva.ops.decoders.audio.decode_sound import Wanted, decode_sound
-from gradiva.ops.decoders.audio.sound_file import sound_info
-from gradiva.ops.decoders.audio.sound_info import SoundInfo, refuse_long
+from gradiva.ops.decoders.audio.audio_file import audio_info
+from gradiva.ops.decoders.audio.audio_info import AudioInfo, check_length
+from gradiva.ops.decoders.audio.decode_audio import Wanted, decode_audio
 
 from .ahead.remote import storage_of
 from .listing import FilesTable
@@ -42,7 +42,7 @@ _LONGEST: Final = 1e12
     formerly=("nemo_asr_reader",),
     old_arguments={"normalize_text": None},
 )
-@op.takes(ReaderArguments)
+@op.uses_arguments(ReaderArguments)
 def nemo_asr(
     *,
     manifest_filepaths: op.Paths,
@@ -179,7 +179,7 @@ def _entries(manifest: str, storage: Storage) -> list[_Entry]:
     return found
 
 
-class SoundTable(FilesTable):
+class AudioTable(FilesTable):
     """The entries of manifests."""
 
     def __init__(self, entries: list[_Entry], given: dict[str, Any], storage: Storage) -> None:
@@ -195,7 +195,7 @@ class SoundTable(FilesTable):
         failures: Failures = {}
         raw = read_any_files(self.names(indices), None, pool, failures, storage=self.storage)
         files = raw.batch_shape.views(raw.data)
-        parts: list[tuple[SoundInfo, Wanted] | None] = []
+        parts: list[tuple[AudioInfo, Wanted] | None] = []
         ndim = 1 if self._downmix else 2
         shapes = np.zeros((len(files), ndim), np.int64)
         rates = np.zeros(len(files), np.float32)
@@ -208,7 +208,7 @@ class SoundTable(FilesTable):
                     length = wanted.frames
                     if wanted.rate != info.rate:
                         length = resampled_length(length, info.rate, wanted.rate)
-                    refuse_long(max(length, wanted.frames) * info.channels)
+                    check_length(max(length, wanted.frames) * info.channels)
                     shapes[sample] = (length, info.channels)[:ndim]
                     rates[sample] = info.rate
                 except ValueError as error:
@@ -224,7 +224,7 @@ class SoundTable(FilesTable):
                 if part is None:
                     continue
                 try:
-                    decode_sound(*part, targets[sample].reshape(-1))
+                    decode_audio(*part, targets[sample].reshape(-1))
                 except ValueError as error:
                     failures[sample] = op.SampleDataError(str(error))
 
@@ -240,9 +240,9 @@ class SoundTable(FilesTable):
         columns += [other for other, shown in zip(others, self._shown, strict=True) if shown]
         return Records(tuple(columns), failures)
 
-    def _part(self, data: Any, entry: _Entry) -> tuple[SoundInfo, Wanted]:
+    def _part(self, data: Any, entry: _Entry) -> tuple[AudioInfo, Wanted]:
         """What the file is, and what is wanted of it. Raises ValueError."""
-        info = sound_info(data)
+        info = audio_info(data)
         offset = 0.0 if math.isnan(entry.offset) else max(entry.offset, 0.0)
         begin = int(offset * info.rate)
         if begin > info.frames:
@@ -255,7 +255,7 @@ class SoundTable(FilesTable):
         return info, Wanted(begin, count, rate, self._lobes, self._downmix)
 
     def sizes(self) -> None:
-        """Sounds have durations: bytes of a file say little of them, and nothing of its parts."""
+        """Signals have durations: bytes of a file say little of them, and nothing of its parts."""
 
     def durations(self) -> np.ndarray[Any, np.dtype[np.float64]] | None:
         """As the manifests have them; None where one has none."""
@@ -271,7 +271,7 @@ class SoundTable(FilesTable):
 
 
 @opens_table(nemo_asr)
-def _open(given: dict[str, Any]) -> SoundTable:
+def _open(given: dict[str, Any]) -> AudioTable:
     if given["dtype"] not in _DTYPES:
         raise op.wrong_type("dtype", ", ".join(d.name for d in _DTYPES), given["dtype"])
     if not 0 <= given["quality"] <= 100:
@@ -295,7 +295,7 @@ def _open(given: dict[str, Any]) -> SoundTable:
         raise op.OperatorValueError(
             argument="manifest_filepaths", expected=expected, got=got, file=", ".join(manifests[:3])
         )
-    return SoundTable(kept, given, storage)
+    return AudioTable(kept, given, storage)
 
 
 NemoAsr = reader_class("NemoAsr", nemo_asr)

@@ -41,7 +41,7 @@ __all__ = ["Numpy", "numpy"]
 
 
 @source_operator("readers.numpy", schema="readers__Numpy", formerly=("numpy_reader",))
-@op.takes(ReaderArguments)
+@op.uses_arguments(ReaderArguments)
 def numpy(
     *,
     file_root: op.Path | None = None,
@@ -296,7 +296,7 @@ def _unreadable(error: OSError, sample: int, path: str) -> op.SampleDataError:
     return op.SampleDataError(reason)
 
 
-numpy.not_stored("split")
+numpy.not_serializable("split")
 
 
 @opens_table(numpy)

@@ -16,7 +16,7 @@ from gradiva.eager import extension as op
 
 from .order import Order, Shuffled
 
-__all__ = ["PADDING", "Plan", "ShardedPlan", "refuse_endless"]
+__all__ = ["PADDING", "Plan", "ShardedPlan", "check_full_batch"]
 
 PADDING = 1 << 62
 """Repeats that fill a last batch get positions above this one, so no two samples share one."""
@@ -26,7 +26,7 @@ MOST_AT_ONCE = 1 << 24
 """Samples of a batch that is full whatever the size of the data set."""
 
 
-def refuse_endless(count: int) -> None:
+def check_full_batch(count: int) -> None:
     """Raise OperatorValueError for a batch that is full at any price."""
     if count > MOST_AT_ONCE:
         raise op.OperatorValueError(
@@ -213,7 +213,7 @@ class ShardedPlan:
         left = self.length(epoch) - start
         if not self.fills:
             return start + min(left, count)
-        refuse_endless(count)
+        check_full_batch(count)
         return start + count  # a padded epoch ends with a full batch
 
     def batches(self, epoch: int, count: int) -> int:

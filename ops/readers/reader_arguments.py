@@ -31,9 +31,9 @@ OWN = (
     "storage_options",
     "read_ahead_bytes",
 )
-"""Arguments that the reference does not have."""
+"""Arguments that DALI does not have."""
 SHUFFLED_AFTER = "shuffle_after_epoch", "shuffle_after_epoch_seed"
-"""Arguments that some readers of the reference lack."""
+"""Arguments that some readers of DALI lack."""
 
 
 def dtypes_of(value: Any) -> tuple[op.DType, ...]:

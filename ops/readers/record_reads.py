@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.later import Later
+from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.jit.native.c_calls import addresses, call_c
 from gradiva.eager.types.arrays import BoolVector, I64Vector, U8Vector
 
 __all__ = ["read_records"]
 
-_later = Later()
+_background = BackgroundKernel()
 
 
 @functools.cache
@@ -65,6 +65,6 @@ def read_records(
             rows = targets[:count], offsets[:count], sizes[:count], whole[:count]
             _read(calls, handle, data, *rows)
 
-    if _later.pays(len(targets), lambda: read(0)):
+    if _background.is_worth_compiling(len(targets), lambda: read(0)):
         read(len(targets))
     return whole

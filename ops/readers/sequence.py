@@ -28,7 +28,7 @@ __all__ = ["Sequence", "sequence"]
 
 
 @source_operator("readers.sequence", schema="readers__Sequence", formerly=("sequence_reader",))
-@op.takes(ReaderArguments)
+@op.uses_arguments(ReaderArguments)
 def sequence(
     *,
     file_root: op.Path,
@@ -163,7 +163,7 @@ def _of(file: str, problem: str) -> op.SampleDataError:
     return op.SampleDataError(f"frame {file}: {problem}")
 
 
-sequence.not_stored(*SHUFFLED_AFTER)
+sequence.not_serializable(*SHUFFLED_AFTER)
 
 
 @opens_table(sequence)

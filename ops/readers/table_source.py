@@ -15,7 +15,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.execution.eager_interpreter import as_seed
 from gradiva.eager.execution.error_policy import keep_rows, quarantine_samples
-from gradiva.eager.readers.source import Part, Source, SourceOperator
+from gradiva.eager.readers.source import EpochPart, Source, SourceOperator
 
 from .ahead.begun import BegunAhead
 from .ahead.remote import RemoteAhead
@@ -41,7 +41,7 @@ table_openers: dict[str, Callable[[dict[str, Any]], Table]] = {}
 def opens_table(operator: SourceOperator[Any], *, container: bool = False) -> Callable[[F], F]:
     """Decorator: what makes the table of a reader, from its arguments.
 
-    container: samples lie in few files, where the reference lets both kinds of shuffling be asked
+    container: samples lie in few files, where DALI lets both kinds of shuffling be asked
     for at once.
     """
 
@@ -50,7 +50,7 @@ def opens_table(operator: SourceOperator[Any], *, container: bool = False) -> Ca
             return TableSource(operator.name, open_table, arguments, seed, container)
 
         operator.opens(open_source)
-        operator.not_stored(*(name for name in OWN if name in operator.arguments))
+        operator.not_serializable(*(name for name in OWN if name in operator.arguments))
         table_openers[operator.name] = open_table
         return open_table
 
@@ -148,7 +148,7 @@ class TableSource(Source):
         place = epoch, position, position + 1
         return self._load(plan.indices(*place), plan.positions(*place), pool)
 
-    def read_part(self, part: Part, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
+    def read_part(self, part: EpochPart, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
         plan = self._cursor.plan
         own = plan.whole() if part.shards == 1 else plan.of_process(part.shards, part.shard)
         place = part.epoch, part.start, part.stop
@@ -184,7 +184,7 @@ class TableSource(Source):
 
     def _apply_policy(self, records: Records, where: op.Provenance) -> tuple[op.Batch, ...]:
         columns, failures, names = records
-        self.lost = ()
+        self.dropped = ()
         for number, batch in enumerate(columns):
             own = where if names is None else replace(where, names=names[number])
             batch.provenance = own
@@ -198,8 +198,8 @@ class TableSource(Source):
         quarantine_samples(failures, self._name, where)
         if policy == "replace":
             return columns
-        self.lost = sorted(failures)
-        kept = np.delete(np.arange(len(where.positions)), self.lost)
+        self.dropped = sorted(failures)
+        kept = np.delete(np.arange(len(where.positions)), self.dropped)
         return tuple(keep_rows(batch, kept) for batch in columns)
 
     def close(self) -> None:

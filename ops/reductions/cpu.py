@@ -51,8 +51,8 @@ def take(lanes: Vector, strip: Vector, centers: F64Vector, kind: int) -> None:
             lanes[j] += strip[j] * strip[j]
     elif kind == DEVIATIONS:
         for j in range(strip.size):
-            apart = np.float64(strip[j]) - centers[j]
-            lanes[j] += apart * apart
+            deviation = np.float64(strip[j]) - centers[j]
+            lanes[j] += deviation * deviation
     elif kind == MINIMUM:
         for j in range(strip.size):
             lane, value = lanes[j], strip[j]

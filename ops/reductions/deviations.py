@@ -38,7 +38,7 @@ class ReducedAround(Deviations, Reduced, total=False):
 
 
 @op.operator("reductions.variance", schema="reductions__Variance", inputs=2)
-@op.takes(Axes, Deviations, Kept)
+@op.uses_arguments(Axes, Deviations, Kept)
 def variance(
     input: op.SampleType, mean: op.SampleType, /, **options: op.Unpack[ReducedAround]
 ) -> op.SampleType:
@@ -56,7 +56,7 @@ reduces(variance, DEVIATIONS, MEAN)
 
 
 @op.operator("reductions.std_dev", schema="reductions__StdDev", inputs=2)
-@op.takes(Axes, Deviations, Kept)
+@op.uses_arguments(Axes, Deviations, Kept)
 def std_dev(
     input: op.SampleType, mean: op.SampleType, /, **options: op.Unpack[ReducedAround]
 ) -> op.SampleType:
@@ -86,9 +86,9 @@ def _cases(ending: Callable[[Any], Any]) -> list[op.Case]:
     def by_numpy(batch: Any, means: Any, axes: Any, ddof: int = 0) -> list[Any]:
         result = []
         for sample, mean in zip(batch, means, strict=True):
-            apart = np.asarray(sample, np.float64) - np.asarray(mean, np.float64)
-            count = apart.size // max(1, apart.sum(axes).size) - ddof
-            result.append(np.asarray(ending((apart**2).sum(axes) / count), np.float32))
+            deviation = np.asarray(sample, np.float64) - np.asarray(mean, np.float64)
+            count = deviation.size // max(1, deviation.sum(axes).size) - ddof
+            result.append(np.asarray(ending((deviation**2).sum(axes) / count), np.float32))
         return result
 
     halves = op.samples((3,), (3,), (3,), low=100, high=130, layout="C")

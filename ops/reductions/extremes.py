@@ -11,7 +11,7 @@ from .family import Axes, Kept, Reduced, cases_along_axes, reduces, type_without
 
 
 @op.operator("reductions.max", schema="reductions__Max")
-@op.takes(Axes, Kept)
+@op.uses_arguments(Axes, Kept)
 def max(input: op.SampleType, /, **options: op.Unpack[Reduced]) -> op.SampleType:
     """Compute the maximum of values along axes.
 
@@ -37,7 +37,7 @@ def _max_cases() -> list[op.Case]:
 
 
 @op.operator("reductions.min", schema="reductions__Min")
-@op.takes(Axes, Kept)
+@op.uses_arguments(Axes, Kept)
 def min(input: op.SampleType, /, **options: op.Unpack[Reduced]) -> op.SampleType:
     """Compute the minimum of values along axes.
 

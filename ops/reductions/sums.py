@@ -14,7 +14,7 @@ from .reduce import sum_dtype
 
 
 @op.operator("reductions.sum", schema="reductions__Sum")
-@op.takes(Axes, "dtype", Kept)
+@op.uses_arguments(Axes, "dtype", Kept)
 def sum(
     input: op.SampleType, /, *, dtype: op.DTypeLike | None = None, **options: op.Unpack[Reduced]
 ) -> op.SampleType:
@@ -69,7 +69,7 @@ class Averaged(Average, Reduced, total=False):
 
 
 @op.operator("reductions.mean", schema="reductions__Mean")
-@op.takes(Axes, Average, Kept)
+@op.uses_arguments(Axes, Average, Kept)
 def mean(input: op.SampleType, /, **options: op.Unpack[Averaged]) -> op.SampleType:
     """Compute the mean of values along axes.
 
@@ -99,7 +99,7 @@ def _mean_cases() -> list[op.Case]:
 
 
 @op.operator("reductions.mean_square", schema="reductions__MeanSquare")
-@op.takes(Axes, Average, Kept)
+@op.uses_arguments(Axes, Average, Kept)
 def mean_square(input: op.SampleType, /, **options: op.Unpack[Averaged]) -> op.SampleType:
     """Compute the mean of the squares of values along axes.
 
@@ -130,7 +130,7 @@ def _mean_square_cases() -> list[op.Case]:
 
 
 @op.operator("reductions.rms", schema="reductions__RMS")
-@op.takes(Axes, Average, Kept)
+@op.uses_arguments(Axes, Average, Kept)
 def rms(input: op.SampleType, /, **options: op.Unpack[Averaged]) -> op.SampleType:
     """Compute the root mean square of values along axes.
 

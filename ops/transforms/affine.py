@@ -113,7 +113,7 @@ def _multiply(outer: F32Volume, inner: F32Volume, total: F32Volume) -> None:
 
 def product(outer: Float32Array, inner: Float32Array) -> Float32Array:
     """The transform that applies `inner`, then `outer`, (..., n, n + 1); sums in float32 in the
-    order of the axes, as the reference does."""
+    order of the axes, as DALI does."""
     axes = outer.shape[-2]
     if outer.ndim == 3 and outer.shape == inner.shape:
         whole = np.empty(outer.shape, np.float32)
@@ -152,7 +152,7 @@ def about(linear: Float32Array, center: Float32Array | None) -> Float32Array:
 
 
 def radians(degrees: Float32Array) -> NDArray[np.float64]:
-    """Degrees in radians, rounded to float32 as the reference does; float64 of that value."""
+    """Degrees in radians, rounded to float32 as DALI does; float64 of that value."""
     single: Float32Array = degrees * np.float32(np.pi / 180)
     return single.astype(np.float64)
 

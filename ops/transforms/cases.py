@@ -11,7 +11,7 @@ from gradiva.eager.types.arrays import Float32Array
 
 
 def makes(name: str, *matrices: Float32Array, **arguments: Any) -> op.Case:
-    """The case of a batch of these transforms, not compared with the reference library."""
+    """The case of a batch of these transforms, not compared with DALI."""
     call = op.case(name, batch_size=len(matrices), **arguments)
     return call.equals([*matrices]).no_oracle()
 

@@ -16,7 +16,7 @@ from .cases import makes, matrix, transforms_for_cases
 
 
 @op.maker("transforms.scale", schema="transforms__Scale", inputs=(0, 1), frames=("scale", "center"))
-@op.takes("scale", Center, "ndim", Continued)
+@op.uses_arguments("scale", Center, "ndim", Continued)
 def scale(
     input: op.SampleType | op.Value | None = None,
     /,
@@ -92,7 +92,7 @@ def _scale_cases() -> list[op.Case]:
     inputs=(0, 1),
     frames=("angle", "center", "axis"),
 )
-@op.takes(Center, Continued)
+@op.uses_arguments(Center, Continued)
 def rotation(
     input: op.SampleType | op.Value | None = None,
     /,
@@ -175,7 +175,7 @@ def _rotation_cases() -> list[op.Case]:
     inputs=(0, 1),
     frames=("angles", "shear", "center"),
 )
-@op.takes(Center, Continued)
+@op.uses_arguments(Center, Continued)
 def shear(
     input: op.SampleType | op.Value | None = None,
     /,

@@ -21,7 +21,7 @@ from .cases import makes, matrix, transforms_for_cases
     inputs=(0, 1),
     frames=("offset",),
 )
-@op.takes(Continued)
+@op.uses_arguments(Continued)
 def translation(
     input: op.SampleType | op.Value | None = None,
     /,
@@ -82,7 +82,7 @@ def _translation_cases() -> list[op.Case]:
     inputs=(0, 1),
     frames=("from_start", "from_end", "to_start", "to_end"),
 )
-@op.takes(Continued)
+@op.uses_arguments(Continued)
 def crop(
     input: op.SampleType | op.Value | None = None,
     /,

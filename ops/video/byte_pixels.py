@@ -1,6 +1,6 @@
 """Kernel part: 64 pixels at once from bytes of luma and lines of chroma, in LLVM's terms.
 
-Samples times weights are sums of two products of 16 bits, for which processors have one
+Samples times weights are sums of two products of 16 bits, for which CPUs have one
 instruction; written as loops, LLVM makes products of 32 bits of them. Everything is exact, so the
 bits are those of `color_rows`.
 """
@@ -43,7 +43,7 @@ _PACKS: Final = {16: "llvm.x86.avx2.packuswb", 32: "llvm.x86.avx512.packuswb.512
 class _Vectors:
     """Operations on vectors of integers of one function that LLVM compiles. pairs: pixels that
     stand over one sample of chroma: they are computed apart, even ones and odd ones; special:
-    whether the processor has the instructions of `_SUMS` and `_PACKS`."""
+    whether the CPU has the instructions of `_SUMS` and `_PACKS`."""
 
     def __init__(self, builder: Any, pairs: int, special: bool) -> None:
         self.ir, _ = numba_adapter.llvm()

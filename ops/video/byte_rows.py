@@ -17,10 +17,10 @@ from gradiva.eager.types.arrays import Array, I16Vector, I64Table, I64Vector, U8
 
 from .byte_pixels import LINE, ONE, PARTS, PIXELS, put_pixels, put_pixels_past
 
-__all__ = ["convert_bytes", "goes_past_caches"]
+__all__ = ["convert_bytes", "use_nontemporal_rows"]
 
 
-def goes_past_caches(out: Array) -> bool:
+def use_nontemporal_rows(out: Array) -> bool:
     """Whether all places in `out` allow it."""
     return not (out.ctypes.data % LINE or out.shape[1] % (3 * PIXELS))
 
@@ -53,8 +53,8 @@ def convert_bytes(
 
     luma, blue, red: the planes, 1-D, uint8; form: bytes from one row to the next of luma and
     of chroma; down: the table of `chroma_taps`, of weights of 0, one or three quarters; numbers:
-    of `color_numbers`; past: not None to write past the caches, where `goes_past_caches` allows it.
-    There are `PIXELS` columns or more.
+    of `color_numbers`; past: not None to write past the caches, where `use_nontemporal_rows` allows
+    it. There are `PIXELS` columns or more.
     """
     rows, width = out.shape[0], out.shape[1] // 3
     count = width // 2

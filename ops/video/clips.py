@@ -12,10 +12,10 @@ from gradiva.eager.support.errors import without_frames
 from gradiva.eager.types.arrays import Array
 
 from .color import planes_to_rgb
-from .decoders import Decoders, Way
+from .decoders import DecodeRange, Decoders
 from .frame_decoder import FrameDecoder
 from .frame_index import VideoIndex
-from .video_file import VideoSource, refuse_short_memory
+from .video_file import VideoSource, check_memory
 
 __all__ = [
     "BegunClips",
@@ -111,7 +111,7 @@ class _Work:
         self._clips, self._decoders, self._decode_clip = clips, decoders, decode_clip
         self.failures: Failures = {}
         groups = _groups(clips)
-        ways = decoders.plan([_way(clips[group[0]], clips[group[-1]]) for group in groups])
+        ways = decoders.plan([_decode_range(clips[group[0]], clips[group[-1]]) for group in groups])
         self._groups = list(zip(groups, ways, strict=True))
         if threads > 1:
             # The long ones first; and those last that may have to wait.
@@ -133,9 +133,9 @@ class _Work:
                         if decoder is None:
                             decoder = self._decoders.take(way)
                         self._decode_clip(clip, decoder)
-                        clip.source.refuse_changed()
+                        clip.source.check_unchanged()
                     except (ValueError, OSError) as error:
-                        refuse_short_memory()
+                        check_memory()
                         self.failures[number] = without_frames(error)
             finally:
                 self._decoders.end(way, decoder)
@@ -146,9 +146,9 @@ class _Work:
             self._decoders.leave(way)
 
 
-def _way(first: Clip, last: Clip) -> Way:
+def _decode_range(first: Clip, last: Clip) -> DecodeRange:
     """Through a group of clips, ascending by their first frames."""
-    return Way(first.source, first.video, _first(first), int(last.frames.max(initial=-1)))
+    return DecodeRange(first.source, first.video, _first(first), int(last.frames.max(initial=-1)))
 
 
 def _first(clip: Clip) -> int:

@@ -11,7 +11,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Array, Int64Array
 
 from .byte_pixels import PIXELS
-from .byte_rows import convert_bytes, goes_past_caches
+from .byte_rows import convert_bytes, use_nontemporal_rows
 from .chroma_taps import ACROSS, DOUBLED, DOWN, MIXED, chroma_taps, field_taps
 from .color_rows import GRAY, RGB, YCBCR, convert_planes
 from .colorspaces import check_colorspace, color_numbers, colorspace_of, equations_of
@@ -138,7 +138,7 @@ def _convert_usual(frame: Any, out: Array, colorspace: str | None, past: bool) -
     if usual is None:
         return False
     rows = out.reshape(height, 3 * width)
-    way = True if past and goes_past_caches(rows) else None
+    way = True if past and use_nontemporal_rows(rows) else None
     one, two, three = [np.frombuffer(plane, np.uint8) for plane in (luma, blue, red)]
     convert_bytes(one, two, three, *usual, rows, way)
     return True

@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 
 from .packet_scan import NO_TIME, Flags, Packets, known_time
-from .video_file import Opened, VideoSource, av, refuse_short_memory
+from .video_file import Opened, VideoSource, av, check_memory
 
 __all__ = ["FLAGGED", "DecodedScan", "scan_decoded"]
 
@@ -21,7 +21,7 @@ FLAGGED: Final = frozenset(
     )
 )
 """Codecs whose decoders, where they are tolerant, mark each frame that they make up from what is
-around it. Where they are not, they refuse sound ones, too, as those behind a recovery point."""
+around it. Where they are not, they refuse good ones, too, as those behind a recovery point."""
 _NOTICING: Final = FLAGGED | {"hevc"}
 """Codecs whose decoders, strict or not, notice where a picture ends too early."""
 _SMALL_PIECE: Final = 3
@@ -59,11 +59,11 @@ def scan_decoded(source: VideoSource, packets: Packets) -> DecodedScan:
         codec = opened.codec
         frames, refused = _decoded(opened)
         delay = getattr(opened.stream.codec_context, "reorder_depth", _MOST_DELAY)
-        opened.refuse_unread()
+        opened.check_read()
     finally:
         opened.close()
     if refused or any(frame.marked for frame in frames):
-        refuse_short_memory()
+        check_memory()
     times = np.array([frame.time for frame in frames], np.int64)
     known = np.unique(packets.shown[packets.shown != NO_TIME])
     if packets.timeless:
@@ -116,13 +116,13 @@ def _by_packets(
 
 def _said_by_container(corrupt: Flags, intra: Flags, codec: str) -> Flags:
     """Which packets are damaged by what the container says of them. In streams it says it of the
-    packet before the one that is meant, and of sound ones, too: before a seam of files that were
+    packet before the one that is meant, and of good ones, too: before a seam of files that were
     joined, and, where a file is cut, of many that lie in one piece with the end."""
     if codec not in _NOTICING or not corrupt.any():
         return corrupt
     begins_next_but_one = np.append(intra, (False, False))[2:]
-    last_sound = np.flatnonzero(~corrupt[:-1])
-    piece = int(last_sound[-1]) + 1 if len(last_sound) else 0
+    last_audio = np.flatnonzero(~corrupt[:-1])
+    piece = int(last_audio[-1]) + 1 if len(last_audio) else 0
     meant = np.where(begins_next_but_one, False, corrupt)
     if len(corrupt) - piece > _SMALL_PIECE:
         meant[piece:] = False

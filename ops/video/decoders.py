@@ -10,10 +10,10 @@ from .frame_decoder import FrameDecoder
 from .frame_index import VideoIndex
 from .video_file import VideoSource
 
-__all__ = ["Decoders", "Way"]
+__all__ = ["DecodeRange", "Decoders"]
 
 
-class Way:
+class DecodeRange:
     """The way of a decoder through some frames of a video, from `first` to `last`, which have one
     key frame; -1 for none.
 
@@ -27,7 +27,7 @@ class Way:
         """Whether a decoder was taken for it, or it was left."""
         self.decoder: FrameDecoder | None = None
         """What is kept for it."""
-        self.follower: Way | None = None
+        self.follower: DecodeRange | None = None
         self.before: threading.Event | None = None
         """Set when that has ended which it waits for."""
 
@@ -35,7 +35,7 @@ class Way:
     def waits(self) -> bool:
         return self.before is not None
 
-    def leads_to(self, other: Way) -> bool:
+    def leads_to(self, other: DecodeRange) -> bool:
         """Whether its decoder will come to another way without a seek, and nobody else has it."""
         return (
             self.follower is None
@@ -57,47 +57,47 @@ class Decoders:
         self.most = most
         self._make = make
         self._idle: list[FrameDecoder] = []
-        self._under_way: list[Way] = []
+        self._under_way: list[DecodeRange] = []
         self._lock = threading.Lock()
         self._process = os.getpid()
 
-    def plan(self, ways: Sequence[Way]) -> Sequence[Way]:
+    def plan(self, ranges: Sequence[DecodeRange]) -> Sequence[DecodeRange]:
         """Keep for each way, of one batch, the decoder that comes to it without a seek, also if it
         is still at work for an earlier batch. Each way is to be ended, or left."""
         self._here()
         with self._lock:
-            for way in ways:
-                self._keep_for(way)
-            self._under_way += ways
-        return ways
+            for frames in ranges:
+                self._keep_for(frames)
+            self._under_way += ranges
+        return ranges
 
-    def take(self, way: Way) -> FrameDecoder:
+    def take(self, frames: DecodeRange) -> FrameDecoder:
         """The decoder for a way: what is kept for it, else the one of its video that is nearest
         before its beginning, or a new one. Raises what `FrameDecoder` does."""
-        if way.before is not None:
-            way.before.wait()
+        if frames.before is not None:
+            frames.before.wait()
         with self._lock:
-            way.begun = True
-            kept, way.decoder = way.decoder, None
+            frames.begun = True
+            kept, frames.decoder = frames.decoder, None
             if kept is not None:
                 return kept
-            own = self._of(way)
-            fitting = [one for one in own if one.index is way.index]
-            nearest = min(fitting, key=lambda one: one.distance(way.first), default=None)
-            old = [one for one in own if one.index is not way.index]
+            own = self._of(frames)
+            fitting = [one for one in own if one.index is frames.index]
+            nearest = min(fitting, key=lambda one: one.distance(frames.first), default=None)
+            old = [one for one in own if one.index is not frames.index]
             for one in (*old, *fitting):
                 if one in old or one is nearest:
                     self._idle.remove(one)
         for one in old:
             one.close()
-        return nearest or self._make(way.source, way.index)
+        return nearest or self._make(frames.source, frames.index)
 
-    def end(self, way: Way, decoder: FrameDecoder | None) -> None:
+    def end(self, frames: DecodeRange, decoder: FrameDecoder | None) -> None:
         """A way was gone, to its end or to an error, by this decoder: it may be used again."""
         with self._lock:
-            if way in self._under_way:
-                self._under_way.remove(way)
-            follower = way.follower
+            if frames in self._under_way:
+                self._under_way.remove(frames)
+            follower = frames.follower
             if follower is not None and follower.before is not None:
                 if decoder and not follower.begun and decoder.passes(follower.first):
                     follower.decoder, decoder = decoder, None
@@ -106,35 +106,39 @@ class Decoders:
         for one in unused:
             one.close()
 
-    def leave(self, way: Way) -> None:
+    def leave(self, frames: DecodeRange) -> None:
         """A way is not gone. Nothing happens where it was, or is."""
         with self._lock:
-            if way.begun:
+            if frames.begun:
                 return
-            way.begun = True
-            kept, way.decoder = way.decoder, None
-        self.end(way, kept)
+            frames.begun = True
+            kept, frames.decoder = frames.decoder, None
+        self.end(frames, kept)
 
     def close(self) -> None:
         """Close all that wait."""
         while self._idle:
             self._idle.pop().close()
 
-    def _keep_for(self, way: Way) -> None:
+    def _keep_for(self, frames: DecodeRange) -> None:
         """Keep for a way the nearest decoder that comes to its beginning without a seek."""
-        waiting = [one for one in self._of(way) if one.index is way.index and one.passes(way.first)]
+        waiting = [
+            one
+            for one in self._of(frames)
+            if one.index is frames.index and one.passes(frames.first)
+        ]
         nearest = max(waiting, key=lambda one: one.at, default=None)
-        leading = [one for one in self._under_way if one.leads_to(way)]
+        leading = [one for one in self._under_way if one.leads_to(frames)]
         before = max(leading, key=lambda one: one.last, default=None)
         if before is not None and (nearest is None or nearest.at < before.last):
-            before.follower, way.before = way, threading.Event()
+            before.follower, frames.before = frames, threading.Event()
         elif nearest is not None:
             self._idle.remove(nearest)
-            way.decoder = nearest
+            frames.decoder = nearest
 
-    def _of(self, way: Way) -> list[FrameDecoder]:
+    def _of(self, frames: DecodeRange) -> list[FrameDecoder]:
         """The decoders that wait with the video of a way open."""
-        return [one for one in self._idle if way.source.name and one.name == way.source.name]
+        return [one for one in self._idle if frames.source.name and one.name == frames.source.name]
 
     def _keep(self, decoder: FrameDecoder | None) -> list[FrameDecoder]:
         """Let a decoder wait; those that are too many are returned."""

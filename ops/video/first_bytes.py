@@ -22,7 +22,7 @@ _MARKS: Final = (
     (0, b"FLV\1"),
     (0, b"DKIF"),
     (0, b"0&\xb2u\x8ef\xcf\x11"),  # ASF
-    (0, b"\0\0\1\xba"),  # MPEG, with sound or without
+    (0, b"\0\0\1\xba"),  # MPEG, with audio or without
     (0, b"\0\0\1\xb3"),
 )
 _PACKET: Final = 188

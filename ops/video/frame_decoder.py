@@ -14,7 +14,7 @@ import numpy as np
 from .decoded_scan import FLAGGED
 from .frame_index import VideoIndex
 from .packet_decoder import AvPackets, PacketDecoder, PacketError
-from .video_file import Opened, VideoSource, av, refuse_short_memory
+from .video_file import Opened, VideoSource, av, check_memory
 
 __all__ = ["FrameDecoder", "FrameError"]
 
@@ -130,14 +130,14 @@ class FrameDecoder:
         if found is not None:
             return found
         self._spoiled = True
-        self._refuse_short_memory()
+        self._check_memory()
         raise FrameError(number, self._problem or "the decoder does not return it")
 
-    def _refuse_short_memory(self) -> None:
+    def _check_memory(self) -> None:
         """Raise MemoryError where that is what is missing, and forget what was said of packets."""
         height, width = self.index.shape
         try:
-            refuse_short_memory(height * width)
+            check_memory(height * width)
         except MemoryError:
             self._bad.clear()
             self._overruled.clear()
@@ -273,7 +273,7 @@ class FrameDecoder:
         """Raise OSError, if that is what went wrong."""
         if self._opened is not None and self._opened.problem is not None:
             self._spoiled = True
-            self._opened.refuse_unread()
+            self._opened.check_read()
 
     def _forward(self, number: int) -> Any:
         """Decode until there is a frame; None if it does not come."""

@@ -20,7 +20,7 @@ from .color import quarter_turns
 from .decoded_scan import FLAGGED, DecodedScan, scan_decoded
 from .first_bytes import is_cut
 from .packet_scan import NO_TIME, Flags, Packets, scan_packets
-from .video_file import NoVideoError, Opened, VideoSource, av, refuse_short_memory
+from .video_file import NoVideoError, Opened, VideoSource, av, check_memory
 
 __all__ = ["KeepDecoded", "VideoIndex", "packed_index", "scan_video", "unpacked_index"]
 
@@ -105,7 +105,7 @@ def scan_video(
     finally:
         opened.close()
     if packets.problem or not len(packets.shown):
-        refuse_short_memory()
+        check_memory()
     if not len(packets.shown):
         raise NoVideoError(packets.problem or "there is no frame in the file")
     if packets.doubt:
@@ -129,13 +129,13 @@ def _turns(source: VideoSource) -> int:
     opened = source.open()
     try:
         for frame in opened.container.decode(opened.stream):
-            opened.refuse_unread()
+            opened.check_read()
             return quarter_turns(frame)
     except (av.FFmpegError, EOFError):
         pass
     finally:
         opened.close()
-    opened.refuse_unread()
+    opened.check_read()
     return 0
 
 

@@ -97,7 +97,7 @@ def scan_packets(opened: Opened) -> Packets:
             rows.append((*times, key, packet.is_discard, packet.is_corrupt))
     except (av.FFmpegError, EOFError) as error:
         problem = f"the file is cut or damaged: {getattr(error, 'strerror', None) or error}"
-    opened.refuse_unread()
+    opened.check_read()
     shown, decoded = np.array([row[:2] for row in rows], np.int64).reshape(-1, 2).T
     keys, dropped, corrupt = np.array([row[2:] for row in rows], np.bool_).reshape(-1, 3).T
     found = Packets(shown, decoded, keys, dropped, corrupt, problem, doubt, one_to_one, False)

@@ -34,8 +34,8 @@ __all__ = [
     "VideoPath",
     "VideoSource",
     "av",
+    "check_memory",
     "has_av",
-    "refuse_short_memory",
 ]
 
 _FORMATS: Final = (
@@ -53,7 +53,7 @@ _ROOM_OF_A_PIXEL: Final = 16
 """Bytes that decoders should find."""
 
 
-def refuse_short_memory(pixels: int = 0) -> None:
+def check_memory(pixels: int = 0) -> None:
     """Raise MemoryError where there is no room for some frames of so many pixels: what FFmpeg
     cannot decode then, it often says to be damaged."""
     np.empty(max(_ROOM, _ROOM_OF_A_PIXEL * pixels), np.uint8)
@@ -126,7 +126,7 @@ class VideoSource:
         """Raises OSError, NotMediaError, NoVideoError."""
         return Opened(self, tolerant)
 
-    def refuse_changed(self) -> None:
+    def check_unchanged(self) -> None:
         """Raise OSError if the bytes are not those that were looked at first: FFmpeg reads on in
         what another program has written into the file."""
 
@@ -184,7 +184,7 @@ class VideoPath(VideoSource):
         if local is not None:
             yield local
 
-    def refuse_changed(self) -> None:
+    def check_unchanged(self) -> None:
         if self._facts is not None and not is_url(self.name):
             facts = os.stat(local_path(self.name))
             self._refuse(facts.st_size, facts.st_mtime_ns)
@@ -241,11 +241,11 @@ class Opened:
         try:
             self.container = _container(self._file)
             self.stream = _stream(self.container, tolerant)
-            self.refuse_unread()
+            self.check_read()
         except BaseException as error:
             self.close()
-            self.refuse_unread()
-            refuse_short_memory()
+            self.check_read()
+            check_memory()
             if isinstance(error, av.FFmpegError | EOFError):
                 raise _refused(error, source) from None
             raise
@@ -262,7 +262,7 @@ class Opened:
         found: OSError | None = getattr(self._file, "problem", None)
         return found
 
-    def refuse_unread(self) -> None:
+    def check_read(self) -> None:
         """Raise OSError if the bytes could not be read: to FFmpeg they end there."""
         if self.problem is not None:
             raise self.problem from None

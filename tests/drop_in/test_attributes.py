@@ -124,7 +124,7 @@ def test_checkpoints_of_an_iterator(folder: Path) -> None:
 
 
 def test_attributes_of_a_pipeline_that_are_the_users() -> None:
-    """What the reference does not have is free for subclasses."""
+    """What DALI does not have is free for subclasses."""
     free = ("graph", "quarantine", "bytes_per_sample", "checkpoint_context", "trace", "close")
 
     class Own(Pipeline):

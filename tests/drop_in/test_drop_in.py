@@ -34,7 +34,7 @@ def run(path: Path, folder: Path, library: str) -> list[Any]:
     if library == "gradiva":
         exec(program, names)
     else:
-        with warnings.catch_warnings(record=True):  # the reference shows them whatever is set
+        with warnings.catch_warnings(record=True):  # DALI shows them whatever is set
             exec(program, names)
     results = [np.asarray(value) for value in names["results"]]
     for value in names.values():

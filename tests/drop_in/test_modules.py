@@ -1,4 +1,4 @@
-"""Names that scripts import from modules of the reference, and what they do here."""
+"""Names that scripts import from modules of DALI, and what they do here."""
 
 from __future__ import annotations
 

@@ -161,8 +161,8 @@ def test_a_tuple_in_captured_loops(folder: str) -> None:
     reader = gradiva.readers.File(file_root=folder)
     for batch in reader.next_epoch(batch_size=1, capture=True):
         assert type(batch) is tuple
-        sounds = gradiva.cast(batch[0], dtype=gradiva.float32)
-        assert type(gradiva.nonsilent_region(sounds)) is tuple
+        audio = gradiva.cast(batch[0], dtype=gradiva.float32)
+        assert type(gradiva.nonsilent_region(audio)) is tuple
 
 
 def test_one_output_is_not_iterable() -> None:
@@ -173,8 +173,8 @@ def test_one_output_is_not_iterable() -> None:
         list(node)
     with pytest.raises(TypeError, match=r"not iterable|cannot unpack"):
         _, _ = node
-    assert isinstance(fn.nonsilent_region(sound_of_data()), Iterable)
+    assert isinstance(fn.nonsilent_region(audio_of_data()), Iterable)
 
 
-def sound_of_data() -> Any:
+def audio_of_data() -> Any:
     return fn.external_source(lambda: np.zeros((2, 4), np.float32))

@@ -1,6 +1,6 @@
 """Scripts that import `nvidia.dali`, run by `python -m gradiva run` as they stand.
 
-With `-m oracle` the reference runs the same scripts, and both print the same.
+With `-m oracle` DALI runs the same scripts, and both print the same.
 """
 
 from __future__ import annotations

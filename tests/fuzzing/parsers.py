@@ -284,9 +284,9 @@ def tar_headers(data: bytes) -> None:
     path.write_bytes(content)
     handle = os.open(path, os.O_RDONLY)
     try:
-        before, plain_headers._later._seen = plain_headers._later._seen, 1 << 20
+        before, plain_headers._background._seen = plain_headers._background._seen, 1 << 20
         known = plain_headers.plain_scan(handle, len(content))
-        plain_headers._later._seen = before
+        plain_headers._background._seen = before
         if known is not None:
             (places, names), end = archive._scan_any(handle, len(content))
             assert known[0][0].tolist() == places.tolist()

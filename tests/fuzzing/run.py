@@ -55,16 +55,16 @@ def fuzz(name: str, arguments: list[str]) -> None:
     """In this process, which libFuzzer ends."""
     import atheris
 
-    rooms = ["gradiva.ops", "gradiva.eager", "gradiva.capture"]
-    with atheris.instrument_imports(include=rooms, exclude=left_out(name)):
+    layers = ["gradiva.ops", "gradiva.eager", "gradiva.capture"]
+    with atheris.instrument_imports(include=layers, exclude=left_out(name)):
+        from gradiva.eager.jit.background_kernel import BackgroundKernel
         from gradiva.eager.jit.jit import Kernel
-        from gradiva.eager.jit.later import Later
         from tests.eager.operators.hostile import interpreted_call
         from tests.fuzzing.parsers import PARSERS, survives
     parser = PARSERS[name]
     if not parser.compiled:
         Kernel.__call__ = interpreted_call  # type: ignore[method-assign, assignment]
-        Later.pays = lambda *_: False  # type: ignore[method-assign]  # nor do kernels call C
+        BackgroundKernel.is_worth_compiling = lambda *_: False  # type: ignore[method-assign]  # nor do kernels call C
     with tempfile.TemporaryDirectory() as first:
         for number, data in enumerate(parser.seeds()):
             (Path(first) / f"seed-{number}").write_bytes(data)

@@ -1,4 +1,4 @@
-"""Parsers of sound files."""
+"""Parsers of audio files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 import gradiva
 from gradiva.ops.decoders.audio.mp4_edits import cut_out, several_edits
-from gradiva.ops.decoders.audio.mpeg import mpeg_sound
+from gradiva.ops.decoders.audio.mpeg import mpeg_audio as info_of_mpeg
 from gradiva.ops.decoders.audio.mpeg_frames import header_at, needed_from, silence, walk
 from gradiva.ops.decoders.audio.ogg import links_of
 from gradiva.ops.decoders.audio.unknown_lengths import with_length
@@ -27,7 +27,7 @@ def sound(data: bytes) -> None:
 def mpeg_audio(data: bytes) -> None:
     """Where the frames of MPEG audio are, and which of them a part needs. libsndfile decodes it."""
     array = np.frombuffer(data, np.uint8)
-    found = mpeg_sound(array)
+    found = info_of_mpeg(array)
     assert found is None or found.frames * found.channels <= 100 * len(data)
     walked = walk(array, 0)
     if walked.places.size:
@@ -53,7 +53,7 @@ def sound_sizes(data: bytes) -> None:
 
 
 def mp4_edits(data: bytes) -> None:
-    """The parts of a sound of 40 samples; of a track with the number 1."""
+    """The parts of a signal of 40 samples; of a track with the number 1."""
     edits = several_edits(np.frombuffer(data, np.uint8), 1)
     if edits:
         found = cut_out(np.arange(40, dtype=np.float32), edits, edits[-1].duration, 2, 8)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.jit.jit import Kernel
-from gradiva.eager.jit.later import Later
 from tests.eager.operators.hostile import interpreted_call
 from tests.soaking import Figures, scaled
 from tests.tiers import examples, few
@@ -71,7 +71,9 @@ def test_drawn_bytes(name: str, monkeypatch: pytest.MonkeyPatch, figures: Figure
     parser = PARSERS[name]
     if not parser.compiled:
         monkeypatch.setattr(Kernel, "__call__", interpreted_call)
-        monkeypatch.setattr(Later, "pays", lambda *_: False)  # nor do kernels call C
+        monkeypatch.setattr(
+            BackgroundKernel, "is_worth_compiling", lambda *_: False
+        )  # nor do kernels call C
     taken = refused = 0
     for data in begun(name):
         if survives(parser, data):

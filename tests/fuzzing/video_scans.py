@@ -96,7 +96,7 @@ class Opened:
     def packets(self) -> Iterator[Packet]:
         return packets_of(self._packets)
 
-    def refuse_unread(self) -> None:
+    def check_read(self) -> None:
         pass
 
     def close(self) -> None:

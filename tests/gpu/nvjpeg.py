@@ -20,7 +20,7 @@ from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.decoders.formats.probe import probe
-from gradiva.ops.decoders.nvjpeg import kept
+from gradiva.ops.decoders.nvjpeg import decoder_pool
 from gradiva.ops.decoders.nvjpeg.declarations import Output
 from gradiva.ops.decoders.nvjpeg.library import Library
 from tests.ops.decoders.nvjpeg_fake import FakeNvjpeg
@@ -101,6 +101,6 @@ def decoding(
     """A simulated GPU with the stand-in for nvJPEG, of which nothing may be left at the end."""
     with simulated(**options) as gpu:
         fake = SimulatedNvjpeg(gpu, engines, slow)
-        monkeypatch.setattr(kept, "load", lambda: Library(fake))
+        monkeypatch.setattr(decoder_pool, "load", lambda: Library(fake))
         yield fake
     assert fake.live == {}

@@ -163,7 +163,7 @@ def test_without_a_gpu(script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_
     def refuse(number: int) -> None:
         raise OperatorRuntimeError("there is no NVIDIA driver (libcuda.so.1)")
 
-    monkeypatch.setattr(script, "require_gpu", refuse)
+    monkeypatch.setattr(script, "check_gpu", refuse)
     monkeypatch.setattr("sys.argv", ["gpu.py"])
     monkeypatch.setattr(importlib.import_module("side_by_side"), "RESULTS", tmp_path)
     with pytest.raises(SystemExit, match="needs a GPU: there is no NVIDIA driver"):

@@ -10,7 +10,7 @@ import pytest
 
 import gradiva
 from gradiva.eager.cuda import cupy_runtime
-from gradiva.eager.cuda.cupy_runtime import CupyRuntime, require_gpu
+from gradiva.eager.cuda.cupy_runtime import CupyRuntime, check_gpu
 from gradiva.eager.cuda.launch import KernelSource
 from gradiva.eager.cuda.nvrtc import Cubin
 from gradiva.eager.cuda.protocol import Runtime
@@ -180,25 +180,25 @@ def test_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     for cupy in (None, object()):
         monkeypatch.setattr(find, lambda name, cupy=cupy: cupy)
         with pytest.raises(OperatorRuntimeError) as raised:
-            require_gpu(0)
+            check_gpu(0)
         assert str(raised.value) == (
             "this machine has no NVIDIA GPU, or no driver for it (libcuda.so.1)"
         )
     monkeypatch.setattr(library, lambda name: object())
     monkeypatch.setattr(find, lambda name: None)
     with pytest.raises(OperatorRuntimeError) as raised:
-        require_gpu(0)
+        check_gpu(0)
     assert str(raised.value) == (
         "CuPy is not installed (pip install 'gradiva[cuda12]' or 'gradiva[cuda13]')"
     )
     monkeypatch.setattr(cupy_runtime, "missing", lambda: None)
     monkeypatch.setattr(cupy_runtime, "_cupy", FakeCupy(count=0))
     with pytest.raises(OperatorRuntimeError, match="finds no GPU: cudaErrorInsufficientDriver"):
-        require_gpu(0)
+        check_gpu(0)
     monkeypatch.setattr(cupy_runtime, "_cupy", FakeCupy(count=2))
-    require_gpu(1)
+    check_gpu(1)
     with pytest.raises(OperatorRuntimeError, match="there are 2 GPUs, and this is number 2"):
-        require_gpu(2)
+        check_gpu(2)
 
 
 def test_no_gpu_is_seen_in_tests(monkeypatch: pytest.MonkeyPatch) -> None:

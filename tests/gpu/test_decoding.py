@@ -18,11 +18,11 @@ from gradiva.eager.cuda.cupy_runtime import gpu_at
 from gradiva.eager.cuda.streams import DeviceStream
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
 from gradiva.eager.types.dtypes import DType, ImageType, float32, int8, int16, int32, uint16, uint32
-from gradiva.ops.decoders.nvjpeg import kept
+from gradiva.ops.decoders.nvjpeg import decoder_pool
 from gradiva.ops.decoders.nvjpeg.declarations import Status
 from gradiva.ops.decoders.nvjpeg.decoder import JpegDecoder
+from gradiva.ops.decoders.nvjpeg.decoder_pool import DecoderPool
 from gradiva.ops.decoders.nvjpeg.hybrid import HybridWorker
-from gradiva.ops.decoders.nvjpeg.kept import KeptDecoders
 from gradiva.ops.decoders.nvjpeg.library import NvjpegError
 from tests.oracle import flavors
 from tests.tiers import few
@@ -337,9 +337,9 @@ def test_one_decoder_for_all_calls(fake: SimulatedNvjpeg) -> None:
     for _ in range(3):
         both(fake, decoders.image, PLAIN)
         both(fake, decoders.image_crop, PLAIN, crop=(20, 15))
-    assert len(gpu_at(0).tool(KeptDecoders)._decoders) == 1
+    assert len(gpu_at(0).tool(DecoderPool)._decoders) == 1
     both(fake, decoders.image, PLAIN, hw_decoder_load=0.0)
-    assert len(gpu_at(0).tool(KeptDecoders)._decoders) == 2
+    assert len(gpu_at(0).tool(DecoderPool)._decoders) == 2
     gpu_at(0).close()
     assert fake.live == {}
     both(fake, decoders.image, PLAIN)
@@ -404,7 +404,7 @@ def useless() -> Any:
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch, reason: Any) -> None:
     """The CPU decodes everything; one warning says why."""
     with decoding(monkeypatch) as fake:
-        monkeypatch.setattr(kept, "load", reason)
+        monkeypatch.setattr(decoder_pool, "load", reason)
         files = fake.batch(MIXED)
         with pytest.warns(UserWarning, match="decoded on the CPU: .*nv(JPEG|jpeg)") as seen:
             same(decoders.image(files, device="mixed"), decoders.image(files))
@@ -432,7 +432,7 @@ def test_memory_of_the_library_waits_for_its_stream(monkeypatch: pytest.MonkeyPa
     with decoding(monkeypatch) as fake:
         both(fake, decoders.image, PLAIN)
         gpu = gpu_at(0)
-        (decoder,) = gpu.tool(KeptDecoders)._decoders.values()
+        (decoder,) = gpu.tool(DecoderPool)._decoders.values()
         for allocator in decoder._allocators:
             assert allocator is not None
             assert allocator._hand_back is not None

@@ -17,12 +17,12 @@ import pytest
 import gradiva
 from gradiva import fn
 from gradiva.eager.cuda import cupy_runtime
-from gradiva.eager.cuda.cupy_runtime import gpu_at, require_gpu
+from gradiva.eager.cuda.cupy_runtime import check_gpu, gpu_at
 from gradiva.eager.cuda.launch import NoGpuKernelError
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.support.errors import OperatorRuntimeError
-from gradiva.ops.decoders.nvjpeg import kept
+from gradiva.ops.decoders.nvjpeg import decoder_pool
 from gradiva.ops.decoders.nvjpeg.library import Library
 from tests.oracle import flavors
 
@@ -41,7 +41,7 @@ FLAVORS = flavors.jpegs()
 
 def why_none() -> str | None:
     try:
-        require_gpu(0)
+        check_gpu(0)
     except OperatorRuntimeError as error:
         return str(error)
     return None
@@ -272,7 +272,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> SimulatedNvjpeg:
     runtime: Any = gpu_at(0).runtime
     fake = SimulatedNvjpeg(runtime, 7, False)
     fake.numbers = Known()
-    monkeypatch.setattr(kept, "load", lambda: Library(fake))
+    monkeypatch.setattr(decoder_pool, "load", lambda: Library(fake))
     return fake
 
 

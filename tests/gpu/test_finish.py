@@ -90,7 +90,7 @@ def empty(shapes: np.ndarray[Any, Any], dtype: DType) -> Batch:
     return Batch.over(data, batch_shape, SampleType(dtype, 3, "HWC"))
 
 
-def require_same(launches: list[tuple[Launch, Batch, Batch]], folder: Path, **how: bool) -> None:
+def check_same(launches: list[tuple[Launch, Batch, Batch]], folder: Path, **how: bool) -> None:
     run_launches([launch for launch, _, _ in launches], folder, **how)
     for _, target, expected in launches:
         for ours, other in zip(target.arrays(), expected.arrays(), strict=True):
@@ -102,7 +102,7 @@ def require_same(launches: list[tuple[Launch, Batch, Batch]], folder: Path, **ho
 @pytest.mark.parametrize("cut", few([False, True], True))
 def test_all_colors(tmp_path: Path, turned: bool, cut: bool) -> None:
     """Windows that the library has cut, and those that the kernel cuts."""
-    require_same(
+    check_same(
         [planned(color, "uint8", turned, cut, load) for color in COLORS for load in (0.0, 1.0)],
         tmp_path,
     )
@@ -111,7 +111,7 @@ def test_all_colors(tmp_path: Path, turned: bool, cut: bool) -> None:
 @pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)
 @pytest.mark.full
 def test_all_types(tmp_path: Path) -> None:
-    require_same([planned(c, dtype) for dtype in TYPES[1:] for c in ("BGR", "YCbCr")], tmp_path)
+    check_same([planned(c, dtype) for dtype in TYPES[1:] for c in ("BGR", "YCbCr")], tmp_path)
 
 
 @pytest.mark.full
@@ -120,7 +120,7 @@ def test_all_types(tmp_path: Path) -> None:
 def test_sanitized(tmp_path: Path, backward: bool) -> None:
     """Under AddressSanitizer and UBSan, in both orders of threads."""
     found = [planned(c, dtype, cut=True, load=1.0) for dtype in TYPES for c in COLORS]
-    require_same(found, tmp_path, backward=backward, sanitize=True)
+    check_same(found, tmp_path, backward=backward, sanitize=True)
 
 
 @needs_nvrtc

@@ -70,12 +70,12 @@ def test_planning_looks_at_no_values(name: str) -> None:
 @pytest.mark.full
 def test_transforms_that_have_no_kernel() -> None:
     """Those that fit no shared memory, or have large prime factors."""
-    sounds = gradiva.batch([np.zeros(9000, np.float32)])
+    audio = gradiva.batch([np.zeros(9000, np.float32)])
     kernel = gpu_kernel(operators["spectrogram"])
     assert kernel is not None
     for size in (8192, 2049, 2 * 37):
         arguments: dict[str, Any] = {"window_length": size, "window_step": 100}
-        call = prepare(operators["spectrogram"], (sounds,), arguments, 1, default_pool())
-        call.outputs = (gradiva.spectrogram(sounds, **arguments),)
+        call = prepare(operators["spectrogram"], (audio,), arguments, 1, default_pool())
+        call.outputs = (gradiva.spectrogram(audio, **arguments),)
         with pytest.raises(NoGpuKernelError, match=f"transforms of {size} values"):
             kernel(call)

@@ -198,7 +198,7 @@ def fused(
     class OnGpu(FusedLoop):
         def run(self) -> None:
             target = fresh_like(self.target)
-            launches = fused_launches(FusedLoop(self.source, self.calls, target, self.blame))
+            launches = fused_launches(FusedLoop(self.source, self.calls, target, self.locate_error))
             noted.append(launches)
             run_launches(launches, folder)
             self.target.data[:] = target.data

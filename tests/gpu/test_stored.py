@@ -48,7 +48,7 @@ def test_there_and_back(name: str) -> None:
 
 
 def test_transfers_are_no_operators() -> None:
-    """As in the reference: a name that is made on one device and wanted on the other."""
+    """As in DALI: a name that is made on one device and wanted on the other."""
 
     def body(images: Any) -> Any:
         return fn.flip(images.gpu()).cpu(), images, images.gpu()

@@ -14,7 +14,7 @@ import pytest
 import gradiva
 from gradiva import Batch, EvalMode, decoders, fn
 from gradiva.eager.cuda.context import Gpu
-from gradiva.eager.cuda.cupy_runtime import require_gpu
+from gradiva.eager.cuda.cupy_runtime import check_gpu
 from gradiva.eager.cuda.streams import DeviceStream
 from gradiva.eager.support.errors import GradivaError
 from gradiva.ops.decoders.video import small_video
@@ -220,7 +220,7 @@ def in_loop(reader: Any, size: int = 2) -> list[list[Any]]:
     return [[one.cpu() for one in batches] for batches in reader.next_epoch(batch_size=size)]
 
 
-def require_same(ours: list[list[Any]], expected: list[list[Any]]) -> None:
+def check_same(ours: list[list[Any]], expected: list[list[Any]]) -> None:
     assert len(ours) == len(expected)
     for batches, others in zip(ours, expected, strict=True):
         for batch, other in zip(batches, others, strict=True):
@@ -244,21 +244,21 @@ def test_readers(fake: SimulatedNvdec, listed: str, number: int, policy: str) ->
         assert {batch.device.device_type for batch in batches} == {"gpu"}
         break
     state = reader.get_state()
-    require_same(in_loop(reader), expected[1:])
+    check_same(in_loop(reader), expected[1:])
     ahead = kind(**options, device="gpu").next_epoch(batch_size=2, capture=True)
-    require_same([[one.cpu() for one in batches] for batches in ahead], expected)
+    check_same([[one.cpu() for one in batches] for batches in ahead], expected)
     ahead.close()
     again = kind(**options, device="gpu")
     again.set_state(state)
-    require_same(in_loop(again), expected[1:])
-    require_same(in_loop(kind(**options, device="gpu")), expected)
+    check_same(in_loop(again), expected[1:])
+    check_same(in_loop(kind(**options, device="gpu")), expected)
     made = []
     for where in ("cpu", "gpu"):
         pipe = gradiva.pipeline_def(lambda where=where: function(**options, device=where))(
             batch_size=2, num_threads=2, device_id=0
         )
         made.append([[one.cpu() for one in pipe.run()] for _ in range(3)])
-    require_same(made[1], made[0])
+    check_same(made[1], made[0])
     assert "H264" in fake.created
     del pipe, reader, again
 
@@ -289,7 +289,7 @@ def test_a_pipeline_of_decoders(fake: SimulatedNvdec, tmp_path: Path) -> None:
 def test_on_a_real_gpu(monkeypatch: pytest.MonkeyPatch, codec: str) -> None:
     """NVDEC itself makes the bits of the CPU, which decodes nothing."""
     try:
-        require_gpu(0)
+        check_gpu(0)
     except RuntimeError as error:
         pytest.skip(str(error))
     pytest.importorskip("PyNvVideoCodec")

@@ -50,7 +50,7 @@ def planned(name: str, turns: int, colorspace: str, full: bool) -> list[tuple[La
     return found
 
 
-def require_same(found: list[tuple[Launch, Any, Any]], folder: Path, **how: bool) -> None:
+def check_same(found: list[tuple[Launch, Any, Any]], folder: Path, **how: bool) -> None:
     run_launches([launch for launch, _, _ in found], folder, **how)
     for _, target, expected in found:
         assert (target[:5] == 0xA5).all()
@@ -64,7 +64,7 @@ def test_bits_of_the_cpu(tmp_path: Path, name: str, full: bool) -> None:
     spaces = sorted(COLORSPACES)
     found = [one for space in spaces for one in planned(name, 0, space, full)]
     found += [one for turns in (1, 2, 3) for one in planned(name, turns, "bt709", full)]
-    require_same(found, tmp_path)
+    check_same(found, tmp_path)
 
 
 @pytest.mark.full
@@ -73,7 +73,7 @@ def test_bits_of_the_cpu(tmp_path: Path, name: str, full: bool) -> None:
 def test_sanitized(tmp_path: Path, backward: bool) -> None:
     """Under AddressSanitizer and UBSan, in both orders of threads."""
     found = [one for name in FORMATS for t in range(4) for one in planned(name, t, "fcc", True)]
-    require_same(found, tmp_path, backward=backward, sanitize=True)
+    check_same(found, tmp_path, backward=backward, sanitize=True)
 
 
 @needs_nvrtc

@@ -1,7 +1,7 @@
-"""The modules that scripts import: what the reference has there, and what there is of it here.
+"""The modules that scripts import: what DALI has there, and what there is of it here.
 
-A script runs when its `nvidia.dali` is replaced by `gradiva`. For each public module of the
-reference, each public name is here too, or stands in MISSING with the reason.
+A script runs when its `nvidia.dali` is replaced by `gradiva`. For each public module of DALI, each
+public name is here too, or stands in MISSING with the reason.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ NEEDED = {"plugin.jax": "jax", "plugin.jax.clu": "clu", "plugin.jax.fn": "jax"}
 NEEDED |= {"plugin.jax.integration": "jax", "plugin.jax.iterator": "jax"}
 NEEDED |= dict.fromkeys([name for name in PARTLY if name.startswith("plugin.pytorch")], "torch")
 NEEDED["plugin.paddle"] = "paddle"
-"""What the reference's modules import, and need not be installed."""
+"""What DALI's modules import, and need not be installed."""
 
 
 def module(root: str, name: str) -> ModuleType:
@@ -157,7 +157,7 @@ def module(root: str, name: str) -> ModuleType:
 
 
 def public(module: ModuleType) -> set[str]:
-    """What belongs to the reference, and not to Python, NumPy or Numba."""
+    """What belongs to DALI, and not to Python, NumPy or Numba."""
     names = set()
     for name in dir(module):
         value = getattr(module, name)

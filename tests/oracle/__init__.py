@@ -1,1 +1,1 @@
-"""Comparisons with the reference library, operator by operator."""
+"""Comparisons with DALI, operator by operator."""

@@ -76,7 +76,7 @@ ELSEWHERE: dict[str, str] = {
     "water": "oracle/test_displace.py::test_waves",
     "zeros": "oracle/test_fill.py::test_any_constant",
 }
-"""The operator's test with drawn arguments, by the reference."""
+"""The operator's test with drawn arguments, by DALI."""
 
 ON_A_GPU_ONLY = "the reference has it on a GPU only"
 FILES_ARE_WRITTEN = "files of its format are written for every argument"

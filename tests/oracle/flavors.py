@@ -117,7 +117,7 @@ def interlaced(image: Pixels) -> bytes:
 def webp_exif6(image: Pixels, odd: bool) -> bytes:
     """A WebP to be turned, whose chunk of pixels has an odd or an even length.
 
-    Chunks are padded to even lengths; the reference does not know, and stumbles over odd ones.
+    Chunks are padded to even lengths; DALI does not know, and stumbles over odd ones.
     """
     for height in range(image.shape[0], 0, -1):
         data = pil(np.ascontiguousarray(image[:height]), "WEBP", lossless=True, exif=exif(6))

@@ -23,7 +23,7 @@ class Line(NamedTuple):
     """inputs: draws the list of inputs; arguments: draws the keywords.
 
     exact: equal, else the project's tolerances (or which, by the arguments); outputs: how
-    many; refusals: the reference may refuse what was drawn, and then we do too.
+    many; refusals: DALI may refuse what was drawn, and then we do too.
     """
 
     inputs: Any
@@ -77,7 +77,7 @@ orders = st.permutations(range(4)).map(lambda order: {"perm": tuple(order)})
 
 @st.composite
 def polygons(draw: Any) -> list[Batch]:
-    """Masks of one polygon each (the reference loses all but the last of several), and which."""
+    """Masks of one polygon each (DALI loses all but the last of several), and which."""
     generator, count = np.random.default_rng(draw(st.integers(0, 999))), draw(st.integers(1, 6))
     ends = np.cumsum(generator.integers(3, 9, count)).astype(np.int32)
     starts = np.concatenate([[0], ends[:-1]])
@@ -130,7 +130,7 @@ LINES: dict[str, Line] = {
         some(horizontal=each(flag, np.int32), vertical=each(flag, np.int32)),
     ),
     "transpose": Line(arrays(ANY, (4, 4), layout=True), orders),
-    # Of an image of one pixel the reference makes 0 / 0.
+    # Of an image of one pixel DALI makes 0 / 0.
     "sphere": Line(
         images(COLOR[::2], least=2),
         some(

@@ -1,4 +1,4 @@
-"""The reference library as a black box: one operator on the CPU, and how close we must come."""
+"""DALI as a black box: one operator on the CPU, and how close we must come."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ Array = np.ndarray[Any, Any]
 Target = str | Callable[..., Any]
 
 REFUSALS = (RuntimeError, ValueError, TypeError, KeyError, IndexError)
-"""What the reference raises for calls it does not take."""
+"""What DALI raises for calls it does not take."""
 
 DTYPES = {dtype.name: dtype for dtype in dtypes}
 NAMES = tuple(DTYPES)
 
 
 class Samples(list[Array]):
-    """The samples of one output of the reference, and their layout."""
+    """The samples of one output of DALI, and their layout."""
 
     layout: str = ""
 
 
 def theirs(value: Any) -> Any:
-    """A dtype, enumeration or number of ours, as the reference has it."""
+    """A dtype, enumeration or number of ours, as DALI has it."""
     if isinstance(value, DType):
         names = {"float32": "FLOAT"}
         return getattr(types, names.get(value.name, value.name.upper()))
@@ -51,14 +51,14 @@ def theirs(value: Any) -> Any:
 
 
 def feed(samples: Sequence[Any], layout: str = "") -> Any:
-    """An external source of the reference that gives one batch, again and again."""
+    """An external source of DALI that gives one batch, again and again."""
     given = [np.asarray(sample) for sample in samples]
     more = {"layout": layout} if layout else {}
     return fn.external_source(source=lambda: given, batch=True, **more)
 
 
 def run(build: Callable[[], Any], batch_size: int, seed: int = 7) -> tuple[Samples, ...]:
-    """Run a pipeline of the reference once; `build` returns its output or outputs."""
+    """Run a pipeline of DALI once; `build` returns its output or outputs."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pipeline = dali.Pipeline(
@@ -94,9 +94,9 @@ def reference(
     named: dict[str, Any] | None = None,
     **arguments: Any,
 ) -> Any:
-    """One operator of the reference, run on batches of ours or on lists of arrays.
+    """One operator of DALI, run on batches of ours or on lists of arrays.
 
-    target: an operator's name such as "decoders.image", or a function of the reference's nodes.
+    target: an operator's name such as "decoders.image", or a function of DALI's nodes.
     inputs: batches (which bring their layouts), lists of arrays (with `layout`, of one or of each
     input), or numbers, passed on as they are. arguments: in our types; those that are given per
     sample are fed like inputs. named: more arguments, of any name. Returns the samples of
@@ -176,7 +176,7 @@ def assert_close(
     """The project's tolerances.
 
     exact: equal (NaN to NaN). Otherwise floats differ by at most 1e-5 of their size plus
-    `float_range` of the range of the reference's output (1e-6; 1e-4 for resize); uint8 is at most 1
+    `float_range` of the range of DALI's output (1e-6; 1e-4 for resize); uint8 is at most 1
     apart on 99.9% of the values and never more than `uint8_lsb`; wider integers, roundings of such
     floats, are at most 1 apart. Shapes, dtypes and (with `layout`) layouts agree.
     """
@@ -213,7 +213,7 @@ def check(
     float_range: float = 1e-6,
     **arguments: Any,
 ) -> None:
-    """The operator `name` of ours against the reference's, on one input."""
+    """The operator `name` of ours against DALI's, on one input."""
     ours = input if isinstance(input, Batch) else batch(list(input), layout=layout)
     operator: Any = operators[name]
 

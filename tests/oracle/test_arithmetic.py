@@ -1,7 +1,7 @@
-"""Python's operators on batches against the reference: all pairs of dtypes, extreme values.
+"""Python's operators on batches against DALI: all pairs of dtypes, extreme values.
 
 Exact, but for `**` on floats, which is libm's: 1 unit in the last place. Two differences are meant.
-The reference takes a negative integer for less than every float, NaN included (`-5.0 > -1` is true
+DALI takes a negative integer for less than every float, NaN included (`-5.0 > -1` is true
 there). And it refuses float16 on the CPU, where ours computes in it.
 """
 
@@ -35,13 +35,13 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "~": operator.invert,
     "abs": abs,
 }
-# What a comparison gives for a negative integer on the left of any float, in the reference.
+# What a comparison gives for a negative integer on the left of any float, in DALI.
 LESS = {"==": False, "!=": True, "<": True, "<=": True, ">": False, ">=": False}
 MORE = {"==": False, "!=": True, "<": False, "<=": False, ">": True, ">=": True}
 
 
 def with_its_defect(op: str, a: Array, b: Array, right: Array) -> Array:
-    """A right result of a comparison, as the reference gets it."""
+    """A right result of a comparison, as DALI gets it."""
     if op in LESS and a.dtype.kind == "i" and b.dtype.kind == "f":
         return np.where(a < 0, LESS[op], right)
     if op in MORE and a.dtype.kind == "f" and b.dtype.kind == "i":
@@ -67,7 +67,7 @@ def compare(op: str, ours: Batch, theirs: Samples, a: Array, b: Array) -> None:
 
 
 def no_traps(op: str, a: Array, b: Array) -> tuple[Array, Array]:
-    """Without division by zero, and without least // -1, which kills the reference's process."""
+    """Without division by zero, and without least // -1, which kills DALI's process."""
     if op not in ("//", "%") or "f" in (a.dtype.kind, b.dtype.kind):
         return a, b
     common = (batch([a.ravel()[:1]]) & batch([b.ravel()[:1]])).dtype.numpy
@@ -260,7 +260,7 @@ def test_expressions(scale: float, shift: int, mask: int, divisor: int) -> None:
 @settings(max_examples=8, derandomize=True, deadline=None)
 @given(data=st.data())
 def test_drawn(op: str, data: st.DataObject) -> None:
-    """Of any dtypes but float16, which the reference refuses; of any small shapes."""
+    """Of any dtypes but float16, which DALI refuses; of any small shapes."""
     dtypes = st.sampled_from([name for name in NAMES if name != "float16"])
     shape = data.draw(st.lists(st.integers(1, 4), max_size=3))
     generator = np.random.default_rng(data.draw(st.integers(0, 999)))

@@ -1,4 +1,4 @@
-"""Operators on sounds against the reference: drawn sounds and arguments."""
+"""Operators on audio against DALI: drawn audio and arguments."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva import batch
+from gradiva.ops.audio.audio_types import SOUND_TYPES
 from gradiva.ops.audio.mel_filters import SCALES, mel_weights
 from gradiva.ops.audio.resampling import lobes_of
-from gradiva.ops.audio.sound_types import SOUND_TYPES
 
 from .drawing import each, f32, some
 from .reference import DTYPES, Array, check, reference
@@ -39,7 +39,7 @@ def sounds(seed: int, shapes: Sequence[tuple[int, ...]], dtype: str = "float32")
 
 
 def near(name: str, samples: list[Array], bound: float = 1e-6, **arguments: Any) -> None:
-    """The operator gives what the reference gives, up to `bound` of the largest value."""
+    """The operator gives what DALI gives, up to `bound` of the largest value."""
     layout = arguments.pop("input_layout", "")
     ours = batch(samples, layout=layout)
     operator: Any = getattr(gradiva, name)
@@ -125,7 +125,7 @@ def test_mel_filter_bank(
 ) -> None:
     shape = (bins, frames) if layout == "ft" else (frames, bins)
     samples = [np.abs(one) for one in sounds(seed, [shape])]
-    # Ours are exact to 3e-7 of the largest value (float64 says so). The reference computes where
+    # Ours are exact to 3e-7 of the largest value (float64 says so). DALI computes where
     # filters begin and end in float32, a few units in the last place off, which is its own error.
     formula, normalize = arguments.get("mel_formula", "slaney"), arguments.get("normalize", True)
     low, high = arguments.get("freq_low", 0.0), arguments.get("freq_high", rate / 2)
@@ -232,7 +232,7 @@ def test_nonsilent_region(seed: int, name: str, window: int, arguments: dict[str
         np.pad(one, (seed % 300, 3 * k))
         for k, one in enumerate(sounds(seed, [(900,), (70,)], name))
     ]
-    # -1: sums run on from the beginning; they are of integers, or float32 sums of the reference.
+    # -1: sums run on from the beginning; they are of integers, or float32 sums of DALI.
     arguments |= {"window_length": window, "reset_interval": window}
     ours = gradiva.nonsilent_region(batch(samples), **arguments)
     theirs = reference("nonsilent_region", [samples], outputs=2, **arguments)
@@ -306,8 +306,8 @@ def recipe(sound: Array, rate_in: int, rate_out: int, quality: float) -> Array:
 @pytest.mark.parametrize("quality", [0.0, 50.0, 77.0, 100.0])
 @pytest.mark.parametrize("rates", [(16000, 22050), (44100, 16000), (8000, 48000), (11025, 8000)])
 def test_resampling_is_exact_but_for_positions(rates: tuple[int, int], quality: float) -> None:
-    """To 5e-7 of the largest value, where positions are float32 numbers by definition; the
-    reference is that, too."""
+    """To 5e-7 of the largest value, where positions are float32 numbers by definition; DALI is
+    that, too."""
     sound = np.random.default_rng(int(quality)).uniform(-1, 1, 2500).astype(np.float32)
     arguments: dict[str, Any] = {"in_rate": rates[0], "out_rate": rates[1], "quality": quality}
     exact = recipe(sound, *rates, quality)
@@ -318,7 +318,7 @@ def test_resampling_is_exact_but_for_positions(rates: tuple[int, int], quality: 
 
 
 def test_unsigned_outputs() -> None:
-    """A few values in a hundred are others in the reference, by up to half of the range."""
+    """A few values in a hundred are others in DALI, by up to half of the range."""
     samples = sounds(3, [(900,)])
     ours = gradiva.audio_resample(batch(samples), scale=1.25, dtype=gradiva.uint8).at(0)
     theirs = reference("audio_resample", [samples], scale=1.25, dtype=gradiva.uint8)[0]
@@ -339,7 +339,7 @@ def test_conversions(source: Any, target: Any) -> None:
         numbers = [low, low + 1, high // 4, high // 2, high // 2 + 1, high - 1, high]
         values = np.array(numbers, source.numpy)
     ours = gradiva.audio_resample(batch([values]), scale=1, dtype=target).at(0)
-    # One value at a time: with others beside it, the reference mixes digits of them in.
+    # One value at a time: with others beside it, DALI mixes digits of them in.
     theirs = [reference("audio_resample", [[values[k : k + 1]]], scale=1, dtype=target)[0]
               for k in range(len(values))]  # fmt: skip
     expected = np.concatenate(theirs)

@@ -1,4 +1,4 @@
-"""Automatic augmentations against the reference: each augmentation at each magnitude bin with both
+"""Automatic augmentations against DALI: each augmentation at each magnitude bin with both
 signs, the suites and the policies."""
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def theirs(name: str) -> Any:
 
 
 def reference(augmentation: Any, sample: Array, layout: str, **arguments: Any) -> list[Array]:
-    """What the reference makes of a sample, for each entry of SIGNED."""
+    """What DALI makes of a sample, for each entry of SIGNED."""
     shaped = augmentation.name in SHAPED and "no_shape" not in augmentation.op.__name__
 
     def definition() -> Any:
@@ -216,7 +216,7 @@ REFUSED: list[Callable[[Any, Any], Any]] = [
 def test_both_refuse(call: Callable[[Any, Any], Any]) -> None:
     with pytest.raises(gradiva.GradivaError):
         call(augmentations, gradiva.auto_aug.core)
-    with pytest.raises(Exception):  # noqa: B017 - that is what the reference raises
+    with pytest.raises(Exception):  # noqa: B017 - that is what DALI raises
         call(theirs("augmentations"), theirs("core"))
 
 

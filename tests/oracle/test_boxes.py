@@ -1,4 +1,4 @@
-"""Operators on boxes against the reference: cases are in test_cases.py, here drawn arguments."""
+"""Operators on boxes against DALI: cases are in test_cases.py, here drawn arguments."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ WINDOWS: list[dict[str, Any]] = [
 
 
 def drawn(given: Batch, arguments: dict[str, Any]) -> tuple[Array, Array]:
-    """Starts and sizes, and numbers of boxes, of ours and of the reference."""
+    """Starts and sizes, and numbers of boxes, of ours and of DALI."""
     made: Any = gradiva.random_bbox_crop(given, seed=3, **arguments)
     theirs = reference("random_bbox_crop", [given], outputs=3, **arguments)
     both = []

@@ -1,4 +1,4 @@
-"""brightness_contrast against the reference: exact, with and without each argument."""
+"""brightness_contrast against DALI: exact, with and without each argument."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .pictures import Array, pictures, values
 from .reference import DTYPES, NAMES, REFUSALS, assert_close, check, fn, reference
 
 SHARED = ("uint8", "int16", "int32", "float32")
-"""What the reference takes; ours also takes int8 and uint16."""
+"""What DALI takes; ours also takes int8 and uint16."""
 
 
 def extreme(name: str, generator: np.random.Generator) -> list[Array]:
@@ -52,7 +52,7 @@ def test_values(source: str, target: str) -> None:
 
 
 def test_brightness_and_contrast_alone() -> None:
-    """The operators `brightness` and `contrast` of the reference are ours with fewer arguments."""
+    """The operators `brightness` and `contrast` of DALI are ours with fewer arguments."""
     images = pictures()
     brighter = gradiva.brightness_contrast(images, brightness=1.3, brightness_shift=-0.1)
     assert_close(

@@ -1,4 +1,4 @@
-"""The cases that operators declare, against the reference."""
+"""The cases that operators declare, against DALI."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CLOSE = (
     ),
 )
 
-# The reference computes its filters in float32.
+# DALI computes its filters in float32.
 NEAR = {**dict.fromkeys(RESAMPLED, 1e-4), "mel_filter_bank": 6e-6}
 
 

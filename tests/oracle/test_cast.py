@@ -1,4 +1,4 @@
-"""cast against the reference: exact for every pair of dtypes, ties and limits included."""
+"""cast against DALI: exact for every pair of dtypes, ties and limits included."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_all_pairs(source: str) -> None:
 
 @pytest.mark.parametrize("source", ["float16", "float32", "float64"])
 def test_nan(source: str) -> None:
-    """NaN becomes 0 in every integer. In the reference it is what the processor makes of it: 0 for
+    """NaN becomes 0 in every integer. In DALI it is what the CPU makes of it: 0 for
     narrow types, the least value of int32 and int64, 2**63 for uint64."""
     ours = batch([np.array([np.nan, -np.nan], DTYPES[source].numpy)])
     for name in NAMES:

@@ -1,4 +1,4 @@
-"""Checkpoints against the reference: the same calls give the same names, states and refusals."""
+"""Checkpoints against DALI: the same calls give the same names, states and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Color operators against the reference."""
+"""Color operators against DALI."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .pictures import Array, pictures
 from .reference import DTYPES, REFUSALS, check, reference
 
 SHARED = ("uint8", "int16", "int32", "float16", "float32")
-"""What the reference takes; ours also takes int8 and uint16."""
+"""What DALI takes; ours also takes int8 and uint16."""
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "hue": {"hue": np.array([0, 40, -300], np.float32)},
     "saturation": {"saturation": np.array([0, 0.4, 3], np.float32)},
@@ -52,7 +52,7 @@ def test_default_dtype(name: str) -> None:
         check(name, batch(noise(source), layout="HWC"), **ARGUMENTS[name])
 
 
-# Sines and cosines may be off by a last bit in the reference: a rounding may fall the other way.
+# Sines and cosines may be off by a last bit in DALI: a rounding may fall the other way.
 @settings(max_examples=60, derandomize=True, deadline=None)
 @given(
     arguments=st.fixed_dictionaries(
@@ -137,7 +137,7 @@ def test_color_space_conversion_refuses(shape: tuple[int, ...], layout: str, nam
 
 @pytest.mark.parametrize("name", ["hue", "saturation", "color_twist"])
 def test_image_type_is_ignored_there(name: str) -> None:
-    """The reference takes channels as red, green, blue whatever `image_type` says; ours refuses."""
+    """DALI takes channels as red, green, blue whatever `image_type` says; ours refuses."""
     image = np.random.default_rng(0).integers(0, 256, (4, 5, 3), np.uint8)
     given = {key: value for key, value in ARGUMENTS[name].items() if np.ndim(value) == 0}
     plain = reference(name, [[image]], layout="HWC", **given)

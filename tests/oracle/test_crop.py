@@ -1,4 +1,4 @@
-"""crop: equal to the reference, value by value; and what one refuses, the other does too."""
+"""crop: equal to DALI, value by value; and what one refuses, the other does too."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_refused_dtypes(out: DType) -> None:
 
 
 def test_booleans_are_ours_alone() -> None:
-    """The reference has no bool here; ours moves any element."""
+    """DALI has no bool here; ours moves any element."""
     samples = ragged("HWC", bool)
     with pytest.raises(REFUSALS):
         reference("crop", [samples], layout="HWC", crop=(2, 2))

@@ -1,4 +1,4 @@
-"""crop_mirror_normalize against the reference: bit for bit."""
+"""crop_mirror_normalize against DALI: bit for bit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LAYOUTS = (
     "HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "",
 )  # fmt: skip
 INPUTS = ("uint8", "int16", "uint16", "int32", "float16", "float32")
-"""What the reference takes; ours also takes int8."""
+"""What DALI takes; ours also takes int8."""
 OUTPUTS = ("float32", "float16", "uint8", "int8")
 
 

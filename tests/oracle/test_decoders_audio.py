@@ -1,4 +1,4 @@
-"""decoders.audio against the reference."""
+"""decoders.audio against DALI."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_drawn(
 
 
 def test_floats_as_integers() -> None:
-    """The reference leaves -1, 0 and 1 of them; here 1.0 is the largest value."""
+    """DALI leaves -1, 0 and 1 of them; here 1.0 is the largest value."""
     file = batch([encoded(noise(0, 90, 1), "WAV", "FLOAT", 16000)])
     theirs = reference("decoders.audio", [file], outputs=2, dtype=gradiva.int16)[0][0]
     assert np.unique(theirs).tolist() in ([0], [-1, 0], [-1, 0, 1], [0, 1])

@@ -1,4 +1,4 @@
-"""The decoders that cut a window, and random_resized_crop, against the reference."""
+"""The decoders that cut a window, and random_resized_crop, against DALI."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_image_slice_by_arguments(kind: str, arguments: dict[str, Any]) -> None:
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("relative", [False, True])
 def test_image_slice_by_inputs(seed: int, relative: bool) -> None:
-    """Fractions of pixels at both ends: their rounding is the reference's."""
+    """Fractions of pixels at both ends: their rounding is DALI's."""
     random = np.random.default_rng(seed)
     images = files("jpeg")
     anchors, extents = random.uniform(0, 0.5, (4, 2)), random.uniform(0.1, 0.5, (4, 2))

@@ -1,4 +1,4 @@
-"""decoders.image against the reference, flavor by flavor: exact, dtype and shape included."""
+"""decoders.image against DALI, flavor by flavor: exact, dtype and shape included."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OUTPUTS = ("int8", "uint16", "int16", "uint32", "int32", "float32")
 
 REFUSED_BY_BOTH = ("tif_u32", "tif_i16")
 REFUSED_THERE = ("gif", "avif")
-# Asked for these, the reference corrupts its own heap and takes the process with it.
+# Asked for these, DALI corrupts its own heap and takes the process with it.
 REFERENCE_DIES = {("jpeg_gray", "ANY_DATA"), ("jpeg_gray_progressive", "ANY_DATA")}
 REFERENCE_REFUSES = {
     *((f"jpeg_{name}", "ANY_DATA") for name in ("cmyk", "ycck", "cmyk_plain")),
@@ -190,7 +190,7 @@ def test_damage_in_the_scan_is_forgiven_by_both() -> None:
 
 
 def test_our_own_rules() -> None:
-    """Where the reference fails, what we promise instead."""
+    """Where DALI fails, what we promise instead."""
     same = np.testing.assert_array_equal
     same(ours("jpeg_gray", "ANY_DATA"), ours("jpeg_gray", "GRAY"))
     assert ours("jpeg_cmyk", "ANY_DATA").shape[2] == 4

@@ -1,4 +1,4 @@
-"""water and sphere against the reference."""
+"""water and sphere against DALI."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FILLS = (0.0, 41.6, 300.7, -5.0)
 def test_pictures(name: str, interp_type: InterpType, kind: Any) -> None:
     large = [scaled(part("astronaut", 40, 50, 300, 401), kind)]
     for fill in FILLS:
-        # Of an image of one pixel the reference makes 0 / 0.
+        # Of an image of one pixel DALI makes 0 / 0.
         for input in (pictures(kind).arrays()[:5], large):
             # Sines: `test_whose_sines_are_right` says who is right, docs/differences.md lists it.
             check(
@@ -93,7 +93,7 @@ def through_waves(image: Array) -> Array:
 
 
 def test_whose_sines_are_right() -> None:
-    """Beside float64, ours keeps the project's tolerance; the reference's worst pixel does not."""
+    """Beside float64, ours keeps the project's tolerance; DALI's worst pixel does not."""
     image = scaled(part("astronaut", 40, 50, 300, 401), np.float32)
     wanted = through_waves(image)
     (theirs,) = reference("water", [[image]], layout="HWC", interp_type=LINEAR)

@@ -1,4 +1,4 @@
-"""Drawn inputs and arguments against the reference, operator by operator: see `lines.py`."""
+"""Drawn inputs and arguments against DALI, operator by operator: see `lines.py`."""
 
 from __future__ import annotations
 

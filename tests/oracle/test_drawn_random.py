@@ -1,4 +1,4 @@
-"""Random operators with drawn arguments against the reference: their distributions.
+"""Random operators with drawn arguments against DALI: their distributions.
 
 Values differ, so both sides draw MANY values, and their distribution functions may be no further
 apart than those of two samples of one distribution are once in a million times.

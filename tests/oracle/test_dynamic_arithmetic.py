@@ -1,9 +1,9 @@
 # ruff: noqa: B023, RUF005
-"""Python's operators and `math.*` against the reference's dynamic mode: dtypes, kinds of operands.
+"""Python's operators and `math.*` against DALI's dynamic mode: dtypes, kinds of operands.
 
 Each operator is applied to each pair of dtypes, with operands of each kind: batch, tensor, NumPy
 array, Python's and NumPy's numbers, on either side. Where an array of NumPy stands on the left of a
-tensor, the reference hands over to NumPy, and left of a batch it makes an array of objects; ours
+tensor, DALI hands over to NumPy, and left of a batch it makes an array of objects; ours
 gives what the operands would give as tensors.
 """
 
@@ -160,7 +160,7 @@ def test_functions(function: str) -> None:
 
 @pytest.mark.parametrize("op", BINARY)
 def test_half(op: str) -> None:
-    """The reference computes nothing in float16; ours does what it does in float32, rounded."""
+    """DALI computes nothing in float16; ours does what it does in float32, rounded."""
     a, b = small("float16", 0), small("float16", 2)
     with pytest.raises(REFUSALS):
         arrays(BINARY[op](ndd.tensor(a), ndd.tensor(b)))

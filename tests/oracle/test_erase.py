@@ -1,4 +1,4 @@
-"""erase: equal to the reference, and what one refuses, the other does too."""
+"""erase: equal to DALI, and what one refuses, the other does too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""full, zeros, ones, their likes, one_hot, cast_like and copy against the reference: exact."""
+"""full, zeros, ones, their likes, one_hot, cast_like and copy against DALI: exact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""filter against the reference."""
+"""filter against DALI."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_small_filters_of_integers_are_exact(shape: tuple[int, int]) -> None:
 @pytest.mark.parametrize("source", NAMES)
 @pytest.mark.parametrize("target", [None, "uint8", "float32", "int16"])
 def test_dtypes(source: str, target: str | None) -> None:
-    """The reference takes int8 and float16 on a GPU only."""
+    """DALI takes int8 and float16 on a GPU only."""
     image = noise(source, (12, 13, 3))
     more: dict[str, Any] = {} if target is None else {"dtype": DTYPES[target]}
     try:

@@ -1,4 +1,4 @@
-"""flip against the reference: exact."""
+"""flip against DALI: exact."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_layouts(layout: str) -> None:
 
 @pytest.mark.parametrize("ndim", [2, 3, 4, 5])
 def test_assumed_layouts(ndim: int) -> None:
-    """Without a layout the reference takes HWC, FHWC or FDHWC; ours also takes HW."""
+    """Without a layout DALI takes HWC, FHWC or FDHWC; ours also takes HW."""
     samples = [ramp(*range(2, 2 + ndim))]
     if ndim == 2:
         with pytest.raises(REFUSALS):

@@ -1,5 +1,5 @@
-"""element_extract, sequence_rearrange, per_frame, permute_batch and batch_permutation against the
-reference: exact, permutations by their distribution."""
+"""element_extract, sequence_rearrange, per_frame, permute_batch and batch_permutation against DALI:
+exact, permutations by their distribution."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_vectors_of_frames() -> None:
 @pytest.mark.parametrize("move", [False, True])
 @pytest.mark.parametrize("repeat", [False, True])
 def test_permutations(repeat: bool, move: bool) -> None:
-    """Exactly the outcomes that the reference has, each about as often as any other."""
+    """Exactly the outcomes that DALI has, each about as often as any other."""
     drawn: Counter[tuple[int, ...]] = Counter()
     for seed in range(4000):
         got = gradiva.batch_permutation(

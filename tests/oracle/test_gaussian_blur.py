@@ -1,4 +1,4 @@
-"""gaussian_blur against the reference."""
+"""gaussian_blur against DALI."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_dtypes(source: str, target: str | None) -> None:
 
 
 def test_float16() -> None:
-    """The reference rounds sums to float16 on the way; ours rounds once, and is nearer."""
+    """DALI rounds sums to float16 on the way; ours rounds once, and is nearer."""
     image = noise("float16", (12, 13, 3))
     exact = gradiva.gaussian_blur(batch([image.astype(np.float32)], layout="HWC"), sigma=1.2).at(0)
     ours = gradiva.gaussian_blur(batch([image], layout="HWC"), sigma=1.2).at(0)

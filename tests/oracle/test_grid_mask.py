@@ -1,4 +1,4 @@
-"""grid_mask against the reference: exact."""
+"""grid_mask against DALI: exact."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_per_sample() -> None:
 @pytest.mark.parametrize("layout", ["CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW"])
 @pytest.mark.parametrize("dtype", NAMES)
 def test_other_layouts_and_dtypes(layout: str, dtype: str) -> None:
-    """The reference takes HWC for every layout; ours masks the same pixels of each plane."""
+    """DALI takes HWC for every layout; ours masks the same pixels of each plane."""
     arguments: dict[str, Any] = {"tile": 4, "angle": 0.3}
     mask = gradiva.grid_mask(np.ones((9, 11, 1), np.uint8), **arguments)
     shape = [{"H": 9, "W": 11, "C": 3, "F": 2}[letter] for letter in layout]

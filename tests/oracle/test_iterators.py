@@ -1,6 +1,6 @@
-"""Iterators over shards against the reference: how many batches, and which samples, per epoch.
+"""Iterators over shards against DALI: how many batches, and which samples, per epoch.
 
-The two agree in all counts. Where the reference hands out a sample twice in an epoch, or in the
+The two agree in all counts. Where DALI hands out a sample twice in an epoch, or in the
 wrong one, ours differ as docs/differences.md says, and each test says what holds instead.
 """
 
@@ -87,7 +87,7 @@ def cases(policy: LastBatchPolicy, pad: bool, stick: bool) -> Iterator[Case]:
 
 
 class Reference:
-    """The base of the reference's iterators, driven as that for PyTorch drives it."""
+    """The base of DALI's iterators, driven as that for PyTorch drives it."""
 
     def __init__(self, case: Case, file: str) -> None:
         pipes = []
@@ -173,7 +173,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    """The reference warns of resets in the middle of an epoch, which its own loops ask for."""
+    """DALI warns of resets in the middle of an epoch, which its own loops ask for."""
     logging.disable(logging.WARNING)
     yield
     logging.disable(logging.NOTSET)
@@ -191,7 +191,7 @@ def test_fill(file: str, pad: bool, stick: bool) -> None:
 
 @FLAGS
 def test_drop(file: str, pad: bool, stick: bool) -> None:
-    """The reference begins later epochs with what it left out or had read ahead, padding included;
+    """DALI begins later epochs with what it left out or had read ahead, padding included;
     ours begin each with the first sample of the shard."""
     for case in cases(DROP, pad, stick):
         found, expected = ours(case, file), theirs(case, file)
@@ -205,9 +205,9 @@ def test_drop(file: str, pad: bool, stick: bool) -> None:
 
 @FLAGS
 def test_partial(file: str, pad: bool, stick: bool) -> None:
-    """Without padding, later epochs of the reference begin where the last one has read to, and end
+    """Without padding, later epochs of DALI begin where the last one has read to, and end
     as many samples later, so that with several shards samples come twice or not at all. Ours are
-    those of a reader that pads. Nor is a batch of ours empty where the reference has an empty one
+    those of a reader that pads. Nor is a batch of ours empty where DALI has an empty one
     and a full one before it."""
     for case in cases(PARTIAL, pad, stick):
         found, expected = ours(case, file), theirs(case, file)

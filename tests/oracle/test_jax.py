@@ -1,4 +1,4 @@
-"""JAX iterators and functions against the reference's, with JAX on the CPU."""
+"""JAX iterators and functions against DALI's, with JAX on the CPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EPOCHS = 3
 
 
 class Library:
-    """The reference or gradiva, under the same names."""
+    """DALI or gradiva, under the same names."""
 
     def __init__(self, plugin: Any, names: Any, define: Any, policy: Any, options: Any) -> None:
         self.plugin, self.fn, self.define = plugin, names, define

@@ -1,4 +1,4 @@
-"""cat and stack against the reference: exact, layouts included."""
+"""cat and stack against DALI: exact, layouts included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""jpeg_compression_distortion against the reference: exact."""
+"""jpeg_compression_distortion against DALI: exact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""laplacian against the reference."""
+"""laplacian against DALI."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_dtypes(source: str, target: str | None) -> None:
 
 
 def test_float16_and_float64() -> None:
-    """The reference may round on the way, and does not take float64; ours rounds once."""
+    """DALI may round on the way, and does not take float64; ours rounds once."""
     image = noise("float16", (12, 13, 3))
     single = gradiva.laplacian(batch([image.astype(np.float32)], layout="HWC"), scale=0.2).at(0)
     half = gradiva.laplacian(batch([image], layout="HWC"), scale=0.2).at(0)

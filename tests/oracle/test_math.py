@@ -1,7 +1,7 @@
-"""Mathematical functions against the reference: all dtypes.
+"""Mathematical functions against DALI: all dtypes.
 
 Exact where the result is exact by nature; else both are within units of the last place of the true
-value, and so within `ULPS` of one another. Two differences are meant: the reference's `rsqrt` of a
+value, and so within `ULPS` of one another. Two differences are meant: DALI's `rsqrt` of a
 float32 is NaN at 0 and at infinity, and it refuses float16 on the CPU, where ours computes in it.
 """
 
@@ -132,7 +132,7 @@ ARITY = {"clamp": 3, **dict.fromkeys((*BINARY, "pow"), 2), **dict.fromkeys(("abs
 @settings(max_examples=8, derandomize=True, deadline=None)
 @given(data=st.data())
 def test_drawn(function: str, data: st.DataObject) -> None:
-    """Of any dtypes but float16, which the reference refuses."""
+    """Of any dtypes but float16, which DALI refuses."""
     arrays = []
     for _ in range(ARITY[function]):
         name = data.draw(st.sampled_from([name for name in NAMES if name != "float16"]))

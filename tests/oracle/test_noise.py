@@ -1,4 +1,4 @@
-"""Noise against the reference: other values, so the same statements for both."""
+"""Noise against DALI: other values, so the same statements for both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHAPE = (300, 200, 3)
 
 
 def both(name: str, image: Array, layout: str = "HWC", **arguments: Any) -> tuple[Array, Array]:
-    """One sample of ours and of the reference's."""
+    """One sample of ours and of DALI's."""
     operator: Any = getattr(gradiva.noise, name)
     ours = operator(batch([image], layout=layout), seed=7, **arguments)
     theirs = ask(f"noise.{name}", [[image]], layout=layout, **arguments)
@@ -32,7 +32,7 @@ def both(name: str, image: Array, layout: str = "HWC", **arguments: Any) -> tupl
 @pytest.mark.parametrize("dtype", NAMES)
 @pytest.mark.parametrize("name", ["gaussian", "salt_and_pepper", "shot"])
 def test_dtypes(name: str, dtype: str) -> None:
-    """What the reference takes, ours does; float16 and float64 too."""
+    """What DALI takes, ours does; float16 and float64 too."""
     image = np.ones((4, 5, 3), dtype)
     if dtype in ("bool", "float16", "float64"):
         with pytest.raises(REFUSALS):
@@ -85,7 +85,7 @@ def test_salt_and_pepper(dtype: str, prob: float, salt: float) -> None:
 @pytest.mark.parametrize("layout", ["HWC", "CHW", "FHWC", "CFHW", "", "XYZ", "HW", "FCHW"])
 @pytest.mark.parametrize("per_channel", [False, True])
 def test_channels(layout: str, per_channel: bool) -> None:
-    """Channels are changed alike, or each for itself. The reference refuses layouts with C between
+    """Channels are changed alike, or each for itself. DALI refuses layouts with C between
     other axes, and without C, unless `per_channel`."""
     image = np.full([3 if one == "C" else 20 for one in layout or "XYC"], 7, np.uint8)
     arguments: dict[str, Any] = {"prob": 0.5, "per_channel": per_channel}
@@ -144,7 +144,7 @@ def test_shot_of_nothing() -> None:
 
 
 def test_shot_without_a_factor() -> None:
-    """As documented there; in fact the reference gives zeros."""
+    """As documented there; in fact DALI gives zeros."""
     ours, theirs = both("shot", np.arange(60, dtype=np.uint8).reshape(4, 5, 3), factor=0.0)
     np.testing.assert_array_equal(ours, np.arange(60).reshape(4, 5, 3))
     assert not theirs.any()

@@ -1,4 +1,4 @@
-"""normalize against the reference."""
+"""normalize against DALI."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def arrays(input: Any, given: dict[str, list[Array]], **arguments: Any) -> None:
     assert_close(ours, expected, exact=False)
 
 
-# The reference adds up in float32: the last digits of its means are lost, and values near the mean
+# DALI adds up in float32: the last digits of its means are lost, and values near the mean
 # show it. `test_nearer_to_float64` says who is right, docs/differences.md lists it.
 LOOSE = 2e-5
 

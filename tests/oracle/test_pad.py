@@ -1,4 +1,4 @@
-"""pad: equal to the reference, and what one refuses, the other does too."""
+"""pad: equal to DALI, and what one refuses, the other does too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""paste and multi_paste: equal to the reference, and what one refuses, the other does too."""
+"""paste and multi_paste: equal to DALI, and what one refuses, the other does too."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_multi_paste(arguments: dict[str, Any], layout: str) -> None:
 
 
 def test_sequences() -> None:
-    """The reference refuses most sequences of more than one frame: each frame is an image."""
+    """DALI refuses most sequences of more than one frame: each frame is an image."""
     samples = [ramp(5, 7, 3), ramp(4, 3, 3)]
     frames = batch([np.stack([sample, 255 - sample]) for sample in samples], layout="FHWC")
     arguments = MULTI[8]

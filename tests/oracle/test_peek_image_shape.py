@@ -1,4 +1,4 @@
-"""peek_image_shape against the reference: exact for every flavor of file."""
+"""peek_image_shape against DALI: exact for every flavor of file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments per frame against the reference."""
+"""Arguments per frame against DALI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python_function`, `numba_function`, `dump_image` and constants, against the reference."""
+"""`python_function`, `numba_function`, `dump_image` and constants, against DALI."""
 
 from __future__ import annotations
 

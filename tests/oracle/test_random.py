@@ -1,7 +1,7 @@
-"""Random operators against the reference: other values, so distributions, types and shapes.
+"""Random operators against DALI: other values, so distributions, types and shapes.
 
 Both are asked for many values; the same statements must hold for both. Refusals agree, but for two
-that are ours: `probability` outside 0..1 (the reference lets it wrap around), and `range` together
+that are ours: `probability` outside 0..1 (DALI lets it wrap around), and `range` together
 with `values` (there, `values` wins silently).
 """
 
@@ -63,7 +63,7 @@ def test_shapes(name: str, shape: Any) -> None:
 @pytest.mark.parametrize("dtype", NAMES)
 @pytest.mark.parametrize("name", MAKERS)
 def test_dtypes(name: str, dtype: str) -> None:
-    """Ours makes every dtype; where the reference does, shapes and dtypes are the same."""
+    """Ours makes every dtype; where DALI does, shapes and dtypes are the same."""
     arguments: dict[str, Any] = {"shape": 4, "dtype": DTYPES[dtype]}
     try:
         reference(name, **arguments)

@@ -1,4 +1,4 @@
-"""readers.caffe and readers.caffe2 against the reference: what records can hold."""
+"""readers.caffe and readers.caffe2 against DALI: what records can hold."""
 
 from __future__ import annotations
 

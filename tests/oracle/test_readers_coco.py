@@ -1,4 +1,4 @@
-"""readers.coco against the reference: all arguments, and masks of random polygons."""
+"""readers.coco against DALI: all arguments, and masks of random polygons."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def outlines(drawn: random.Random, height: int, width: int) -> list[list[float]]
 
 @pytest.mark.parametrize("seed", range(20))
 def test_masks_of_random_polygons(seed: int, tmp_path: Path) -> None:
-    """One object an image: where objects overlap, the reference is undefined."""
+    """One object an image: where objects overlap, DALI is undefined."""
     drawn = random.Random(seed)
     data = write(tmp_path, SIZE)
     path = Path(data["annotations_file"])

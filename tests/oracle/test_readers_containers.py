@@ -1,4 +1,4 @@
-"""readers.tfrecord, mxnet, webdataset and sequence against the reference: their own arguments, and
+"""readers.tfrecord, mxnet, webdataset and sequence against DALI: their own arguments, and
 what all readers refuse."""
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def test_what_goes_together(name: str, tmp_path: Path) -> None:
     both, theirs_only, ours_only = kind.theirs(kind.write(tmp_path, 3))
     for combination in COMBINATIONS:
         if name.startswith("caffe") and "shuffle_after_epoch" in combination:
-            continue  # of the reference these two do not take it
+            continue  # of DALI these two do not take it
         given = partial(values_of, of_theirs(name), {**both, **theirs_only, **combination})
         assert taken(partial(run, given, 3)) == taken(
             partial(epoch_of, kind.reader, {**both, **ours_only, **combination})

@@ -1,4 +1,4 @@
-"""readers.file against the reference: which files, which labels, in which order."""
+"""readers.file against DALI: which files, which labels, in which order."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_absolute_paths(tree: Path, tmp_path: Path) -> None:
 
 
 def test_labels_over_int32(tree: Path) -> None:
-    """They wrap around in the reference; ours refuses them."""
+    """They wrap around in DALI; ours refuses them."""
     listed = tree / "large.lst"
     listed.write_text("b/2.jpg 4294967298\n")
     assert reference(1, file_list=str(listed)) == [(b"b/2.jpg", 2)]
@@ -237,9 +237,9 @@ def test_shards(tmp_path: Path, size: int) -> None:
 
 @pytest.mark.parametrize("pad", [False, True])
 def test_epochs_of_dynamic_mode(tmp_path: Path, pad: bool) -> None:
-    """Three epochs of batches, as the reference's dynamic mode gives them.
+    """Three epochs of batches, as DALI's dynamic mode gives them.
 
-    Where epochs are not padded, the reference fills the last batch from the next shard and drops
+    Where epochs are not padded, DALI fills the last batch from the next shard and drops
     those from the next epoch; ours ends the epoch with a smaller batch and drops nothing.
     """
     ndd = pytest.importorskip("nvidia.dali.experimental.dynamic")

@@ -1,4 +1,4 @@
-"""Readers of container formats against the reference: which samples, in which order, in which
+"""Readers of container formats against DALI: which samples, in which order, in which
 batches."""
 
 from __future__ import annotations

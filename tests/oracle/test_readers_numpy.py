@@ -1,4 +1,4 @@
-"""readers.numpy against the reference: types, orders of axes, regions."""
+"""readers.numpy against DALI: types, orders of axes, regions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""reductions.* against the reference, and against float64 where the two differ."""
+"""reductions.* against DALI, and against float64 where the two differ."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OURS_ALONE = ("bool", "float16", "float64")
 
 
 def noise(name: str, *shapes: tuple[int, ...]) -> list[Array]:
-    """Numbers whose squares the reference can add."""
+    """Numbers whose squares DALI can add."""
     generator = np.random.default_rng(3)
     if name.startswith("float"):
         return [generator.uniform(-1, 1, shape).astype(name) for shape in shapes]
@@ -66,7 +66,7 @@ def test_dtypes(name: str, source: str) -> None:
 @pytest.mark.parametrize("target", NAMES)
 @pytest.mark.parametrize("name", ["sum", *MEANS])
 def test_dtype_of_the_output(name: str, target: str) -> None:
-    """Where the reference takes the dtype; it refuses most, ours takes all. Each pair of dtypes is
+    """Where DALI takes the dtype; it refuses most, ours takes all. Each pair of dtypes is
     tried with one of the operators."""
     operator = getattr(gradiva.reductions, name)
     turn = NAMES.index(target) + ("sum", *MEANS).index(name)
@@ -94,7 +94,7 @@ def test_dtype_of_the_output(name: str, target: str) -> None:
 
 @pytest.mark.parametrize("name", [*PLAIN, *ABOUT])
 def test_accuracy(name: str) -> None:
-    """At least the reference's: a relative error of 6e-8, half a unit of the last place."""
+    """At least DALI's: a relative error of 6e-8, half a unit of the last place."""
     generator = np.random.default_rng(1)
     far = (1e4 + generator.uniform(0, 1, (120, 130, 3))).astype(np.float32)
     wide = generator.integers(-(2**31), 2**31, (120, 130, 3)).astype(np.int32)
@@ -145,7 +145,7 @@ def test_dtypes_about_means(source: str) -> None:
 
 @pytest.mark.parametrize("name", ABOUT)
 def test_a_wrong_mean_is_refused(name: str) -> None:
-    """The reference reads beyond a mean that is too short."""
+    """DALI reads beyond a mean that is too short."""
     image = batch(noise("uint8", (4, 5, 3)), layout="HWC")
     operator = getattr(gradiva.reductions, name)
     for shape in ((2,), (4, 5), (3, 1), (0,)):
@@ -170,13 +170,13 @@ def test_scalars_and_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["min", "max"])
 def test_nan(name: str) -> None:
-    """As in the reference NaN does not count, but where there is nothing else."""
+    """As in DALI NaN does not count, but where there is nothing else."""
     nan, inf = np.nan, np.inf
     rows = [[1, nan, 3], [nan, 1, 3], [3, 1, nan], [inf, -inf, 0], [nan, inf, 1]]
     check(f"reductions.{name}", [np.array(row, np.float32) for row in rows])
     got = getattr(gradiva.reductions, name)(batch([np.full((40, 20), nan, np.float32)]), axes=0)
     assert np.isnan(got.at(0)).all()
-    # The reference gives the largest finite number, of the sign that is not there.
+    # DALI gives the largest finite number, of the sign that is not there.
     for infinite in (np.float32(-inf), np.float32(inf)):
         row = batch([np.array([nan, infinite], np.float32)])
         assert getattr(gradiva.reductions, name)(row).at(0) == infinite
@@ -206,7 +206,7 @@ def test_dtypes_that_are_ours_alone(name: str, source: str) -> None:
 
 
 def test_sums_saturate() -> None:
-    """The reference lets sums in the input's dtype wrap around, those of squares too."""
+    """DALI lets sums in the input's dtype wrap around, those of squares too."""
     sevens = np.full(12, 7, np.uint8)
     assert reference("reductions.rms", [[sevens]], dtype=DTYPES["uint8"])[0] != 7
     assert gradiva.reductions.rms(batch([sevens]), dtype="uint8").at(0) == 7

@@ -1,4 +1,4 @@
-"""reshape, reinterpret, squeeze and expand_dims against the reference: exact."""
+"""reshape, reinterpret, squeeze and expand_dims against DALI: exact."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .reference import DTYPES, NAMES, agree, assert_close, feed, fn, reference, 
 
 
 def ask(name: str, images: Batch, **arguments: Any) -> Any:
-    """The reference, with `layout` as an argument of the operator."""
+    """DALI, with `layout` as an argument of the operator."""
 
     def build(node: Any) -> Any:
         given = {}

@@ -1,4 +1,4 @@
-"""resize against the reference: sizes, values, refusals. Nearest neighbor is exact."""
+"""resize against DALI: sizes, values, refusals. Nearest neighbor is exact."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_ties_in_regions(
 
 
 def test_regions_beyond_the_image() -> None:
-    """Nearest neighbor repeats the border, as other filters do. The reference reads other pixels
+    """Nearest neighbor repeats the border, as other filters do. DALI reads other pixels
     there, or memory that is not the image's (results change from run to run): it is not asked."""
     row = np.arange(1, 7, dtype=np.uint8).reshape(1, 6, 1)
     for start, end in ((-3, 9), (9, -3), (0, 9), (-3, 6)):

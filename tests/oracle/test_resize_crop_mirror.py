@@ -1,4 +1,4 @@
-"""resize_crop_mirror, and volumes in resize and crop, against the reference."""
+"""resize_crop_mirror, and volumes in resize and crop, against DALI."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_dtypes(name: str) -> None:
 
 @pytest.mark.parametrize("layout", ["CHW", "FHWC", "FCHW"])
 def test_layouts(layout: str) -> None:
-    """Mirrored, the reference turns other axes in these layouts: ours is held against flip."""
+    """Mirrored, DALI turns other axes in these layouts: ours is held against flip."""
     sample = images()[0]
     given_samples = {"CHW": sample.transpose(2, 0, 1), "FHWC": np.stack([sample, 255 - sample])}
     given_samples["FCHW"] = given_samples["FHWC"].transpose(0, 3, 1, 2)

@@ -1,4 +1,4 @@
-"""rotate against the reference."""
+"""rotate against DALI."""
 
 from __future__ import annotations
 

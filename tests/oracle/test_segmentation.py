@@ -1,4 +1,4 @@
-"""Masks, regions, choices, beta and files against the reference: distributions and refusals."""
+"""Masks, regions, choices, beta and files against DALI: distributions and refusals."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def mask() -> Array:
     ],
 )
 def test_objects(arguments: dict[str, Any]) -> None:
-    """Boxes and labels, as rows, as often as the reference draws them."""
+    """Boxes and labels, as rows, as often as DALI draws them."""
     given = Batch.broadcast(mask(), MANY)
     named = {"format": "box", "output_class": "ignore_class" not in arguments, **arguments}
     outputs = 2 if named["output_class"] else 1
@@ -117,7 +117,7 @@ def test_pixels(arguments: dict[str, Any]) -> None:
 @pytest.mark.parametrize("renumber", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "int16", "float64", "uint8"])
 def test_masks(renumber: bool, dtype: str) -> None:
-    """Of masks with one polygon each; the reference loses all but the last of several."""
+    """Of masks with one polygon each; DALI loses all but the last of several."""
     generator = np.random.default_rng(3)
     ends = np.cumsum(generator.integers(3, 9, 5)).astype(np.int32)
     starts = np.concatenate([[0], ends[:-1]])

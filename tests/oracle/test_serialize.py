@@ -227,7 +227,7 @@ def constants(lib: Library) -> Any:
 
 
 def sized(lib: Library) -> Any:
-    """Arguments per sample whose element types the reference does not take as they are."""
+    """Arguments per sample whose element types DALI does not take as they are."""
     images = take(lib, "images")
     share, yes = take(lib, "share"), take(lib, "yes")
     float32, int32 = lib.types.FLOAT, lib.types.INT32
@@ -333,7 +333,7 @@ def run_theirs(pipe: Any, names: tuple[str, ...]) -> tuple[Samples, ...]:
 
 
 def stored_by_us(program: Program) -> tuple[tuple[Batch, ...], tuple[Samples, ...]]:
-    """What we make of our own pipeline, and the reference of the stored one."""
+    """What we make of our own pipeline, and DALI of the stored one."""
     pipe = ours(program)
     data = pipe.serialize()
     loaded = dali.Pipeline.deserialize(data)
@@ -341,7 +341,7 @@ def stored_by_us(program: Program) -> tuple[tuple[Batch, ...], tuple[Samples, ..
 
 
 def stored_by_them(program: Program) -> tuple[tuple[Batch, ...], tuple[Samples, ...]]:
-    """What we make of the stored pipeline of the reference, and it itself."""
+    """What we make of the stored pipeline of DALI, and it itself."""
     pipe = theirs(program)
     data = pipe.serialize()
     names = read_pipeline(data).fed
@@ -374,7 +374,7 @@ def test_close(program: Program, way: str) -> None:
                 np.testing.assert_array_max_ulp(one.at(index), samples, maxulp=MOST_ULPS)
             continue
         near = 1e-4 if program in (resize, sized) else 1e-6
-        # The layout of matrices is a wildcard in the reference.
+        # The layout of matrices is a wildcard in DALI.
         named = program is not matrices
         assert_close(one, other, exact=False, float_range=near, layout=named)
 
@@ -412,13 +412,13 @@ def test_every_operator_takes_part() -> None:
     declared = {one for one in operators.values() if one.__module__.startswith("gradiva.")}
     called |= {operators[f"readers.{name}"] for name in READERS}
     called |= {operators[name] for name in (*VIDEOS, "readers.tfrecord")}
-    # The reference has them on a GPU only, whatever its registry says.
+    # DALI has them on a GPU only, whatever its registry says.
     called |= {operators["experimental.readers.fits"], operators["readers.video"]}
     missing = declared - called - internal
     on_cpu = {_plain(name) for name in dali.backend.RegisteredCPUOps()}
     known = {one.name for one in missing if in_format(one)}
     assert {name for name in known if _plain(name) in on_cpu} == set()
-    # Those that the format does not know either hold Python objects or are not the reference's.
+    # Those that the format does not know either hold Python objects or are not DALI's.
     unknown = {one.name for one in missing if not holds_objects(one)}
     assert {name for name in unknown if _plain(name) in on_cpu} == set()
 

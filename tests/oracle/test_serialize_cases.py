@@ -37,7 +37,7 @@ RANDOM_SHAPES = ("decoders.image_random_crop",)
 """Operators whose outputs are of random shapes."""
 
 ON_GPU = ("jitter",)
-"""Operators that the reference has on the GPU alone: here it can neither store nor load them."""
+"""Operators that DALI has on the GPU alone: here it can neither store nor load them."""
 
 
 def in_format(operator: OperatorBase) -> bool:
@@ -83,7 +83,7 @@ def _takes_part(operator: OperatorBase, case: Case) -> bool:
 
 
 def _first(operator: OperatorBase) -> str:
-    """The case of a random operator that the reference runs as well. The others ask for what it
+    """The case of a random operator that DALI runs as well. The others ask for what it
     may not know, and it does not survive all of that."""
     assert operator.case_maker is not None
     name: str = next(case.name for case in operator.case_maker() if _takes_part(operator, case))
@@ -100,7 +100,7 @@ CASES = [
 
 
 def _constant(value: Any) -> Any:
-    """A tensor as a constant of the reference."""
+    """A tensor as a constant of DALI."""
     if isinstance(value, gradiva.Tensor | np.ndarray):
         return types.Constant(np.asarray(value), device="cpu")
     return value
@@ -144,7 +144,7 @@ class Stored:
         )
 
     def by_them(self) -> tuple[Samples, ...]:
-        """What the reference makes of the file."""
+        """What DALI makes of the file."""
         pipe = dali.Pipeline.deserialize(self.data)
         for name, value in self.sources.items():
             arrays = [np.asarray(value.at(i)) for i in range(len(value))]
@@ -152,7 +152,7 @@ class Stored:
         return tuple(_samples(output) for output in pipe.run())
 
     def theirs(self, operator: OperatorBase, case: Case) -> bytes:
-        """The same call, as the reference stores it."""
+        """The same call, as DALI stores it."""
         pipe = dali.Pipeline(batch_size=self.pipe.batch_size, **OPTIONS)
         with pipe:
             inputs = [

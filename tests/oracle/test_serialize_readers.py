@@ -1,4 +1,4 @@
-"""Stored pipelines with readers: the reference reads ours and gradiva reads the reference's, and
+"""Stored pipelines with readers: DALI reads ours and gradiva reads DALI's, and
 both deliver the same samples."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ELSEWHERE = ("tfrecord", "video")
 READERS = sorted(name for name, kind in FORMATS.items() if kind.runs and name not in ELSEWHERE)
 
 OURS_ALONE = {f"readers.{name}" for name in ("csv", "hdf5", "jsonl", "npz", "parquet")}
-"""Readers that the reference does not have: files with them are for gradiva alone."""
+"""Readers that DALI does not have: files with them are for gradiva alone."""
 
 
 def made(library: Any, function: Any, arguments: dict[str, Any]) -> Any:
@@ -55,7 +55,7 @@ def test_both_ways(name: str, tmp_path: Path) -> None:
 
 
 def test_features_of_records(tmp_path: Path) -> None:
-    """Both ways. (The reference does not use defaults, and its files have no shapes of items.)"""
+    """Both ways. (DALI does not use defaults, and its files have no shapes of items.)"""
     kind = FORMATS["tfrecord"]
     data = kind.write(tmp_path, 7)
     data["features"] |= {

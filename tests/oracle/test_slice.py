@@ -1,4 +1,4 @@
-"""slice: equal to the reference, value by value; and what one refuses, the other does too."""
+"""slice: equal to DALI, value by value; and what one refuses, the other does too."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def test_regions(layout: str, policy: str) -> None:
 
 
 def test_one_axis() -> None:
-    sounds = [ramp(n, dtype=np.float64) for n in (9, 5, 7)]
-    check("slice", sounds, both_may_refuse=True, start=1)
-    check("slice", sounds, start=1, end=4, axes=0)
-    check("slice", sounds, rel_start=0.4, axes=-1)
+    audio = [ramp(n, dtype=np.float64) for n in (9, 5, 7)]
+    check("slice", audio, both_may_refuse=True, start=1)
+    check("slice", audio, start=1, end=4, axes=0)
+    check("slice", audio, rel_start=0.4, axes=-1)
 
 
 @pytest.mark.parametrize("policy", ["pad", "trim_to_shape"])
@@ -147,7 +147,7 @@ def test_dtypes(name: str) -> None:
 
 
 def test_beyond_the_reference() -> None:
-    """bool, five axes, and integers beside fractions: the reference has none of these."""
+    """bool, five axes, and integers beside fractions: DALI has none of these."""
     flags, deep = ramp(4, 5, dtype=bool), ramp(2, 3, 4, 5, 6, dtype=np.int16)
     images = batch([ramp(10, 12, 3)], layout="HWC")
     taken = gradiva.slice(batch([flags]), start=1, end=3, axes=(0, 1))
@@ -161,7 +161,7 @@ def test_beyond_the_reference() -> None:
 @settings(max_examples=30, derandomize=True, deadline=None)
 @given(
     start=st.tuples(st.floats(-0.5, 1.25, width=32), st.floats(-0.5, 1.25, width=32)),
-    # Of no extent, the reference's end may lie a rounding before its start.
+    # Of no extent, DALI's end may lie a rounding before its start.
     shape=st.tuples(st.floats(0.0625, 1.5, width=32), st.floats(0.0625, 1.5, width=32)),
     names=st.sampled_from(["WH", "HW", "CW"]),
     policy=st.sampled_from(POLICIES),

@@ -1,4 +1,4 @@
-"""Which callables the reference tells what is wanted of them, and which it refuses."""
+"""Which callables DALI tells what is wanted of them, and which it refuses."""
 
 from __future__ import annotations
 

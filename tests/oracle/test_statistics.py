@@ -1,6 +1,6 @@
-"""`executor_statistics` beside the reference's: the same keys, and the same sizes of batches.
+"""`executor_statistics` beside DALI's: the same keys, and the same sizes of batches.
 
-The reference's is empty under its newer executor: it is asked for the older one. What it reports as
+DALI's is empty under its newer executor: it is asked for the older one. What it reports as
 the largest sample is, for a batch in one block, the mean of the batch; so the samples are equal.
 """
 

@@ -1,4 +1,4 @@
-"""Subscripts of symbols against the reference: all forms that it has. It has no `...` there."""
+"""Subscripts of symbols against DALI: all forms that it has. It has no `...` there."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ part = st.one_of(
 @settings(max_examples=60, derandomize=True, deadline=None)
 @given(parts=st.lists(part, max_size=3), layout=st.sampled_from(["HWC", ""]))
 def test_drawn(parts: list[Any], layout: str) -> None:
-    """The reference runs out of memory for a range with steps that ends before it begins."""
+    """DALI runs out of memory for a range with steps that ends before it begins."""
     images, numbers = ragged(layout)
     backwards = [
         abs(one.step or 1) > 1 and not range(*one.indices(extent))

@@ -1,4 +1,4 @@
-"""lookup_table, equalize, clahe and debayer against the reference: exact."""
+"""lookup_table, equalize, clahe and debayer against DALI: exact."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_clahe_numbers(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("tiles", [0, -1, 2000])
 def test_clahe_refuses(tiles: int) -> None:
-    """0 kills the process of the reference."""
+    """0 kills the process of DALI."""
     with pytest.raises(OperatorValueError, match="`tiles_y`"):
         gradiva.clahe(pictures(), tiles_x=1, tiles_y=tiles, clip_limit=1.0)
     for limit in (-1.0, float("nan"), float("inf")):

@@ -1,4 +1,4 @@
-"""tensor_resize against the reference."""
+"""tensor_resize against DALI."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_aspect_ratio_of_the_chosen_axes() -> None:
 
 def test_scales_that_round_to_the_same_size() -> None:
     """There an axis of a plane is left alone if its size stays, though its scale was to be kept.
-    The reference does keep it in one dimension: each column of ours is held against that."""
+    DALI does keep it in one dimension: each column of ours is held against that."""
     plane = ramp(96, 5).astype(np.float32)
     arguments: dict[str, Any] = {"scales": 0.99609375, "axes": 0, "alignment": 0.0}
     ours = gradiva.tensor_resize(batch([plane]), **arguments).at(0)

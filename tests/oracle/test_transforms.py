@@ -1,4 +1,4 @@
-"""transforms.* and coord_* against the reference."""
+"""transforms.* and coord_* against DALI."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CASES = [
 
 @pytest.mark.parametrize(("operator", "case"), CASES)
 def test_cases(operator: Any, case: Case) -> None:
-    """Layouts aside: the reference says "**"."""
+    """Layouts aside: DALI says "**"."""
     given = {name: value for name, value in case.arguments.items() if name != "batch_size"}
     ours = operator(*case.inputs, **case.arguments)
     batches = [value for value in case.inputs if isinstance(value, Batch)]

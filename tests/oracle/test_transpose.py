@@ -1,4 +1,4 @@
-"""transpose against the reference: exact, layouts included."""
+"""transpose against DALI: exact, layouts included."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_permutations(ndim: int) -> None:
             )
             for seed in range(3)
         ]
-        if ndim:  # the reference takes an empty `perm` for no `perm`, and refuses it
+        if ndim:  # DALI takes an empty `perm` for no `perm`, and refuses it
             check("transpose", samples, perm=perm)
         check("transpose", samples)
 

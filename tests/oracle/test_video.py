@@ -1,4 +1,4 @@
-"""Videos against the reference, which decodes VP8 and VP9 on the CPU: pixels, numbers, times."""
+"""Videos against DALI, which decodes VP8 and VP9 on the CPU: pixels, numbers, times."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def drawn_arguments(drawn: random.Random, files: list[str], folder: Path) -> dic
 
 
 def listed(form: str, drawn: random.Random, files: list[str], folder: Path) -> dict[str, Any]:
-    """Ranges within the videos: with others the reference drops the file. Times are not those of
+    """Ranges within the videos: with others DALI drops the file. Times are not those of
     frames, which it finds by single precision."""
     rounding = ["start_down_end_up", "start_up_end_down", "all_up", "all_down"]
     lines = []

@@ -1,4 +1,4 @@
-"""Pixels of VP9 videos against the reference: the same bits with colorspace="bt601"."""
+"""Pixels of VP9 videos against DALI: the same bits with colorspace="bt601"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""warp_affine against the reference."""
+"""warp_affine against DALI."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_inverse() -> None:
 
 @pytest.mark.parametrize("interp_type", [NN, LINEAR])
 def test_far_and_undefined_places(interp_type: InterpType) -> None:
-    """The reference gives garbage for places beyond int32; here they are outside."""
+    """DALI gives garbage for places beyond int32; here they are outside."""
     image = ramp(4, 5, 3)
     one = batch([image], layout="HWC")
     for far in (1e30, -1e30, np.inf, np.nan):
@@ -173,7 +173,7 @@ def test_far_and_undefined_places(interp_type: InterpType) -> None:
 
 
 def test_without_pixels() -> None:
-    """The reference dies of these."""
+    """DALI dies of these."""
     none = batch([np.zeros((0, 4, 3), np.uint8)], layout="HWC")
     ours = gradiva.warp_affine(none, matrix=MAPS[0], size=(2, 2), fill_value=5)
     np.testing.assert_array_equal(ours.at(0), np.full((2, 2, 3), 5, np.uint8))

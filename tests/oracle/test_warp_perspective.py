@@ -1,4 +1,4 @@
-"""experimental.warp_perspective against the reference: both are OpenCV's, of one version exact."""
+"""experimental.warp_perspective against DALI: both are OpenCV's, of one version exact."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_layouts(layout: str) -> None:
         "FCHW": planes[None],
         "": image,
     }
-    # The reference fills planes with one number alone.
+    # DALI fills planes with one number alone.
     fill = (7.0, 8.0, 9.0) if layout in ("FHWC", "") else (9.0,)
     check(
         "experimental.warp_perspective",

@@ -20,7 +20,7 @@ from types import ModuleType
 import pytest
 from packaging.requirements import Requirement
 
-from tests.eager.jit.package_copy import ROOMS, ROOT, copy_package, run_script
+from tests.eager.jit.package_copy import LAYERS, ROOT, copy_package, run_script
 
 RECORD = "gradiva-1.dist-info/RECORD"
 
@@ -80,11 +80,11 @@ def test_usual_pipelines_compile_nothing_after_an_install(tmp_path: Path) -> Non
     """A wheel as setuptools makes it, with what is added, unpacked as pip does it."""
     wheel = tmp_path / "gradiva-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
-        for room in ROOMS:
-            place = "gradiva" if room == "gradiva" else f"gradiva/{room}"
-            for path in (ROOT / room).rglob("*"):
-                inside = path.relative_to(ROOT / room)
-                linked = room == "gradiva" and inside.parts[0] in ROOMS
+        for layer in LAYERS:
+            place = "gradiva" if layer == "gradiva" else f"gradiva/{layer}"
+            for path in (ROOT / layer).rglob("*"):
+                inside = path.relative_to(ROOT / layer)
+                linked = layer == "gradiva" and inside.parts[0] in LAYERS
                 if path.is_file() and not linked and "__pycache__" not in path.parts:
                     archive.write(path, f"{place}/{inside.as_posix()}")
         archive.writestr(RECORD, "")
@@ -203,7 +203,7 @@ def test_a_wheel_from_a_source_distribution_runs(installed: Path, tmp_path: Path
     command = [str(installed), "-I", "-c", INSTALLED]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    kernels = len([path for room in ROOMS[:3] for path in (ROOT / room).rglob("*.cuh")])
+    kernels = len([path for layer in LAYERS[:3] for path in (ROOT / layer).rglob("*.cuh")])
     assert run.stdout.split() == [str(kernels), "True"]
 
 
@@ -227,9 +227,9 @@ SENTENCE = r"must be symbolic links .* `git config core\.symlinks true`"
 
 def test_a_checkout_without_links_says_what_to_do(tmp_path: Path) -> None:
     folder = copy_package(tmp_path)
-    for room in ROOMS[:3]:
-        (folder / "gradiva" / room).unlink()
-        (folder / "gradiva" / room).write_text(f"../{room}")  # as git writes it there
+    for layer in LAYERS[:3]:
+        (folder / "gradiva" / layer).unlink()
+        (folder / "gradiva" / layer).write_text(f"../{layer}")  # as git writes it there
     run = subprocess.run(
         [sys.executable, "-S", "-c", "import gradiva"],  # without the paths of an editable install
         cwd=folder,

@@ -134,7 +134,7 @@ def web_servers() -> None:
     assert content.at(0).tobytes() == b"there"
 
 
-def other_sounds() -> None:
+def other_audio() -> None:
     wave, file = np.sin(np.arange(16000, dtype=np.float32) / 20) / 2, io.BytesIO()
     with av.open(file, "w", format="mp4") as container:
         track = container.add_stream("aac", rate=16000, layout="mono")
@@ -159,7 +159,7 @@ USES: dict[str, Callable[[], Any]] = {
     "tqdm": bars,
     "protobuf": files,
     "ml_dtypes": short_floats,
-    "av": other_sounds,
+    "av": other_audio,
     "soundfile": sounds,
     "h5py": rows,
     "pyarrow": columns,

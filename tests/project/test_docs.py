@@ -150,11 +150,11 @@ def tree(document: Path) -> list[Path]:
 
 
 def test_tree() -> None:
-    """What the picture names is there; it names the packages of the rooms."""
+    """What the picture names is there; it names the packages of the layers."""
     named = tree(ROOT / "docs" / "design.md")
     assert [str(path) for path in named if not path.exists()] == []
-    for room in ("eager", "ops", "capture"):
-        for file in (ROOT / room).rglob("__init__.py"):
+    for layer in ("eager", "ops", "capture"):
+        for file in (ROOT / layer).rglob("__init__.py"):
             assert file.parent in named, file.parent
 
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("eager", "ops", "capture")
-COMPILED = {"jit", "inlined", "outlined", "row_kernel"}
+LAYERS = ("eager", "ops", "capture")
+COMPILED = {"jit", "always_inline", "noinline", "row_kernel"}
 """The decorators of functions that Numba compiles."""
 FORMATTED_BY_HAND = 80
 """At most so many places keep the form that their author gave them."""
 
 
-def kernels(room: str) -> Iterator[tuple[str, ast.FunctionDef]]:
-    for path in sorted((ROOT / room).rglob("*.py")):
+def kernels(layer: str) -> Iterator[tuple[str, ast.FunctionDef]]:
+    for path in sorted((ROOT / layer).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef) and decorators(node) & COMPILED:
                 yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
@@ -38,33 +38,33 @@ def typed_names(function: ast.FunctionDef) -> Iterator[tuple[str, str]]:
 
 
 def test_kernels_are_found() -> None:
-    names = {name.rpartition(" ")[2] for room in ROOMS for name, _ in kernels(room)}
+    names = {name.rpartition(" ")[2] for layer in LAYERS for name, _ in kernels(layer)}
     assert {"finish_row", "transpose_kernel", "brightness_contrast_row", "philox"} <= names
     assert len(names) > 300
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_what_kernels_take_and_return_has_a_type(room: str) -> None:
+@pytest.mark.parametrize("layer", LAYERS)
+def test_what_kernels_take_and_return_has_a_type(layer: str) -> None:
     """The aliases are in `eager/types/arrays.py`."""
     found = [
         f"{name}: {argument}"
-        for name, function in kernels(room)
+        for name, function in kernels(layer)
         for argument, annotation in typed_names(function)
         if not annotation or re.search(r"\bAny\b", annotation)
     ]
     assert found == []
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_kernels_say_what_they_do(room: str) -> None:
-    assert [name for name, function in kernels(room) if not ast.get_docstring(function)] == []
+@pytest.mark.parametrize("layer", LAYERS)
+def test_kernels_say_what_they_do(layer: str) -> None:
+    assert [name for name, function in kernels(layer) if not ast.get_docstring(function)] == []
 
 
 def test_few_places_are_formatted_by_hand() -> None:
     skipped = 0
-    for room in (*ROOMS, "gradiva", "tests", "benchmarks", "building", "docs"):
-        for path in (ROOT / room).rglob("*.py"):
-            linked = room == "gradiva" and set(ROOMS) & {*path.relative_to(ROOT).parts}
+    for layer in (*LAYERS, "gradiva", "tests", "benchmarks", "building", "docs"):
+        for path in (ROOT / layer).rglob("*.py"):
+            linked = layer == "gradiva" and set(LAYERS) & {*path.relative_to(ROOT).parts}
             if not linked:
                 skipped += path.read_text("utf-8").count("# fmt: " + "skip")
     assert skipped <= FORMATTED_BY_HAND
@@ -79,8 +79,8 @@ def test_the_readme_of_the_tests_names_their_folders() -> None:
 def test_packages_have_tests_or_a_line_that_says_what_covers_them() -> None:
     text = (ROOT / "tests" / "README.md").read_text("utf-8")
     missing = []
-    for room in ROOMS:
-        for folder in sorted({path.parent for path in (ROOT / room).rglob("*.py")}):
+    for layer in LAYERS:
+        for folder in sorted({path.parent for path in (ROOT / layer).rglob("*.py")}):
             package = folder.relative_to(ROOT)
             names = [one for one in (package, *package.parents) if len(one.parts) > 1]
             tested = any(any((ROOT / "tests" / one).glob("test_*.py")) for one in names)

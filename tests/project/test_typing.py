@@ -1,4 +1,4 @@
-"""Strict type checkers on users' files: nothing is found in a sound one, everything in a bad one.
+"""Strict type checkers on users' files: nothing is found in a signal one, everything in a bad one.
 
 The package has no stub files: what checkers see is what runs."""
 

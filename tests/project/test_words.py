@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("eager", "ops", "capture", "gradiva", "docs", "tutorials")
+LAYERS = ("eager", "ops", "capture", "gradiva", "docs", "tutorials")
 ENDINGS = {".py", ".md", ".cuh"}
 ALLOWED = {
     ("gradiva/extension/__init__.py", "Geometry"),  # the older name, for users' operators
@@ -49,6 +49,20 @@ NAMES = {
     r"\bcrew\b": "worker_handle",
     r"\bnursery\b": "fork_server",
     r"\bgrow_launches\b|\bgrown_": "dilate_erode",
+    r"\bBeside\(|\bLater\(|\bpays_alone\b|\.pays\(": "SubprocessCompiler, BackgroundKernel",
+    r"\bFlatCall\b|\bflat_call\b|\bcall_flat\b|\bNotFlatError\b": "PackedCall",
+    r"\bshare_ranges\b|\branges_in_a_turn\b": "parallel_for, chunk_size",
+    r"\boutlined\b": "noinline",
+    r"\bgoes_past\w*\b|\bstrips_go_past\b": "use_nontemporal",
+    r"\bOrigins\b|\bdroppers\b|\bblame\b: Callable": "SourceOffsets, dropping_calls",
+    r"\brefuse_drawn\b|\bdrawn_among\b": "check_not_random, random_origin_among",
+    r"\b(Deal|BatchMaker|Delivery|Ledger)\(": "ShardSchedule, BatchProducer, BatchFetcher",
+    r"\b(KeptDecoders|FedSource)\b": "DecoderPool, QueueSource",
+    r"\bPace\b|\bDescribed\b": "RateTracker, ValueEqual",
+    r"\bCloser\b": "FinalizerThread",
+    r"\bnot_stored\b|\.takes\b": "not_serializable, uses_arguments",
+    r"\bchecked_(count|numbers|weights|labels|indices|rule|pickler|method)\b": "as_*",
+    r"\bdef (refuse_(?!large|samples|symbol)\w+|require_(?!dtype|layout|ndim)\w+)": "check_*",
 }
 PHRASES = {
     "interpreter in force": "current interpreter",
@@ -60,6 +74,11 @@ PHRASES = {
     r"\bbe had\b": "available",
     r"\bwhoever\b": "the noun",
     r"\bruns? ahead of (you|the user)\b": "prefetches",
+    r"\bin force\b": "current",
+    r"\brooms\b": "layers",
+    r"\bsounds\b|\bfilms\b": "audio, animation",
+    r"\bthe reference( library)?\b(?! (count|to)\b)": "DALI",
+    "kernels that nobody waits for": "background compilation",
 }
 
 BRITISH = (
@@ -80,11 +99,11 @@ KEPT = {
 }
 
 
-def pages(rooms: tuple[str, ...] = ROOMS) -> list[Path]:
+def pages(layers: tuple[str, ...] = LAYERS) -> list[Path]:
     found = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
-    for room in rooms:
-        for path in sorted((ROOT / room).rglob("*")):
-            linked = room == "gradiva" and path.relative_to(ROOT).parts[1] in ROOMS
+    for layer in layers:
+        for path in sorted((ROOT / layer).rglob("*")):
+            linked = layer == "gradiva" and path.relative_to(ROOT).parts[1] in LAYERS
             if path.suffix in ENDINGS and not linked:
                 found.append(path)
     return found
@@ -136,7 +155,7 @@ def test_phrases_are_plain(phrase: str, instead: str) -> None:
 def test_spelling_is_that_of_the_us() -> None:
     british = re.compile(BRITISH, re.IGNORECASE)
     found, words = [], dict[str, bool]()
-    for path in pages((*ROOMS, "benchmarks", "tests")):
+    for path in pages((*LAYERS, "benchmarks", "tests")):
         name = path.relative_to(ROOT).as_posix()
         if path == Path(__file__):
             continue

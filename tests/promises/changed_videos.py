@@ -214,7 +214,7 @@ def _without_memory(count: int, folder: Path) -> tuple[int, int]:
 
 
 def _sounds(count: int, folder: Path) -> tuple[int, int]:
-    """Decode sounds by PyAV, whole ones and damaged ones, in several threads."""
+    """Decode audio by PyAV, whole ones and damaged ones, in several threads."""
     av: Any = __import__("av")
     path = folder / "sound.m4a"
     with av.open(str(path), "w", format="ipod") as container:

@@ -29,7 +29,7 @@ CHANGES = (
     "folder",
     "descriptors",
     "memory",
-    "sounds",
+    "audio",
 )
 
 
@@ -59,5 +59,5 @@ def test_changes(change: str, figures: Figures) -> None:
     assert ran.returncode == 0, ran.stderr
     delivered, missing = json.loads(ran.stdout)
     assert delivered
-    assert missing or change in ("sounds", "memory")
+    assert missing or change in ("audio", "memory")
     figures(data_sets=count, delivered=delivered, missing=missing)

@@ -116,7 +116,7 @@ UNCHECKED = sorted({name for name, kind in FORMATS.items() if not kind.checked} 
 
 @pytest.mark.parametrize("name", few(UNCHECKED, "coco"))
 def test_formats_of_others(name: str, tmp_path: Path, figures: Figures) -> None:
-    """Rows, sounds, pictures and annotations: what is read of a damaged file may be wrong, but it
+    """Rows, audio, pictures and annotations: what is read of a damaged file may be wrong, but it
     is as large as it can be, or there is an error of ours."""
     refused = refused_of(name, scaled(60), tmp_path)
     assert refused

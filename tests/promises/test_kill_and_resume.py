@@ -57,7 +57,7 @@ def pictures(folder: str, **options: Any) -> Pipeline:
 
 
 def media(folder: str, **options: Any) -> Pipeline:
-    """Videos, and sounds of another length of the epoch."""
+    """Videos, and audio of another length of the epoch."""
 
     @pipeline_def(batch_size=3, enable_checkpointing=True, seed=7)
     def program() -> Any:

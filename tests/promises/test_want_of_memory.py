@@ -20,7 +20,7 @@ faulthandler.enable()
 import numpy as np
 from PIL import Image
 import gradiva
-from gradiva.eager.jit.later import wait_until_prepared
+from gradiva.eager.jit.background_kernel import wait_until_prepared
 from gradiva.eager.support.errors import SampleDataError
 
 y, x = np.mgrid[0:2000, 0:3000]

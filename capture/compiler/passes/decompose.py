@@ -8,7 +8,7 @@ from gradiva.capture.compiler.rewriter import Rewriter, rewrite
 from gradiva.capture.graph.graph import Edge, Graph, Node
 from gradiva.capture.graph.scopes import is_anchored
 from gradiva.eager.gpu.fused_elementwise import gpu_kernel
-from gradiva.eager.operators.decomposition import CompositeCall, Part
+from gradiva.eager.operators.decomposition import CompositeCall, DecompositionPart
 from gradiva.eager.operators.fusion_roles import Resample, View
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.operators.pixelwise import Pixelwise
@@ -44,7 +44,7 @@ def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
     return image
 
 
-def _follows_resize(rewriter: Rewriter, node: Node, parts: Sequence[Part]) -> bool:
+def _follows_resize(rewriter: Rewriter, node: Node, parts: Sequence[DecompositionPart]) -> bool:
     """Whether the parts can join a resize. Otherwise the composite operator is one launch on a
     GPU."""
     if any(gpu_kernel(operators[part.operator]) is None for part in parts):

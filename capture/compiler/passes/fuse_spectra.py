@@ -1,4 +1,4 @@
-"""Join what makes spectra of sounds into groups that are run in one pass over each sound."""
+"""Join what makes spectra of audio into groups that are run in one pass over each signal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FRAMES = 2
 
 
 def fuse_spectra(graph: Graph) -> Graph:
-    """A part of a sound, a filter, frames and their spectra, bands, levels: as one."""
+    """A part of a signal, a filter, frames and their spectra, bands, levels: as one."""
     ends: dict[Node, list[Node]] = {}
     inner: set[Node] = set()
     uses = Rewriter(graph)
@@ -47,7 +47,7 @@ def _chain(rewriter: Rewriter, last: Node) -> list[Node]:
 
 
 def _phase(graph: Graph, node: Node) -> int | None:
-    """Which step of the pass a node is; 0 for a part of a sound, None for what is none."""
+    """Which step of the pass a node is; 0 for a part of a signal, None for what is none."""
     role = node.operator.fusion_role
     if node.device == "gpu" or node.members or len(node.type) != 1 or not node.inputs:
         return None

@@ -24,9 +24,9 @@ from gradiva.capture.recording.recorder import Recorder
 from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.support.errors import OperatorTypeError, annotate_error, describe, user_location
 from gradiva.eager.types.dtypes import bool_
-from gradiva.eager.values.drawn import refuse_drawn
+from gradiva.eager.values.random_origin import check_not_random
 from gradiva.eager.values.value import Value
-from gradiva.ops.conditional.truth import boolean, require_boolean, require_scalar
+from gradiva.ops.conditional.truth import boolean, check_boolean, check_scalar
 from gradiva.ops.conditional.truth import not_ as _not
 
 from . import function_source
@@ -69,18 +69,18 @@ def _truth(test: Any) -> bool:
     """The truth of a value that is no symbol, or of a constant of the graph."""
     if isinstance(test, DataNode):
         with annotate_error("if"):
-            require_scalar(test.type, "a condition")
+            check_scalar(test.type, "a condition")
         return bool(np.asarray(test.edge.node.attribute("value")))
     if isinstance(test, Value) and getattr(current_interpreter(), "symbolic", False):
         with annotate_error("if"):
-            refuse_drawn(test)
+            check_not_random(test)
     return bool(test)
 
 
 def _sides(test: DataNode, what: str) -> tuple[Branch, Branch]:
     branches = test.recorder.branches
     with annotate_error(what):
-        require_scalar(test.type, "a condition")
+        check_scalar(test.type, "a condition")
         return branches.sides(branches.bring(test.edge), user_location())
 
 
@@ -218,7 +218,7 @@ def _boolean(value: Any, what: str) -> Any:
     """An operand of `and` or `or`: a bool, or a symbol of bools."""
     if isinstance(value, DataNode):
         with annotate_error(what):
-            require_boolean(value.type, f"an operand of `{what}`")
+            check_boolean(value.type, f"an operand of `{what}`")
         known = value.type.dtype is bool_ and value.type.ndim == 0
         return value if known else boolean(value)
     if isinstance(value, bool | np.bool_):

@@ -146,11 +146,11 @@ def _rewritten(file: str, code: CodeType, text: str) -> CodeType | None:
         return None
 
 
-Found = tuple[ast.FunctionDef | ast.Lambda, str]
+FoundFunction = tuple[ast.FunctionDef | ast.Lambda, str]
 """A function, and the class it is a method of, or the empty string: for names such as `__x`."""
 
 
-def _candidates(tree: ast.AST, code: CodeType, owner: str = "") -> Iterator[Found]:
+def _candidates(tree: ast.AST, code: CodeType, owner: str = "") -> Iterator[FoundFunction]:
     """The functions that stand where the code says."""
     for node in ast.iter_child_nodes(tree):
         place = None
@@ -164,7 +164,7 @@ def _candidates(tree: ast.AST, code: CodeType, owner: str = "") -> Iterator[Foun
         yield from _candidates(node, code, node.name if isinstance(node, ast.ClassDef) else owner)
 
 
-def _around(lambdas: list[Found], code: CodeType) -> list[Found]:
+def _around(lambdas: list[FoundFunction], code: CodeType) -> list[FoundFunction]:
     """Of several lambdas in one line, the innermost that has all of the code in its body; none
     where Python does not say in which columns code stands, as before 3.11."""
     if not hasattr(code, "co_positions"):
@@ -183,7 +183,7 @@ def _around(lambdas: list[Found], code: CodeType) -> list[Found]:
     return [around[max(around)]] if columns and around else []
 
 
-def _is_source(found: Found, code: CodeType) -> bool:
+def _is_source(found: FoundFunction, code: CodeType) -> bool:
     """Whether this compiles to that code: for several lambdas of one line."""
     node, owner = copy.deepcopy(found)
     made = _compiled(node, owner, code)

@@ -19,7 +19,7 @@ from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.tensor import as_tensor
 from gradiva.ops.arrays.shape.reshape import reshape
 
-__all__ = ["another_seed", "as_images", "at_least", "in_range", "offered", "refuse_unused"]
+__all__ = ["another_seed", "as_images", "at_least", "check_all_used", "in_range", "offered"]
 
 _MIX = 0x9E3779B97F4A7C15
 _LAST = (1 << 63) - 1
@@ -79,7 +79,7 @@ def offered(
     """
     found = list(augmentations)
     if checked:
-        refuse_unused(found, keywords, caller)
+        check_all_used(found, keywords, caller)
     if not found and spare is not None:
         raise OperatorValueError(
             operator=caller,
@@ -91,7 +91,7 @@ def offered(
     return found
 
 
-def refuse_unused(augmentations: Iterable[Any], keywords: Mapping[str, Any], caller: str) -> None:
+def check_all_used(augmentations: Iterable[Any], keywords: Mapping[str, Any], caller: str) -> None:
     """Refuse keyword arguments that no augmentation takes. Raises OperatorTypeError."""
     offered = list(augmentations)
     if any(one.takes_all for one in offered):

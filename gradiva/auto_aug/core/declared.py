@@ -17,7 +17,7 @@ from gradiva.eager.support.errors import (
     describe,
     user_location,
 )
-from gradiva.eager.types.device import device, require_device
+from gradiva.eager.types.device import check_device, device
 from gradiva.eager.values.tensor import as_tensor
 from gradiva.eager.values.value import Value
 
@@ -152,7 +152,7 @@ class Augmentation:
             )
         if self._param_device == "gpu":
             try:
-                require_device(device("gpu"))
+                check_device(device("gpu"))
             except GradivaError as error:
                 raise error.complete(operator=self._title, location=user_location()) from None
         parameter = self._parameter(data, magnitude_bin, num_magnitude_bins)

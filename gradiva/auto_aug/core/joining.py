@@ -16,7 +16,7 @@ from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import CPU
 from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.drawn import Drawn, drawn_among
+from gradiva.eager.values.random_origin import EagerRandomOrigin, random_origin_among
 from gradiva.eager.values.tensor import Tensor
 from gradiva.ops.conditional.branches import merge
 
@@ -57,9 +57,9 @@ def put_together(parts: Parts, size: int, title: str) -> Any:
     return _gathered(filled, size)
 
 
-def with_mark(value: Any, drawn_at: Drawn) -> Any:
+def with_mark(value: Any, drawn_at: EagerRandomOrigin) -> Any:
     """Values with the mark of those that depend on random ones, if there is one (see
-    `gradiva.eager.values.drawn`). Values that wait to be computed keep their own."""
+    `gradiva.eager.values.random_origin`). Values that wait to be computed keep their own."""
     if drawn_at is None:
         return value
     if isinstance(value, tuple | list):
@@ -108,7 +108,7 @@ def _gathered(parts: Sequence[tuple[Rows, Batch]], size: int) -> Batch:
         place[rows] = np.arange(len(rows))
     device = next((one.device for _, one in parts if one.device is not CPU), CPU)
     result = Batch.empty(BatchShape.of(shapes), parts[0][1].type, _provenance(parts, size), device)
-    result.drawn_at = drawn_among(batch for _, batch in parts)
+    result.drawn_at = random_origin_among(batch for _, batch in parts)
     if device is not CPU:
         _gather_there([(rows, one.to_device(device)) for rows, one in parts], owner, result)
         return result

@@ -25,7 +25,7 @@ from gradiva.eager.support.errors import (
     user_location,
 )
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.drawn import drawn_among, refuse_drawn
+from gradiva.eager.values.random_origin import check_not_random, random_origin_among
 from gradiva.eager.values.value import Value
 from gradiva.ops.conditional.branches import select as take
 
@@ -70,8 +70,8 @@ def select(
         return _in_graph(offered, selected_op_idx, op_args, op_kwargs)
     if getattr(current_interpreter(), "symbolic", False):
         with annotate_error(_TITLE):
-            refuse_drawn(selected_op_idx, argument="selected_op_idx")
-    drawn = drawn_among((selected_op_idx,))
+            check_not_random(selected_op_idx, argument="selected_op_idx")
+    drawn = random_origin_among((selected_op_idx,))
     if isinstance(selected_op_idx, Batch):
         return with_mark(_now(offered, selected_op_idx, op_args, op_kwargs), drawn)
     index = np.asarray(selected_op_idx)

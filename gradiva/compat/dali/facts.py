@@ -1,4 +1,4 @@
-"""What the reference's list of operators says, and how much of it is here.
+"""What DALI's list of operators says, and how much of it is here.
 
 `facts.json` holds names, devices, numbers of inputs and arguments; `building/make_facts.py` made
 it.
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 VERSION = "2.4.0"
-"""The version of the reference: whose names and arguments these are."""
+"""The version of DALI: whose names and arguments these are."""
 
 
 @dataclass(frozen=True, slots=True)

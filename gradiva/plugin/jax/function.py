@@ -160,14 +160,14 @@ del operators[_NAME]
 
 
 @dataclass(frozen=True)
-class _Plan(op.Plan):
+class _FunctionPlan(op.Plan):
     """made: the array of each output."""
 
     made: Sequence[Any]
 
 
 @_operator.shapes
-def _shapes(call: op.Call) -> _Plan:
+def _shapes(call: op.Call) -> _FunctionPlan:
     """Calls the function: without its results there are no shapes."""
     function, count = call["function"], len(call.types)
     given = []
@@ -193,7 +193,7 @@ def _shapes(call: op.Call) -> _Plan:
         types.append(op.SampleType(op.DType.from_numpy(array.dtype), ndim, layout or ""))
     call.types = tuple(types)
     shapes = [np.broadcast_to(np.array(one.shape[1:], np.int64), _rows(one)) for one in made]
-    return _Plan(tuple(map(op.BatchShape.of, shapes)), made)
+    return _FunctionPlan(tuple(map(op.BatchShape.of, shapes)), made)
 
 
 def _rows(array: Any) -> tuple[int, int]:
@@ -240,6 +240,6 @@ def _array(value: Any, call: op.Call, output: int) -> Any:
 
 
 @_operator.cpu
-def _cpu(call: op.Call, plan: _Plan) -> None:
+def _cpu(call: op.Call, plan: _FunctionPlan) -> None:
     for output, array in zip(call.outputs, plan.made, strict=True):
         output.as_array()[...] = array

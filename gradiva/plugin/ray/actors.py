@@ -9,19 +9,19 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from gradiva.capture.loaders.delivery import Waits
+from gradiva.capture.loaders.batch_fetcher import Waits
+from gradiva.capture.loaders.batch_producer import BatchProducer, LoaderFacts
 from gradiva.capture.loaders.loaded_batch import LoadedBatch
-from gradiva.capture.loaders.maker import BatchMaker, LoaderFacts
 from gradiva.capture.loaders.shared_memory import Exporter, Reader
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.serialization import files
 from gradiva.eager.execution.quarantine import Quarantined
-from gradiva.eager.readers.source import Part
+from gradiva.eager.readers.source import EpochPart
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, describe
 
 from .cluster import ray
 
-__all__ = ["Ledger", "Loader", "Recipe"]
+__all__ = ["Loader", "LoaderRegistry", "Recipe"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Recipe:
             raise OperatorTypeError(
                 argument="pipeline", expected="a function that makes a pipeline", got=describe(made)
             )
-        made._require_unbuilt()
+        made._check_unbuilt()
         seed = made._options.seed if self.seed is None else self.seed
         seed = self.otherwise if seed is None else seed
         made._options = replace(made._options, num_threads=self.num_threads, seed=seed)
@@ -65,7 +65,7 @@ class Loader:
 
     def __init__(self, number: int, recipe: Recipe, ledger: str) -> None:
         self._recipe = recipe
-        self._maker: BatchMaker | None = None
+        self._producer: BatchProducer | None = None
         self._exporter = Exporter()
         self._lock = threading.Lock()
         # Its name: Ray warns of handles in what a loader is started again with.
@@ -73,11 +73,11 @@ class Loader:
             known = ray.get_actor(ledger)  # Ray 2.40 forgets an actor that no name holds
             known.joined.remote(number)
 
-    def _made(self) -> BatchMaker:
+    def _made(self) -> BatchProducer:
         with self._lock:  # two batches may be the first ones
-            if self._maker is None:
-                self._maker = BatchMaker(self._recipe.pipeline(), self._recipe.cut)
-            return self._maker
+            if self._producer is None:
+                self._producer = BatchProducer(self._recipe.pipeline(), self._recipe.cut)
+            return self._producer
 
     def facts(self) -> LoaderFacts | GradivaError:
         """What it makes, or why it cannot."""
@@ -90,7 +90,7 @@ class Loader:
         """Samples in an epoch."""
         return self._made().length(epoch)
 
-    def make(self, part: Part, digest: str, reader: Reader | None = None) -> LoadedBatch:
+    def make(self, part: EpochPart, digest: str, reader: Reader | None = None) -> LoadedBatch:
         """A batch, or its error. reader: who can read it where it lies, on the same machine."""
         if reader is not None:
             self._exporter.take_back(reader)
@@ -109,7 +109,7 @@ class Loader:
         return os.getpid()
 
 
-class Ledger:
+class LoaderRegistry:
     """What is known of a pool: its loaders, what trainers have seen, bad samples. No batch and no
     request goes through it."""
 

@@ -9,13 +9,13 @@ from typing import Any
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError
 from gradiva.eager.support.lazy_import import lazy_module
 
-__all__ = ["cluster_errors", "errors", "ray", "require_cluster", "summary"]
+__all__ = ["check_cluster", "cluster_errors", "errors", "ray", "summary"]
 
 ray: Any = lazy_module("ray", "'gradiva[ray]'")
 errors: Any = lazy_module("ray.exceptions", "'gradiva[ray]'")
 
 
-def require_cluster() -> None:
+def check_cluster() -> None:
     """Raise ImportError without Ray, OperatorRuntimeError without a cluster."""
     if not ray.is_initialized():
         raise OperatorRuntimeError(

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from gradiva.capture.graph.builtin_ops import random_key
 from gradiva.capture.iterators.iterator_options import FACTS
 from gradiva.capture.lazy.compile import compile, trace
-from gradiva.capture.loaders.cut import TrainerProgram
-from gradiva.capture.loaders.deal import Deal, Place
-from gradiva.capture.loaders.delivery import Delivery, Waits
+from gradiva.capture.loaders.batch_fetcher import BatchFetcher, Waits
+from gradiva.capture.loaders.batch_producer import LoaderFacts
+from gradiva.capture.loaders.graph_partition import TrainerProgram
 from gradiva.capture.loaders.loaded_batch import LoadedBatch
-from gradiva.capture.loaders.maker import LoaderFacts
+from gradiva.capture.loaders.shard_schedule import EpochPosition, ShardSchedule
 from gradiva.eager.execution.quarantine import Quarantine, Quarantined
-from gradiva.eager.readers.source import Part, SourceOperator
+from gradiva.eager.readers.source import EpochPart, SourceOperator
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["LoaderIterator"]
 
 _OF_PROCESS = {
-    *("_transport", "_delivery", "_answer", "_trainer", "_bad", "_name", "waits", "quarantine")
+    *("_transport", "_fetcher", "_answer", "_trainer", "_bad", "_name", "waits", "quarantine")
 }
 _EVERY = 16
 """Batches after which a trainer tells the ledger what it has seen."""
@@ -60,19 +60,19 @@ class LoaderIterator:
         loaders: dict[int, Any],
         ledger: Any,
         facts: LoaderFacts,
-        deal: Deal,
+        schedule: ShardSchedule,
         rank: int,
         settings: Settings,
         state: dict[str, Any] | None,
     ) -> None:
         self._loaders = loaders
-        self._ledger = ledger
+        self._registry = ledger
         self._facts = facts
-        self._deal = deal
+        self._schedule = schedule
         self._rank = rank
         self._settings = settings
         self._lengths: dict[int, int] = {}
-        self._place = Place()
+        self._place = EpochPosition()
         self._begin_anew()
         if state is not None:
             self.load_state_dict(state)
@@ -81,7 +81,7 @@ class LoaderIterator:
         """Nothing was asked for."""
         self._name = uuid.uuid4().hex
         self._transport: RayTransport | None = None
-        self._delivery: Delivery | None = None
+        self._fetcher: BatchFetcher | None = None
         self._answer: Any = None
         self._trainer: Callable[..., Any] | None = None
         self._version = 0
@@ -121,27 +121,27 @@ class LoaderIterator:
     @property
     def _steps(self) -> int:
         """At which step the epoch ends."""
-        return self._deal.steps(self._length(self._place.epoch), self._place.begin)
+        return self._schedule.steps(self._length(self._place.epoch), self._place.begin)
 
     def __len__(self) -> int:
         return self._steps
 
     def __iter__(self) -> Self:
         if self._place.step >= self._steps:
-            self._move(Place(self._place.epoch + 1))
+            self._move(EpochPosition(self._place.epoch + 1))
         return self
 
-    def _move(self, place: Place) -> None:
+    def _move(self, place: EpochPosition) -> None:
         self._place = place
-        self._delivery = None
+        self._fetcher = None
 
     def __next__(self) -> dict[str, Any]:
         if self._closed:
             raise OperatorRuntimeError("this iterator was closed", operator="LoaderIterator")
         with annotate_error("LoaderIterator"):
-            delivery = self._delivering()
+            fetcher = self._delivering()
             try:
-                made = next(delivery)
+                made = next(fetcher)
             except GradivaError as error:
                 if not getattr(error, "again", False):
                     self._done(None)
@@ -152,15 +152,15 @@ class LoaderIterator:
             self._done(made)
             return self._named(made)
 
-    def _delivering(self) -> Delivery:
+    def _delivering(self) -> BatchFetcher:
         if self._transport is None:
             self._transport = RayTransport(
                 self._loaders, self._facts.digest, self._settings.share_memory
             )
-        if self._delivery is None:
+        if self._fetcher is None:
             settings = self._settings
             self._transport.forget()
-            self._delivery = Delivery(
+            self._fetcher = BatchFetcher(
                 self._transport,
                 self._parts(self._place, self._steps),
                 self._ahead,
@@ -170,21 +170,23 @@ class LoaderIterator:
                 turn=self._rank * self._ahead,
                 waits=self.waits,
             )
-        return self._delivery
+        return self._fetcher
 
     @property
     def _ahead(self) -> int:
-        return self._settings.batches_ahead(len(self._loaders), self._deal.world_size)
+        return self._settings.batches_ahead(len(self._loaders), self._schedule.world_size)
 
-    def _parts(self, place: Place, steps: int) -> Iterator[Part]:
+    def _parts(self, place: EpochPosition, steps: int) -> Iterator[EpochPart]:
         length = self._length(place.epoch)
         for step in range(place.step, steps):
-            yield self._deal.part(Place(place.epoch, place.begin, step), self._rank, length)
+            yield self._schedule.part(
+                EpochPosition(place.epoch, place.begin, step), self._rank, length
+            )
 
     def _done(self, made: LoadedBatch | None) -> None:
         """A batch has come, or is lost."""
         place = self._place
-        self._place = Place(place.epoch, place.begin, place.step + 1)
+        self._place = EpochPosition(place.epoch, place.begin, place.step + 1)
         if made is not None and made.noted:
             self.quarantine.record(made.noted)
             self._bad += made.noted
@@ -200,10 +202,10 @@ class LoaderIterator:
                 if answer is not None and self._transport is not None:
                     self._version, self._loaders = answer
                     self._transport.change(self._loaders)
-                    if self._delivery is not None:
-                        self._delivery.ahead = self._ahead
+                    if self._fetcher is not None:
+                        self._fetcher.ahead = self._ahead
             if self._answer is None or self._bad:
-                self._answer = self._ledger.report.remote(
+                self._answer = self._registry.report.remote(
                     self._name, self.waits, self._bad, self._version
                 )
                 self._bad = []
@@ -254,7 +256,7 @@ class LoaderIterator:
         """The place after the batch that came last, as plain data: the same for all trainers of the
         same step. `load_state_dict` goes on from it, also with another number of trainers."""
         facts = self._facts
-        return {**self._deal.state(self._place), "seed": facts.seed, "digest": facts.digest}
+        return {**self._schedule.state(self._place), "seed": facts.seed, "digest": facts.digest}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go to the place of a state; batches that were asked for are not waited for. Raises
@@ -276,7 +278,7 @@ class LoaderIterator:
                     )
             epoch = state["epoch"]
             length = self._length(epoch if isinstance(epoch, int) and epoch >= 0 else 0)
-            self._move(self._deal.resumed(state, length))
+            self._move(self._schedule.resumed(state, length))
 
     def close(self) -> None:
         """Wait for no more batches. The loaders go on for others."""
@@ -287,5 +289,5 @@ class LoaderIterator:
             self._transport.close()
 
     def __repr__(self) -> str:
-        deal = self._deal
-        return f"<LoaderIterator, trainer {self._rank} of {deal.world_size}, {self._place}>"
+        schedule = self._schedule
+        return f"<LoaderIterator, trainer {self._rank} of {schedule.world_size}, {self._place}>"

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy
 from gradiva.capture.iterators.iterator_options import FACTS
-from gradiva.capture.loaders.deal import SHARDINGS
+from gradiva.capture.loaders.shard_schedule import SHARDINGS
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.random.default_generator import default
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe

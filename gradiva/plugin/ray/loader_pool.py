@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy
-from gradiva.capture.loaders.deal import Deal
-from gradiva.capture.loaders.maker import LoaderFacts
+from gradiva.capture.loaders.batch_producer import LoaderFacts
+from gradiva.capture.loaders.shard_schedule import ShardSchedule
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.execution.quarantine import Quarantine
 from gradiva.eager.support.errors import (
@@ -20,8 +20,8 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.support.validation import integer
 
-from .actors import Ledger, Loader
-from .cluster import cluster_errors, ray, require_cluster
+from .actors import Loader, LoaderRegistry
+from .cluster import check_cluster, cluster_errors, ray
 from .loader_iterator import LoaderIterator
 from .loader_options import Settings, check_iterator, check_names, check_pool, recipe_of
 
@@ -95,7 +95,7 @@ class LoaderPool:
                 trainer_fn,
             )
             recipe = recipe_of(pipeline, seed, cpus_per_loader, trainer_fn == "auto")
-            require_cluster()
+            check_cluster()
             self._sharding, self._global = sharding, global_batch_size
             self._ahead, self._max_bytes = ahead, max_bytes
             self._timeout, self._start_timeout = timeout, start_timeout
@@ -117,7 +117,9 @@ class LoaderPool:
             self._facts: LoaderFacts | None = None
             with cluster_errors("starting the loaders"):
                 self._name = f"gradiva ledger {uuid.uuid4().hex}"
-                self._ledger = ray.remote(Ledger).options(num_cpus=0, name=self._name).remote()
+                self._registry = (
+                    ray.remote(LoaderRegistry).options(num_cpus=0, name=self._name).remote()
+                )
             try:
                 self.resize(num_loaders)
             except BaseException:
@@ -135,7 +137,7 @@ class LoaderPool:
         it within some batches. Raises as the constructor does."""
         with annotate_error("LoaderPool.resize"):
             integer(num_loaders, 1, argument="num_loaders", expected="a positive integer")
-            self._require_open()
+            self._check_open()
             added: dict[int, Any] = {}
             with cluster_errors("starting the loaders"):
                 actor = ray.remote(Loader)
@@ -154,7 +156,9 @@ class LoaderPool:
             removed = {number: self._loaders.pop(number) for number in gone}
             self._loaders.update(added)
             with cluster_errors("telling the trainers of other loaders"):
-                ray.get(self._ledger.set_loaders.remote(self._loaders), timeout=self._start_timeout)
+                ray.get(
+                    self._registry.set_loaders.remote(self._loaders), timeout=self._start_timeout
+                )
             _kill(removed)
 
     def _check(self, added: dict[int, Any]) -> None:
@@ -203,12 +207,12 @@ class LoaderPool:
         OperatorValueError.
         """
         with annotate_error("LoaderPool.iterator"):
-            self._require_open()
+            self._check_open()
             check_iterator(rank, world_size, to, last_batch_policy)
             # A function at the trainer says how many there are when it is called.
             outputs = None if callable(self._trainer_fn) else self.facts.outputs
             names = check_names(output_map, outputs)
-            deal = self._deal(world_size, last_batch_policy)
+            schedule = self._schedule(world_size, last_batch_policy)
             settings = Settings(
                 names,
                 to,
@@ -221,10 +225,16 @@ class LoaderPool:
                 self._share_memory,
             )
             return LoaderIterator(
-                dict(self._loaders), self._ledger, self.facts, deal, rank, settings, self._state
+                dict(self._loaders),
+                self._registry,
+                self.facts,
+                schedule,
+                rank,
+                settings,
+                self._state,
             )
 
-    def _deal(self, world: int, policy: LastBatchPolicy) -> Deal:
+    def _schedule(self, world: int, policy: LastBatchPolicy) -> ShardSchedule:
         facts, size = self.facts, self.facts.batch_size
         if self._global is not None:
             size, rest = divmod(self._global, world)
@@ -235,7 +245,7 @@ class LoaderPool:
                     expected=f"a divisor of {self._global}",
                     got=str(world),
                 )
-        return Deal(size, world, policy, self._sharding, facts.moving, facts.unit)
+        return ShardSchedule(size, world, policy, self._sharding, facts.moving, facts.unit)
 
     def load_state_dict(self, state: dict[str, Any] | None) -> None:
         """Iterators that are made from now on begin at the place of this state, which any of those
@@ -247,7 +257,7 @@ class LoaderPool:
         """Samples that could not be read, of all trainers, each once."""
         found = Quarantine(warns=False)
         with annotate_error("LoaderPool.quarantine"), cluster_errors("asking the ledger"):
-            found.record(ray.get(self._ledger.quarantine.remote(), timeout=self._timeout))
+            found.record(ray.get(self._registry.quarantine.remote(), timeout=self._timeout))
         return found
 
     def stats(self) -> dict[str, Any]:
@@ -256,7 +266,7 @@ class LoaderPool:
         for each the batches, samples, bytes, seconds that it waited, and the batches that were
         asked for again because a loader was lost (`resent`) or slow (`doubled`)."""
         with annotate_error("LoaderPool.stats"), cluster_errors("asking the ledger"):
-            seen, starts = ray.get(self._ledger.seen.remote(), timeout=self._timeout)
+            seen, starts = ray.get(self._registry.seen.remote(), timeout=self._timeout)
         passed = time.monotonic() - self._began
         loaders = {}
         for number in sorted({*self._loaders, *starts}):
@@ -272,7 +282,7 @@ class LoaderPool:
         trainers = [{key: one[key] for key in keys} for one in seen.values()]
         return {"loaders": loaders, "trainers": trainers}
 
-    def _require_open(self) -> None:
+    def _check_open(self) -> None:
         if self._closed:
             raise OperatorRuntimeError("this pool was closed")
 
@@ -281,7 +291,7 @@ class LoaderPool:
         if not self._closed:
             self._closed = True
             _kill(self._loaders)
-            _kill({0: self._ledger})
+            _kill({0: self._registry})
             self._loaders = {}
 
     def __enter__(self) -> Self:

@@ -8,10 +8,10 @@ from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from gradiva.capture.loaders.delivery import LoaderLostError
+from gradiva.capture.loaders.batch_fetcher import LoaderLostError
 from gradiva.capture.loaders.loaded_batch import LoadedBatch
 from gradiva.capture.loaders.shared_memory import importer
-from gradiva.eager.readers.source import Part
+from gradiva.eager.readers.source import EpochPart
 
 from .cluster import cluster_errors, errors, ray, summary
 
@@ -95,7 +95,7 @@ class RayTransport:
             self._call_again()
         return self._there
 
-    def ask(self, loader: int, part: Part) -> Hashable:
+    def ask(self, loader: int, part: EpochPart) -> Hashable:
         key = self._key(loader)
         reader = importer().request(key, self._imports) if self._shares else None
         asked = _Asked(loader, key, None if reader is None else reader.number)

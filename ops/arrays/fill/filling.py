@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradiva.eager import extension as op
-from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.support.layouts import as_layout
 
 
 def filled_type(dtype: op.DType | None, shape: Any, layout: str | None) -> op.SampleType:
@@ -16,7 +16,7 @@ def filled_type(dtype: op.DType | None, shape: Any, layout: str | None) -> op.Sa
     if any(extent < 0 for extent in extents):
         raise op.OperatorValueError(argument="shape", expected="extents from 0 on", got=str(shape))
     try:
-        return op.SampleType(dtype, len(extents), check_layout(layout or "", len(extents)))
+        return op.SampleType(dtype, len(extents), as_layout(layout or "", len(extents)))
     except ValueError as error:
         raise op.wrong_value(
             "layout", f"one letter per axis, {len(extents)} in all", repr(layout)

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import fill_launch
-from gradiva.eager.jit.streaming import fill_past, goes_past
+from gradiva.eager.jit.streaming import fill_nontemporal, use_nontemporal
 from gradiva.eager.types.arrays import Number, Vector
 
 from .filling import filled_shapes, filled_type
@@ -126,13 +126,13 @@ def ones_like(
 def _fill_past(target: Vector, volume: int, value: Number, begin: int, end: int) -> None:
     """Fill samples of `volume` elements each, with stores that go past the caches; begin, end: the
     range of samples."""
-    fill_past(target, begin * volume, (end - begin) * volume, value)
+    fill_nontemporal(target, begin * volume, (end - begin) * volume, value)
 
 
 def _fill(call: op.Call, value: int) -> None:
     """Fill the output with one number."""
     target = call.outputs[0]
-    if target.batch_shape.dense and goes_past(target.data):
+    if target.batch_shape.dense and use_nontemporal(target.data):
         unsigned = f"u{target.dtype.itemsize}"
         bits = np.array([value]).astype(target.data.dtype).view(unsigned)[0]
         volume = target.batch_shape.size // call.size

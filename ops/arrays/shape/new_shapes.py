@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.execution.views import view_of
-from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.support.layouts import as_layout
 
 _LARGEST = float(1 << 42)
 
@@ -65,7 +65,7 @@ def _layout(input: op.SampleType, ndim: int, layout: str | None) -> str | None:
     if layout is None:
         return input.layout if input.ndim == ndim else ""
     try:
-        return check_layout(layout, ndim)
+        return as_layout(layout, ndim)
     except ValueError as error:
         raise op.wrong_value(
             "layout", f"one letter per axis, {ndim} in all", repr(layout)

@@ -1,1 +1,1 @@
-"""Sound files: what their headers say, and their samples, at the rate that is asked for."""
+"""Audio files: what their headers say, and their samples, at the rate that is asked for."""

@@ -1,4 +1,4 @@
-"""`decoders.audio`: from the bytes of sound files to samples."""
+"""`decoders.audio`: from the bytes of audio files to samples."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.audio.resampling import lobes_of, resampled_length, window_table
 
-from .decode_sound import Wanted, decode_sound
-from .sound_file import sound_info
-from .sound_info import SoundInfo, refuse_long
+from .audio_file import audio_info
+from .audio_info import AudioInfo, check_length
+from .decode_audio import Wanted, decode_audio
 
 _DTYPES: Final = (op.float32, op.int16, op.int32)
-_UNREADABLE: Final = SoundInfo("unreadable", 1, 1, 1, lambda _begin, _count, out: out.fill(0))
+_UNREADABLE: Final = AudioInfo("unreadable", 1, 1, 1, lambda _begin, _count, out: out.fill(0))
 
 
 @op.argument_group(on_error="raise", fill_value=0.0)
@@ -41,7 +41,7 @@ class Decoded(Replaced, op.Common, total=False):
 
 
 @op.operator("decoders.audio", schema="decoders__Audio", formerly=("audio_decoder",))
-@op.takes(Replaced)
+@op.uses_arguments(Replaced)
 def audio(
     input: op.SampleType,
     /,
@@ -104,28 +104,28 @@ def audio(
 
 
 @dataclass(frozen=True)
-class _Plan(op.Plan):
+class _AudioPlan(op.Plan):
     """Of each sample: the header, the first frame and how many, and the rate of the output."""
 
-    infos: list[SoundInfo]
+    infos: list[AudioInfo]
     parts: list[tuple[int, int]]
     rates: list[float]
 
 
-audio.not_stored("offset", "duration", "frames", "fill_value")
+audio.not_serializable("offset", "duration", "frames", "fill_value")
 
 
 @audio.shapes
-def _shapes(call: op.Call) -> _Plan:
+def _shapes(call: op.Call) -> _AudioPlan:
     _check(call)
     infos, parts, rates, lengths = [], [], [], []
     for sample, data in enumerate(call.inputs[0].arrays()):
         try:
-            info = sound_info(data)
+            info = audio_info(data)
             begin, count = _part(call, info, sample)
             rate = float(call["sample_rate"][sample]) or float(info.rate)
             length = count if rate == info.rate else resampled_length(count, info.rate, rate)
-            refuse_long(max(count, length) * info.channels)
+            check_length(max(count, length) * info.channels)
         except ValueError as error:
             if isinstance(error, op.GradivaError):
                 raise error.complete(sample=sample) from None
@@ -143,7 +143,7 @@ def _shapes(call: op.Call) -> _Plan:
     else:
         channels = np.array([info.channels for info in infos], np.int64)
         shapes = np.stack([sizes, channels], axis=1)
-    return _Plan((shapes, op.BatchShape.equal(call.size, ())), infos, parts, rates)
+    return _AudioPlan((shapes, op.BatchShape.equal(call.size, ())), infos, parts, rates)
 
 
 def _check(call: op.Call) -> None:
@@ -156,7 +156,7 @@ def _check(call: op.Call) -> None:
         op.refuse_samples(call["frames"] < 0, "frames", "a number from 0 on", call["frames"])
 
 
-def _part(call: op.Call, info: SoundInfo, sample: int) -> tuple[int, int]:
+def _part(call: op.Call, info: AudioInfo, sample: int) -> tuple[int, int]:
     """The first frame that is wanted, and how many."""
     offset = float(call["offset"][sample])
     begin = math.floor(offset * info.rate + 0.5)
@@ -172,17 +172,17 @@ def _part(call: op.Call, info: SoundInfo, sample: int) -> tuple[int, int]:
 
 
 @audio.cpu
-def _cpu(call: op.Call, plan: _Plan) -> None:
-    files, sounds = call.inputs[0], call.outputs[0]
+def _cpu(call: op.Call, plan: _AudioPlan) -> None:
+    files, decoded = call.inputs[0], call.outputs[0]
     lobes = lobes_of(call["quality"])
     window_table(lobes)  # made once, before the threads start
     call.outputs[1].as_array()[...] = plan.rates
 
     def decode(sample: int) -> None:
         wanted = Wanted(*plan.parts[sample], plan.rates[sample], lobes, call["downmix"])
-        out = sounds.array(sample).reshape(-1)
+        out = decoded.array(sample).reshape(-1)
         try:
-            decode_sound(plan.infos[sample], wanted, out)
+            decode_audio(plan.infos[sample], wanted, out)
         except ValueError as error:
             raise op.SampleDataError(str(error), sample=sample) from None
 

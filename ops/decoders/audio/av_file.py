@@ -1,4 +1,4 @@
-"""Sound files that libsndfile does not read (AAC, M4A, WMA, Matroska, MPEG-TS, ...), by FFmpeg,
+"""Audio files that libsndfile does not read (AAC, M4A, WMA, Matroska, MPEG-TS, ...), by FFmpeg,
 through the package PyAV."""
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array
 
+from .audio_info import MOST_CHANNELS, MOST_VALUES, AudioInfo, decoded_audio
 from .mp4_edits import Edit, cut_out, several_edits
 from .mpeg_frames import tags_end
-from .sound_info import MOST_CHANNELS, MOST_VALUES, SoundInfo, decoded_sound
 
 if TYPE_CHECKING:
     av: Any
@@ -77,13 +77,13 @@ def has_av() -> bool:
 def _opened(data: Array, **options: str) -> Any:
     given: dict[str, Any] = {"mode": "r", "options": {"format_whitelist": _FORMATS, **options}}
     try:
-        # Titles that are no UTF-8 are no reason to refuse a sound.
+        # Titles that are no UTF-8 are no reason to refuse an audio file.
         return av.open(io.BytesIO(data.data), metadata_errors="ignore", **given)
     except TypeError:  # from PyAV 19 on there is nothing to say about them
         return av.open(io.BytesIO(data.data), **given)
 
 
-def av_sound(data: Array, refused: str = "") -> SoundInfo:
+def av_audio(data: Array, refused: str = "") -> AudioInfo:
     """A file, decoded: only its frames tell how many samples there are. Raises ValueError.
 
     refused: what libsndfile has said of the file: the error, where FFmpeg does not know it either.
@@ -115,11 +115,11 @@ def _is_mp4(container: Any) -> bool:
     return "mp4" in container.format.name.split(",")
 
 
-def _decoded(container: Any, stream: Any, edits: list[Edit]) -> SoundInfo:
-    """edits: the parts of the sound, where FFmpeg does not know of them."""
+def _decoded(container: Any, stream: Any, edits: list[Edit]) -> AudioInfo:
+    """edits: the parts of the audio, where FFmpeg does not know of them."""
     if stream.codec_context is None:
         raise ValueError("FFmpeg has no decoder for the sound in this file")
-    # What an encoder has put before and behind the sound is cut off here: see `_skipped`.
+    # What an encoder has put before and behind the audio is cut off here: see `_skipped`.
     stream.codec_context.options = {"flags2": "+skip_manual"}
     rate, channels = int(stream.rate or 0), int(stream.channels or 0)
     form = ""
@@ -160,13 +160,13 @@ def _decoded(container: Any, stream: Any, edits: list[Edit]) -> SoundInfo:
         samples = cut_out(samples, edits, first, channels, rate)
     elif said is not None:
         samples = samples[: said * channels]
-    return decoded_sound("FFmpeg", samples, channels, rate)
+    return decoded_audio("FFmpeg", samples, channels, rate)
 
 
 def _skipped(container: Any, stream: Any, frame: Any, rate: int) -> tuple[int, int]:
     """How many samples are to be left out of this frame and those behind it, and from its end.
 
-    FFmpeg finds out what an encoder has put before the sound, wherever the container tells of it.
+    FFmpeg finds out what an encoder has put before the audio, wherever the container tells of it.
     What an edit list of MP4 says is in ticks of the track, which FFmpeg takes for samples. What the
     header of an Opus stream says is in samples, and stands where the list says nothing.
     """

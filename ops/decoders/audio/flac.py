@@ -11,8 +11,8 @@ import numpy as np
 
 from gradiva.eager.types.arrays import Array
 
-from .libsndfile import libsndfile_sound
-from .sound_info import SoundInfo, joined_sounds
+from .audio_info import AudioInfo, joined_audio
+from .libsndfile import libsndfile_audio
 
 _SIGNATURE: Final = b"fLaC"
 _WORD: Final = np.frombuffer(_SIGNATURE, np.uint32)[0]
@@ -25,13 +25,13 @@ def is_flac(data: Array) -> bool:
     return data[:4].tobytes() == _SIGNATURE
 
 
-def flac_sound(data: Array) -> SoundInfo:
+def flac_audio(data: Array) -> AudioInfo:
     """All files that are in this one. Raises ValueError."""
     starts = [at for at in _signatures(data) if data[at + 4 : at + 8].tobytes() in _FIRST_BLOCKS]
     starts[:1] = [0]  # whatever its first block is
     ends = [*starts[1:], data.size]
-    return joined_sounds(
-        [libsndfile_sound(data[begin:end]) for begin, end in zip(starts, ends, strict=True)]
+    return joined_audio(
+        [libsndfile_audio(data[begin:end]) for begin, end in zip(starts, ends, strict=True)]
     )
 
 

@@ -1,4 +1,4 @@
-"""Sound files by libsndfile, through the package soundfile."""
+"""Audio files by libsndfile, through the package soundfile."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array
-from gradiva.ops.audio.sound_types import convert_sound
+from gradiva.ops.audio.audio_types import convert_audio
 
-from .sound_info import MOST_CHANNELS, MOST_VALUES, SoundInfo, decoded_sound
+from .audio_info import MOST_CHANNELS, MOST_VALUES, AudioInfo, decoded_audio
 
 if TYPE_CHECKING:
     soundfile: Any
@@ -92,7 +92,7 @@ def _opened(data: Array, kind: type[io.BytesIO] = io.BytesIO) -> Iterator[Any]:
         raise (ValueError(text) if opened else NotReadError(text)) from None
 
 
-def libsndfile_sound(data: Array, safe: int = 0) -> SoundInfo:
+def libsndfile_audio(data: Array, safe: int = 0) -> AudioInfo:
     """What the header of a file says. Where it does not say how many samples there are, they are
     decoded. Raises ValueError, and NotReadError for a format that is not known.
 
@@ -108,10 +108,10 @@ def libsndfile_sound(data: Array, safe: int = 0) -> SoundInfo:
         floats = subtype.startswith(_FLOATS)
         seeks = bool(file.finds_its_way())
         if frames == _UNKNOWN:
-            return decoded_sound(kind, _measured(file, channels, floats), channels, rate)
+            return decoded_audio(kind, _measured(file, channels, floats), channels, rate)
     if kind == "MP3":  # a guess
         with _opened(data, _Endless) as file:
-            return decoded_sound(kind, _measured(file, channels, floats), channels, rate)
+            return decoded_audio(kind, _measured(file, channels, floats), channels, rate)
     if frames * channels > data.size * _MOST_PER_BYTE:
         raise ValueError(f"the header says {frames} samples, which no such file holds")
     latest = max(frames - safe, 0) if seeks else 0
@@ -131,7 +131,7 @@ def libsndfile_sound(data: Array, safe: int = 0) -> SoundInfo:
         if start + there != begin + count:
             raise ValueError(f"the file ends early: {start + there} of {frames} samples are there")
 
-    return SoundInfo(kind, frames, channels, rate, read)
+    return AudioInfo(kind, frames, channels, rate, read)
 
 
 def read_stream(data: Array, begin: int, count: int, channels: int, out: Array) -> None:
@@ -150,7 +150,7 @@ def _filled(file: Any, out: Array, floats: bool) -> int:
     target = out if direct else np.empty(out.size, np.float32)
     read = int(file.buffer_read_into(target, dtype=target.dtype.name))
     if not direct:
-        convert_sound(target, out)
+        convert_audio(target, out)
     return read
 
 

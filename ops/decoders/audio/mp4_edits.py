@@ -17,7 +17,7 @@ import numpy as np
 
 from gradiva.eager.types.arrays import Array
 
-from .sound_info import refuse_long
+from .audio_info import check_length
 
 __all__ = ["Edit", "cut_out", "several_edits"]
 
@@ -115,5 +115,5 @@ def cut_out(samples: Array, edits: list[Edit], first: Fraction, channels: int, r
         at = max(round((edit.begin - first) * rate), 0) * channels
         parts.append(samples[at : at + count])
         total += parts[-1].size
-        refuse_long(total)
+        check_length(total)
     return np.concatenate(parts)

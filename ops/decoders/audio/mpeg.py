@@ -12,12 +12,12 @@ import numpy as np
 
 from gradiva.eager.types.arrays import Array, Int64Array
 
+from .audio_info import AudioInfo, joined_audio
 from .libsndfile import read_stream
 from .mpeg_frames import Header, Walked, header_at, needed_from, silence, walk
-from .sound_info import SoundInfo, joined_sounds
 
 _DECODER_DELAY: Final = 529
-"""Samples that decoders of layer III put before the sound, beside those of the encoder."""
+"""Samples that decoders of layer III put before the audio, beside those of the encoder."""
 _FEWEST: Final = 8
 """Frames of a stream, and 192 bytes with them: libsndfile does not open one of 1 frame, or of less
 than 128 bytes."""
@@ -32,10 +32,10 @@ class _Tag(NamedTuple):
     fill: int
 
 
-def mpeg_sound(data: Array) -> SoundInfo | None:
+def mpeg_audio(data: Array) -> AudioInfo | None:
     """A file of frames; None for one that does not begin with one. Raises ValueError for a file
     that is cut short or damaged."""
-    parts: list[SoundInfo] = []
+    parts: list[AudioInfo] = []
     begin = 0
     while begin < data.size:
         walked = walk(data, begin)
@@ -43,10 +43,10 @@ def mpeg_sound(data: Array) -> SoundInfo | None:
             break
         parts += _parts(data, walked)
         begin = max(walked.end, begin + 1)
-    return joined_sounds(parts) if parts else None
+    return joined_audio(parts) if parts else None
 
 
-def _parts(data: Array, walked: Walked) -> list[SoundInfo]:
+def _parts(data: Array, walked: Walked) -> list[AudioInfo]:
     """Files that were joined have a tag each."""
     starts = np.flatnonzero(walked.tags).tolist()
     if not starts or starts[0]:
@@ -58,7 +58,7 @@ def _parts(data: Array, walked: Walked) -> list[SoundInfo]:
     ]
 
 
-def _part(data: Array, walked: Walked, start: int, end: int, last: bool) -> SoundInfo:
+def _part(data: Array, walked: Walked, start: int, end: int, last: bool) -> AudioInfo:
     header = header_at(data, int(walked.places[start]))
     tag = _Tag(0, 0, 0)
     if walked.tags[start]:
@@ -78,7 +78,7 @@ def _part(data: Array, walked: Walked, start: int, end: int, last: bool) -> Soun
     def read(begin: int, wanted: int, out: Array) -> None:
         _read(data, places, sizes, header, begin + tag.skip, wanted, out)
 
-    return SoundInfo("MP3", total, header.channels, header.rate, read)
+    return AudioInfo("MP3", total, header.channels, header.rate, read)
 
 
 def _read_tag(frame: Array, header: Header) -> _Tag:

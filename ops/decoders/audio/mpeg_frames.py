@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.jit.jit import inlined, jit
+from gradiva.eager.jit.jit import always_inline, jit
 from gradiva.eager.types.arrays import Array, BoolVector, I64Vector, Int, Int64Array, U8Vector
 
 __all__ = [
@@ -77,7 +77,7 @@ class Walked(NamedTuple):
     cut: bool
 
 
-@inlined
+@always_inline
 def _word(data: U8Vector, at: Int) -> np.int64:
     """Four bytes."""
     return (
@@ -106,7 +106,7 @@ def _size(word: Int) -> Int:
     return np.int64((72 if low and layer == 3 else 144) * bits // rate + padding)
 
 
-@inlined
+@always_inline
 def _mono(word: Int) -> bool:
     """Whether a frame with this header has one channel."""
     return bool((word >> 6) & 3 == 3)
@@ -151,7 +151,7 @@ def _tag_size(data: U8Vector, at: Int) -> Int:
 @jit
 def _is_tag(data: U8Vector, at: Int, size: Int, word: Int, first: bool) -> bool:
     """Whether a frame is a tag of Xing's, or LAME's, or Fraunhofer's. In frames that are not the
-    first, the side information must be that of silence: else it is sound that looks like it."""
+    first, the side information must be that of silence: else it is audio that looks like it."""
     place = _side(word)
     if size >= place + 8 and _word(data, at + place) in (0x58696E67, 0x496E666F):
         return bool(first or not data[at + 4 : at + place].any())
@@ -213,7 +213,7 @@ def _walk(
         while behind < data.size and not _found(data, behind, first):
             behind += 1
         if behind >= data.size:
-            break  # whatever it is, it is behind the sound
+            break  # whatever it is, it is behind the audio
         state[1] += 1
         at = behind
     state[0] = min(at, data.size)
@@ -305,6 +305,6 @@ def _silence(data: U8Vector, places: I64Vector, low: bool) -> None:
 
 
 def silence(stream: Array, places: Int64Array, header: Header) -> None:
-    """Take the sound out of frames of layer III that are there for the data in them alone, which
+    """Take the audio out of frames of layer III that are there for the data in them alone, which
     others use: a decoder that begins there has not all of theirs, and would complain."""
     _silence(stream, places, header.low)

@@ -12,8 +12,8 @@ import numpy as np
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.types.arrays import Array, I64Vector, U8Vector
 
-from .libsndfile import libsndfile_sound
-from .sound_info import SoundInfo, joined_sounds
+from .audio_info import AudioInfo, joined_audio
+from .libsndfile import libsndfile_audio
 
 _FIRST: Final = 2
 """The flag of a stream's first page."""
@@ -26,10 +26,10 @@ def is_ogg(data: Array) -> bool:
     return data[:4].tobytes() == b"OggS"
 
 
-def ogg_sound(data: Array) -> SoundInfo:
+def ogg_audio(data: Array) -> AudioInfo:
     """All streams of a file, one after another. Raises ValueError."""
     links = links_of(data)
-    return joined_sounds([libsndfile_sound(data[at:end], safe) for at, end, safe in links])
+    return joined_audio([libsndfile_audio(data[at:end], safe) for at, end, safe in links])
 
 
 def links_of(data: Array) -> list[tuple[int, int, int]]:

@@ -1,4 +1,4 @@
-"""`peek_audio`: how long a sound file is."""
+"""`peek_audio`: how long an audio file is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from gradiva.eager import extension as op
 
 from .audio import wav_file
-from .sound_file import sound_info
+from .audio_file import audio_info
 
 
 @op.operator("peek_audio")
@@ -51,7 +51,7 @@ def _cpu(call: op.Call) -> None:
     for sample, data in enumerate(call.inputs[0].arrays()):
         lengths[sample] = channels[sample] = rates[sample] = 0
         try:
-            info = sound_info(data)
+            info = audio_info(data)
         except ValueError as error:
             failure = op.SampleDataError(str(error), sample=sample)
             if not call.goes_on_after(failure):

@@ -6,7 +6,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Array, F32Vector, I16Vector
-from gradiva.ops.audio.sound_types import convert_sound
+from gradiva.ops.audio.audio_types import convert_audio
 
 
 @op.jit
@@ -24,7 +24,7 @@ def convert_samples(source: Array, target: Array) -> None:
         if target.dtype.kind == "f":
             target[:] = floats
         else:
-            convert_sound(np.ascontiguousarray(floats), target)
+            convert_audio(np.ascontiguousarray(floats), target)
         return
     bits, wanted = source.dtype.itemsize * 8, target.dtype.itemsize * 8
     if target.dtype.kind == "f":

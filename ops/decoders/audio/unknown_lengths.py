@@ -1,4 +1,5 @@
-"""Headers that were written before the length of a sound was known, as libsndfile understands them.
+"""Headers that were written before the length of the audio was known, as libsndfile understands
+them.
 
 A recorder, or a program that writes to a pipe, leaves 0 or all ones where the number of bytes
 belongs. libsndfile takes some of these by the word, and so finds no sample, or no file.

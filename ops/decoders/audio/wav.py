@@ -12,8 +12,8 @@ import numpy as np
 
 from gradiva.eager.types.arrays import Array
 
+from .audio_info import MOST_CHANNELS, AudioInfo
 from .samples import convert_samples
-from .sound_info import MOST_CHANNELS, SoundInfo
 
 _PCM: Final = 1
 _FLOAT: Final = 3
@@ -94,7 +94,7 @@ def has_mpeg(chunks: WavChunks) -> bool:
     return int.from_bytes(chunks.form[:2], "little") in _MPEG
 
 
-def wav_sound(data: Array, chunks: WavChunks) -> SoundInfo | None:
+def wav_audio(data: Array, chunks: WavChunks) -> AudioInfo | None:
     """A file of plain samples; None where they are packed in another way. Raises ValueError for a
     header that contradicts itself."""
     form = chunks.form
@@ -115,7 +115,7 @@ def wav_sound(data: Array, chunks: WavChunks) -> SoundInfo | None:
         first = chunks.begin + begin * pitch
         convert_samples(_samples(data[first : first + count * pitch], kind), out)
 
-    return SoundInfo("WAV", chunks.size // pitch, channels, rate, read)
+    return AudioInfo("WAV", chunks.size // pitch, channels, rate, read)
 
 
 def _samples(raw: Array, kind: str) -> Array:

@@ -1,6 +1,6 @@
-"""Color spaces and value ranges, with the reference's arithmetic.
+"""Color spaces and value ranges, with DALI's arithmetic.
 
-Every formula here was found by measuring the reference and reproduces it bit for bit. Whole
+Every formula here was found by measuring DALI and reproduces it bit for bit. Whole
 images pass through in strips of rows that stay in the cache; NumPy and OpenCV release the GIL in
 each step.
 """
@@ -133,7 +133,7 @@ def _ycbcr_strip(rgb: Array, out: Array, weights: Array) -> None:
 
 
 def weighted_gray(rgb: Array, *, truncate: bool = False) -> Array:
-    """Gray of the same type as the RGB; the reference truncates it for CMYK, else rounds."""
+    """Gray of the same type as the RGB; DALI truncates it for CMYK, else rounds."""
     height, width = rgb.shape[:2]
     gray = np.empty((height, width, 1), rgb.dtype)
     for rows in strips(height, 3 * width):

@@ -64,7 +64,7 @@ def decode_into(
     ``out`` is a C-contiguous array of ``output_shape(...)``; its dtype is the one asked for (uint8,
     int8, uint16, int16, uint32, int32 or float32) and values are rescaled to the range of that
     type (0..1 for floating point). ``jpeg_fancy_upsampling`` is accepted and changes nothing:
-    smooth upsampling is always on, as in the reference on the CPU. Raises ``ValueError`` with the
+    smooth upsampling is always on, as in DALI on the CPU. Raises ``ValueError`` with the
     reason if the data cannot be decoded; ``out`` then holds nothing of value.
     """
     data = encoded_bytes(data)

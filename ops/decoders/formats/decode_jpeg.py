@@ -115,7 +115,7 @@ def _decode(data: Array, info: ImageInfo, color: str, out: Array | None, fast_id
 def _decode_tolerantly(
     data: Array, info: ImageInfo, color: str, out: Array, fast_idct: bool, complaint: str
 ) -> None:
-    """Take what the strict pass refused, if it is one of the flaws that the reference accepts.
+    """Take what the strict pass refused, if it is one of the flaws that DALI accepts.
 
     Real data sets hold many files with stray bytes between segments or damaged blocks, which decode
     to a usable image; a file that ends early does not, and is refused.

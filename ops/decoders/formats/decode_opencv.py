@@ -1,6 +1,6 @@
 """PNG, BMP, PNM, WebP and JPEG 2000 through OpenCV, which releases the GIL.
 
-The reference uses the same codecs with the same switches for all of these, so its gray and its
+DALI uses the same codecs with the same switches for all of these, so its gray and its
 colors come out bit for bit.
 """
 

@@ -83,7 +83,7 @@ def _from_cmyk(samples: Array, white: Any) -> Array:
 
 
 def _is_gray_by_integers(info: ImageInfo, layout: Layout) -> bool:
-    """Whether the reference reads this file by OpenCV's codec, whose gray rounds otherwise."""
+    """Whether DALI reads this file by OpenCV's codec, whose gray rounds otherwise."""
     plain = info.color not in ("palette", "channels") and info.dtype.kind == "u"
     turned = info.orientation != 1 or (layout.planes and info.bits == 8)
     return plain and (info.color == "cmyk" or turned)

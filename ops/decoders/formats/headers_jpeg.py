@@ -109,7 +109,7 @@ def check_image_data(view: memoryview, info: ImageInfo) -> None:
 
 def _scans(view: memoryview) -> int:
     """Scans of the image, which are not counted far beyond the limit. What lies behind its end,
-    such as the film of a phone, is no part of it."""
+    such as the video of a phone, is no part of it."""
     position, scans = 2, 0
     while scans < 16 * _MOST_SCANS:
         # As libjpeg goes on: what is no marker is passed over.

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.later import Later
 from gradiva.eager.jit.native.c_calls import call_c
 from gradiva.eager.jit.native.guarded_calls import (
     MARK_BYTES,
@@ -78,7 +78,7 @@ __all__ = [
     "window_decoder_works",
 ]
 
-_later = Later()
+_background = BackgroundKernel()
 
 _MANY_PIXELS: Final = 1 << 16
 """So many that are left out pay for the kernel as a sample does whose kernel saves microseconds."""
@@ -172,7 +172,7 @@ def _is_for_us(info: ImageInfo, window: Window) -> bool:
     if not plain or not leaves_enough_out(info, window):
         return False
     count = 1 + _left_out(info, window) // _MANY_PIXELS
-    return _later.pays(count, window_decoder_works) and window_decoder_works()
+    return _background.is_worth_compiling(count, window_decoder_works) and window_decoder_works()
 
 
 def window_at(first: int, pitch: int, shape: tuple[int, int, int], memory: Array) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.jit.later import Later
+from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.values.batch import Batch
 
 from .headers_jp2 import CODESTREAM, read_jp2
@@ -45,7 +45,7 @@ _OTHERS: tuple[tuple[int, bytes, str], ...] = (
 _PATH = re.compile(rb"[\x20-\x7e]{1,1000}\.[A-Za-z0-9]{2,5}")
 
 
-_later = Later()
+_background = BackgroundKernel()
 
 
 def plain_headers(batch: Batch, max_pixels: int = MAX_PIXELS) -> list[ImageInfo | None]:
@@ -57,7 +57,7 @@ def plain_headers(batch: Batch, max_pixels: int = MAX_PIXELS) -> list[ImageInfo 
         read_plain(data, laid.offsets[:count], laid.volumes[:count], max_pixels, found)
 
     fits = data.flags.writeable and data.flags.c_contiguous
-    if not fits or not _later.pays(len(laid), lambda: read(0)):
+    if not fits or not _background.is_worth_compiling(len(laid), lambda: read(0)):
         return [None] * len(laid)
     read(len(laid))
     return [jpeg_info(*row) if row[2] else None for row in found.tolist()]

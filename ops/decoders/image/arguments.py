@@ -97,7 +97,7 @@ class Replacement(TypedDict, total=False):
 
 
 OWN = "min_size", "max_pixels", "fill_value"
-"""Those that the reference does not have."""
+"""Those that DALI does not have."""
 DECODING = (Pixels, OnGpu, Preallocated, Replacement)
 WITHOUT_EFFECT = dict.fromkeys(("memory_stats", "split_stages", "use_chunk_allocator"))
 """Arguments of old scripts, of decoders of a part of the image."""

@@ -22,9 +22,9 @@ from gradiva.eager.runtime.worker_pool import Task
 from gradiva.eager.support.errors import failure_text
 from gradiva.ops.decoders.formats.image_info import Window
 from gradiva.ops.decoders.nvjpeg.decoder import JpegDecoder
+from gradiva.ops.decoders.nvjpeg.decoder_pool import DecoderPool, Settings
 from gradiva.ops.decoders.nvjpeg.finish import finish_launch, is_finished, window_of
 from gradiva.ops.decoders.nvjpeg.job import Job
-from gradiva.ops.decoders.nvjpeg.kept import KeptDecoders, Settings
 from gradiva.ops.decoders.nvjpeg.plan import plan
 from gradiva.ops.decoders.nvjpeg.route import Options
 
@@ -52,7 +52,7 @@ def decode_on_gpu(call: op.Call, gpu: Gpu, decoding: DecodePlan) -> None:
     gpu.runtime.activate()
     decoder = None
     if any(info.format == "jpeg" for info in decoding.infos):
-        decoder = gpu.tool(KeptDecoders).find(settings, call.size)
+        decoder = gpu.tool(DecoderPool).find(settings, call.size)
     host = _Host(call, gpu)
     if decoder is None:
         host.add(range(call.size))
@@ -77,9 +77,9 @@ def _by_library(
             job.data = _copied(job.data)
     rows = _placed(call, gpu, jobs, windows, options.output_type, turned)
     refused = decoder.decode(made.engine, made.hybrid, gpu.stream.handle, host.beside)
-    lost = {job.index for job, _ in refused}
-    host.add(sorted(lost))
-    rest = [row for row in rows.jobs if row[0].index not in lost]
+    failed = {job.index for job, _ in refused}
+    host.add(sorted(failed))
+    rest = [row for row in rows.jobs if row[0].index not in failed]
     if rest:
         target = call.outputs[0]
         gpu.run([finish_launch(rest, rows.scratch, target, options.output_type, turned)])

@@ -37,7 +37,7 @@ _DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.uint32, op.int32, op.float
     schema="decoders__Image",
     formerly=("experimental.decoders.image", "image_decoder"),
 )
-@op.takes(
+@op.uses_arguments(
     Pixels,
     ...,
     OnGpu,
@@ -184,7 +184,7 @@ def decode_options(call: op.Call) -> dict[str, Any]:
     }
 
 
-image.not_stored(*OWN)
+image.not_serializable(*OWN)
 image.shapes(whole_images)
 
 
@@ -241,7 +241,7 @@ def _decode_several(call: op.Call) -> DecodeSeveral | None:
     facts = small_files(DecodePlan.of(call), direct_colors(call))
     threads = call.pool.num_threads
     make = decode_small_jpegs(call.inputs[0], facts, call["use_fast_idct"], threads=threads)
-    return None if make is None else DecodeSeveral(make, flat=make.flat)
+    return None if make is None else DecodeSeveral(make, packed=make.packed)
 
 
 image.fusion_role = Decode(_decode, decode_several=_decode_several)

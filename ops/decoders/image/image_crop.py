@@ -20,7 +20,7 @@ from .region import place_windows, region
     formerly=("experimental.decoders.image_crop", "image_decoder_crop"),
     old_arguments=WITHOUT_EFFECT,
 )
-@op.takes(CropWindow, *DECODING)
+@op.uses_arguments(CropWindow, *DECODING)
 def image_crop(input: op.SampleType, /, **options: op.Unpack[DecodedWindow]) -> op.SampleType:
     """Decode a window of each image: the bits of `crop` after `decoders.image`, in less time.
 
@@ -52,7 +52,7 @@ def _shapes(call: op.Call) -> DecodePlan:
     return place_windows(call, plan, np.hstack([anchors[:, :2], windows[:, :2]]))
 
 
-image_crop.not_stored(*OWN)
+image_crop.not_serializable(*OWN)
 image_crop.fusion_role = region
 image_crop.cpu(region.run)
 image_crop.mixed_gpu(decode_on_gpu)

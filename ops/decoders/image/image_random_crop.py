@@ -21,7 +21,7 @@ from .region import place_windows, region
     old_arguments=WITHOUT_EFFECT,
     random=True,
 )
-@op.takes(..., *DECODING)
+@op.uses_arguments(..., *DECODING)
 def image_random_crop(
     input: op.SampleType,
     /,
@@ -68,7 +68,7 @@ def _shapes(call: op.Call) -> DecodePlan:
     return place_windows(call, plan, random_windows(call, plan.shapes[:, 0], plan.shapes[:, 1]))
 
 
-image_random_crop.not_stored(*OWN)
+image_random_crop.not_serializable(*OWN)
 image_random_crop.fusion_role = region
 image_random_crop.cpu(region.run)
 image_random_crop.mixed_gpu(decode_on_gpu)

@@ -21,7 +21,7 @@ from .region import place_windows, region
     old_arguments=WITHOUT_EFFECT,
     inputs=(1, 3),
 )
-@op.takes(SliceRegion, *DECODING)
+@op.uses_arguments(SliceRegion, *DECODING)
 def image_slice(
     input: op.SampleType,
     anchor: op.SampleType | op.Value | None = None,
@@ -62,7 +62,7 @@ def _shapes(call: op.Call) -> DecodePlan:
     return place_windows(call, plan, np.hstack(region))
 
 
-image_slice.not_stored(*OWN)
+image_slice.not_serializable(*OWN)
 image_slice.fusion_role = region
 image_slice.cpu(region.run)
 image_slice.mixed_gpu(decode_on_gpu)

@@ -30,14 +30,16 @@ def place_windows(call: op.Call, plan: DecodePlan, windows: op.Int64Array) -> De
     OperatorValueError, naming the sample, for a window that is empty or leaves its image. A sample
     without a header gets the extents of its window, where they are pixels.
     """
-    shapes, lost = plan.shapes, list(call.failures or ())
-    if lost:
+    shapes, failed = plan.shapes, list(call.failures or ())
+    if failed:
         windows = windows.copy()
-        windows[lost, :2] = 0
-        windows[lost, 2:] = 1 if call["on_error"] == "skip" else np.maximum(windows[lost, 2:], 1)
+        windows[failed, :2] = 0
+        windows[failed, 2:] = (
+            1 if call["on_error"] == "skip" else np.maximum(windows[failed, 2:], 1)
+        )
     low, high = windows[:, :2], windows[:, :2] + windows[:, 2:]
     outside = (low < 0) | (high > shapes[:, :2]) | (high <= low)
-    outside[lost] = False
+    outside[failed] = False
     if outside.any():
         bad = outside.any(axis=1)
         sample = int(np.flatnonzero(bad)[0])
@@ -112,7 +114,7 @@ def _several_in_place(call: op.Call) -> DecodeSeveral | None:
     parts = Parts(windows, np.stack([begins, pitches], axis=1))
     threads, fast = call.pool.num_threads, call["use_fast_idct"]
     make = decode_small_jpegs(call.inputs[0], facts, fast, parts, threads)
-    return None if make is None else DecodeSeveral(make, parts.laid, make.flat)
+    return None if make is None else DecodeSeveral(make, parts.laid, make.packed)
 
 
 def _several_alone(call: op.Call) -> DecodeSeveral | None:
@@ -122,7 +124,7 @@ def _several_alone(call: op.Call) -> DecodeSeveral | None:
     parts = Parts(windows, np.zeros((len(facts), 2), np.int64))
     threads, fast = call.pool.num_threads, call["use_fast_idct"]
     make = decode_small_jpegs(call.inputs[0], facts, fast, parts, threads, by_row=True)
-    return None if make is None else DecodeSeveral(make, flat=make.flat)
+    return None if make is None else DecodeSeveral(make, packed=make.packed)
 
 
 def _by_window(

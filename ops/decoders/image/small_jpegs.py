@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.flat_calls import BEGIN, END, FlatCall, Lanes, flat_call
-from gradiva.eager.jit.later import Later
+from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.jit.native.guarded_calls import call_guarded
-from gradiva.eager.operators.fusion_roles import FlatDecode
+from gradiva.eager.jit.packed_calls import BEGIN, END, PackedCall, PerThread, pack_call
+from gradiva.eager.operators.fusion_roles import PackedDecode
 from gradiva.eager.runtime.chunks import MANY
 from gradiva.eager.types.arrays import BoolVector, I32Vector, I64Table, I64Vector, U8Vector
 from gradiva.ops.decoders.formats.image_info import ImageInfo
@@ -50,10 +50,10 @@ interpreter."""
 _FILES: Final = 16
 """Files that one codec decodes: it keeps the tables of each, and goes through them for the next."""
 _APART: Final = 256
-"""Bytes between what two threads write all the time: processors fetch lines of 64 bytes in pairs,
+"""Bytes between what two threads write all the time: CPUs fetch lines of 64 bytes in pairs,
 and no two threads shall share one."""
 _CODINGS: Final = frozenset({"baseline", "extended"})
-_later, _larger = Later(), Later()
+_background, _larger = BackgroundKernel(), BackgroundKernel()
 
 
 class Parts(NamedTuple):
@@ -82,7 +82,7 @@ def _that_pay(facts: op.Int64Array, threads: int) -> op.Int64Array:
     """The facts without those of files for which the kernel does not pay yet."""
     larger = (facts[:, 3] != 0) & (facts[:, 0] * facts[:, 1] > _SMALL)
     count = int(np.count_nonzero(larger))
-    if not count or threads > MANY or _larger.pays_alone(count):
+    if not count or threads > MANY or _larger.is_worth_loading(count):
         return facts
     return np.where(larger[:, None], 0, facts)
 
@@ -112,23 +112,23 @@ class SmallJpegs:
         return found
 
     @property
-    def flat(self) -> FlatDecode:
+    def packed(self) -> PackedDecode:
         """The same by several threads."""
 
-        def call(memory: Array, places: op.Int64Array, lanes: int) -> FlatCall:
-            states, rows = self._room(lanes)
-            own = self._functions, Lanes(states), Lanes(states.view(np.int32)), *self._files
-            target = memory if memory.ndim == 1 else Lanes(memory)
-            arguments = *own, target, places, Lanes(rows), BEGIN, END, self._done
-            return flat_call(_decode, arguments, lanes)
+        def call(memory: Array, places: op.Int64Array, threads: int) -> PackedCall:
+            states, rows = self._room(threads)
+            own = self._functions, PerThread(states), PerThread(states.view(np.int32)), *self._files
+            target = memory if memory.ndim == 1 else PerThread(memory)
+            arguments = *own, target, places, PerThread(rows), BEGIN, END, self._done
+            return pack_call(_decode, arguments, threads)
 
-        return FlatDecode(call, self._done)
+        return PackedDecode(call, self._done)
 
-    def _room(self, lanes: int) -> tuple[Array, Array]:
+    def _room(self, threads: int) -> tuple[Array, Array]:
         """What each of so many threads writes to: the codec's state, and a row of pixels."""
         words, row = -(-STATE_BYTES // _APART) * _APART + _APART, self._longest
         row += _APART if row else 0
-        return np.empty((lanes, words // 8), np.int64), np.empty((lanes, row), np.uint8)
+        return np.empty((threads, words // 8), np.int64), np.empty((threads, row), np.uint8)
 
 
 def decode_small_jpegs(
@@ -152,7 +152,11 @@ def decode_small_jpegs(
             return None
         return SmallJpegs(files, facts, fast_idct, parts or Parts.whole(len(facts)), by_row)
 
-    return made() if few and _later.pays(few, lambda: _decode_none(made())) else None
+    return (
+        made()
+        if few and _background.is_worth_compiling(few, lambda: _decode_none(made()))
+        else None
+    )
 
 
 def _decode_none(decode: SmallJpegs | None) -> None:
@@ -213,10 +217,10 @@ def _decode(
                 way, final = target, target - target
                 if row.size > 0:
                     way, room, final = row.ctypes.data, row.size, target
-                first, apart = read_rows(
+                first, pitch = read_rows(
                     functions, state, fields, top, left, rows, columns, way, room, final
                 )
-                laid[sample, 0], laid[sample, 1] = first, apart
+                laid[sample, 0], laid[sample, 1] = first, pitch
                 good = first >= 0 and state[WARNINGS] == 0 and ends_well(functions, state, fields)
                 done[sample] = good
             else:

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from gradiva.eager.jit.intrinsics import local_words, put_word, without_refcount, word_at
-from gradiva.eager.jit.jit import inlined, jit
+from gradiva.eager.jit.jit import always_inline, jit
 from gradiva.eager.types.arrays import Array, I64Vector, U8Table, U8Vector, U32Vector
 
 from .codes import (
@@ -152,7 +152,7 @@ def _value(bits: np.uint64, entry: np.uint32) -> np.int64:
     return np.int64((behind >> _ONE) >> (_TOP - size)) - np.int64(below)
 
 
-@inlined
+@always_inline
 def _skip(
     stream: U8Vector,
     codes: U32Vector,
@@ -183,7 +183,7 @@ def _skip(
     return bits, have, at, True
 
 
-@inlined
+@always_inline
 def _read(
     stream: U8Vector,
     codes: U32Vector,
@@ -299,7 +299,7 @@ def read_blocks(
     return bool(np.int64(at - (have >> _THREE)) == ends[segment])
 
 
-@inlined
+@always_inline
 def _transform(block: I64Vector, plane: U8Table, row: int, column: int) -> bool:
     """The 2 x 2 pixels of a block, which is made empty: first each column that counts, then both
     rows, with two more bits between. Returns whether all of them can be pixels."""

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.jit.intrinsics import span
 from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.later import Later
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array, U8Vector
@@ -41,7 +41,7 @@ of 256 x 256 in the file."""
 _LEAST: Final = 1 << 18
 """Bytes of a file. A smaller one takes little time anyhow, and less than the tables of its codes,
 where these are its own."""
-_later = Later()
+_background = BackgroundKernel()
 
 
 def decode_eighth(data: Array, color: str, out: Array) -> bool:
@@ -51,7 +51,7 @@ def decode_eighth(data: Array, color: str, out: Array) -> bool:
     if data.size < _LEAST:
         return False
     count = 1 + out.shape[0] * out.shape[1] // _PIXELS
-    if not _later.pays(count, eighth_works) or not eighth_works():
+    if not _background.is_worth_compiling(count, eighth_works) or not eighth_works():
         return False
     return fill_eighth(data if data.flags.writeable else data.copy(), color, out)
 

@@ -134,7 +134,7 @@ class JpegDecoder:
         closed one, when nothing is under way any more: destinations may be freed.
         """
         with self._busy:
-            self._require_open()
+            self._check_open()
             runtime, number = self._runtime, self._number + 1
             self._number = number
             runtime.activate()
@@ -211,7 +211,7 @@ class JpegDecoder:
     def finish(self) -> None:
         """Wait until nothing is under way, and release all files."""
         with self._busy:
-            self._require_open()
+            self._check_open()
             self._runtime.activate()
             self._finish_parts()
 
@@ -221,7 +221,7 @@ class JpegDecoder:
                 with contextlib.suppress(Exception):  # a broken context has stopped by itself
                     part.finish()
 
-    def _require_open(self) -> None:
+    def _check_open(self) -> None:
         if self._closed:
             raise op.OperatorRuntimeError("this JPEG decoder is closed")
 

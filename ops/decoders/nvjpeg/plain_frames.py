@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.later import Later
 from gradiva.eager.types.arrays import I64Table, I64Vector, Int, U8Vector, U32Vector
 from gradiva.ops.decoders.formats.image_info import ImageInfo
 
@@ -23,7 +23,7 @@ __all__ = ["plain_frames"]
 _POLYNOMIAL: Final = 0xEDB88320
 """Of CRC-32 (ISO 3309), its bits reversed, as zlib has it."""
 _COLUMNS: Final = 7
-_later = Later()
+_background = BackgroundKernel()
 
 
 def plain_frames(batch: op.Batch | None, infos: Sequence[ImageInfo]) -> list[JpegFrame | None]:
@@ -39,7 +39,7 @@ def plain_frames(batch: op.Batch | None, infos: Sequence[ImageInfo]) -> list[Jpe
         read_frames(data, laid.offsets[:count], laid.volumes[:count], _crc_table(), found)
 
     fits = isinstance(data, np.ndarray) and data.flags.writeable and data.flags.c_contiguous
-    if not fits or not _later.pays(len(infos), lambda: read(0)):
+    if not fits or not _background.is_worth_compiling(len(infos), lambda: read(0)):
         return [None] * len(infos)
     read(len(infos))
     frames: list[JpegFrame | None] = []

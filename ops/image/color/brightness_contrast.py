@@ -92,7 +92,7 @@ class Arguments(Brightness, ContrastArguments, total=False):
 
 
 @op.operator("brightness", schema="Brightness", frames=_BRIGHTNESS, same_shapes=True)
-@op.takes(Brightness, Linear)
+@op.uses_arguments(Brightness, Linear)
 def brightness(input: op.SampleType, /, **options: op.Unpack[BrightnessArguments]) -> op.SampleType:
     """Change the brightness of each sample.
 
@@ -109,7 +109,7 @@ def brightness(input: op.SampleType, /, **options: op.Unpack[BrightnessArguments
 
 
 @op.operator("contrast", schema="Contrast", frames=_CONTRAST, same_shapes=True)
-@op.takes(Contrast, Linear)
+@op.uses_arguments(Contrast, Linear)
 def contrast(input: op.SampleType, /, **options: op.Unpack[ContrastArguments]) -> op.SampleType:
     """Change the contrast of each sample.
 
@@ -130,7 +130,7 @@ def contrast(input: op.SampleType, /, **options: op.Unpack[ContrastArguments]) -
     frames=(*_BRIGHTNESS, *_CONTRAST),
     same_shapes=True,
 )
-@op.takes(Brightness, Contrast, Linear)
+@op.uses_arguments(Brightness, Contrast, Linear)
 def brightness_contrast(input: op.SampleType, /, **options: op.Unpack[Arguments]) -> op.SampleType:
     """Change the brightness and the contrast of each sample.
 

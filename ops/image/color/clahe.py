@@ -78,7 +78,7 @@ def _shapes(call: op.Call) -> op.BatchShape:
 def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     tiles = (call["tiles_x"], call["tiles_y"])
-    # Numbers that are no more than 0 as float32 are no limit, as in the reference.
+    # Numbers that are no more than 0 as float32 are no limit, as in DALI.
     limit = float(np.float32(call["clip_limit"]))
 
     images, outs = source.arrays(), target.arrays()

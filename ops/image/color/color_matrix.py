@@ -28,7 +28,7 @@ _DTYPES: Final = (op.uint8, op.int8, op.uint16, op.int16, op.int32, op.float16, 
 _TO_YIQ: Final = np.array(
     [[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]], np.float32
 )
-# The inverse, computed in float32 with the reference's roundings.
+# The inverse, computed in float32 with DALI's roundings.
 _TO_RGB: Final = np.array(
     [
         [0.999664366, 0.956541181, 0.620861709],
@@ -60,7 +60,7 @@ def color_type(
     return op.with_layout(input, layout).with_(dtype=dtype)
 
 
-def require_channels(call: op.Call, wanted: int = 3) -> op.BatchShape:
+def check_channels(call: op.Call, wanted: int = 3) -> op.BatchShape:
     """The input's batch shape, if each sample has `wanted` channels. Raises OperatorValueError."""
     source = call.inputs[0]
     layout = source.layout or call.types[0].layout or ""

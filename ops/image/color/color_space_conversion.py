@@ -10,7 +10,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.types.arrays import F32Vector, Float32Array, U8Table, U8Vector
 
-from .color_matrix import ASSUMED, LAYOUTS, require_channels
+from .color_matrix import ASSUMED, LAYOUTS, check_channels
 
 _TAKEN: Final = (op.ImageType.RGB, op.ImageType.BGR, op.ImageType.GRAY, op.ImageType.YCbCr)
 # How channels stand: blue first, or only to be swapped.
@@ -132,7 +132,7 @@ def _made(call: op.Call) -> int:
 
 @color_space_conversion.shapes
 def _shapes(call: op.Call) -> op.BatchShape:
-    source = require_channels(call, 1 if call["image_type"] == op.ImageType.GRAY else 3)
+    source = check_channels(call, 1 if call["image_type"] == op.ImageType.GRAY else 3)
     shapes = source.shapes.copy()
     shapes[:, (call.types[0].layout or "").find("C")] = _made(call)
     return op.BatchShape.of(shapes)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.jit import inlined
+from gradiva.eager.jit.jit import always_inline
 from gradiva.eager.operators.cases import samples
 from gradiva.eager.support.opencv import cv2
 from gradiva.eager.types.arrays import I64Table, I64Vector, Slabs, U8Table, U8Vector
@@ -58,7 +58,7 @@ def _table(counts: I64Vector, pixels: int, table: U8Vector) -> None:
         table[value] = np.uint8(min(np.float32(255), np.rint(np.float32(below) * scale)))
 
 
-@inlined
+@always_inline
 def _count(source: U8Vector, pixels: int, channels: int, counts: I64Table) -> None:
     """Fill `counts` (channels, 256): how often each value occurs in a channel of a frame."""
     size = pixels * channels
@@ -85,7 +85,7 @@ def _count(source: U8Vector, pixels: int, channels: int, counts: I64Table) -> No
                 counts[c, source[k + c]] += 1
 
 
-@inlined
+@always_inline
 def _look_up(
     source: U8Vector, pixels: int, channels: int, tables: U8Table, target: U8Vector
 ) -> None:

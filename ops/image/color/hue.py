@@ -9,7 +9,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Float32Array
 
-from .color_matrix import color_type, hue_saturation, matrix_row, parameters, require_channels
+from .color_matrix import check_channels, color_type, hue_saturation, matrix_row, parameters
 
 
 @op.argument_group()
@@ -56,7 +56,7 @@ class Arguments(RgbOnly, HsvArguments, total=False):
 
 
 @op.operator("hue", schema="Hue", frames=("hue",))
-@op.takes(Colors, ..., RgbOnly)
+@op.uses_arguments(Colors, ..., RgbOnly)
 def hue(
     input: op.SampleType, /, *, hue: op.FloatArg = 0.0, **options: op.Unpack[Arguments]
 ) -> op.SampleType:
@@ -74,7 +74,7 @@ def hue(
 
 
 @op.operator("saturation", schema="Saturation", frames=("saturation",))
-@op.takes(Colors, ..., RgbOnly)
+@op.uses_arguments(Colors, ..., RgbOnly)
 def saturation(
     input: op.SampleType, /, *, saturation: op.FloatArg = 1.0, **options: op.Unpack[Arguments]
 ) -> op.SampleType:
@@ -93,7 +93,7 @@ def saturation(
 
 
 @op.operator("hsv", schema="Hsv", frames=("hue", "saturation", "value"))
-@op.takes(Colors, ...)
+@op.uses_arguments(Colors, ...)
 def hsv(
     input: op.SampleType,
     /,
@@ -124,7 +124,7 @@ def hsv(
 @op.operator(
     "color_twist", schema="ColorTwist", frames=("brightness", "contrast", "hue", "saturation")
 )
-@op.takes(Colors, ..., RgbOnly)
+@op.uses_arguments(Colors, ..., RgbOnly)
 def color_twist(
     input: op.SampleType,
     /,
@@ -155,10 +155,10 @@ def color_twist(
     return color_type(input, options["dtype"], int(options["image_type"]))
 
 
-hue.shapes(require_channels)
-saturation.shapes(require_channels)
-hsv.shapes(require_channels)
-color_twist.shapes(require_channels)
+hue.shapes(check_channels)
+saturation.shapes(check_channels)
+hsv.shapes(check_channels)
+color_twist.shapes(check_channels)
 
 
 @op.pixelwise(hue, matrix_row)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.operators.decomposition import CompositeCall, Part
+from gradiva.eager.operators.decomposition import CompositeCall, DecompositionPart
 from gradiva.eager.operators.fusion_roles import SourceWindow, View
 
 from .crop_window import LAYOUTS, CropArguments, CropWindow, OutOfBounds, WindowPlan, window_in
@@ -20,7 +20,7 @@ from .window_copy import channel_fill, copy_windows, launch_windows
     bfloat16=True,
     old_arguments={"output_dtype": "dtype", "image_type": None},
 )
-@op.takes(CropWindow, OutOfBounds, ...)
+@op.uses_arguments(CropWindow, OutOfBounds, ...)
 def crop(
     input: op.SampleType,
     /,
@@ -63,7 +63,7 @@ def output_dtype(input: op.SampleType, dtype: Any) -> op.DType | None:
 
 
 @crop.decomposes
-def _parts(call: CompositeCall) -> list[Part] | None:
+def _parts(call: CompositeCall) -> list[DecompositionPart] | None:
     """crop and cast, where nothing is filled in, and no float loses its fraction."""
     dtype, policy = call.fixed.get("dtype"), call.fixed.get("out_of_bounds_policy")
     if dtype not in (op.float32, op.float16) or policy == "pad":

@@ -90,7 +90,7 @@ def copy_kernel(
     """Copy windows; tables come from `merge_axes`, `fill` is (N, 1) or (N, channels).
 
     Source and target may differ in dtype: floats are truncated (not rounded) and saturated then,
-    as the reference does in these operators. float16 and bfloat16 are copied as uint16.
+    as DALI does in these operators. float16 and bfloat16 are copied as uint16.
     """
     many = fill.shape[1] > 1
     for i in range(begin, end):

@@ -34,8 +34,8 @@ def filtered_axes(layout: str | None, counts: tuple[int, ...]) -> tuple[int, int
         return 0, 0
     first = len(layout) - len(layout.lstrip("FC"))
     last = len(layout) - layout.endswith("C")
-    apart = layout.count("C") <= 1 and not {"C", "F"} & set(layout[first:last])
-    if layout.count("F") > 1 or not apart or last - first not in counts:
+    separated = layout.count("C") <= 1 and not {"C", "F"} & set(layout[first:last])
+    if layout.count("F") > 1 or not separated or last - first not in counts:
         numbers = " or ".join(map(str, counts))
         raise op.OperatorTypeError(
             "the input has a layout this operator does not take",

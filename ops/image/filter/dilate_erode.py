@@ -45,7 +45,7 @@ class Arguments(Masks, op.Common, total=False):
 
 
 @op.operator("experimental.dilate", schema="experimental__Dilate", same_shapes=True)
-@op.takes(Masks)
+@op.uses_arguments(Masks)
 def dilate(input: op.SampleType, /, **options: op.Unpack[Arguments]) -> op.SampleType:
     """Replace each pixel by the highest of a rectangle around it, channel by channel.
 
@@ -60,7 +60,7 @@ def dilate(input: op.SampleType, /, **options: op.Unpack[Arguments]) -> op.Sampl
 
 
 @op.operator("experimental.erode", schema="experimental__Erode", same_shapes=True)
-@op.takes(Masks)
+@op.uses_arguments(Masks)
 def erode(input: op.SampleType, /, **options: op.Unpack[Arguments]) -> op.SampleType:
     """Replace each pixel by the lowest of a rectangle around it, channel by channel.
 

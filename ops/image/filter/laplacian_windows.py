@@ -34,8 +34,8 @@ def laplacian_windows(
     smooth = None
     if smoothing_size is not None:
         smooth = per_axis("smoothing_size", smoothing_size, axes, count)
-        _refuse_sizes("smoothing_size", smooth, 1)
-    _refuse_sizes("window_size", windows, 3)
+        _check_sizes("smoothing_size", smooth, 1)
+    _check_sizes("window_size", windows, 3)
     if scale is not None and normalized:
         raise op.OperatorValueError(
             "give `scale` or `normalized_kernel=True`, not both", argument="scale"
@@ -71,6 +71,6 @@ def _window(size: int, derive: bool) -> Float64Array:
     return (np.convolve(smooth, [1, -2, 1]) if derive else smooth)[size // 2 :]
 
 
-def _refuse_sizes(name: str, sizes: Array, least: int) -> None:
+def _check_sizes(name: str, sizes: Array, least: int) -> None:
     bad = (sizes < least) | (sizes > _MOST) | (sizes % 2 == 0)
     op.refuse_samples(bad, name, f"an odd number from {least} to {_MOST}", sizes)

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.jit import inlined
-from gradiva.eager.jit.streaming import copy_past, finish_lines, goes_past
+from gradiva.eager.jit.jit import always_inline
+from gradiva.eager.jit.streaming import copy_nontemporal, finish_lines, use_nontemporal
 from gradiva.eager.operators.argument_types import RaggedFloatsArg
 from gradiva.eager.types.arrays import (
     Array,
@@ -83,7 +83,7 @@ def erase(
 
 
 @dataclass(frozen=True)
-class _Plan(op.Plan):
+class _ErasePlan(op.Plan):
     """starts, regions: as `_regions` returns them."""
 
     starts: Int64Array
@@ -91,11 +91,11 @@ class _Plan(op.Plan):
 
 
 @erase.shapes
-def _shapes(call: op.Call) -> _Plan:
+def _shapes(call: op.Call) -> _ErasePlan:
     source = call.inputs[0].batch_shape
     if call["anchor"] is not None and call["shape"] is None:
         raise op.OperatorValueError("`anchor` needs `shape`")
-    return _Plan(source, *_regions(call, source.shapes))
+    return _ErasePlan(source, *_regions(call, source.shapes))
 
 
 def _axes(call: op.Call, ndim: int) -> list[int]:
@@ -155,7 +155,7 @@ def _regions(call: op.Call, shapes: Int64Array) -> tuple[Int64Array, Int64Array]
     return starts, table
 
 
-@inlined
+@always_inline
 def _fill_row(
     row: Vector,
     fill: Vector,
@@ -202,7 +202,7 @@ def erase_kernel(
         volume = shape[0] * shape[1] * shape[2] * shape[3] * shape[4]
         source, target = src[src_offsets[i] : src_offsets[i] + volume], dst[d : d + volume]
         if past:
-            copy_past(src, src_offsets[i], dst, d, volume)
+            copy_nontemporal(src, src_offsets[i], dst, d, volume)
             finish_lines()
         else:
             for k in range(volume):  # faster than assigning the slice, which may have to look back
@@ -229,7 +229,9 @@ def erase_kernel(
                             _fill_row(row, values, (a, b, c, e), channel, whole, ends)
 
 
-def _tables(call: op.Call, plan: _Plan) -> tuple[Int64Array, Int64Array, Int64Array, Array, int]:
+def _tables(
+    call: op.Call, plan: _ErasePlan
+) -> tuple[Int64Array, Int64Array, Int64Array, Array, int]:
     """Shapes, starts, regions (R, 2, 5), fill (N, 1) or (N, channels), and the axis of channels."""
     source, target = call.inputs[0], call.outputs[0]
     ndim = target.batch_shape.ndim
@@ -258,9 +260,9 @@ def _tables(call: op.Call, plan: _Plan) -> tuple[Int64Array, Int64Array, Int64Ar
 
 
 @erase.cpu
-def _cpu(call: op.Call, plan: _Plan) -> None:
+def _cpu(call: op.Call, plan: _ErasePlan) -> None:
     target = call.outputs[0]
-    past = goes_past(target.data, target.batch_shape.volumes)
+    past = use_nontemporal(target.data, target.batch_shape.volumes)
     call.for_samples(erase_kernel, call.words, _tables(call, plan), past)
 
 
@@ -268,7 +270,7 @@ _KERNEL: Final = op.CudaKernel("erase", ("coordinates.cuh", Path(__file__).with_
 
 
 @erase.gpu
-def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
+def _gpu(call: op.Call, plan: _ErasePlan) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     shapes, starts, regions, fill, channel = _tables(call, plan)
     volumes = target.batch_shape.volumes[:, None]
@@ -289,7 +291,7 @@ def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
 def _cases() -> list[op.Case]:
     images = op.samples((6, 8, 3), (5, 5, 3), (9, 4, 3))
     planes = op.samples((2, 7, 6), (2, 4, 5), dtype=op.float32, layout="CHW")
-    sounds = op.samples((5,), (2,), dtype=op.float32, layout="")
+    audio = op.samples((5,), (2,), dtype=op.float32, layout="")
 
     def erased(inputs: Any, *parts: Any, fill: Any = 0) -> list[Array]:
         result = [inputs.at(i).copy() for i in range(len(inputs))]
@@ -319,8 +321,8 @@ def _cases() -> list[op.Case]:
         op.case("channel", planes, anchor=1, shape=1, axes=0).equals(
             erased(planes, *[[np.s_[1]]] * 2)
         ),
-        op.case("no layout", sounds, anchor=1, shape=[[2], [5]], axes=-1)
-        .equals(erased(sounds, [np.s_[1:3]], [np.s_[1:]]))
+        op.case("no layout", audio, anchor=1, shape=[[2], [5]], axes=-1)
+        .equals(erased(audio, [np.s_[1:3]], [np.s_[1:]]))
         .no_oracle(),
         op.case("other numbers of regions", images, anchor=numbers[0], shape=numbers[1])
         .equals(erased(images, [one], [np.s_[:1, :1], np.s_[3:5, 3:5]], []))

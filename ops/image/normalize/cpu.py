@@ -21,8 +21,8 @@ def _strip(
 ) -> None:
     """Normalize values that each have a mean and a scale of their own, and add `shift`."""
     for j in range(source.size):
-        apart = np.float32(source[j]) - means[j]
-        target[j] = convert_sat(apart * scales[j] + shift, target)
+        deviation = np.float32(source[j]) - means[j]
+        target[j] = convert_sat(deviation * scales[j] + shift, target)
 
 
 @op.jit
@@ -31,8 +31,8 @@ def _alike(
 ) -> None:
     """Normalize values with one mean and one scale, and add `shift`."""
     for j in range(source.size):
-        apart = np.float32(source[j]) - mean
-        target[j] = convert_sat(apart * scale + shift, target)
+        deviation = np.float32(source[j]) - mean
+        target[j] = convert_sat(deviation * scale + shift, target)
 
 
 @op.jit
@@ -48,8 +48,8 @@ def _few_rows(
     block."""
     for block in range(means.size):
         for k in range(block * rows, (block + 1) * rows):
-            apart = np.float32(source[k]) - means[block]
-            target[k] = convert_sat(apart * scales[block] + shift, target)
+            deviation = np.float32(source[k]) - means[block]
+            target[k] = convert_sat(deviation * scales[block] + shift, target)
 
 
 @op.jit

@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import gather_table
 from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.operators.decomposition import CompositeCall, Part
+from gradiva.eager.operators.decomposition import CompositeCall, DecompositionPart
 from gradiva.eager.types.arrays import Float32Array
 from gradiva.ops.image.crop.crop_window import (
     DEFAULT_LAYOUTS,
@@ -36,7 +36,7 @@ _OUTPUTS = (op.float32, op.float16, op.uint8, op.int8)
     schema="CropMirrorNormalize",
     old_arguments={"output_dtype": "dtype", "image_type": None},
 )
-@op.takes(CropWindow, OutOfBounds, ...)
+@op.uses_arguments(CropWindow, OutOfBounds, ...)
 def crop_mirror_normalize(
     input: op.SampleType,
     /,
@@ -103,7 +103,7 @@ _PLACE = (
 
 
 @crop_mirror_normalize.decomposes
-def _parts(call: CompositeCall) -> list[Part] | None:
+def _parts(call: CompositeCall) -> list[DecompositionPart] | None:
     """crop, flip, normalize_pixels, pad_channels and transpose."""
     if call.layout not in LAYOUTS[:7]:
         return None  # not known yet, or more axes than the parts take

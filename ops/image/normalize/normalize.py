@@ -8,7 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import FloatArrayArg
-from gradiva.eager.operators.decomposition import CompositeCall, Part
+from gradiva.eager.operators.decomposition import CompositeCall, DecompositionPart
 from gradiva.ops.reductions.reduce import exclusive, groups, reduced_type
 
 from .cpu import normalize_samples
@@ -84,7 +84,7 @@ def normalize(
 
 
 @normalize.decomposes
-def _parts(call: CompositeCall) -> list[Part] | None:
+def _parts(call: CompositeCall) -> list[DecompositionPart] | None:
     """One number for all values is what a fused group takes."""
     numbers = (call.fixed.get(name) for name in ("mean", "stddev"))
     if any(number is None or np.ndim(number) for number in numbers):

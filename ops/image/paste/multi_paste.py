@@ -88,14 +88,14 @@ def multi_paste(
 
 
 @dataclass(frozen=True)
-class _Plan(op.Plan):
+class _MultiPastePlan(op.Plan):
     """regions: what is pasted where."""
 
     regions: Regions
 
 
 @multi_paste.shapes
-def _shapes(call: op.Call) -> _Plan:
+def _shapes(call: op.Call) -> _MultiPastePlan:
     layout = call.types[0].layout or ""
     if not layout:
         raise op.OperatorTypeError(
@@ -120,7 +120,7 @@ def _shapes(call: op.Call) -> _Plan:
                     got=" and ".join(str(tuple(row)) for row in np.unique(own, axis=0).tolist()),
                     sample=sample,
                 )
-    return _Plan(result, regions)
+    return _MultiPastePlan(result, regions)
 
 
 @op.jit
@@ -175,7 +175,7 @@ def _name(call: op.Call, regions: Regions) -> None:
 
 
 @multi_paste.cpu
-def _cpu(call: op.Call, plan: _Plan) -> None:
+def _cpu(call: op.Call, plan: _MultiPastePlan) -> None:
     _name(call, plan.regions)
     target = call.outputs[0]
     layout, regions = target.layout, plan.regions
@@ -232,7 +232,7 @@ _KERNEL: Final = op.CudaKernel("multi_paste", _FILES)
 
 
 @multi_paste.gpu
-def _gpu(call: op.Call, plan: _Plan) -> list[op.Launch]:
+def _gpu(call: op.Call, plan: _MultiPastePlan) -> list[op.Launch]:
     target, regions = call.outputs[0], plan.regions
     _name(call, regions)
     shapes, volumes = target.batch_shape.shapes, target.batch_shape.volumes

@@ -25,9 +25,8 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.beside import Beside, compile_outlined
 from gradiva.eager.jit.intrinsics import local_floats, local_words, span, without_refcount
-from gradiva.eager.jit.jit import outlined
+from gradiva.eager.jit.jit import noinline
 from gradiva.eager.jit.row_chain import (
     FORM_CHANNELS,
     MIRROR,
@@ -38,6 +37,7 @@ from gradiva.eager.jit.row_chain import (
     UPSIDE_DOWN,
     finish_row,
 )
+from gradiva.eager.jit.subprocess_compiler import SubprocessCompiler, compile_noinline
 from gradiva.eager.types.arrays import (
     Array,
     F32Table,
@@ -162,7 +162,7 @@ def _store(
     finish_row(head, 0, pixels, sample[MIRROR], form, parameters, scratch, to, pace)
 
 
-@outlined
+@noinline
 def _nearest_sample(
     src: Array,
     src_at: int,
@@ -191,7 +191,7 @@ def _nearest_sample(
                 _store(row, channels, plane, z * ny + where, sample, chain)
 
 
-@outlined
+@noinline
 def _filtered_sample(
     src: Array,
     src_at: int,
@@ -353,7 +353,7 @@ def compile_filtered(dtype: str) -> None:
     words, numbers = np.zeros((1, 1), np.int64), np.zeros((1, 1), np.float32)
     row, room = words[0], (words, numbers, numbers[0], words[0])
     chain = (row, 0, np.uint64(0), 0, 1)
-    compile_outlined(
+    compile_noinline(
         _filtered_sample, np.zeros(1, dtype), 0, row, row, row, None, None, room, row, chain
     )
 
@@ -364,5 +364,5 @@ def _is_for(types: tuple[Any, ...], dtype: str) -> bool:
     return str(types[0].dtype) == dtype and columns_first == deep == "none"
 
 
-filtered_beside: Final = Beside(_filtered_sample, compile_filtered, _is_for)
+filtered_compiler: Final = SubprocessCompiler(_filtered_sample, compile_filtered, _is_for)
 """Half of what `resample_range` takes to compile."""

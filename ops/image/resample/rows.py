@@ -6,7 +6,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import filter_four, holds_integers, span, without_refcount
-from gradiva.eager.jit.jit import outlined
+from gradiva.eager.jit.jit import noinline
 from gradiva.eager.types.arrays import (
     Array,
     F32Vector,
@@ -103,7 +103,7 @@ def _filter_edges(
         x += 1
 
 
-@outlined
+@noinline
 def _filter_row(
     source: Array,
     at: int,
@@ -140,7 +140,7 @@ def _filter_row(
                 pixel[c] = pixel[c] + w * np.float32(source[place + c])
 
 
-@outlined
+@noinline
 def filter_lines(
     source: Array,
     at: Int64Array,
@@ -228,7 +228,7 @@ def _fill_ring(
     filter_lines(src, at, across, count, lines, to)
 
 
-@outlined
+@noinline
 def resample_rows(
     plane: tuple[Vector, int, int],
     y: int,

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.flat_calls import BEGIN, END, FlatCall, Lanes, flat_call
+from gradiva.eager.jit.packed_calls import BEGIN, END, PackedCall, PerThread, pack_call
 from gradiva.eager.jit.row_chain import (
     MIRROR,
     TARGET,
@@ -17,7 +17,7 @@ from gradiva.eager.jit.row_chain import (
     TARGET_ROW,
     UPSIDE_DOWN,
     Chain,
-    Step,
+    RowStep,
     table,
 )
 from gradiva.eager.types.arrays import Array, Float32Array, Float64Array, Int64Array
@@ -43,7 +43,7 @@ from .cpu import (
     DEEP,
     PICKED,
     ROWS_FIRST,
-    filtered_beside,
+    filtered_compiler,
     resample_range,
     scratch_sizes,
 )
@@ -87,12 +87,12 @@ def whole_tables(
     return Tables(source.offsets, sizes, window, roi, filters)
 
 
-def rounding(dtype: np.dtype[Any], count: int) -> list[Step]:
+def rounding(dtype: np.dtype[Any], count: int) -> list[RowStep]:
     """The first steps of the chain of a resize to `dtype`: none for float32."""
     if dtype == np.float32:
         return []
     row = store_unsigned_row if dtype.kind == "u" else store_row
-    return [Step(row, np.dtype(np.float32), dtype, _limits(dtype, count), 1)]
+    return [RowStep(row, np.dtype(np.float32), dtype, _limits(dtype, count), 1)]
 
 
 @lru_cache(maxsize=16)
@@ -115,7 +115,7 @@ _WAYS: Final = (
 
 def expect_images(dtype: str) -> None:
     """Begin to compile what images of this dtype need, in another process."""
-    filtered_beside.begin(dtype)
+    filtered_compiler.begin(dtype)
 
 
 def bind_resample(
@@ -123,10 +123,10 @@ def bind_resample(
 ) -> Callable[[Array, int, int], None]:
     """A function of a slab, `begin` and `end`, that takes samples of `part` through a chain into
     another slab. It has scratch of its own, for one thread."""
-    rooms, ways = _rooms(tables, part, 1)
-    room, address, item = tuple(one[0] for one in rooms), target.ctypes.data, target.itemsize
+    buffers, ways = _buffers(tables, part, 1)
+    buffer, address, item = tuple(one[0] for one in buffers), target.ctypes.data, target.itemsize
     steps = (chain.form, chain.parameters, chain.scratch()[0], address, item)
-    arguments: tuple[Any, Any, Any, Any] = tuple(tables), room, samples, steps
+    arguments: tuple[Any, Any, Any, Any] = tuple(tables), buffer, samples, steps
 
     def run(data: Array, begin: int, end: int) -> None:
         for way in ways:
@@ -135,39 +135,39 @@ def bind_resample(
     return run
 
 
-def flat_resample(
-    data: Array, tables: Tables, samples: Int64Array, chain: Chain, target: Array, lanes: int
-) -> list[FlatCall]:
+def pack_resample(
+    data: Array, tables: Tables, samples: Int64Array, chain: Chain, target: Array, threads: int
+) -> list[PackedCall]:
     """The same for several threads, which read one slab, or each a row of `data`: a call for each
     kernel that takes part."""
-    filtered_beside.begin(data.dtype.name)
-    rooms, ways = _rooms(tables, slice(None), lanes)
-    room, scratch = tuple(map(Lanes, rooms)), Lanes(chain.scratch(lanes))
+    filtered_compiler.begin(data.dtype.name)
+    buffers, ways = _buffers(tables, slice(None), threads)
+    buffer, scratch = tuple(map(PerThread, buffers)), PerThread(chain.scratch(threads))
     steps = chain.form, chain.parameters, scratch, target.ctypes.data, target.itemsize
-    source = data if data.ndim == 1 else Lanes(data)
-    arguments = source, tuple(tables), room, samples, steps, BEGIN, END
-    return [flat_call(resample_range, (*arguments, *way), lanes) for way in ways]
+    source = data if data.ndim == 1 else PerThread(data)
+    arguments = source, tuple(tables), buffer, samples, steps, BEGIN, END
+    return [pack_call(resample_range, (*arguments, *way), threads) for way in ways]
 
 
 _APART: Final = 64
 """Elements between what two threads write often: they shall share no line of the caches."""
 
 
-def _rooms(
-    tables: Tables, part: slice, lanes: int
+def _buffers(
+    tables: Tables, part: slice, threads: int
 ) -> tuple[tuple[np.ndarray[Any, Any], ...], list[tuple[bool | None, ...]]]:
     """Room for so many threads, and the ways that the samples of a part go."""
     a, b, c, d, some = scratch_sizes(
         tables.sizes[part], tables.window[part], tables.roi[part], tables.filters[part]
     )
-    rooms = (
-        np.empty((lanes, 4, a), np.int64),
-        np.empty((lanes, 3, b), np.float32),
-        np.empty((lanes, c + _APART), np.float32),
-        np.empty((lanes, d + _APART), np.int64),
-        np.full((lanes, 3, 9), np.nan),
+    buffers = (
+        np.empty((threads, 4, a), np.int64),
+        np.empty((threads, 3, b), np.float32),
+        np.empty((threads, c + _APART), np.float32),
+        np.empty((threads, d + _APART), np.int64),
+        np.full((threads, 3, 9), np.nan),
     )
-    return rooms, [kernel for way, kernel in _WAYS if some & way]
+    return buffers, [kernel for way, kernel in _WAYS if some & way]
 
 
 def run_resample(
@@ -180,7 +180,7 @@ def run_resample(
     end: int,
 ) -> None:
     """Resample the samples `begin .. end - 1` of a slab through a chain into another slab."""
-    filtered_beside.begin(data.dtype.name)
+    filtered_compiler.begin(data.dtype.name)
     bind_resample(tables, samples, chain, target, slice(begin, end))(data, begin, end)
 
 
@@ -213,7 +213,7 @@ def resample_samples(
     if mirror is None or not mirror.any():
         chain = Chain(steps, single, 1, longest)
         call.for_samples(
-            run_resample, source.data, tables, samples, chain, target.data, flat=flat_resample
+            run_resample, source.data, tables, samples, chain, target.data, packed=pack_resample
         )
         return
     samples[:, MIRROR] = mirror
@@ -226,7 +226,7 @@ def resample_samples(
         chain = Chain(own, single, count, longest, mirrored=True)
         if len(parts) == 1:
             call.for_samples(
-                run_resample, source.data, tables, samples, chain, target.data, flat=flat_resample
+                run_resample, source.data, tables, samples, chain, target.data, packed=pack_resample
             )
         else:
             run_resample(source.data, tables, samples, chain, target.data, part.start, part.stop)

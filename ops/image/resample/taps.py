@@ -8,7 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import LOCAL, local_floats
-from gradiva.eager.jit.jit import outlined
+from gradiva.eager.jit.jit import noinline
 from gradiva.eager.types.arrays import Float32Array, Float64Array, Int64Array
 
 from .columns import OUT_D, OUT_H, OUT_W
@@ -16,7 +16,7 @@ from .columns import OUT_D, OUT_H, OUT_W
 # The values are those of the public `InterpType`.
 NN, LINEAR, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN = 0, 1, 2, 3, 4, 5
 
-# Like the reference, curved filters are read from a table with 32 steps per unit and linear
+# Like DALI, curved filters are read from a table with 32 steps per unit and linear
 # interpolation: the exact curve would differ from it by up to 6e-4 of the value range.
 _STEPS = 32
 
@@ -79,7 +79,7 @@ def axis_taps(facts: tuple[int, int, float, float, int, int]) -> int:
 
 @op.jit
 def axis_origin(facts: tuple[int, int, float, float, int, int]) -> int:
-    """The first input position that the reference keeps for this axis."""
+    """The first input position that DALI keeps for this axis."""
     n, m, lo, hi, filt, antialias = facts
     reach = _RADII[filt] * _spread(m, lo, hi, antialias)
     first: int = min(max(math.floor(min(lo, hi) - reach), 0), n)
@@ -88,7 +88,7 @@ def axis_origin(facts: tuple[int, int, float, float, int, int]) -> int:
 
 @op.jit
 def first_axis(size: Int64Array, region: Float64Array, filt: Int64Array) -> int:
-    """The axis (0, 1, 2 for D, H, W) that the reference resamples first.
+    """The axis (0, 1, 2 for D, H, W) that DALI resamples first.
 
     It takes the cheapest order of passes, W before H before D among equals. A pass costs its
     output elements times `3 + 1.2 taps` (D), `3 + taps` (H) or `3 + 1.4 taps` (W); here times 5,
@@ -130,7 +130,7 @@ def _nearest(
     last: int,
     starts: Int64Array,
 ) -> None:
-    """Indices of the nearest inputs, to the last bit those of the reference.
+    """Indices of the nearest inputs, to the last bit those of DALI.
 
     `stepped` is the rule of rows and slices: there the position is the sum of float32 steps. The
     columns use a product. Both differ from the exact position where that is nearly an integer.
@@ -153,7 +153,7 @@ def _reach(filt: int, spread: np.float32) -> np.float32:
     """How far a filter reaches, to the last bit.
 
     The Gaussian is not 0 at its ends (it weighs 0.018 there), so the last bit decides which of two
-    taps at the same distance is taken. The reference goes through the standard deviation.
+    taps at the same distance is taken. DALI goes through the standard deviation.
     """
     if filt != GAUSSIAN:
         return np.float32(_RADII[filt]) * spread
@@ -161,7 +161,7 @@ def _reach(filt: int, spread: np.float32) -> np.float32:
     return np.float32(_STEPS) / (np.float32(_STEPS) / (sigma * _ROOT8))
 
 
-@outlined
+@noinline
 def fill_axis(
     facts: tuple[int, int, float, float, int, int],
     stepped: bool,
@@ -174,8 +174,8 @@ def fill_axis(
     """Coefficients of the outputs `first .. last - 1` of one axis; returns the taps of each.
 
     Taps outside the input are folded onto its border, so no inner loop has to clamp. The float32
-    arithmetic of the positions is the reference's. `stepped` matters to nearest neighbor only.
-    Positions count from `origin`: 0 for the axis that the reference resamples first, for the others
+    arithmetic of the positions is DALI's. `stepped` matters to nearest neighbor only.
+    Positions count from `origin`: 0 for the axis that DALI resamples first, for the others
     the first input that its first pass keeps. The last bit depends on it.
     """
     n, m, lo, hi, filt, antialias = facts

@@ -21,7 +21,7 @@ _LARGEST = 1 << 24
 
 
 @op.operator("random_resized_crop", schema="RandomResizedCrop", random=True)
-@op.takes(..., ResizeFilters, "compat", "dtype", ResizeBuffers)
+@op.uses_arguments(..., ResizeFilters, "compat", "dtype", ResizeBuffers)
 def random_resized_crop(
     input: op.SampleType,
     /,
@@ -93,7 +93,7 @@ def _shapes(call: op.Call) -> ResizePlan:
     return ResizePlan(shapes, inputs, sizes, low, high, filters, crop=True)
 
 
-random_resized_crop.not_stored("compat")
+random_resized_crop.not_serializable("compat")
 random_resized_crop.libraries = compat_libraries
 random_resized_crop.cpu(run_plan)
 random_resized_crop.gpu(launch_plan)

@@ -16,7 +16,7 @@ from gradiva.ops.image.resample.run import (
     Tables,
     bind_resample,
     expect_images,
-    flat_resample,
+    pack_resample,
     resample_samples,
     rounding,
     run_resample,
@@ -44,7 +44,7 @@ ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC", 5: "FDHWC"}
 
 
 @op.operator("resize", schema="Resize", old_arguments={"image_type": None})
-@op.takes(ResizeSize, ResizeRegion, ResizeFilters, ..., ResizeBuffers)
+@op.uses_arguments(ResizeSize, ResizeRegion, ResizeFilters, ..., ResizeBuffers)
 def resize(
     input: op.SampleType,
     /,
@@ -132,13 +132,13 @@ def resample_tables(call: op.Call, source: op.BatchShape, layout: str) -> Tables
     return whole_tables(source, planes, channels, plan.inputs, plan.outputs, ends, plan.filters)
 
 
-resize.not_stored("compat")
+resize.not_serializable("compat")
 resize.libraries = compat_libraries
 resize.fusion_role = Resample(
     resample_tables,
     run_resample,
     bind_resample,
-    flat_resample,
+    pack_resample,
     rounding,
     ("compat",),
     resample_launches,

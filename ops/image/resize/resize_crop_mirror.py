@@ -30,7 +30,9 @@ _REACH = 65536
 
 
 @op.operator("resize_crop_mirror", schema="ResizeCropMirror")
-@op.takes(ResizeSize, ResizeRegion, CropWindow, "mirror", ResizeFilters, ..., ResizeBuffers)
+@op.uses_arguments(
+    ResizeSize, ResizeRegion, CropWindow, "mirror", ResizeFilters, ..., ResizeBuffers
+)
 def resize_crop_mirror(
     input: op.SampleType,
     /,
@@ -67,7 +69,7 @@ def resize_crop_mirror(
 
 
 @dataclass(frozen=True)
-class _Plan(ResizePlan):
+class _ResizeCropMirrorPlan(ResizePlan):
     """anchors, windows: what is cut out of the resampled samples, (N, axes)."""
 
     anchors: op.Int64Array
@@ -75,7 +77,7 @@ class _Plan(ResizePlan):
 
 
 @resize_crop_mirror.shapes
-def _shapes(call: op.Call) -> _Plan:
+def _shapes(call: op.Call) -> _ResizeCropMirrorPlan:
     source = call.inputs[0].batch_shape
     layout = call.types[0].layout or ""
     axes = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
@@ -100,13 +102,13 @@ def _shapes(call: op.Call) -> _Plan:
     op.refuse_samples(lost, "crop", "a window without pixels, as the sample has none", windows)
     shapes = source.shapes.copy()
     shapes[:, axes] = windows
-    return _Plan(shapes, inputs, sizes, low, high, filters, anchors, windows)
+    return _ResizeCropMirrorPlan(shapes, inputs, sizes, low, high, filters, anchors, windows)
 
 
 def _window(call: op.Call) -> SourceWindow:
     """What is kept of the resampled images."""
     plan, mirror = call.plan, call["mirror"]
-    assert isinstance(plan, _Plan)
+    assert isinstance(plan, _ResizeCropMirrorPlan)
     top, left = plan.anchors[:, -2:].T
     return SourceWindow(top, left, mirror & 1, mirror >> 1 & 1)
 
@@ -114,7 +116,7 @@ def _window(call: op.Call) -> SourceWindow:
 resize_crop_mirror.fusion_role = resize.fusion_role._replace(window=_window)
 
 
-def _tables(call: op.Call, plan: _Plan) -> Tables:
+def _tables(call: op.Call, plan: _ResizeCropMirrorPlan) -> Tables:
     tables = resample_tables(call, call.inputs[0].batch_shape, call.outputs[0].layout)
     first = 6 - 2 * plan.anchors.shape[1]
     tables.window[:, first::2] = plan.anchors
@@ -123,7 +125,7 @@ def _tables(call: op.Call, plan: _Plan) -> Tables:
 
 
 @resize_crop_mirror.cpu
-def _cpu(call: op.Call, plan: _Plan) -> None:
+def _cpu(call: op.Call, plan: _ResizeCropMirrorPlan) -> None:
     mirror = call["mirror"]
     resample_samples(call, _tables(call, plan), (mirror & 1) != 0, (mirror & 2) != 0)
     target = call.outputs[0]
@@ -135,7 +137,7 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
 
 
 @resize_crop_mirror.gpu
-def _gpu(call: op.Call, plan: _Plan) -> list[op.Launch]:
+def _gpu(call: op.Call, plan: _ResizeCropMirrorPlan) -> list[op.Launch]:
     flips = np.stack([(call["mirror"] & bit) != 0 for bit in (4, 2, 1)], axis=1)
     return resample_call(call, _tables(call, plan), flips.astype(np.int64))
 

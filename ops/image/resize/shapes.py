@@ -2,7 +2,7 @@
 
 Every argument arrives resolved: None when the caller did not give it, otherwise a float64 array of
 shape `(N,)` (one number per sample) or `(N, D)` (one per sample and spatial axis, in the order of
-the layout: H, W or D, H, W). Which steps are float32 and which float64 follows the reference: it
+the layout: H, W or D, H, W). Which steps are float32 and which float64 follows DALI: it
 makes 31 of 15 * (42 / 20), for the float32 product falls just short of 31.5.
 """
 
@@ -58,7 +58,7 @@ def _requested(shape: tuple[int, int], arguments: dict[str, Float64Array | None]
 
 
 def _checked(name: str, value: Float64Array | None, shape: tuple[int, ...]) -> Float32Array:
-    """The argument as float32. The reference crashes on a NaN, so refuse what is not finite."""
+    """The argument as float32. DALI crashes on a NaN, so refuse what is not finite."""
     assert value is not None
     assert value.shape == shape
     bad = ~(np.abs(value) <= _FARTHEST)

@@ -29,7 +29,7 @@ _FARTHEST = 2.0**31
 
 
 @op.operator("tensor_resize", schema="TensorResize", formerly=("experimental.tensor_resize",))
-@op.takes(..., ResizeRegion, ResizeFilters, "dtype", ResizeBuffers)
+@op.uses_arguments(..., ResizeRegion, ResizeFilters, "dtype", ResizeBuffers)
 def tensor_resize(
     input: op.SampleType,
     /,
@@ -93,14 +93,14 @@ def _axes(call: op.Call, ndim: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class _Plan(op.Plan):
+class _TensorResizePlan(op.Plan):
     """tables: those of the kernels."""
 
     tables: Tables
 
 
 @tensor_resize.shapes
-def _shapes(call: op.Call) -> _Plan:
+def _shapes(call: op.Call) -> _TensorResizePlan:
     shapes = call.inputs[0].batch_shape.shapes
     axes = _axes(call, shapes.shape[1])
     inputs, count = shapes[:, axes], len(axes)
@@ -133,7 +133,7 @@ def _shapes(call: op.Call) -> _Plan:
     regions = np.zeros((*shapes.shape, 2))
     regions[:, :, 1] = shapes
     regions[:, axes, 0], regions[:, axes, 1] = low, high
-    return _Plan(result, _tables(call, shapes, result, regions))
+    return _TensorResizePlan(result, _tables(call, shapes, result, regions))
 
 
 def _tables(call: op.Call, shapes: op.Int64Array, sizes: op.Int64Array, regions: Any) -> Tables:
@@ -177,12 +177,12 @@ def _tables(call: op.Call, shapes: op.Int64Array, sizes: op.Int64Array, regions:
 
 
 @tensor_resize.cpu
-def _cpu(call: op.Call, plan: _Plan) -> None:
+def _cpu(call: op.Call, plan: _TensorResizePlan) -> None:
     resample_samples(call, plan.tables)
 
 
 @tensor_resize.gpu
-def _gpu(call: op.Call, plan: _Plan) -> list[op.Launch]:
+def _gpu(call: op.Call, plan: _TensorResizePlan) -> list[op.Launch]:
     return resample_call(call, plan.tables)
 
 
@@ -191,7 +191,7 @@ def _cases() -> list[op.Case]:
     images = op.samples((12, 16, 3), (9, 7, 3), (2, 30, 3))
     planes = op.samples((3, 8, 6), (3, 5, 5), dtype=op.float32, layout="CHW")
     volume = op.samples((5, 6, 7, 2), layout="DHWC", dtype=op.int16)
-    sounds = op.samples((9,), (4,), layout="", dtype=op.float32)
+    audio = op.samples((9,), (4,), layout="", dtype=op.float32)
     nearest = {"interp_type": op.InterpType.INTERP_NN}
     region: Any = {"roi_start": (0.9, 0.1), "roi_end": (0.2, 0.8), "roi_relative": True}
     return [
@@ -200,8 +200,8 @@ def _cases() -> list[op.Case]:
             [planes.at(i).repeat(2, 1).repeat(2, 2) for i in range(2)]
         ),
         op.case("names", images, sizes=(5, 6), axis_names="WH"),
-        op.case("one axis", sounds, sizes=[[5], [7]]),
-        op.case("alignment", sounds, scales=0.3, alignment=0.0),
+        op.case("one axis", audio, sizes=[[5], [7]]),
+        op.case("alignment", audio, scales=0.3, alignment=0.0),
         op.case("channels", volume, sizes=4, axes=-1, **nearest).equals(
             [volume.at(0).repeat(2, 3)]
         ),

@@ -211,10 +211,10 @@ def resize_torch(
     integer = source.dtype == np.uint8
     across = _table(right - left, width, cubic, antialias, integer)
     down = _table(bottom - top, height, cubic, antialias, integer)
-    flat = source.reshape(planes, source.shape[1], -1)
+    packed = source.reshape(planes, source.shape[1], -1)
     made = target.reshape(planes, height, -1)
     middle = np.empty((bottom - top, width * channels), source.dtype)
-    head = flat, top, left, bottom - top, channels
+    head = packed, top, left, bottom - top, channels
     tables: tuple[Any, Any] = tuple(across), tuple(down)
     if integer:
         sums = np.empty(width * channels, np.int32)

@@ -11,7 +11,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import BoolVector, I64Table, Slabs
 from gradiva.ops.image.crop.crop_window import fill_array
 
-from .warp import require_simple
+from .warp import check_interpolation
 
 PIXELS: Final = (op.uint8, op.int8, op.uint16, op.int16, op.int32, op.float32)
 
@@ -42,7 +42,7 @@ class RandomlyDisplaced(Displacement, op.Sampled, total=False):
 def displaced_type(input: op.SampleType, options: Displacement) -> op.SampleType:
     """The type rule: images with the channels last."""
     op.require_dtype(input, PIXELS)
-    require_simple(int(options["interp_type"]), "interp_type")
+    check_interpolation(int(options["interp_type"]), "interp_type")
     return op.with_layout(input, op.require_layout(input, ("HWC",), {3: "HWC"}))
 
 
@@ -69,7 +69,7 @@ def copy_unmasked(slabs: Slabs, shapes: I64Table, masks: BoolVector, begin: int,
 
 
 def outside_of(call: op.Call) -> tuple[Any, np.float32]:
-    """The fill value as a pixel, and for mixing. It is cast as C does, as in the reference: its
+    """The fill value as a pixel, and for mixing. It is cast as C does, as in DALI: its
     fraction is lost, and it wraps."""
     kind, value = call.outputs[0].dtype.numpy, call["fill_value"]
     wide = kind.kind == "f" or bool(np.isfinite(value))

@@ -16,7 +16,7 @@ _UNIT = np.float32(2.0**-24)
 
 
 @op.operator("jitter", schema="Jitter", random=True, same_shapes=True)
-@op.takes(Displacement)
+@op.uses_arguments(Displacement)
 def jitter(
     input: op.SampleType,
     /,

@@ -12,8 +12,8 @@ from gradiva.eager.types.arrays import F32Vector, I64Table, I64Vector, Int64Arra
 from .displace import PIXELS
 from .gpu import TAPS, interpolation_text, pixel_types
 from .rows import warp_row
-from .warp import framed, require_simple
-from .warp_perspective import require_origin
+from .warp import check_interpolation, framed
+from .warp_perspective import check_pixel_origin
 
 
 @op.operator("experimental.remap", schema="experimental__Remap", inputs=3)
@@ -55,8 +55,8 @@ def remap(
         waves = gradiva.experimental.remap(image, x + 5 * np.sin(y / 20), y)
     """
     op.require_dtype(input, PIXELS)
-    require_simple(int(interp), "interp")
-    require_origin(pixel_origin)
+    check_interpolation(int(interp), "interp")
+    check_pixel_origin(pixel_origin)
     for number, one in enumerate((mapx, mapy), 1):
         assert isinstance(one, op.SampleType)
         op.require_dtype(one, (op.float32,), f"input {number}")
@@ -84,18 +84,18 @@ def _frames(map: op.Batch, sequence: bool, number: int) -> Int64Array:
 
 
 @dataclass(frozen=True)
-class _Plan(op.Plan):
+class _RemapPlan(op.Plan):
     """steps: (2, N), whether each frame has its own map."""
 
     steps: Int64Array
 
 
 @remap.shapes
-def _shapes(call: op.Call) -> _Plan:
+def _shapes(call: op.Call) -> _RemapPlan:
     sequence = (call.types[0].layout or "").startswith("F")
     shapes = call.inputs[0].batch_shape.shapes.copy()
     if not call.size:
-        return _Plan(shapes, np.zeros((2, 0), np.int64))
+        return _RemapPlan(shapes, np.zeros((2, 0), np.int64))
     across, down = (_frames(call.inputs[number], sequence, number) for number in (1, 2))
     frames = shapes[:, 0] if sequence else np.ones(call.size, np.int64)
     wrong = (across[:, 1:] != down[:, 1:]).any(axis=1)
@@ -111,7 +111,7 @@ def _shapes(call: op.Call) -> _Plan:
         )
     shapes[:, -3:-1] = across[:, 1:]
     steps = np.stack([(maps[:, 0] > 1).astype(np.int64) for maps in (across, down)])
-    return _Plan(shapes, steps)
+    return _RemapPlan(shapes, steps)
 
 
 @op.jit
@@ -155,7 +155,7 @@ def _shift(call: op.Call) -> np.float32:
 
 
 @remap.cpu
-def _cpu(call: op.Call, plan: _Plan) -> None:
+def _cpu(call: op.Call, plan: _RemapPlan) -> None:
     target = call.outputs[0]
     maps = (one for given in call.inputs[1:] for one in (given.data, given.batch_shape.offsets))
     zero = target.data.dtype.type(0)
@@ -168,7 +168,7 @@ _KERNEL = op.CudaKernel("remap", (None, TAPS, TAPS.with_name("remap.cuh")))
 
 
 @remap.gpu
-def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
+def _gpu(call: op.Call, plan: _RemapPlan) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     op.refuse_large(source.batch_shape.volumes)
     op.refuse_large(target.batch_shape.volumes)

@@ -12,10 +12,10 @@ from .gpu import affine_launch
 from .warp import (
     Warp,
     WarpOptions,
+    check_has_pixels,
     extents_of,
     out_shapes,
     out_sizes,
-    require_pixels,
     run_affine,
     warp_type,
 )
@@ -27,7 +27,7 @@ _SLACK = 0.01
 @op.operator(
     "rotate", schema="Rotate", frames=("angle", "axis"), old_arguments={"output_dtype": "dtype"}
 )
-@op.takes(WarpOptions)
+@op.uses_arguments(WarpOptions)
 def rotate(
     input: op.SampleType,
     /,
@@ -101,7 +101,7 @@ def _shapes(call: op.Call) -> Int64Array:
     sizes = out_sizes(call, extents, cut=True)
     if sizes is None:
         sizes = extents if call["keep_size"] else _canvas(extents, call["angle"], axis)
-    require_pixels(call, sizes, call["fill_value"] is not None)
+    check_has_pixels(call, sizes, call["fill_value"] is not None)
     return out_shapes(call, sizes)
 
 

@@ -13,7 +13,7 @@ from .rows import warp_row
 
 
 @op.operator("sphere", schema="Sphere", same_shapes=True)
-@op.takes(Displacement)
+@op.uses_arguments(Displacement)
 def sphere(input: op.SampleType, /, **options: op.Unpack[Displaced]) -> op.SampleType:
     """Magnify the center of each image, as a sphere of glass does.
 

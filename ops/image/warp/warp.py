@@ -48,7 +48,7 @@ class Warp(WarpOptions, op.Common, total=False):
 def warp_type(input: op.SampleType, options: Warp) -> op.SampleType:
     """The type rule of `warp_affine` and `rotate`."""
     op.require_dtype(input, _DTYPES)
-    require_simple(int(options["interp_type"]), "interp_type")
+    check_interpolation(int(options["interp_type"]), "interp_type")
     dtype: Any = options["dtype"]
     if dtype is not None and dtype not in _DTYPES:
         names = ", ".join(one.name for one in _DTYPES)
@@ -57,7 +57,7 @@ def warp_type(input: op.SampleType, options: Warp) -> op.SampleType:
     return found if dtype is None else found.with_(dtype=dtype)
 
 
-def require_simple(interpolation: int, argument: str) -> None:
+def check_interpolation(interpolation: int, argument: str) -> None:
     """Refuse filters other than nearest neighbor and linear."""
     if interpolation not in (op.InterpType.INTERP_NN, op.InterpType.INTERP_LINEAR):
         raise op.wrong_value(
@@ -76,7 +76,7 @@ def out_sizes(
     """`size` in whole pixels, (N, axes); None if it was not given.
 
     repeat: one number serves all axes. cut: fractions of sizes given per sample are cut off, as in
-    the reference, which rounds those given for all samples.
+    DALI, which rounds those given for all samples.
     """
     rows = call["size"]
     if rows is None or rows.shape[1] == 0:
@@ -94,7 +94,7 @@ def out_sizes(
     if cut:
         whole: Int64Array = wide.astype(np.int64)
         return whole
-    # Less than half a pixel is one pixel, as in the reference.
+    # Less than half a pixel is one pixel, as in DALI.
     rounded: Int64Array = np.maximum(np.floor(wide + 0.5).astype(np.int64), 1)
     return rounded
 
@@ -105,7 +105,7 @@ def extents_of(call: op.Call) -> Int64Array:
     return call.inputs[0].batch_shape.shapes[:, first:-1]
 
 
-def require_pixels(call: op.Call, sizes: Int64Array, filled: bool) -> None:
+def check_has_pixels(call: op.Call, sizes: Int64Array, filled: bool) -> None:
     """Refuse samples without pixels, where the nearest pixel is asked for."""
     source = call.inputs[0].batch_shape
     bad = (extents_of(call) == 0).any(axis=1) & (sizes > 0).all(axis=1)
@@ -174,7 +174,7 @@ def input_matrices(call: op.Call, rows: int, columns: int) -> Float32Array:
     return np.ascontiguousarray(np.concatenate(parts))
 
 
-def require_matrices(type: Any) -> None:
+def check_matrices(type: Any) -> None:
     """The type rule for a second input."""
     if not isinstance(type, op.SampleType):
         return
@@ -219,7 +219,7 @@ def filling_of(call: op.Call) -> Filling:
     with np.errstate(over="ignore"):
         single = np.array([0.0 if value is None else value]).astype(np.float32)
     hard = convert_array(single, call.outputs[0].dtype.numpy)
-    # Both conversions, in this order, as in the reference.
+    # Both conversions, in this order, as in DALI.
     both = convert_array(hard, call.inputs[0].dtype.numpy)
     return Filling(value is not None, hard[0], both.astype(np.float32)[0])
 

@@ -12,13 +12,13 @@ from .warp import (
     MatrixPlan,
     Warp,
     WarpOptions,
+    check_has_pixels,
+    check_matrices,
     extents_of,
     input_matrices,
     inverse,
     out_shapes,
     out_sizes,
-    require_matrices,
-    require_pixels,
     run_affine,
     warp_matrices,
     warp_type,
@@ -32,7 +32,7 @@ from .warp import (
     frames=("matrix", "1"),
     old_arguments={"output_dtype": "dtype"},
 )
-@op.takes(WarpOptions)
+@op.uses_arguments(WarpOptions)
 def warp_affine(
     input: op.SampleType,
     matrix_input: op.SampleType | op.Value | None = None,
@@ -71,7 +71,7 @@ def warp_affine(
         matrix = gradiva.transforms.rotation(angle=30.0, center=(225, 150))
         image = gradiva.warp_affine(image, matrix=matrix, inverse_map=False, fill_value=0)
     """
-    require_matrices(matrix_input)
+    check_matrices(matrix_input)
     return warp_type(input, options)
 
 
@@ -84,7 +84,7 @@ def _shapes(call: op.Call) -> MatrixPlan:
         matrices = inverse(matrices)
     given = out_sizes(call, extents, cut=True)
     sizes = extents if given is None else given
-    require_pixels(call, sizes, call["fill_value"] is not None)
+    check_has_pixels(call, sizes, call["fill_value"] is not None)
     return MatrixPlan(out_shapes(call, sizes), matrices, places)
 
 

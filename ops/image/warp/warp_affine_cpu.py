@@ -2,7 +2,7 @@
 
 The place of the first pixel of a row is ((t + a * 0.5) + b * y) + c * z, in float32 and in this
 order, with y and z at the centers of pixels. From there x takes steps of a, which are added up,
-again after each 256 pixels, from a start that grows by 256 * a. So does the reference: the place of
+again after each 256 pixels, from a start that grows by 256 * a. So does DALI: the place of
 a pixel is part of the result.
 """
 

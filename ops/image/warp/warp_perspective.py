@@ -13,7 +13,7 @@ from gradiva.eager.support.opencv import cv2
 from gradiva.eager.types.arrays import Float32Array, Float64Array
 from gradiva.ops.transforms.affine import matrix_product
 
-from .warp import MatrixPlan, input_matrices, out_sizes, require_matrices, warp_matrices
+from .warp import MatrixPlan, check_matrices, input_matrices, out_sizes, warp_matrices
 from .warp_perspective_gpu import perspective_launches
 
 _LAYOUTS: Final = ("HW", "HWC", "FHWC", "CHW", "FCHW")
@@ -28,7 +28,7 @@ _TO_CENTERS: Final = np.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]], np.float32)
 _TO_CORNERS: Final = np.array([[1, 0, -0.5], [0, 1, -0.5], [0, 0, 1]], np.float32)
 
 
-def require_origin(pixel_origin: str) -> None:
+def check_pixel_origin(pixel_origin: str) -> None:
     """Refuse what is no pixel origin."""
     if pixel_origin not in ("corner", "center"):
         raise op.wrong_value("pixel_origin", "'corner' or 'center'", repr(pixel_origin))
@@ -88,8 +88,8 @@ def warp_perspective(
         image = gradiva.experimental.warp_perspective(image, matrix=matrix)
     """
     op.require_dtype(input, (op.uint8, op.uint16, op.int16, op.float32))
-    require_matrices(matrix_input)
-    require_origin(pixel_origin)
+    check_matrices(matrix_input)
+    check_pixel_origin(pixel_origin)
     if border_mode not in _BORDERS:
         raise op.wrong_value("border_mode", f"one of {', '.join(_BORDERS)}", repr(border_mode))
     if interp_type not in _FILTERS:
@@ -113,7 +113,7 @@ def _centered(call: op.Call, matrices: Float32Array) -> Float32Array:
 
 
 @dataclass(frozen=True)
-class _Plan(MatrixPlan):
+class _WarpPerspectivePlan(MatrixPlan):
     """centered: the matrices that were given, for places that count from centers of pixels."""
 
     centered: Float32Array | None
@@ -123,7 +123,7 @@ warp_perspective.libraries = ("opencv-python-headless",)
 
 
 @warp_perspective.shapes
-def _shapes(call: op.Call) -> _Plan:
+def _shapes(call: op.Call) -> _WarpPerspectivePlan:
     layout = call.types[0].layout or ""
     shapes = call.inputs[0].batch_shape.shapes.copy()
     height = layout.index("H")
@@ -134,7 +134,7 @@ def _shapes(call: op.Call) -> _Plan:
     sizes = out_sizes(call, extents, repeat=True)
     if sizes is not None:
         shapes[:, height : height + 2] = sizes
-    return _Plan(shapes, given, places, centered)
+    return _WarpPerspectivePlan(shapes, given, places, centered)
 
 
 def _fill(call: op.Call) -> Float64Array:
@@ -170,7 +170,7 @@ def _check_folds(matrix: Any, shape: tuple[int, ...], size: tuple[int, ...], inv
 
 
 @warp_perspective.cpu
-def _cpu(call: op.Call, plan: _Plan) -> None:
+def _cpu(call: op.Call, plan: _WarpPerspectivePlan) -> None:
     source, target = call.inputs[0], call.outputs[0]
     layout = target.layout
     matrices, places = plan.centered, plan.places
@@ -221,7 +221,7 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
 # machine has them. In the last columns of a row, and on other machines, a value may differ by what
 # changes within that of its place; of two pixels that are equally far the other may be the nearest.
 @warp_perspective.gpu_within(1e-3)
-def _gpu(call: op.Call, plan: _Plan) -> list[op.Launch]:
+def _gpu(call: op.Call, plan: _WarpPerspectivePlan) -> list[op.Launch]:
     fill = _fill(call)
     kind = call.inputs[0].dtype.numpy
     if kind.kind != "f":

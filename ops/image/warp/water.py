@@ -13,7 +13,7 @@ from .rows import warp_row
 
 
 @op.operator("water", schema="Water", same_shapes=True)
-@op.takes(Displacement)
+@op.uses_arguments(Displacement)
 def water(
     input: op.SampleType,
     /,

@@ -41,7 +41,7 @@ _DENSEST = 14
         "save_img_ids": "image_ids",
     },
 )
-@op.takes(ReaderArguments)
+@op.uses_arguments(ReaderArguments)
 def coco(
     *,
     file_root: op.Path | None = None,

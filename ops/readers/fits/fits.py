@@ -35,7 +35,7 @@ __all__ = ["Fits", "fits"]
 
 
 @source_operator("experimental.readers.fits", schema="experimental__readers__Fits")
-@op.takes(ReaderArguments)
+@op.uses_arguments(ReaderArguments)
 def fits(
     *,
     file_root: op.Path | None = None,

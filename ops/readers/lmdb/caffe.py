@@ -26,7 +26,7 @@ __all__ = ["Caffe", "caffe"]
 
 
 @source_operator("readers.caffe", schema="readers__Caffe", formerly=("caffe_reader",))
-@op.takes(ReaderArguments)
+@op.uses_arguments(ReaderArguments)
 def caffe(
     *,
     path: op.Paths,
@@ -113,7 +113,7 @@ def _parts(record: Array) -> tuple[Array, Array]:
     return image, label
 
 
-caffe.not_stored(*SHUFFLED_AFTER)
+caffe.not_serializable(*SHUFFLED_AFTER)
 
 
 @opens_table(caffe, container=True)

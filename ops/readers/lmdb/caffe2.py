@@ -31,7 +31,7 @@ _FIELDS = {_FLOAT: (3, "<f4"), _INT32: (4, "<i4"), _INT64: (10, "<i8")}
 
 
 @source_operator("readers.caffe2", schema="readers__Caffe2", formerly=("caffe2_reader",))
-@op.takes(ReaderArguments)
+@op.uses_arguments(ReaderArguments)
 def caffe2(
     *,
     path: op.Paths,
@@ -226,7 +226,7 @@ class TensorTable(DatabaseTable):
         return Records(tuple(made), failures)
 
 
-caffe2.not_stored(*SHUFFLED_AFTER)
+caffe2.not_serializable(*SHUFFLED_AFTER)
 
 
 @opens_table(caffe2, container=True)

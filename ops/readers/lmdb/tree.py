@@ -21,7 +21,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.storage.handles import Handle, pread
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import is_url, join, local_path
-from gradiva.ops.readers.containers import Containers, Places, RecordTable, refuse_empty
+from gradiva.ops.readers.containers import Containers, Places, RecordTable, check_not_empty
 from gradiva.ops.readers.scan_cache import Scan, kept_scan
 
 __all__ = ["Database", "DatabaseTable", "open_database", "scan_tree"]
@@ -179,7 +179,7 @@ def open_database(paths: tuple[str, ...] | list[str], storage: Storage | None = 
     files = [_file_of(local_path(path)) for path in paths]
     containers = Containers(files, "path", storage)
     scans = [kept_scan("lmdb 1", path, 4, scan_tree, storage) for path in containers.paths]
-    refuse_empty(sum(len(rows) for rows, _ in scans), containers, "path")
+    check_not_empty(sum(len(rows) for rows, _ in scans), containers, "path")
     keys = [text[begin:end] for rows, text in scans for begin, end in rows[:, 2:].tolist()]
     return Database([*paths], containers, Places.join([rows for rows, _ in scans]), keys)
 

@@ -11,7 +11,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import ArgumentType
 from gradiva.eager.operators.signature import extended
 from gradiva.eager.readers.reader import Reader, reader_class
-from gradiva.eager.readers.source import Described, Source, SourceOperator, source_operator
+from gradiva.eager.readers.source import Source, SourceOperator, ValueEqual, source_operator
 from gradiva.ops.readers.order import Order
 from gradiva.ops.readers.sampling.sampled_order import MOST_SAMPLES
 from gradiva.ops.readers.sampling.sampling_arguments import BucketLike, Weights, order_of
@@ -26,7 +26,7 @@ __all__ = ["Mix", "mix", "mixed"]
 _ALONE = ("pad_last_batch", "bucket", "with_index")
 
 
-class Readers(Described):
+class Readers(ValueEqual):
     """The readers of a mixture: their operators, and what these are given."""
 
     def __init__(self, given: Sequence[Any]) -> None:

@@ -17,13 +17,13 @@ from gradiva.eager.storage.streams import opened_file
 from gradiva.eager.storage.urls import is_url
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.readers.ahead.remote import storage_of
-from gradiva.ops.readers.containers import Containers, refuse_empty
+from gradiva.ops.readers.containers import Containers, check_not_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
 from gradiva.ops.readers.table_source import opens_table
 
 from .fitting import rows_fitted
 from .hdf5_guard import GuardedFile
-from .hdf5_sources import Source, Sources, refuse_missing, sources_of
+from .hdf5_sources import Source, Sources, check_not_missing, sources_of
 from .row_table import RowTable
 from .values import types_of_columns
 
@@ -33,7 +33,7 @@ h5py: Any = lazy_module("h5py", "'gradiva[hdf5]'")
 
 
 @source_operator("readers.hdf5", schema="readers__HDF5")
-@op.takes(ReaderArguments)
+@op.uses_arguments(ReaderArguments)
 def hdf5(
     *,
     paths: op.Paths,
@@ -180,7 +180,7 @@ def _rows(opened: Any, name: str, path: str, size: int) -> int:
         itemsize = 0 if found is None or not shape else found.dtype.itemsize
         names = "" if shape else ", ".join(list(opened)[:5])
         if shape:
-            refuse_missing(found)
+            check_not_missing(found)
     except _ERRORS as error:
         raise _damaged(error) from None
     if not shape:
@@ -235,7 +235,7 @@ def _open_table(given: dict[str, Any]) -> HDF5Table:
         counts.append(sizes[0])
     types = types_of_columns(given["columns"], given["dtypes"])
     table = HDF5Table(containers, counts, types, given["columns"], ragged)
-    refuse_empty(len(table), containers, "paths")
+    check_not_empty(len(table), containers, "paths")
     return table
 
 

@@ -13,12 +13,12 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.support.lazy_import import lazy_module
 
-__all__ = ["Source", "Sources", "refuse_missing", "sources_of"]
+__all__ = ["Source", "Sources", "check_not_missing", "sources_of"]
 
 h5py: Any = lazy_module("h5py", "'gradiva[hdf5]'")
 
 
-def refuse_missing(found: Any) -> None:
+def check_not_missing(found: Any) -> None:
     """Raise SampleDataError for a data set in raw files that are missing or too short."""
     for name, begin, size in found.external or ():
         path = _beside(found, name)
@@ -45,9 +45,9 @@ class Source(NamedTuple):
 
     def touches(self, rows: op.Int64Array) -> Any:
         """Which of these rows have values of it."""
-        apart = rows - self.begin
-        inside = (apart >= 0) & (apart % self.stride < self.block)
-        return inside & (apart < self.stride * self.number if self.number else True)
+        distance = rows - self.begin
+        inside = (distance >= 0) & (distance % self.stride < self.block)
+        return inside & (distance < self.stride * self.number if self.number else True)
 
 
 def sources_of(found: Any) -> list[Source]:

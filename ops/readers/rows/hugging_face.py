@@ -1,5 +1,5 @@
-"""What data sets of Hugging Face have in place of an image or a sound that is not decoded: the
-bytes of a file, or its path."""
+"""What data sets of Hugging Face have in place of an image or an audio file that is not decoded:
+the bytes of a file, or its path."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from gradiva.eager.storage.streams import opened_file
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.decoders.npy_header import Header, read_header
 from gradiva.ops.readers.ahead.remote import storage_of
-from gradiva.ops.readers.containers import Containers, Places, refuse_empty
+from gradiva.ops.readers.containers import Containers, Places, check_not_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
 from gradiva.ops.readers.table import Failures, Records
 from gradiva.ops.readers.table_source import opens_table
@@ -37,7 +37,7 @@ __all__ = ["Npz", "npz"]
 
 
 @source_operator("readers.npz", schema="readers__Npz")
-@op.takes(ReaderArguments)
+@op.uses_arguments(ReaderArguments)
 def npz(
     *,
     paths: op.Paths,
@@ -222,7 +222,7 @@ def _open_table(given: dict[str, Any]) -> NpzTable:
         members.append(found)
     types = types_of_columns(given["columns"], given["dtypes"])
     table = NpzTable(containers, members, types)
-    refuse_empty(len(table), containers, "paths")
+    check_not_empty(len(table), containers, "paths")
     return table
 
 

@@ -40,7 +40,7 @@ Rows: TypeAlias = Annotated[
 
 
 @source_operator("readers.table")
-@op.takes(ReaderArguments)
+@op.uses_arguments(ReaderArguments)
 def table(
     *,
     source: Rows,

@@ -17,7 +17,7 @@ from gradiva.eager.storage.streams import opened_file
 from gradiva.eager.storage.urls import is_url
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.readers.ahead.remote import storage_of
-from gradiva.ops.readers.containers import Containers, refuse_empty
+from gradiva.ops.readers.containers import Containers, check_not_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
 from gradiva.ops.readers.table_source import opens_table
 
@@ -32,7 +32,7 @@ arrow_parquet: Any = lazy_module("pyarrow.parquet", "'gradiva[parquet]'")
 
 
 @source_operator("readers.parquet", schema="readers__Parquet")
-@op.takes(ReaderArguments)
+@op.uses_arguments(ReaderArguments)
 def parquet(
     *,
     paths: op.Paths,
@@ -216,7 +216,7 @@ def _open_table(given: dict[str, Any]) -> ParquetTable:
         groups.append(np.cumsum(np.array(counts, np.int64)))
     types = types_of_columns(given["columns"], given["dtypes"])
     table = ParquetTable(containers, groups, types, places, given["cache_bytes"])
-    refuse_empty(len(table), containers, "paths")
+    check_not_empty(len(table), containers, "paths")
     return table
 
 

@@ -16,7 +16,7 @@ from gradiva.eager.storage.handles import Handle
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.streams import opened_file
 from gradiva.ops.readers.ahead.remote import storage_of
-from gradiva.ops.readers.containers import Containers, Places, RecordTable, refuse_empty
+from gradiva.ops.readers.containers import Containers, Places, RecordTable, check_not_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
 from gradiva.ops.readers.scan_cache import Scan, kept_scan
 from gradiva.ops.readers.table import Failures, Records
@@ -35,7 +35,7 @@ _AT_ONCE: Final = 256
 
 
 @source_operator("readers.jsonl", schema="readers__JSONL")
-@op.takes(ReaderArguments)
+@op.uses_arguments(ReaderArguments)
 def jsonl(
     *,
     paths: op.Paths,
@@ -72,7 +72,7 @@ def jsonl(
 
 
 @source_operator("readers.csv", schema="readers__CSV")
-@op.takes(ReaderArguments)
+@op.uses_arguments(ReaderArguments)
 def csv(
     *,
     paths: op.Paths,
@@ -231,7 +231,7 @@ def _open_jsonl(given: dict[str, Any]) -> JSONTable:
     types = types_of_columns(given["columns"], given["dtypes"])
     table = JSONTable(containers, Places.join(parts), types)
     table.columns = given["columns"]
-    refuse_empty(len(table), containers, "paths")
+    check_not_empty(len(table), containers, "paths")
     return table
 
 
@@ -254,7 +254,7 @@ def _open_csv(given: dict[str, Any]) -> CSVTable:
     table.delimiter = delimiter
     table.numbers = [[head.index(name) for name in given["columns"]] for head in heads]
     table.widths = [len(head) for head in heads]
-    refuse_empty(len(table), containers, "paths")
+    check_not_empty(len(table), containers, "paths")
     return table
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.source import Described
+from gradiva.eager.readers.source import ValueEqual
 
-from .checks import Floats, checked_count, checked_numbers, digest
+from .checks import Floats, as_count, as_numbers, digest
 
 __all__ = ["KEYS", "Bucket", "steps_of"]
 
@@ -19,7 +19,7 @@ KEYS = ("bytes", "pixels", "height", "width", "duration")
 """What a reader knows of its samples by itself."""
 
 
-class Bucket(Described):
+class Bucket(ValueEqual):
     """Batches of samples of about one size, so that little of them is padding: the samples of an
     epoch are sorted within windows and cut into batches, whose order is random again where the
     reader shuffles. A batch never goes over the end of an epoch.
@@ -48,14 +48,14 @@ class Bucket(Described):
         max_batch: int | None = None,
         window: int = 10000,
     ) -> None:
-        self.key: str | Floats = _checked_key(key)
+        self.key: str | Floats = _as_key(key)
         if edges is not None and tolerance is not None:
             raise op.OperatorValueError("give either `edges` or `tolerance`, not both")
-        self.edges: Floats | None = None if edges is None else _checked_edges(edges)
+        self.edges: Floats | None = None if edges is None else _as_edges(edges)
         self.tolerance = _number(tolerance, "tolerance", 0.0)
         self.max_tokens = _number(max_tokens, "max_tokens", np.nextafter(0.0, 1.0))
-        self.max_batch = checked_count(max_batch, "max_batch")
-        self.window = checked_count(window, "window") or 10000
+        self.max_batch = as_count(max_batch, "max_batch")
+        self.window = as_count(window, "window") or 10000
         held = self.key if isinstance(self.key, str) else digest(self.key)
         between = None if self.edges is None else self.edges.tolist()
         self._description = (
@@ -149,7 +149,7 @@ def steps_of(
     return steps, [start for _, start, _ in ordered[whole:]]
 
 
-def _checked_key(value: Any) -> str | Floats:
+def _as_key(value: Any) -> str | Floats:
     if isinstance(value, str):
         if value not in KEYS:
             raise op.OperatorValueError(
@@ -158,11 +158,11 @@ def _checked_key(value: Any) -> str | Floats:
                 got=repr(value),
             )
         return value
-    return checked_numbers(value, "key")
+    return as_numbers(value, "key")
 
 
-def _checked_edges(value: Any) -> Floats:
-    edges = checked_numbers(value, "edges")
+def _as_edges(value: Any) -> Floats:
+    edges = as_numbers(value, "edges")
     if (np.diff(edges) <= 0).any():
         raise op.OperatorValueError(
             argument="edges", expected="increasing numbers", got=str(edges.tolist())

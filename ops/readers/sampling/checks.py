@@ -11,13 +11,13 @@ from gradiva.eager import extension as op
 
 __all__ = [
     "Floats",
-    "checked_count",
-    "checked_indices",
-    "checked_labels",
-    "checked_numbers",
-    "checked_weights",
+    "as_count",
+    "as_indices",
+    "as_labels",
+    "as_numbers",
+    "as_weights",
+    "check_inside",
     "digest",
-    "refuse_outside",
 ]
 
 Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
@@ -29,7 +29,7 @@ def digest(values: np.ndarray[Any, Any]) -> str:
     return f"{len(held)} values {blake2b(held.tobytes(), digest_size=8).hexdigest()}"
 
 
-def checked_count(value: Any, argument: str) -> int | None:
+def as_count(value: Any, argument: str) -> int | None:
     """A positive number, or None. Raises OperatorValueError, OperatorTypeError."""
     if value is None:
         return None
@@ -44,7 +44,7 @@ def checked_count(value: Any, argument: str) -> int | None:
     return int(value)
 
 
-def checked_numbers(value: Any, argument: str) -> Floats:
+def as_numbers(value: Any, argument: str) -> Floats:
     """Numbers from 0 on, at least one. Raises OperatorValueError, OperatorTypeError."""
     try:
         found = np.array(value, np.float64)
@@ -66,9 +66,9 @@ def checked_numbers(value: Any, argument: str) -> Floats:
     return found
 
 
-def checked_weights(value: Any, argument: str) -> Floats:
+def as_weights(value: Any, argument: str) -> Floats:
     """Numbers from 0 on, of which one is above 0. Raises OperatorValueError, OperatorTypeError."""
-    weights = checked_numbers(value, argument)
+    weights = as_numbers(value, argument)
     if not weights.any():
         raise op.OperatorValueError(
             argument=argument, expected="one that is above 0", got=f"{len(weights)} zeros"
@@ -76,7 +76,7 @@ def checked_weights(value: Any, argument: str) -> Floats:
     return weights
 
 
-def checked_labels(value: Any, size: int | None, argument: str = "labels") -> op.Int64Array:
+def as_labels(value: Any, size: int | None, argument: str = "labels") -> op.Int64Array:
     """A label for each sample, of which there are so many, or any number. Raises
     OperatorValueError, OperatorTypeError."""
     try:
@@ -98,7 +98,7 @@ def checked_labels(value: Any, size: int | None, argument: str = "labels") -> op
     return labels.reshape(-1).astype(np.int64)
 
 
-def checked_indices(value: Any, argument: str, whence: str = "") -> op.Int64Array:
+def as_indices(value: Any, argument: str, whence: str = "") -> op.Int64Array:
     try:
         found = np.asarray(value if isinstance(value, np.ndarray) else list(value))
     except TypeError:
@@ -117,7 +117,7 @@ def checked_indices(value: Any, argument: str, whence: str = "") -> op.Int64Arra
     return found.astype(np.int64)
 
 
-def refuse_outside(indices: op.Int64Array, size: int, argument: str, whence: str = "") -> None:
+def check_inside(indices: op.Int64Array, size: int, argument: str, whence: str = "") -> None:
     """Raise OperatorValueError for a number that no sample has."""
     bad = (indices < 0) | (indices >= size)
     if bad.any():

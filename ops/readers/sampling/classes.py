@@ -8,7 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .checks import checked_count, checked_labels, digest
+from .checks import as_count, as_labels, digest
 from .draws import CLASSES, MEMBERS, keys
 from .samplers import Draw, Sampler
 
@@ -20,10 +20,8 @@ class _ByClass(Sampler):
     labels to draw from; by default all that occur."""
 
     def __init__(self, labels: Any, classes: Any) -> None:
-        self._labels = None if labels is None else checked_labels(labels, None)
-        self._classes = (
-            None if classes is None else np.unique(checked_labels(classes, None, "classes"))
-        )
+        self._labels = None if labels is None else as_labels(labels, None)
+        self._classes = None if classes is None else np.unique(as_labels(classes, None, "classes"))
         self._found: tuple[Any, list[op.Int64Array]] | None = None
         self._held = ", ".join(
             f"{name}={'None' if values is None else digest(values)}"
@@ -46,7 +44,7 @@ class _ByClass(Sampler):
                 expected="an integer for each sample",
                 got="None",
             )
-        labels = checked_labels(labels, draw.size)
+        labels = as_labels(labels, draw.size)
         order = np.argsort(labels, kind="stable")
         there, starts = np.unique(labels[order], return_index=True)
         parts = np.split(order, starts[1:])
@@ -112,7 +110,7 @@ class Balanced(_ByClass):
         self, labels: Any = None, classes: Any = None, epoch_size: int | None = None
     ) -> None:
         super().__init__(labels, classes)
-        self.epoch_size = checked_count(epoch_size, "epoch_size")
+        self.epoch_size = as_count(epoch_size, "epoch_size")
 
     @property
     def description(self) -> str:
@@ -144,9 +142,9 @@ class PK(_ByClass):
         self, p: int, k: int, labels: Any = None, classes: Any = None, epoch_size: int | None = None
     ) -> None:
         super().__init__(labels, classes)
-        self.p, self.k = checked_count(p, "p") or 1, checked_count(k, "k") or 1
+        self.p, self.k = as_count(p, "p") or 1, as_count(k, "k") or 1
         self.unit = self.p * self.k
-        self.epoch_size = checked_count(epoch_size, "epoch_size")
+        self.epoch_size = as_count(epoch_size, "epoch_size")
         if (self.epoch_size or 0) % self.unit:
             raise op.OperatorValueError(
                 argument="epoch_size",

@@ -196,7 +196,7 @@ def _refused(name: str, expected: str, got: object) -> op.OperatorValueError:
     return op.OperatorValueError(argument="label_fn", expected=expected, got=repr(got), file=name)
 
 
-def checked_rule(rule: Any) -> Rule:
+def as_rule(rule: Any) -> Rule:
     """A function, or a regular expression. Raises OperatorTypeError, OperatorValueError."""
     if isinstance(rule, re.Pattern) and isinstance(rule.pattern, str):
         return rule
@@ -251,5 +251,5 @@ def _hash(name: str) -> int:
 
 
 LabelRule: TypeAlias = Annotated[
-    Any, ArgumentType("LabelRule", "a function of the name, or a regular expression", checked_rule)
+    Any, ArgumentType("LabelRule", "a function of the name, or a regular expression", as_rule)
 ]

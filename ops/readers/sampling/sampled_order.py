@@ -12,7 +12,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.ops.readers.order import kept, seed_of
 
-from .checks import Floats, checked_weights
+from .checks import Floats, as_weights
 from .samplers import Draw, Sampler
 
 __all__ = ["SampledOrder"]
@@ -99,7 +99,7 @@ class SampledOrder:
     def set_weights(self, epoch: int, weights: Any, argument: str) -> None:
         """Let these weights hold from an epoch on. Raises OperatorValueError."""
         self.weights_from(epoch)
-        held = checked_weights(weights, argument)
+        held = as_weights(weights, argument)
         self.sampler.check(Draw(self.size, self.seed, epoch, self._shuffle, self._labels, held))
         # Of what held before only the last is needed, for the epoch that is read now.
         before = max((first for first in self._weights if first < epoch), default=None)
@@ -172,4 +172,4 @@ class SampledOrder:
 def _weights_of(text: str) -> Floats:
     """Raises ValueError, OperatorValueError for what are no weights."""
     held = base64.b64decode(text, validate=True)
-    return checked_weights(np.frombuffer(held, "<f8"), "weights")
+    return as_weights(np.frombuffer(held, "<f8"), "weights")

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.source import Described
+from gradiva.eager.readers.source import ValueEqual
 
-from .checks import Floats, checked_count, checked_indices, checked_weights, digest, refuse_outside
+from .checks import Floats, as_count, as_indices, as_weights, check_inside, digest
 from .draws import CHOICES, keys, race, uniforms
 
 __all__ = ["Draw", "Function", "Sampler", "ShuffleBlocks", "Subset", "Weighted"]
@@ -36,7 +36,7 @@ class Draw:
     weights: Floats | None = None
 
 
-class Sampler(Described, ABC):
+class Sampler(ValueEqual, ABC):
     """Base of all samplers.
 
     unit: shards are cut between groups of so many samples. weighted: weights may be set. varying:
@@ -77,9 +77,9 @@ class Weighted(Sampler):
     def __init__(
         self, weights: Any = None, replacement: bool = True, epoch_size: int | None = None
     ) -> None:
-        self.weights = None if weights is None else checked_weights(weights, "weights")
+        self.weights = None if weights is None else as_weights(weights, "weights")
         self.replacement = bool(replacement)
-        self.epoch_size = checked_count(epoch_size, "epoch_size")
+        self.epoch_size = as_count(epoch_size, "epoch_size")
         self._held = "equal weights" if self.weights is None else digest(self.weights)
 
     @property
@@ -135,7 +135,7 @@ class Subset(Sampler):
     """
 
     def __init__(self, indices: Any) -> None:
-        self.indices = checked_indices(indices, "indices")
+        self.indices = as_indices(indices, "indices")
         self._held = digest(self.indices)
 
     @property
@@ -143,7 +143,7 @@ class Subset(Sampler):
         return f"Subset({self._held})"
 
     def check(self, draw: Draw) -> None:
-        refuse_outside(self.indices, draw.size, "indices")
+        check_inside(self.indices, draw.size, "indices")
 
     def length(self, draw: Draw) -> int:
         return len(self.indices)
@@ -160,8 +160,8 @@ class ShuffleBlocks(Sampler):
     """
 
     def __init__(self, block: int = 1024, window: int = 16) -> None:
-        self.block = checked_count(block, "block") or 1024
-        self.window = checked_count(window, "window") or 16
+        self.block = as_count(block, "block") or 1024
+        self.window = as_count(window, "window") or 16
 
     @property
     def description(self) -> str:
@@ -229,8 +229,8 @@ class Function(Sampler):
                 f"{draw.epoch}: {error}",
                 argument="sampler",
             ) from error
-        found = checked_indices(made, "sampler", f" from its function in epoch {draw.epoch}")
-        refuse_outside(found, draw.size, "sampler", f" from its function in epoch {draw.epoch}")
+        found = as_indices(made, "sampler", f" from its function in epoch {draw.epoch}")
+        check_inside(found, draw.size, "sampler", f" from its function in epoch {draw.epoch}")
         return _shuffled(found, draw)
 
 

@@ -14,7 +14,7 @@ from gradiva.ops.readers.plan import ShardedPlan
 
 from .bucket import Bucket
 from .bucket_plan import BucketPlan
-from .checks import Floats, checked_weights, digest
+from .checks import Floats, as_weights, digest
 from .classes import Balanced
 from .sampled_order import SampledOrder
 from .samplers import Function, Sampler, ShuffleBlocks, Weighted
@@ -51,8 +51,7 @@ BucketLike: TypeAlias = Annotated[
     Any, ArgumentType("BucketLike", "a gradiva.samplers.Bucket", _bucket)
 ]
 Weights: TypeAlias = Annotated[
-    Any,
-    ArgumentType("Weights", "a number for each", lambda value: checked_weights(value, "weights")),
+    Any, ArgumentType("Weights", "a number for each", lambda value: as_weights(value, "weights"))
 ]
 
 

@@ -15,7 +15,7 @@ from gradiva.eager.storage.errors import StorageError
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import is_url
 from gradiva.eager.types.arrays import Array
-from gradiva.ops.decoders.audio.sound_file import sound_info
+from gradiva.ops.decoders.audio.audio_file import audio_info
 from gradiva.ops.decoders.formats.decode import output_shape
 from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.readers.table import Table
@@ -84,7 +84,7 @@ def _extent(data: Array) -> tuple[int, ...]:
 
 def _seconds(data: Array) -> float:
     """Of an audio file."""
-    info = sound_info(data)
+    info = audio_info(data)
     return info.frames / info.rate
 
 

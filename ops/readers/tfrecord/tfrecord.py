@@ -13,7 +13,7 @@ from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.folders import expect_files
 from gradiva.eager.storage.storage import Storage
 from gradiva.ops.readers.ahead.remote import storage_of
-from gradiva.ops.readers.containers import Containers, Places, RecordTable, refuse_empty, shares
+from gradiva.ops.readers.containers import Containers, Places, RecordTable, check_not_empty, shares
 from gradiva.ops.readers.reader_arguments import ReaderArguments, ReaderOptions
 from gradiva.ops.readers.scan_cache import kept_scan
 from gradiva.ops.readers.table import Failures, Records
@@ -28,7 +28,7 @@ __all__ = ["TFRecord", "index_lines", "tfrecord"]
 
 
 @source_operator("readers.tfrecord", formerly=("tfrecord_reader",))
-@op.takes(ReaderArguments)
+@op.uses_arguments(ReaderArguments)
 def tfrecord(
     *,
     path: op.Paths,
@@ -177,7 +177,7 @@ def _open(given: dict[str, Any]) -> ExampleTable:
         for number, (path, facts) in enumerate(zip(containers.paths, containers.facts, strict=True))
     ]
     places = Places.join(parts)
-    refuse_empty(len(places.files), containers, "path")
+    check_not_empty(len(places.files), containers, "path")
     return ExampleTable(containers, places, features_of(given["features"]), given["check_crc"])
 
 

@@ -81,7 +81,7 @@ def _types(given: Any) -> tuple[op.SampleType, ...]:
 
 
 @source_operator("readers.video", schema="readers__Video", formerly=("video_reader",))
-@op.takes(VideoArguments, LegacyArguments, ..., LabelArguments, ReaderArguments)
+@op.uses_arguments(VideoArguments, LegacyArguments, ..., LabelArguments, ReaderArguments)
 def video(
     *, sequence_length: int, **options: op.Unpack[LegacyOptions]
 ) -> tuple[op.SampleType, ...]:
@@ -116,7 +116,7 @@ def video(
 @source_operator(
     "readers.video_resize", schema="readers__VideoResize", formerly=("video_reader_resize",)
 )
-@op.takes(
+@op.uses_arguments(
     VideoArguments,
     LegacyArguments,
     ...,
@@ -212,7 +212,7 @@ def _open_resized(given: dict[str, Any]) -> VideoTable:
 
 
 for _operator in (video, video_resize):
-    _operator.not_stored(
+    _operator.not_serializable(
         *SHUFFLED_AFTER, "colorspace", "apply_rotation", "label_dtype", "label_shape"
     )
     _operator.delivers_on_gpu = True

@@ -20,7 +20,7 @@ __all__ = ["Video", "video"]
 
 
 @source_operator("experimental.readers.video", schema="experimental__readers__Video")
-@op.takes(VideoArguments, ..., LabelArguments, ReaderArguments)
+@op.uses_arguments(VideoArguments, ..., LabelArguments, ReaderArguments)
 def video(
     *,
     sequence_length: int,
@@ -87,6 +87,8 @@ def _open(given: dict[str, Any]) -> VideoTable:
     )
 
 
-video.not_stored(*SHUFFLED_AFTER, "colorspace", "apply_rotation", "label_dtype", "label_shape")
+video.not_serializable(
+    *SHUFFLED_AFTER, "colorspace", "apply_rotation", "label_dtype", "label_shape"
+)
 video.delivers_on_gpu = True
 Video = reader_class("Video", video)

@@ -19,7 +19,7 @@ from gradiva.ops.video.decoded_scan import DecodedScan
 from gradiva.ops.video.frame_index import VideoIndex, packed_index, scan_video, unpacked_index
 from gradiva.ops.video.video_file import NotMediaError, VideoLoaded, VideoPath, VideoSource
 
-__all__ = ["Found", "VideoFiles"]
+__all__ = ["ScannedVideo", "VideoFiles"]
 
 _KIND: Final = "video 3"
 _WORTH_KEEPING: Final = 1 << 20
@@ -31,7 +31,7 @@ _SMALL: Final = 1 << 25
 """Files on other machines up to this size are read as a whole, ahead of need."""
 
 
-class Found(NamedTuple):
+class ScannedVideo(NamedTuple):
     """A file. video: its index, None where there is none, because of a `problem`; media: it is of a
     kind that videos are in."""
 
@@ -53,9 +53,9 @@ class VideoFiles:
         if self.storage is not None:  # of all at once
             self.storage.facts([path for path in paths if is_url(path)])
 
-    def scan(self, paths: list[str]) -> dict[str, Found]:
+    def scan(self, paths: list[str]) -> dict[str, ScannedVideo]:
         """What all files are. Raises OperatorRuntimeError where the machine is at its end."""
-        found: dict[str, Found] = {}
+        found: dict[str, ScannedVideo] = {}
 
         def look(begin: int, end: int) -> None:
             for path in paths[begin:end]:
@@ -74,24 +74,24 @@ class VideoFiles:
                 self._keep(path, index)
         return found
 
-    def _look(self, path: str) -> Found:
+    def _look(self, path: str) -> ScannedVideo:
         facts = None
         try:
             source = VideoPath(path, self._storage)
             facts = source.facts()
             index = self._scanned(VideoPath(path, self._storage, facts))
         except NotMediaError as error:
-            return Found(facts, None, str(error), False)
+            return ScannedVideo(facts, None, str(error), False)
         except OSError as error:
             problem = f"the file cannot be read: {error.strerror or error}"
             if not_of_the_file(error):
                 raise op.OperatorRuntimeError(problem, file=path) from error
-            return Found(facts, None, problem, True)
+            return ScannedVideo(facts, None, problem, True)
         except op.GradivaError as error:
-            return Found(facts, None, error.problem, True)
+            return ScannedVideo(facts, None, error.problem, True)
         except ValueError as error:
-            return Found(facts, None, str(error), True)
-        return Found(facts, index, index.problem, True)
+            return ScannedVideo(facts, None, str(error), True)
+        return ScannedVideo(facts, index, index.problem, True)
 
     def _scanned(self, source: VideoPath) -> VideoIndex:
         def keep(decoded: Callable[[], DecodedScan]) -> DecodedScan:

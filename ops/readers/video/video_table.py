@@ -12,7 +12,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.cuda.cupy_runtime import gpu_of
 from gradiva.eager.gpu.copies import fill_launch
-from gradiva.eager.jit.streaming import goes_past
+from gradiva.eager.jit.streaming import use_nontemporal
 from gradiva.eager.readers.files import not_of_the_file, prefetch_files
 from gradiva.eager.storage.ranges import Want
 from gradiva.eager.storage.storage import Storage
@@ -28,7 +28,7 @@ from gradiva.ops.video.decoders import Decoders
 from gradiva.ops.video.frame_index import VideoIndex
 from gradiva.ops.video.nvdec.clips import GpuDecoders
 
-from .video_files import Found, VideoFiles
+from .video_files import ScannedVideo, VideoFiles
 from .video_list import ListedVideo, Ranges
 
 __all__ = ["ClipOptions", "VideoTable"]
@@ -116,7 +116,7 @@ class VideoTable(Table):
         self._rows = np.concatenate([empty, *rows])
         """Of each clip: the number of the video, and the first frame; -1 for what is missing."""
 
-    def _clips(self, number: int, found: Found, ranges: Ranges) -> op.Int64Array:
+    def _clips(self, number: int, found: ScannedVideo, ranges: Ranges) -> op.Int64Array:
         options, video = self._options, self._videos[number]
         starts = np.zeros(0, np.int64)
         missing = bool(found.problem)
@@ -162,7 +162,7 @@ class VideoTable(Table):
         if options.uniform:
             return uniform_frames(begin, end, options.length)
         asked = first + options.stride * np.arange(options.length, dtype=np.int64)
-        # As in the reference, what is reflected may go back to before the range.
+        # As in DALI, what is reflected may go back to before the range.
         return padded(asked, 0, end, options.pad_mode)
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
@@ -174,7 +174,7 @@ class VideoTable(Table):
             return None
         own = self._threads
         if own is None or (own.num_threads, own.cpus) != (pool.num_threads, pool.cpus):
-            self._threads = own = op.WorkerPool(pool.num_threads, apart=True, cpus=pool.cpus)
+            self._threads = own = op.WorkerPool(pool.num_threads, dedicated=True, cpus=pool.cpus)
         asked = self._asked(indices)
         return _BegunClips(self, asked, BegunClips(asked.clips, self._decoders, own, self._decode))
 
@@ -221,7 +221,7 @@ class VideoTable(Table):
         """The clips to be decoded into a batch, by sample."""
         whole = list(dict.fromkeys(names[k] for k, index in enumerate(found) if index is not None))
         sources = self._files.sources(whole)
-        clips, past = dict[int, Clip](), goes_past(made.data)
+        clips, past = dict[int, Clip](), use_nontemporal(made.data)
         for sample, index in enumerate(found):
             if index is None:
                 continue
@@ -275,7 +275,7 @@ class VideoTable(Table):
             self.storage.expect([Want(name) for name in names if self._files.is_small(name)])
 
 
-def _kept(videos: list[ListedVideo], found: Mapping[str, Found]) -> list[ListedVideo]:
+def _kept(videos: list[ListedVideo], found: Mapping[str, ScannedVideo]) -> list[ListedVideo]:
     """Videos without the files that are nothing like one."""
     for video in videos:
         if not found[video.path].media:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.later import Later
+from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.jit.native.c_calls import addresses, call_c
 from gradiva.eager.types.arrays import I64Table, I64Vector, U8Vector
 from gradiva.ops.readers.scan_cache import Scan
@@ -30,7 +30,7 @@ _EXTENDED: Final = 4096
 _HARMLESS: Final = np.frombuffer(b"mtime\0atime\0ctime\0uid\0gid\0uname\0gname\0", np.uint8)
 """Keys of extended headers that say nothing of names and places."""
 _FULL, _END, _UNKNOWN = 0, 1, 2
-_later = Later()
+_background = BackgroundKernel()
 
 
 @op.jit
@@ -189,7 +189,7 @@ def _calls() -> op.Int64Array | None:
 def plain_scan(handle: int, size: int) -> tuple[Scan, int] | None:
     """Offset and size of each file and their names, and where the archive ends; None for an archive
     that has more than this file knows."""
-    calls = _calls() if _later.pays(size // 1024) else None
+    calls = _calls() if _background.is_worth_compiling(size // 1024) else None
     if calls is None:
         return None
     block, extended = np.empty(512, np.uint8), np.empty(_EXTENDED, np.uint8)

@@ -12,7 +12,7 @@ from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.folders import expect_files
 from gradiva.ops.readers.ahead.remote import storage_of
-from gradiva.ops.readers.containers import Containers, Places, refuse_empty
+from gradiva.ops.readers.containers import Containers, Places, check_not_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions, dtypes_of
 from gradiva.ops.readers.table import Failures, Records, Table
 from gradiva.ops.readers.table_source import opens_table
@@ -23,7 +23,7 @@ __all__ = ["Webdataset", "webdataset"]
 
 
 @source_operator("readers.webdataset", schema="readers__Webdataset")
-@op.takes(ReaderArguments)
+@op.uses_arguments(ReaderArguments)
 def webdataset(
     *,
     paths: op.Paths,
@@ -79,7 +79,7 @@ def _types(ext: Any, dtypes: Any) -> tuple[op.DType, ...]:
     return given
 
 
-class Found(NamedTuple):
+class ArchivedSample(NamedTuple):
     """The files of a sample: the number of the archive, and a component for each output, if there
     is one."""
 
@@ -91,7 +91,7 @@ class SampleTable(Table):
     """Samples in archives."""
 
     def __init__(
-        self, containers: Containers, samples: list[Found], dtypes: tuple[op.DType, ...]
+        self, containers: Containers, samples: list[ArchivedSample], dtypes: tuple[op.DType, ...]
     ) -> None:
         self._containers, self._samples, self._dtypes = containers, samples, dtypes
         self.storage = containers.storage
@@ -234,8 +234,8 @@ def _open(given: dict[str, Any]) -> SampleTable:
                     file=path,
                 )
             if behavior != "skip" or None not in chosen:
-                samples.append(Found(number, chosen))
-    refuse_empty(len(samples), containers, "paths")
+                samples.append(ArchivedSample(number, chosen))
+    check_not_empty(len(samples), containers, "paths")
     return SampleTable(containers, samples, dtypes)
 
 

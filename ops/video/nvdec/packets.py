@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.eager.cuda.context import Gpu
 from gradiva.eager.cuda.device_array import DeviceArray, Foreign
 from gradiva.eager.cuda.streams import DeviceStream
-from gradiva.eager.runtime.closer import Closer, closer
+from gradiva.eager.runtime.finalizer_thread import FinalizerThread, finalizer_thread
 from gradiva.ops.video.packet_decoder import PacketError
 from gradiva.ops.video.video_file import Opened, av
 
@@ -61,7 +61,7 @@ class NvPackets:
         self._filter: Any = None
         self._held: Any = None
         """The data of the last packet: nobody says when the library has read them."""
-        closer.ready()
+        finalizer_thread.ready()
 
     def of(self, opened: Opened) -> NvPackets:
         """This one, for the video as it was opened last: making a decoder takes long."""
@@ -100,9 +100,9 @@ class NvPackets:
             self._stream.synchronize()
         self._decoder = None
 
-    def __del__(self, closer: Closer = closer) -> None:
+    def __del__(self, finalizer_thread: FinalizerThread = finalizer_thread) -> None:
         if self._decoder is not None:
-            closer.post(_wait_for, self._stream, self._decoder)
+            finalizer_thread.post(_wait_for, self._stream, self._decoder)
 
     def _made(self) -> NvDecoder:
         """Raises NvdecError."""

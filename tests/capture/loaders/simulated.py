@@ -9,9 +9,9 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from gradiva.capture.loaders.delivery import LoaderLostError
+from gradiva.capture.loaders.batch_fetcher import LoaderLostError
 from gradiva.capture.loaders.loaded_batch import Column, LoadedBatch
-from gradiva.eager.readers.source import Part
+from gradiva.eager.readers.source import EpochPart
 
 __all__ = ["Machines", "Simulated", "places_of"]
 
@@ -67,13 +67,13 @@ class Simulated:
     def __init__(self, machines: Machines) -> None:
         self.machines = machines
         self._numbers = itertools.count()
-        self._open: dict[Hashable, tuple[float, int, int, Part]] = {}
+        self._open: dict[Hashable, tuple[float, int, int, EpochPart]] = {}
 
     def loaders(self) -> Sequence[int]:
         self.machines.back()
         return self.machines.alive
 
-    def ask(self, loader: int, part: Part) -> Hashable:
+    def ask(self, loader: int, part: EpochPart) -> Hashable:
         machines, ticket = self.machines, next(self._numbers)
         takes = machines.drawn.uniform(0.5, 1.5) * (100 if loader in machines.slow else 1)
         done = max(machines.time, machines.free_at[loader]) + takes

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from gradiva.capture.loaders import shared_memory
-from gradiva.capture.loaders.delivery import LoaderLostError
+from gradiva.capture.loaders.batch_fetcher import LoaderLostError
 from gradiva.capture.loaders.loaded_batch import Column, LoadedBatch
 from gradiva.capture.loaders.shared_memory import MOST, Exporter, Importer, Reader, SharedArray
-from gradiva.eager.readers.source import Part
+from gradiva.eager.readers.source import EpochPart
 from gradiva.eager.runtime.host_memory import MemoryPool
 from gradiva.eager.runtime.shared_blocks import map_block
 from gradiva.eager.support.errors import OperatorRuntimeError
@@ -274,7 +274,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, exporter: Exporter, pool: MemoryPool)
     importer, readers = Importer(), list[Reader | None]()
     monkeypatch.setattr(transport, "importer", lambda: importer)
 
-    def make(part: Part, digest: str, reader: Reader | None) -> Any:
+    def make(part: EpochPart, digest: str, reader: Reader | None) -> Any:
         readers.append(reader)
         made = batch(pool, part.start)
         return store.put(made if reader is None else sent(exporter, made, reader))
@@ -288,12 +288,12 @@ def asked(monkeypatch: pytest.MonkeyPatch, exporter: Exporter, pool: MemoryPool)
 def test_a_transport_imports(monkeypatch: pytest.MonkeyPatch, pool: MemoryPool) -> None:
     exporter = sharing()
     route, readers = asked(monkeypatch, exporter, pool)
-    first = route.take(route.ask(0, Part(0, 3, 4)))
+    first = route.take(route.ask(0, EpochPart(0, 3, 4)))
     assert (first.columns[0].data == 3).all()
-    route.ask(0, Part(0, 4, 5))
+    route.ask(0, EpochPart(0, 4, 5))
     route.forget()
     del first
-    route.ask(0, Part(0, 5, 6))
+    route.ask(0, EpochPart(0, 5, 6))
     assert [reader.done for reader in readers] == [(), (), (1, 0)]
     assert exporter.nbytes == COUNT
 
@@ -314,9 +314,9 @@ def test_what_cannot_be_read_is_asked_for_again(
     with monkeypatch.context() as patch:
         patch.setattr(shared_memory, "map_block", fail)
         with pytest.raises(LoaderLostError):
-            route.take(route.ask(0, Part(0, 3, 4)))
+            route.take(route.ask(0, EpochPart(0, 3, 4)))
     assert list(route.loaders()) == [0], "it is asked for the next one"
-    again = route.take(route.ask(0, Part(0, 3, 4)))
+    again = route.take(route.ask(0, EpochPart(0, 3, 4)))
     assert (again.columns[0].data == 3).all()
     assert bool(readers[-1].machine) == imports
     assert readers[-1].done == (0,)
@@ -334,8 +334,8 @@ def test_a_loader_whose_memory_is_gone_again_and_again(
     monkeypatch.setattr(shared_memory, "map_block", fail)
     for _ in range(3):
         with pytest.raises(LoaderLostError):
-            route.take(route.ask(0, Part(0, 3, 4)))
-    assert (route.take(route.ask(0, Part(0, 3, 4))).columns[0].data == 3).all()
+            route.take(route.ask(0, EpochPart(0, 3, 4)))
+    assert (route.take(route.ask(0, EpochPart(0, 3, 4))).columns[0].data == 3).all()
     assert [bool(reader.machine) for reader in readers] == [True, True, True, False]
 
 
@@ -346,14 +346,14 @@ def test_a_transport_that_is_dropped_or_closed(
     exporter = sharing()
     route, readers = asked(monkeypatch, exporter, pool)
     for number in range(3):
-        route.ask(0, Part(0, number, number + 1))
+        route.ask(0, EpochPart(0, number, number + 1))
     loaders = route._all
     route = transport.RayTransport(loaders, "")
     assert exporter.nbytes == 3 * COUNT
-    held = route.take(route.ask(0, Part(0, 3, 4)))
+    held = route.take(route.ask(0, EpochPart(0, 3, 4)))
     assert readers[-1].done == (0, 1, 2)
     assert exporter.nbytes == COUNT
-    route.ask(0, Part(0, 4, 5))
+    route.ask(0, EpochPart(0, 4, 5))
     route.close()
     assert exporter.nbytes == COUNT, "one is in use"
     assert (held.columns[0].data == 3).all()
@@ -362,7 +362,7 @@ def test_a_transport_that_is_dropped_or_closed(
 def test_without_sharing(monkeypatch: pytest.MonkeyPatch, pool: MemoryPool) -> None:
     route, readers = asked(monkeypatch, sharing(), pool)
     route = transport.RayTransport(route._all, "", share_memory=False)
-    assert (route.take(route.ask(0, Part(0, 3, 4))).columns[0].data == 3).all()
+    assert (route.take(route.ask(0, EpochPart(0, 3, 4))).columns[0].data == 3).all()
     route.close()
     assert readers == [None]
 
@@ -372,7 +372,7 @@ def test_numbers_are_not_lost_with_a_request(
 ) -> None:
     exporter = sharing()
     route, readers = asked(monkeypatch, exporter, pool)
-    route.ask(0, Part(0, 3, 4))
+    route.ask(0, EpochPart(0, 3, 4))
     route.forget()
 
     def fail(*_arguments: Any) -> Any:
@@ -381,6 +381,6 @@ def test_numbers_are_not_lost_with_a_request(
     with monkeypatch.context() as patch:
         patch.setattr(route._all[0].make, "remote", fail)
         with pytest.raises(OSError, match="no"):
-            route.ask(0, Part(0, 4, 5))
-    route.ask(0, Part(0, 4, 5))
+            route.ask(0, EpochPart(0, 4, 5))
+    route.ask(0, EpochPart(0, 4, 5))
     assert readers[-1].done == (0,)

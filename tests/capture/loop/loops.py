@@ -21,7 +21,7 @@ from gradiva import random, readers
 from gradiva.capture.loop.report import Explanation
 
 __all__ = [
-    "Found", "ahead_threads", "all_served", "bits", "make_folder", "no_thread_is_left", "noisy",
+    "LoopFacts", "ahead_threads", "all_served", "bits", "make_folder", "no_thread_is_left", "noisy",
     "normalized", "open_reader", "run", "same", "threads_end",
 ]  # fmt: skip
 
@@ -40,7 +40,7 @@ def make_folder(root: Path, count: int = 11) -> str:
     return str(root)
 
 
-class Found(NamedTuple):
+class LoopFacts(NamedTuple):
     """steps: the bits of the values of each step; after: reader and generator when all is done."""
 
     steps: list[list[Any]]
@@ -115,7 +115,7 @@ def run(
     strict: bool = False,
     forget: bool = False,
     **options: Any,
-) -> Found:
+) -> LoopFacts:
     """Loop over a shuffled reader, epoch by epoch. forget: each loop has to learn anew."""
     reader = open_reader(folder, **options)
     steps, explanations = [], []
@@ -129,7 +129,7 @@ def run(
             explanations.append(loop.explain())
     generator = random.get_default_rng()
     after = (reader.get_state(), generator.get_state(), bits(random.uniform(batch_size=3)))
-    return Found(steps, after, explanations)
+    return LoopFacts(steps, after, explanations)
 
 
 def same(folder: str, body: Body, **options: Any) -> list[Explanation]:

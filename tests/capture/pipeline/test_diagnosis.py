@@ -32,7 +32,7 @@ def numbers(info: Any) -> Any:
 
 def is_held_up_by(found: Any, part: str) -> bool:
     """Whether the part that takes its time was busy all of it. On a busy machine all threads wait
-    for processors, and then nothing else may be named; `test_the_verdict` has given shares."""
+    for CPUs, and then nothing else may be named; `test_the_verdict` has given shares."""
     slowest = found.limits[0]
     assert slowest.part == part
     if slowest.busy < SATURATED:
@@ -197,7 +197,7 @@ def test_what_threads_used() -> None:
         before = Usage.now()
         while (used := used_since(before)).threads[thread.native_id or 0][0] == 0:
             time.sleep(0.001)
-        assert used.processor > 0
+        assert used.cpu_time > 0
         assert used.disk_bytes is not None
     finally:
         stop.set()

@@ -116,7 +116,7 @@ def stop() -> Any:
 
 def test_an_external_source_ends_the_epoch() -> None:
     iterator = DALIGenericIterator([rows(6)], ["data"])
-    assert len(iterator) == 0  # not known: as scripts of the reference expect it
+    assert len(iterator) == 0  # not known: as scripts of DALI expect it
     assert iterator.size == -1
     for _ in range(2):
         assert [row[0]["data"].tolist() for row in iterator] == [[0, 1], [2, 3], [4, 5]]

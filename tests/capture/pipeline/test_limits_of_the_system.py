@@ -70,10 +70,10 @@ def test_a_pool_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     pool.run(lambda begin, end: done.append((begin, end)), [(0, 1), (1, 2), (2, 5)])
     assert sorted(done) == [(0, 1), (1, 2), (2, 5)]
     pool.close()
-    apart = WorkerPool(4, apart=True)
+    dedicated = WorkerPool(4, dedicated=True)
     with pytest.raises(OperatorRuntimeError, match="starts no more threads"):
-        apart.run(lambda begin, end: None, [(0, 1), (1, 2)])
-    apart.close()
+        dedicated.run(lambda begin, end: None, [(0, 1), (1, 2)])
+    dedicated.close()
 
 
 def test_a_pipeline_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from gradiva import Pipeline, fn, pipeline_def
 from gradiva.capture.pipeline.options import PipelineOptions
-from gradiva.eager.runtime.closer import closer
+from gradiva.eager.runtime.finalizer_thread import finalizer_thread
 
 pytestmark = pytest.mark.core
 
@@ -65,7 +65,7 @@ def test_no_part_holds_the_pipeline(how: str) -> None:
     finally:
         gc.enable()
     done = threading.Event()
-    closer.post(done.set)  # after what the finalizer has posted
+    finalizer_thread.post(done.set)  # after what the finalizer has posted
     assert done.wait(30)
     assert executor.closed
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 __all__ = ["FORMS", "OURS"]
 
 FORMS: dict[str, Callable[[Any, Any], Any]] = {}
-"""Those that the reference takes too."""
+"""Those that DALI takes too."""
 OURS: dict[str, Callable[[Any, Any], Any]] = {}
 """Those that only gradiva takes."""
 
@@ -282,7 +282,7 @@ class _Shifted(_Scaler):
         return super().scaled(value)
 
 
-@ours  # the reference leaves one of these as it is
+@ours  # DALI leaves one of these as it is
 def methods(x: Any, y: Any) -> Any:
     scaler = _Scaler(3)
     shifted = _Shifted(5)

@@ -1,4 +1,4 @@
-"""Threads of a pipeline on processors of their own."""
+"""Threads of a pipeline on cores of their own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradiva.eager.runtime.affinity import thread_cpus
 from gradiva.eager.runtime.worker_pool import WorkerPool, default_num_threads
 
 linux = pytest.mark.skipif(
-    not hasattr(os, "sched_setaffinity"), reason="threads cannot choose processors here"
+    not hasattr(os, "sched_setaffinity"), reason="threads cannot choose cores here"
 )
 
 
@@ -42,7 +42,7 @@ def allow(monkeypatch: pytest.MonkeyPatch, cpus: set[int]) -> None:
         ("0,1,3,5,6,10", 8, (0, 1, 3, 5, 6, 10, 0, 1)),
     ],
 )
-def test_which_processors(
+def test_which_cores(
     monkeypatch: pytest.MonkeyPatch, mask: str, threads: int, expected: tuple[int, ...]
 ) -> None:
     allow(monkeypatch, {0, 1, 3, 5, 6, 10})
@@ -63,12 +63,12 @@ def test_own_variable_wins(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("mask", "expected"),
     [
-        ("a", "processor numbers"),
-        ("0,", "processor numbers"),
-        ("0;1", "processor numbers"),
-        ("-1", "processor numbers"),
-        ("1.0", "processor numbers"),
-        ("4", r"processors that this process may use \(0-2, 5\), got 4"),
+        ("a", "core numbers"),
+        ("0,", "core numbers"),
+        ("0;1", "core numbers"),
+        ("-1", "core numbers"),
+        ("1.0", "core numbers"),
+        ("4", r"cores that this process may use \(0-2, 5\), got 4"),
     ],
 )
 def test_bad_masks(monkeypatch: pytest.MonkeyPatch, name: str, mask: str, expected: str) -> None:
@@ -96,7 +96,7 @@ def test_workers_are_where_they_should_be() -> None:
     cpus = sorted(os.sched_getaffinity(0))
     before = os.sched_getaffinity(0)
     chosen = [cpus[index % len(cpus)] for index in (1, 0, 1)]
-    pool = WorkerPool(3, apart=True, cpus=chosen)
+    pool = WorkerPool(3, dedicated=True, cpus=chosen)
     seen: dict[str, set[int]] = {}
     everybody = threading.Barrier(3)
 
@@ -164,9 +164,9 @@ def test_where_threads_cannot_choose(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @linux
-def test_a_processor_that_has_gone_is_a_warning() -> None:
+def test_a_core_that_has_gone_is_a_warning() -> None:
     before = os.sched_getaffinity(0)
-    with pytest.warns(UserWarning, match="could not be put on processor 100000"):
+    with pytest.warns(UserWarning, match="could not be put on core 100000"):
         affinity.pin(100000)
     assert os.sched_getaffinity(0) == before
 

@@ -39,8 +39,8 @@ def looped(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         monkeypatch.setattr(module, "FEW", 0)
         monkeypatch.setattr(module, "chunks", cut)
     monkeypatch.setattr(fused_decoder, "decode_in_loop", noted)
-    monkeypatch.setattr(small_jpegs._later, "pays", lambda *_: True)
-    monkeypatch.setattr(small_jpegs._larger, "pays_alone", lambda *_: True)
+    monkeypatch.setattr(small_jpegs._background, "is_worth_compiling", lambda *_: True)
+    monkeypatch.setattr(small_jpegs._larger, "is_worth_loading", lambda *_: True)
     return done
 
 

@@ -31,7 +31,7 @@ def declare() -> Any:
     where the seed is 255."""
 
     @op.operator("test.clips")
-    @op.takes(Replacement)
+    @op.uses_arguments(Replacement)
     def clips(input: op.SampleType, /, **options: Any) -> op.SampleType:
         return op.SampleType(op.uint8, 4, "FHWC", input.device)
 

@@ -17,9 +17,9 @@ from gradiva.capture.runtime import fusion_report, program
 from gradiva.capture.runtime.fusion_report import (
     FusionExplanation,
     GroupReport,
-    Mark,
     NotFusableError,
     Reason,
+    Stopwatch,
     Timing,
 )
 from gradiva.eager.jit.jit import compiled_kernels
@@ -259,7 +259,7 @@ def test_the_cost_is_measured_where_both_were() -> None:
 
 
 def test_runs_that_compile_are_not_timed() -> None:
-    began = Mark()
+    began = Stopwatch()
     assert began.seconds() is not None
     assert Timing(1, 4, 0.5).plus(4, None) == Timing(1, 4, 0.5)
     assert Timing(1, 4, 0.5).plus(3, 1.5) == Timing(2, 7, 2.0)

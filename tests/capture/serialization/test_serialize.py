@@ -143,7 +143,7 @@ def test_round_trip(build: Build, photographs: Path) -> None:
     data = pipe.serialize()
     stored = read_pipeline(data)
     assert stored.options.seed == 9
-    # Casts to what the reference takes, and constants of float64, are calls of their own.
+    # Casts to what DALI takes, and constants of float64, are calls of their own.
     if build not in (keep, argue):
         assert body(again(stored)) == before
     loaded = Pipeline.deserialize(data)

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[3]
-ROOMS = ("eager", "ops", "capture", "gradiva")
+LAYERS = ("eager", "ops", "capture", "gradiva")
 
 
 def copy_package(folder: Path) -> Path:
     """All sources, without the photographs; returns the folder to import from."""
     leave = shutil.ignore_patterns("__pycache__", "photographs")
-    for room in ROOMS:
-        shutil.copytree(ROOT / room, folder / room, symlinks=True, ignore=leave)
+    for layer in LAYERS:
+        shutil.copytree(ROOT / layer, folder / layer, symlinks=True, ignore=leave)
     return folder
 
 

@@ -30,9 +30,9 @@ from gradiva.eager.jit.kernel_digest import (
     reached_functions,
 )
 from gradiva.eager.jit.numba_adapter import vector_type
-from gradiva.eager.jit.numba_compiler import outlined_call
+from gradiva.eager.jit.numba_compiler import noinline_call
 from tests.eager.jit.package_copy import (
-    ROOMS,
+    LAYERS,
     ROOT,
     copy_package,
     edit_functions,
@@ -186,15 +186,15 @@ EXTENDING = {
 @pytest.mark.full
 def test_numba_is_extended_through_register_extension_only() -> None:
     """`register_extension` and `register_intrinsic` alone call Numba's decorators; the rest stands
-    in what they are given, or makes the calls of outlined kernels, or the types of vectors."""
-    own = [cast(types.FunctionType, one) for one in (outlined_call, vector_type)]
+    in what they are given, or makes the calls of noinline kernels, or the types of vectors."""
+    own = [cast(types.FunctionType, one) for one in (noinline_call, vector_type)]
     sources: dict[str, str] = {}
     for maker in [*extensions.values(), *own]:
         file = file_of(maker)
         sources[file] = sources.get(file, "") + inspect.getsource(maker)
     seen = set()
-    for room in ROOMS:
-        for path in (ROOT / room).rglob("*.py"):
+    for layer in LAYERS:
+        for path in (ROOT / layer).rglob("*.py"):
             tree = ast.parse(path.read_text("utf-8"))
             for node in ast.walk(tree):
                 if isinstance(node, ast.ImportFrom) and "numba" in (node.module or ""):

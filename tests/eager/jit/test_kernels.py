@@ -32,7 +32,7 @@ gradiva.random.uniform(batch_size=2)
 found = {}
 kernels = [one for one in gc.get_objects() if isinstance(one, Kernel)]
 compiled = [(repr(one), one._compiled) for one in kernels if one._compiled is not None]
-compiled += [(name, one._dispatcher) for name, one in numba_compiler._outlined.items()]
+compiled += [(name, one._dispatcher) for name, one in numba_compiler._noinline.items()]
 for name, dispatcher in compiled:
     options = dispatcher.targetoptions
     assert options["nogil"] and not options["fastmath"], name

@@ -26,7 +26,7 @@ from gradiva.eager.jit.numba_adapter import (
     vector_root,
     vector_type,
 )
-from tests.eager.jit.package_copy import ROOMS, ROOT
+from tests.eager.jit.package_copy import LAYERS, ROOT
 
 numba = load_numba()
 
@@ -196,7 +196,7 @@ def test_vectors() -> None:
 
 
 def test_features() -> None:
-    """`has_feature`: what the processor has that is compiled for."""
+    """`has_feature`: what the CPU has that is compiled for."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         found = has_feature(context, "avx2"), has_feature(context, "no such feature")
@@ -227,8 +227,8 @@ def test_nothing_else_uses_what_is_numbas_own() -> None:
     )
     users = {
         path.resolve().relative_to(ROOT).as_posix()
-        for room in ROOMS
-        for path in Path(ROOT / room).rglob("*.py")
+        for layer in LAYERS
+        for path in Path(ROOT / layer).rglob("*.py")
         if private.search(path.read_text("utf-8"))
     }
     assert users == {"eager/jit/numba_adapter.py", "eager/jit/numba_compiler.py"}

@@ -293,7 +293,7 @@ def tell(value: Any) -> Any:
 
 def test_parts_are_not_taken_for_what_can_be_called() -> None:
     """Nor are they kept under the same name."""
-    kernels = [Kernel(cast(FunctionType, twice), outline=outline) for outline in (False, True)]
+    kernels = [Kernel(cast(FunctionType, twice), noinline=noinline) for noinline in (False, True)]
     seen = []
     for kernel in kernels:
         inside = _compile(kernel, inside=True)

@@ -12,14 +12,19 @@ import gradiva
 from gradiva import fn
 from gradiva.eager.jit import row_chain, streaming
 from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.streaming import copy_past, fill_past, finish_lines, goes_past
+from gradiva.eager.jit.streaming import (
+    copy_nontemporal,
+    fill_nontemporal,
+    finish_lines,
+    use_nontemporal,
+)
 from gradiva.eager.operators import pixelwise
 from tests.tiers import few
 
 
 @jit
 def _copy_and_finish(source: Any, at: int, target: Any, to: int, count: int) -> None:
-    copy_past(source, at, target, to, count)
+    copy_nontemporal(source, at, target, to, count)
     finish_lines()
 
 
@@ -34,18 +39,18 @@ def test_pieces_of_any_length_at_any_place(dtype: type) -> None:
             _copy_and_finish(source, 5, target, to, count)
             assert np.array_equal(target, expected), (to, count)
             expected[to : to + count] = 9
-            fill_past(target, to, count, dtype(9))
+            fill_nontemporal(target, to, count, dtype(9))
             assert np.array_equal(target, expected), (to, count)
 
 
 def test_large_outputs_of_long_pieces_go_past_the_caches() -> None:
     large, small = np.empty(1 << 24, np.uint8), np.empty(1 << 20, np.uint8)
     long, short = np.array([1 << 14, 1 << 20]), np.array([1 << 14, 100])
-    assert goes_past(large)
-    assert goes_past(large, long)
-    assert goes_past(large.view(np.uint32), long // 4)
-    assert not goes_past(large, long, short)
-    assert not goes_past(small, long)
+    assert use_nontemporal(large)
+    assert use_nontemporal(large, long)
+    assert use_nontemporal(large.view(np.uint32), long // 4)
+    assert not use_nontemporal(large, long, short)
+    assert not use_nontemporal(small, long)
 
 
 def test_operators_past_the_caches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,10 +126,10 @@ def test_strips_past_the_caches(layout: str, monkeypatch: pytest.MonkeyPatch) ->
     gone: list[bool] = []
 
     def noted(*arguments: Any) -> bool:
-        gone.append(row_chain.strips_go_past(*arguments))
+        gone.append(row_chain.strips_use_nontemporal(*arguments))
         return gone[-1]
 
-    monkeypatch.setattr(pixelwise, "strips_go_past", noted)
+    monkeypatch.setattr(pixelwise, "strips_use_nontemporal", noted)
     assert strips(layout) == expected
     assert gone
     assert all(gone)
@@ -136,10 +141,10 @@ def test_strips_that_share_lines_stay_in_the_caches() -> None:
     ]
     samples = row_chain.table(2)
     samples[1, row_chain.TARGET] = 1 << 20
-    assert row_chain.strips_go_past(large, samples)
-    assert not row_chain.strips_go_past(large[: 1 << 20], samples)
-    assert not row_chain.strips_go_past(large[1:], samples)
+    assert row_chain.strips_use_nontemporal(large, samples)
+    assert not row_chain.strips_use_nontemporal(large[: 1 << 20], samples)
+    assert not row_chain.strips_use_nontemporal(large[1:], samples)
     for column in (row_chain.TARGET, row_chain.TARGET_ROW):
         uneven = samples.copy()
         uneven[1, column] += 32
-        assert not row_chain.strips_go_past(large, uneven)
+        assert not row_chain.strips_use_nontemporal(large, uneven)

@@ -7,5 +7,5 @@ COMPILED = (
     "gradiva.eager.readers.files",
     "gradiva.ops.readers.record_reads",
     "gradiva.ops.audio.resampling",
-    "gradiva.ops.audio.sound_types",
+    "gradiva.ops.audio.audio_types",
 )

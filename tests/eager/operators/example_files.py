@@ -1,4 +1,4 @@
-"""The files that the examples of the operators name: photographs, sounds, videos and data sets."""
+"""The files that the examples of the operators name: photographs, audio, videos and data sets."""
 
 from __future__ import annotations
 

@@ -380,15 +380,15 @@ class Checked(np.ndarray[Any, Any]):
     """An array that refuses indices that NumPy and Numba would count from the end."""
 
     def __getitem__(self, key: Any) -> Any:
-        _refuse_negative(key)
+        _check_not_negative(key)
         return super().__getitem__(key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        _refuse_negative(key)
+        _check_not_negative(key)
         super().__setitem__(key, value)
 
 
-def _refuse_negative(key: Any) -> None:
+def _check_not_negative(key: Any) -> None:
     for one in key if isinstance(key, tuple) else (key,):
         ends = (one.start, one.stop) if isinstance(one, slice) else (one,)
         for end in ends:

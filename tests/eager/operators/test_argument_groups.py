@@ -41,7 +41,7 @@ class Arguments(Scaling, op.Common, total=False):
 @pytest.fixture
 def scale() -> Any:
     @op.operator("test.scale", same_shapes=True)
-    @op.takes("first", Scaling, ...)
+    @op.uses_arguments("first", Scaling, ...)
     def scale(
         input: op.SampleType,
         /,

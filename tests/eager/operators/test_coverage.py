@@ -1,4 +1,4 @@
-"""Promise: every host operator of the reference's list is here, with every argument."""
+"""Promise: every host operator of DALI's list is here, with every argument."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_exclusions_are_those_of_the_package() -> None:
             assert later(name) == reason
             assert operator_of(reached(name)) is None
     assert [name for name in HERE if later(name)] == []
-    # On the host too, although the reference has them on the GPU alone.
+    # On the host too, although DALI has them on the GPU alone.
     for name in ("remap", "median_blur", "dilate", "erode"):
         assert facts()[f"experimental.{name}"].devices == ("gpu",)
         assert f"experimental.{name}" in HERE

@@ -1,4 +1,4 @@
-"""Every operator is compared with the reference over drawn arguments, or it is said why not."""
+"""Every operator is compared with DALI over drawn arguments, or it is said why not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def tree_of(file: str) -> ast.Module:
 
 
 def table_of(file: str) -> set[str]:
-    """The keys of the table LINES, without importing the reference."""
+    """The keys of the table LINES, without importing DALI."""
     (table,) = (
         node.value
         for node in tree_of(file).body

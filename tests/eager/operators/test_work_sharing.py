@@ -12,7 +12,7 @@ import pytest
 import gradiva
 import gradiva.eager.operators.call
 from gradiva.eager.execution.execute import prepare
-from gradiva.eager.jit.work_sharing import share_ranges
+from gradiva.eager.jit.work_sharing import parallel_for
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.runtime.worker_pool import WorkerPool
@@ -30,11 +30,11 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def noted(pool: Any, ranges: Any, calls: Any, again: Any) -> None:
         counts.append(len(ranges))
-        share_ranges(pool, ranges, calls, again)
+        parallel_for(pool, ranges, calls, again)
 
     monkeypatch.setattr(gradiva.eager.operators.call, "_INLINE_BYTES", 0)
     monkeypatch.setattr(gradiva.eager.operators.call, "_SURE_BYTES", 0)
-    monkeypatch.setattr(gradiva.eager.operators.call, "share_ranges", noted)
+    monkeypatch.setattr(gradiva.eager.operators.call, "parallel_for", noted)
     return counts
 
 

@@ -16,7 +16,7 @@ import pytest
 import gradiva
 from gradiva.eager.execution.quarantine import Quarantine
 from gradiva.eager.readers import files
-from gradiva.eager.readers.files import Pace, read_files
+from gradiva.eager.readers.files import RateTracker, read_files
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
 from gradiva.eager.types.provenance import Provenance
@@ -30,7 +30,7 @@ def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     kernel: bool = request.param == "kernel"
     if kernel and files._calls() is None:
         pytest.skip("this system has other functions")
-    monkeypatch.setattr(files._later, "pays", lambda *_: kernel)
+    monkeypatch.setattr(files._background, "is_worth_compiling", lambda *_: kernel)
     return kernel
 
 
@@ -142,15 +142,15 @@ def no_descriptors_left(resource: Any) -> Iterator[None]:
 
 
 def test_pace() -> None:
-    pace = Pace()
-    assert len(pace.ranges(64, reading=True)) == 8
+    rates = RateTracker()
+    assert len(rates.ranges(64, reading=True)) == 8
     for _ in range(100):
-        pace.note(time.perf_counter(), 64, reading=True)
-    assert pace.ranges(64, reading=True) == [(0, 64)]
+        rates.note(time.perf_counter(), 64, reading=True)
+    assert rates.ranges(64, reading=True) == [(0, 64)]
     for _ in range(100):
-        pace.note(time.perf_counter() - 1.0, 64, reading=True)
-    assert len(pace.ranges(64, reading=True)) == 64
-    assert len(pace.ranges(64, reading=False)) == 8
+        rates.note(time.perf_counter() - 1.0, 64, reading=True)
+    assert len(rates.ranges(64, reading=True)) == 64
+    assert len(rates.ranges(64, reading=False)) == 8
 
 
 @pytest.mark.usefixtures("compiled")

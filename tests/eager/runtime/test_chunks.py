@@ -26,8 +26,8 @@ def test_every_sample_is_in_one_range(costs: list[int], threads: int, room: int)
 def test_small_samples_share_a_range_and_large_ones_do_not() -> None:
     assert chunks([1728] * 64, 2) == [(0, 64)]
     assert 1 < len(chunks([1728] * 64, 16)) < 5
-    assert chunks([1728] * 64, 16, apart=True) == [(0, 64)]  # others are made meanwhile
-    assert 1 < len(chunks([1728] * 128, 16, apart=True)) < 5
+    assert chunks([1728] * 64, 16, dedicated=True) == [(0, 64)]  # others are made meanwhile
+    assert 1 < len(chunks([1728] * 128, 16, dedicated=True)) < 5
     assert chunks([560_000] * 64, 2) == [(i, i + 1) for i in range(64)]
     assert chunks([10, 560_000, 10, 900_000], 2)[0] == (3, 4)
     assert chunks([560_000] * 64, 16) == [(i, i + 2) for i in range(0, 64, 2)]
@@ -35,9 +35,9 @@ def test_small_samples_share_a_range_and_large_ones_do_not() -> None:
     assert len(chunks([1728] * 1000, 2)) >= 8
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_all_ranges_are_run_once_and_the_first_error_wins(apart: bool) -> None:
-    pool = WorkerPool(3, apart=apart)
+@pytest.mark.parametrize("dedicated", [False, True])
+def test_all_ranges_are_run_once_and_the_first_error_wins(dedicated: bool) -> None:
+    pool = WorkerPool(3, dedicated=dedicated)
     seen: list[int] = []
     both = threading.Barrier(2)
 

@@ -20,7 +20,7 @@ import pytest
 
 import gradiva
 from gradiva import capture, fn, pipeline_def, random, readers
-from gradiva.eager.runtime.closer import Closer
+from gradiva.eager.runtime.finalizer_thread import FinalizerThread
 from gradiva.eager.runtime.host_memory import MemoryPool
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from tests.capture.loop.loops import (
@@ -220,31 +220,31 @@ def test_memory_for_a_finalizer_that_interrupts_the_pool() -> None:
 def test_the_closer_goes_on_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Any] = []
     monkeypatch.setattr(threading, "excepthook", shown.append)
-    closer, closed = Closer(), threading.Event()
+    finalizer_thread, closed = FinalizerThread(), threading.Event()
 
     def fail() -> None:
         raise RuntimeError("cannot close")
 
-    closer.post(fail)
-    closer.post(closed.set)
+    finalizer_thread.post(fail)
+    finalizer_thread.post(closed.set)
     assert not closed.is_set(), "without a thread nothing is done"
-    closer.ready()
+    finalizer_thread.ready()
     assert closed.wait(30)
     assert [str(one.exc_value) for one in shown] == ["cannot close"]
 
 
 def test_who_drops_much_waits_for_the_closer() -> None:
-    closer, gate = Closer(), threading.Event()
-    closer.post(gate.wait)
+    finalizer_thread, gate = FinalizerThread(), threading.Event()
+    finalizer_thread.post(gate.wait)
     for _ in range(40):
-        closer.post(int)
-    closer.ready()
+        finalizer_thread.post(int)
+    finalizer_thread.ready()
     begun = time.monotonic()
-    closer.catch_up(timeout=0.05)
+    finalizer_thread.catch_up(timeout=0.05)
     assert time.monotonic() - begun >= 0.05
     gate.set()
-    closer.catch_up()
-    assert closer._posted.qsize() <= 16
+    finalizer_thread.catch_up()
+    assert finalizer_thread._posted.qsize() <= 16
 
 
 def _loop(folder: str) -> list[Any]:

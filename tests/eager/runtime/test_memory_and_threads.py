@@ -111,7 +111,7 @@ def test_pool_raises_the_first_error_and_goes_on() -> None:
 
 def test_what_was_begun_is_waited_for() -> None:
     """What comes later begins after it."""
-    pool = WorkerPool(2, apart=True)
+    pool = WorkerPool(2, dedicated=True)
     done = list[tuple[str, int]]()
     gate = threading.Event()
 

@@ -12,13 +12,13 @@ import pytest
 
 from gradiva.eager.runtime.host_memory import MemoryPool
 from gradiva.eager.runtime.memory_settings import MemorySettings
-from gradiva.eager.runtime.shared_blocks import Place, SharedBlocks, can_share, map_block
+from gradiva.eager.runtime.shared_blocks import BlockLocation, SharedBlocks, can_share, map_block
 
 pytestmark = pytest.mark.skipif(not can_share(), reason="no memory can be shared here")
 
 READ = """
 import sys
-from gradiva.eager.runtime.shared_blocks import Place, map_block
+from gradiva.eager.runtime.shared_blocks import BlockLocation, map_block
 block = map_block(eval(sys.argv[1]))
 print(int(block[:4].sum()), len(block), block.flags.writeable)
 """
@@ -75,7 +75,7 @@ def test_a_block_that_has_gone() -> None:
 
 def test_a_process_that_has_gone() -> None:
     with pytest.raises(FileNotFoundError):
-        map_block(Place(2**22 + 1, 3, (1, 1), 0, 4096, 0))
+        map_block(BlockLocation(2**22 + 1, 3, (1, 1), 0, 4096, 0))
 
 
 def test_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:

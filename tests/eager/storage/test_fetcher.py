@@ -11,7 +11,7 @@ import pytest
 
 from gradiva.eager.storage.fetcher import Fetcher
 from gradiva.eager.storage.loop import storage_loop
-from gradiva.eager.storage.parts import Part
+from gradiva.eager.storage.parts import ObjectPart
 from gradiva.eager.storage.transport import Transport
 
 
@@ -51,8 +51,8 @@ def fetcher_of(held: Held) -> Fetcher:
     return Fetcher(cast("Transport", held), None)
 
 
-def parts_of(names: list[str]) -> list[Part]:
-    return [Part(name, 0, None, 0, 1) for name in names]
+def parts_of(names: list[str]) -> list[ObjectPart]:
+    return [ObjectPart(name, 0, None, 0, 1) for name in names]
 
 
 def settled(held: Held) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradiva.eager.storage.parts import Part, Parts
+from gradiva.eager.storage.parts import ObjectPart, Parts
 from gradiva.eager.storage.ranges import Range, aligned, joined, split
 from gradiva.eager.storage.urls import any_url, is_url, join, local_path, parent, scheme_of, shown
 from tests.tiers import examples
@@ -53,7 +53,7 @@ def test_near_ranges_are_joined() -> None:
 
 def test_parts_wait_for_their_turn_and_stay_while_there_is_room() -> None:
     parts = Parts()
-    first, second = Part("u", 0, 100, 1, 100), Part("u", 100, 150, 2, 50)
+    first, second = ObjectPart("u", 0, 100, 1, 100), ObjectPart("u", 100, 150, 2, 50)
     parts.add(first)
     parts.add(second)
     assert (parts.held, parts.active) == (150, 2)
@@ -77,7 +77,7 @@ def test_parts_wait_for_their_turn_and_stay_while_there_is_room() -> None:
 
 def test_of_parts_that_hold_the_same_the_first_one_is_waited_for() -> None:
     parts = Parts()
-    early, late = Part("u", 50, 60, 1, 10), Part("u", 0, 100, 7, 100)
+    early, late = ObjectPart("u", 50, 60, 1, 10), ObjectPart("u", 0, 100, 7, 100)
     parts.add(early)
     parts.add(late)
     assert parts.covering("u", (52, 58), 7) == [early]

@@ -11,14 +11,14 @@ from typing import Any
 import gradiva
 from gradiva.plugin.ray import LoaderPool
 
-from .pipelines import NAMES, maker
+from .pipelines import NAMES, producer
 
 ray: Any = importlib.import_module("ray")
 
 
 def main(folder: str, dies: str) -> None:
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    pool = LoaderPool(maker(folder, 5), num_loaders=1, timeout=10)
+    pool = LoaderPool(producer(folder, 5), num_loaders=1, timeout=10)
     part = pool.iterator(0, 1, NAMES)
     next(part)
     node: Any = ray._private.worker._global_node

@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy
-from gradiva.capture.loaders.deal import Deal
-from gradiva.capture.loaders.delivery import LoaderLostError
+from gradiva.capture.loaders.batch_fetcher import LoaderLostError
+from gradiva.capture.loaders.batch_producer import BatchProducer
 from gradiva.capture.loaders.loaded_batch import LoadedBatch
-from gradiva.capture.loaders.maker import BatchMaker
-from gradiva.eager.readers.source import Part
+from gradiva.capture.loaders.shard_schedule import ShardSchedule
+from gradiva.eager.readers.source import EpochPart
 from gradiva.plugin.ray import LoaderIterator, loader_iterator
 from gradiva.plugin.ray.actors import Recipe
 from gradiva.plugin.ray.loader_options import Settings
 
-from .pipelines import GLOBAL, NAMES, maker
+from .pipelines import GLOBAL, NAMES, producer
 
 __all__ = ["Loaders"]
 
@@ -31,16 +31,16 @@ class Loaders:
     """Pipelines of their own, by their numbers."""
 
     def __init__(self, folder: str, count: int, seed: int = 0) -> None:
-        self._make = maker(folder)
+        self._make = producer(folder)
         self.drawn = random.Random(seed)
-        self.makers: dict[int, BatchMaker] = {}
+        self.makers: dict[int, BatchProducer] = {}
         self.lives: dict[int, int] = dict.fromkeys(range(count), 0)
         for number in range(count):
             self.start(number)
 
     def start(self, number: int) -> None:
         """Start a loader, or start it again."""
-        self.makers[number] = BatchMaker(self._make())
+        self.makers[number] = BatchProducer(self._make())
 
     def kill(self, number: int) -> None:
         """With all that it was asked for."""
@@ -63,9 +63,11 @@ class Loaders:
         settings = Settings(NAMES, "numpy", None, None, 60.0, None, None, recipe)
         ledger = SimpleNamespace(report=SimpleNamespace(remote=lambda *said: None))
         facts = next(iter(self.makers.values())).facts()
-        deal = Deal(GLOBAL // world, world, policy, "interleaved", facts.moving, facts.unit)
+        schedule = ShardSchedule(
+            GLOBAL // world, world, policy, "interleaved", facts.moving, facts.unit
+        )
         handles = dict.fromkeys(self.makers, self)
-        return LoaderIterator(handles, ledger, facts, deal, rank, settings, state)
+        return LoaderIterator(handles, ledger, facts, schedule, rank, settings, state)
 
 
 class InProcess:
@@ -75,7 +77,7 @@ class InProcess:
         self._loaders = next(iter(loaders.values()))
         self._digest = digest
         self._numbers = itertools.count()
-        self._open: dict[Hashable, tuple[int, int, Part]] = {}
+        self._open: dict[Hashable, tuple[int, int, EpochPart]] = {}
 
     def forget(self) -> None:
         self._open.clear()
@@ -85,7 +87,7 @@ class InProcess:
     def loaders(self) -> Sequence[int]:
         return sorted(self._loaders.makers)
 
-    def ask(self, loader: int, part: Part) -> Hashable:
+    def ask(self, loader: int, part: EpochPart) -> Hashable:
         ticket = next(self._numbers)
         self._open[ticket] = loader, self._loaders.lives[loader], part
         return ticket

@@ -27,7 +27,7 @@ def write(folder: Path) -> str:
     return str(folder)
 
 
-def maker(folder: str, batch_size: int = GLOBAL, **reader: Any) -> Callable[..., Any]:
+def producer(folder: str, batch_size: int = GLOBAL, **reader: Any) -> Callable[..., Any]:
     """What makes pipelines of images, their numbers and random values."""
 
     @pipeline_def(batch_size=batch_size, num_threads=2, seed=11)
@@ -65,7 +65,7 @@ def digest_of(batches: Sequence[dict[str, Any]]) -> str:
 
 def local_digests(folder: str, epochs: int, policy: LastBatchPolicy) -> list[list[str]]:
     """SHA-256 of each batch of a local pipeline, by epoch."""
-    pipe = maker(folder, pad_last_batch=True)()
+    pipe = producer(folder, pad_last_batch=True)()
     loop = DALIGenericIterator(pipe, list(NAMES), reader_name="arrays", last_batch_policy=policy)
     found = [[digest_of(batch) for batch in loop] for _ in range(epochs)]
     pipe.close()

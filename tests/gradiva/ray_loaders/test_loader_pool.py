@@ -18,7 +18,7 @@ from gradiva.capture.iterators.iterator import LastBatchPolicy
 from gradiva.capture.loaders.shared_memory import machine
 from gradiva.plugin.ray import LoaderPool
 
-from .pipelines import GLOBAL, NAMES, SIZE, STORE, digest_of, large, local_digests, maker, write
+from .pipelines import GLOBAL, NAMES, SIZE, STORE, digest_of, large, local_digests, producer, write
 
 pytestmark = [
     pytest.mark.full,
@@ -42,7 +42,7 @@ def wanted(folder: str) -> list[list[str]]:
 @pytest.fixture(scope="module")
 def pool(folder: str) -> Iterator[LoaderPool]:
     """At first one loader; processes take seconds to start, so most tests share them."""
-    with LoaderPool(maker(folder), num_loaders=1, global_batch_size=GLOBAL, timeout=120) as made:
+    with LoaderPool(producer(folder), num_loaders=1, global_batch_size=GLOBAL, timeout=120) as made:
         yield made
 
 
@@ -119,9 +119,9 @@ def test_uneven_ends(folder: str, pool: LoaderPool) -> None:
 
 def test_contiguous_shards(folder: str, cluster: Any) -> None:
     """As readers have them. Then the only loader is killed for good."""
-    with LoaderPool(maker(folder, 5), num_loaders=1, sharding="contiguous", timeout=120) as pool:
+    with LoaderPool(producer(folder, 5), num_loaders=1, sharding="contiguous", timeout=120) as pool:
         for rank in range(2):
-            pipe = maker(folder, 5, num_shards=2, shard_id=rank, pad_last_batch=True)()
+            pipe = producer(folder, 5, num_shards=2, shard_id=rank, pad_last_batch=True)()
             for _, batch in zip(range(5), pool.iterator(rank, 2, NAMES), strict=True):
                 own = dict(zip(NAMES, (one.as_array() for one in pipe.run()), strict=True))
                 assert digest_of([batch]) == digest_of([own])
@@ -135,7 +135,7 @@ def test_contiguous_shards(folder: str, cluster: Any) -> None:
 
 def test_cut_for_the_trainer(folder: str, wanted: list[list[str]]) -> None:
     """Where the fewest bytes are sent, here before floats."""
-    with LoaderPool(maker(folder), trainer_fn="auto", timeout=120) as pool:
+    with LoaderPool(producer(folder), trainer_fn="auto", timeout=120) as pool:
         cut = pool.facts.cut
         assert cut is not None
         assert cut.bytes < cut.before
@@ -247,7 +247,7 @@ def test_batches_stay_where_they_are(folder: str, pool: LoaderPool, cluster: Any
     part = pool.iterator(0, 1, NAMES)
     again = [batch for _ in range(2) for batch in part]
     assert [digest_of([batch]) for batch in again] == digests
-    with LoaderPool(maker(folder), global_batch_size=GLOBAL, share_memory=False) as other:
+    with LoaderPool(producer(folder), global_batch_size=GLOBAL, share_memory=False) as other:
         part = other.iterator(0, 1, NAMES)
         sent = [batch for _ in range(2) for batch in part]
         assert not any("memfd" in mapping_at(one["images"].ctypes.data) for one in sent)
@@ -274,7 +274,7 @@ def test_bad_samples(tmp_path: Path, pool: LoaderPool) -> None:
     folder = write(tmp_path)
     damaged = tmp_path / "007.npy"
     damaged.write_bytes(damaged.read_bytes()[:-1])
-    with LoaderPool(maker(folder, 10, on_error="skip"), num_loaders=1, timeout=120) as pool:
+    with LoaderPool(producer(folder, 10, on_error="skip"), num_loaders=1, timeout=120) as pool:
         for _ in range(2):
             part = pool.iterator(0, 1, NAMES)
             with pytest.warns(UserWarning, match=r"007\.npy"):
@@ -327,11 +327,11 @@ def test_refusals(folder: str, pool: LoaderPool) -> None:
     ]
     for given, said in cases:
         with pytest.raises(gradiva.GradivaError, match=said):
-            LoaderPool(maker(folder), **given)
+            LoaderPool(producer(folder), **given)
     with pytest.raises(gradiva.OperatorTypeError, match="`pipeline`"):
         LoaderPool(3)  # type: ignore[arg-type]
     with pytest.raises(gradiva.GradivaError, match="none"):
-        LoaderPool(maker(folder + "/none"), num_loaders=1)
+        LoaderPool(producer(folder + "/none"), num_loaders=1)
     with pytest.raises(gradiva.OperatorValueError, match="`rank`: expected 0 to 1"):
         pool.iterator(2, 2, NAMES)
     with pytest.raises(gradiva.OperatorValueError, match="a divisor of 12, got 5"):

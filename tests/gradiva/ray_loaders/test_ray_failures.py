@@ -13,28 +13,28 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.capture.loaders.delivery import Delivery
+from gradiva.capture.loaders.batch_fetcher import BatchFetcher
 from gradiva.capture.loaders.loaded_batch import Column, LoadedBatch
-from gradiva.eager.readers.source import Part
+from gradiva.eager.readers.source import EpochPart
 from gradiva.plugin.ray import LoaderPool, cluster, transport
 
-from .pipelines import maker, write
+from .pipelines import producer, write
 
 
 def test_ray_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.setattr("gradiva.plugin.ray.loader_pool.require_cluster", cluster.require_cluster)
+    monkeypatch.setattr("gradiva.plugin.ray.loader_pool.check_cluster", cluster.check_cluster)
     monkeypatch.setattr(
         cluster, "ray", gradiva.eager.support.lazy_import.lazy_module("ray", "'gradiva[ray]'")
     )
     with pytest.raises(ImportError, match=r"pip install 'gradiva\[ray\]'"):
-        LoaderPool(maker("nowhere"))
+        LoaderPool(producer("nowhere"))
 
 
 def test_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "ray", SimpleNamespace(is_initialized=lambda: False))
     with pytest.raises(gradiva.OperatorRuntimeError, match=r"call ray\.init\(\)"):
-        LoaderPool(maker("nowhere"))
+        LoaderPool(producer("nowhere"))
 
 
 def test_what_another_process_raised() -> None:
@@ -56,7 +56,7 @@ class Store:
     def wait(self, refs: list[Any], num_returns: int, timeout: float) -> tuple[Any, Any]:
         return refs[:num_returns], refs[num_returns:]
 
-    def get(self, ref: tuple[int, Part]) -> LoadedBatch:
+    def get(self, ref: tuple[int, EpochPart]) -> LoadedBatch:
         part = ref[1]
         if part.start == 2:
             raise self.errors.ObjectStoreFullError("there is no room for 9 GB")
@@ -71,12 +71,12 @@ def test_the_object_store_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     loader = SimpleNamespace(
         make=SimpleNamespace(remote=lambda part, digest, reader: (next(numbers), part))
     )
-    parts = iter([Part(0, first, first + 2) for first in (0, 2, 4)])
-    delivery = Delivery(transport.RayTransport({0: loader}, ""), parts, 3)
-    assert next(delivery).samples == 2
+    parts = iter([EpochPart(0, first, first + 2) for first in (0, 2, 4)])
+    fetcher = BatchFetcher(transport.RayTransport({0: loader}, ""), parts, 3)
+    assert next(fetcher).samples == 2
     with pytest.raises(gradiva.OperatorRuntimeError, match=r"ObjectStoreFullError: .*no room"):
-        next(delivery).batches()
-    assert next(delivery).batches()[0].as_array().tolist() == [4, 5]
+        next(fetcher).batches()
+    assert next(fetcher).batches()[0].as_array().tolist() == [4, 5]
 
 
 @pytest.mark.full

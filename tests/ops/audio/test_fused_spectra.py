@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 SIZES = (4000, 333, 1600, 97, 2570)
 
 
-def sounds(dtype: str = "float32") -> Any:
+def audio(dtype: str = "float32") -> Any:
     generator = np.random.default_rng(5)
     made = [generator.uniform(-1, 1, size) for size in SIZES]
     return batch([(one * (1 if dtype == "float32" else 9000)).astype(dtype) for one in made])
@@ -59,7 +59,7 @@ GROUPS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("name", few(GROUPS, "all"))
 def test_bits_of_the_steps_alone(name: str) -> None:
-    function, given = GROUPS[name], sounds()
+    function, given = GROUPS[name], audio()
     expected = function(given)
     fast = capture.compile(function)
     made = fast(given)
@@ -73,15 +73,15 @@ def test_bits_of_the_steps_alone(name: str) -> None:
 @pytest.mark.parametrize(
     ("function", "given", "reason"),
     [
-        (lambda x: spectra(gradiva.preemphasis_filter(x)), sounds("int16"), Reason.DTYPE),
+        (lambda x: spectra(gradiva.preemphasis_filter(x)), audio("int16"), Reason.DTYPE),
         (
             lambda x: spectra(
                 gradiva.slice(x, start=-5, shape=300, axes=[0], out_of_bounds_policy="pad")
             ),
-            sounds(),
+            audio(),
             Reason.MEMBER,
         ),
-        (lambda x: bands(spectra(x, nfft=2 * 97)), sounds(), Reason.MEMBER),
+        (lambda x: bands(spectra(x, nfft=2 * 97)), audio(), Reason.MEMBER),
     ],
     ids=["integers", "padded part", "large prime factor"],
 )
@@ -98,7 +98,7 @@ def test_what_is_left_to_the_steps(function: Any, given: Any, reason: Reason) ->
 def test_groups_in_the_graph() -> None:
     """What is read twice ends a group; spectra alone are none."""
     alone = capture.compile(spectra)
-    alone(sounds())
+    alone(audio())
     assert len(alone.explain()) == 0
 
     def twice(x: Any) -> Any:
@@ -106,7 +106,7 @@ def test_groups_in_the_graph() -> None:
         return bands(power), gradiva.to_decibels(power)
 
     fast = capture.compile(twice)
-    fast(sounds())
+    fast(audio())
     assert [group.members for group in fast.explain()] == [("preemphasis_filter", "spectrogram")]
 
 

@@ -1,4 +1,4 @@
-"""Sound files: formats, damage, parts, and what is not installed."""
+"""Audio files: formats, damage, parts, and what is not installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradiva import OperatorRuntimeError, OperatorValueError, batch
 from gradiva.eager.execution.quarantine import Quarantine
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.audio.audio_resample import audio_resample
-from gradiva.ops.decoders.audio import libsndfile, sound_file
+from gradiva.ops.decoders.audio import audio_file, libsndfile
 from gradiva.ops.decoders.audio.audio import wav_file
 from tests.tiers import few
 
@@ -210,7 +210,7 @@ def test_cut_files(format: str, subtype: str | None) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> list[str]:
-    """A sound, a text, a sound that says too much, an empty file, another sound."""
+    """A signal, a text, a signal that says too much, an empty file, another signal."""
     good = wav_file(np.full((5, 1), 7, np.int16))
     huge = (
         struct.pack("<4sI4s", b"RIFF", 1 << 31, b"WAVE") + b"fmt " + struct.pack("<IHH", 16, 1, 0)
@@ -345,14 +345,14 @@ _IN_PIECES = {"movflags": "frag_keyframe+empty_moov+delay_moov", "frag_duration"
         ("mov", {}, 0, 0),
         ("matroska", {}, 0, 1023),
         ("mp4", _IN_PIECES, 0, 1023),
-        # Where the container says nothing of what the encoder has put before the sound, it stays.
+        # Where the container says nothing of what the encoder has put before the audio, it stays.
         ("mp4", {"use_editlist": "0"}, 1024, 0),
         ("adts", {}, 1024, 1023),
     ],
 )
 def test_aac_lines_up(format: str, options: dict[str, str], delay: int, padding: int) -> None:
-    """What an encoder puts before and behind a sound is cut off where the container tells of it,
-    whatever the version of PyAV; all agree on how long the sound is."""
+    """What an encoder puts before and behind a signal is cut off where the container tells of it,
+    whatever the version of PyAV; all agree on how long the audio is."""
     times = np.arange(16000) / 16000
     sweep = np.sin(2 * np.pi * (200 + 900 * times) * times) / 2 * (times > 0.1) * (times < 0.95)
     file = gradiva.batch([aac_file(sweep[:, None], 16000, format, options)])
@@ -369,7 +369,7 @@ def test_aac_lines_up(format: str, options: dict[str, str], delay: int, padding:
 
 
 def test_aac_without_pyav(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sound_file, "has_av", lambda: False)
+    monkeypatch.setattr(audio_file, "has_av", lambda: False)
     file = np.frombuffer(b"\0\0\0\x20ftypM4A " + bytes(100), np.uint8)
     with pytest.raises(gradiva.OperatorRuntimeError, match=r"need PyAV: pip install 'gradiva\[vid"):
         gradiva.decoders.audio(gradiva.batch([file]))

@@ -18,9 +18,9 @@ from PIL import Image
 
 import gradiva
 from gradiva import decoders, fn
+from gradiva.eager.jit.background_kernel import at_once
 from gradiva.eager.jit.intrinsics import put_word, word_at
 from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.later import at_once
 from gradiva.ops.decoders.formats import decode_jpeg as decoding
 from gradiva.ops.decoders.formats.image_info import ImageInfo, at_scale
 from gradiva.ops.decoders.formats.probe import probe
@@ -354,7 +354,7 @@ def test_which_files_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_LEAST", 0)
     files = [encoded(picture(170, 200, 9, seed), "420") for seed in range(4)]
     with at_once():
-        monkeypatch.setattr(module._later, "pays", lambda *_: True)
+        monkeypatch.setattr(module._background, "is_worth_compiling", lambda *_: True)
         for least, count in ((10, 4), (30, 0), (1, 4), (300, 0)):
             asked.clear()
             found = decoders.image(gradiva.as_batch(files), min_size=least)
@@ -377,7 +377,7 @@ def test_which_files_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_it_declines_is_decoded_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module._later, "pays", lambda *_: True)
+    monkeypatch.setattr(module._background, "is_worth_compiling", lambda *_: True)
     monkeypatch.setattr(module, "_LEAST", 0)
     data = by_pillow(picture(80, 90, 9), progressive=True)
     out = np.empty((10, 12, 3), np.uint8)

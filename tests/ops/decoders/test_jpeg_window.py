@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jpeg_window._later, "pays", lambda *_: True)
+    monkeypatch.setattr(jpeg_window._background, "is_worth_compiling", lambda *_: True)
 
 
 def by_simplejpeg(pixels: Array, quality: int, subsampling: str) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.jit.later import Later
+from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.ops.decoders.formats.image_info import ImageInfo
 from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.nvjpeg.frame import read_frame
@@ -19,7 +19,7 @@ BASE = flavors.pil(flavors.ASTRONAUT, "JPEG", quality=90)
 
 def test_plain_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     """All of a batch at once: what `read_frame` finds, or nothing; whatever the bytes are."""
-    monkeypatch.setattr(Later, "pays", lambda *_: True)
+    monkeypatch.setattr(BackgroundKernel, "is_worth_compiling", lambda *_: True)
     generator = np.random.default_rng(0)
     files = [make() for make in JPEGS.values()] + [
         BASE + b"\0",

@@ -16,7 +16,7 @@ FILES = {**flavors.jpegs(), **flavors.others()}
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module._later, "pays", lambda *_: True)
+    monkeypatch.setattr(module._background, "is_worth_compiling", lambda *_: True)
 
 
 def check(files: list[bytes]) -> int:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva import fn, pipeline_def
-from gradiva.eager.jit.later import MANY, Later
+from gradiva.eager.jit.background_kernel import MANY, BackgroundKernel
 from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
 from gradiva.ops.decoders.formats.image_info import ImageInfo, Window
 from gradiva.ops.decoders.formats.jpeg_window import (
@@ -38,8 +38,8 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(small_jpegs._later, "pays", lambda *_: True)
-    monkeypatch.setattr(small_jpegs._larger, "pays_alone", lambda *_: True)
+    monkeypatch.setattr(small_jpegs._background, "is_worth_compiling", lambda *_: True)
+    monkeypatch.setattr(small_jpegs._larger, "is_worth_loading", lambda *_: True)
 
 
 def decoded(
@@ -319,7 +319,7 @@ def test_damaged(position: int, junk: bytes, subsampling: str) -> None:
 def test_when_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Larger files wait until there were many, unless many threads share them; then and where none
     goes straight to the codec, nobody asks for the library."""
-    monkeypatch.setattr(small_jpegs, "_larger", Later())
+    monkeypatch.setattr(small_jpegs, "_larger", BackgroundKernel())
     files = gradiva.as_batch([jpeg((131, 197), "4:2:0")] * 2)
     info = probe(files.at(0))
     facts, others = (np.array([small_jpeg(info, color)] * 2) for color in ("RGB", None))

@@ -66,7 +66,7 @@ def test_samples_of_all_layouts(bits: int, samples: int, compression: int) -> No
 
 @pytest.mark.parametrize("samples", [3, 4, 5])
 def test_gray_of_several_samples_is_color(samples: int) -> None:
-    """As the reference has it: of samples marked as gray the first three are the colors."""
+    """As DALI has it: of samples marked as gray the first three are the colors."""
     image = pixels(9, 8, samples)
     for photometric in (1, 2):
         data = tiff(image, photometric)

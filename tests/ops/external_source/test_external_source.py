@@ -10,7 +10,7 @@ import pytest
 
 import gradiva
 from gradiva import ExternalSource, fn, pipeline_def, types
-from gradiva.ops.external_source.callback_source import Feed
+from gradiva.ops.external_source.callback_source import CallbackIterator
 
 
 def values(source: Any, batches: int = 3, size: int = 2, **options: Any) -> list[list[float]]:
@@ -210,13 +210,13 @@ def test_an_iterator_that_starts_anew_is_cycled() -> None:
     assert values(Restarting(), 5, cycle="quiet") == [[1, 1], [2, 2], [1, 1], [2, 2], [1, 1]]
     with pytest.raises(TypeError, match="cannot be started again"):
         values(Used(), 3, cycle="quiet")
-    fed = Feed(Restarting(), "raise")
+    fed = CallbackIterator(Restarting(), "raise")
     for _ in range(3):
         assert [fed.next(None)[0, 0] for _ in range(2)] == [1, 2]
         with pytest.raises(StopIteration):
             fed.next(None)
         fed.restart()
-    once = Feed(iter([1]), "raise")
+    once = CallbackIterator(iter([1]), "raise")
     assert once.next(None) == 1
     with pytest.raises(StopIteration):
         once.next(None)

@@ -1,6 +1,6 @@
 """What an external source is told: which callables want an argument, and which are refused.
 
-`tests/oracle/test_source_arguments.py` asks the reference about the same callables.
+`tests/oracle/test_source_arguments.py` asks DALI about the same callables.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def told(give: Give) -> dict[str, Any]:
 
 
 def told_here(give: Give) -> dict[str, Any]:
-    """The same for callables that the reference refuses, or cannot count."""
+    """The same for callables that DALI refuses, or cannot count."""
 
     def plain(index: Any) -> Any:
         return give(index)

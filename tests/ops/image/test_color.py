@@ -160,7 +160,7 @@ def test_blur_is_a_weighted_sum(half: int) -> None:
 
 @pytest.mark.full
 def test_blur_of_nothing() -> None:
-    """The reference dies of a sample without rows; ours returns it."""
+    """DALI dies of a sample without rows; ours returns it."""
     for shape in ((0, 5, 3), (5, 0, 3), (5, 5, 0)):
         empty = gradiva.batch([np.zeros(shape, np.uint8)], layout="HWC")
         assert gradiva.gaussian_blur(empty, sigma=1.0).at(0).shape == shape

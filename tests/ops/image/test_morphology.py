@@ -1,4 +1,4 @@
-"""dilate, erode and median_blur, on a GPU only in the reference, against OpenCV and SciPy."""
+"""dilate, erode and median_blur, on a GPU only in DALI, against OpenCV and SciPy."""
 
 from __future__ import annotations
 

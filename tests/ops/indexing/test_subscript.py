@@ -215,7 +215,7 @@ def test_empty_batch() -> None:
 
 @pytest.mark.tiny
 def test_what_differs_from_numpy() -> None:
-    """As in the reference, None is a whole axis; newaxis makes one."""
+    """As in DALI, None is a whole axis; newaxis makes one."""
     batch = images()
     assert batch.slice[None].shape == batch.shape
     assert batch.slice[None].layout == "HWC"

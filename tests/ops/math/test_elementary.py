@@ -144,7 +144,7 @@ def targets() -> list[str]:
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="names of processors of x86-64")
 @pytest.mark.parametrize("processor", ["x86-64", "haswell"])
 def test_another_processor(processor: str) -> None:
-    """The same bits where neither NumPy nor Numba may use what newer processors have."""
+    """The same bits where neither NumPy nor Numba may use what newer CPUs have."""
     newer = [name for name in targets() if processor == "x86-64" or "512" in name or "V4" in name]
     environment = {"NPY_DISABLE_CPU_FEATURES": " ".join(newer), "NUMBA_CPU_NAME": processor}
     made = subprocess.run(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.jit.later import at_once
+from gradiva.eager.jit.background_kernel import at_once
 from gradiva.ops.math import numbers
 from gradiva.ops.math.evaluate import _PLAIN, evaluate
 
@@ -53,8 +53,8 @@ def test_a_number_past_the_caches(
     monkeypatch: pytest.MonkeyPatch, dtype: Any, number: float
 ) -> None:
     """By a kernel of our own the bits of NumPy, whatever the ends of strips and lines are."""
-    monkeypatch.setattr(numbers._later, "pays", lambda *_: True)
-    monkeypatch.setattr(numbers, "goes_past", lambda out: True)
+    monkeypatch.setattr(numbers._background, "is_worth_compiling", lambda *_: True)
+    monkeypatch.setattr(numbers, "use_nontemporal", lambda out: True)
     values = RNG.integers(-300, 300, 5003).astype(dtype)
     out = np.empty(5004, np.float32)[1:]  # at the end of a line, and not
     scalar = np.array(number, np.float32)
@@ -68,11 +68,11 @@ def test_a_number_past_the_caches(
 
 
 def test_what_is_left_to_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numbers._later, "pays", lambda *_: True)
+    monkeypatch.setattr(numbers._background, "is_worth_compiling", lambda *_: True)
     fill, out = numbers.fill_with_number, np.empty(10, np.float32)
     values, number = np.arange(10, dtype=np.uint8), np.array(2, np.float32)
     assert not fill("*", values, number, out), "it is small"
-    monkeypatch.setattr(numbers, "goes_past", lambda out: True)
+    monkeypatch.setattr(numbers, "use_nontemporal", lambda out: True)
     assert fill("*", values, number, out)
     assert not fill("%", values, number, out)
     assert not fill("*", values, number, np.empty(10))

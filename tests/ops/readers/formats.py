@@ -170,8 +170,8 @@ def tfrecord_of_theirs(data: dict[str, Any]) -> Split:
 class Format(NamedTuple):
     """write: makes a data set in a folder, and returns the arguments; reader: of dynamic mode;
     function: of pipelines; indexed: the argument that may be left out, for a scan; files: those
-    with samples; theirs: of the arguments, what both libraries take, the reference alone, and ours
-    alone; checked: it is seen that a file was cut, for its size was known; named: the reference
+    with samples; theirs: of the arguments, what both libraries take, DALI alone, and ours
+    alone; checked: it is seen that a file was cut, for its size was known; named: DALI
     tells where a sample comes from; runs: it does so without a GPU."""
 
     write: Callable[[Path, int], dict[str, Any]]
@@ -196,7 +196,7 @@ def numpy(folder: Path, size: int) -> dict[str, Any]:
 
 
 def numpy_of_theirs(data: dict[str, Any]) -> Split:
-    """A list: of files in a folder the reference knows other names."""
+    """A list: of files in a folder DALI knows other names."""
     files = sorted(str(path) for path in Path(data["file_root"]).glob("*.npy"))
     return {"files": files}, {}, {}
 
@@ -349,7 +349,7 @@ def caffe(folder: Path, size: int) -> dict[str, Any]:
 
 
 def in_folders(data: dict[str, Any]) -> Split:
-    """The reference takes folders only."""
+    """DALI takes folders only."""
     return {**data, "path": str(Path(data["path"]).parent)}, {}, {}
 
 

@@ -1,4 +1,4 @@
-"""A writer of manifests of sounds, for `formats.py`."""
+"""A writer of manifests of audio, for `formats.py`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gradiva.ops.decoders.audio.audio import wav_file
 
 
 def nemo_asr(folder: Path, size: int) -> dict[str, Any]:
-    """A manifest, and a sound for each line; some are parts of theirs."""
+    """A manifest, and a signal for each line; some are parts of theirs."""
     lines = []
     for number in range(size):
         samples = np.arange(number, number + 40 + 3 * number, dtype=np.int16).reshape(-1, 1)

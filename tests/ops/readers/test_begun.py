@@ -212,11 +212,11 @@ def test_closed_while_it_is_read() -> None:
     pool = WorkerPool(2)
     source.read(cursor.take(1)[0], cursor, 1, pool)
     indices = cursor.take(1)[0]
-    closer = threading.Timer(0.3, source.close)
-    closer.start()
+    finalizer_thread = threading.Timer(0.3, source.close)
+    finalizer_thread.start()
     with pytest.raises(gradiva.OperatorRuntimeError, match="closed"):
         source.read(indices, cursor, 1, pool)
-    closer.join()
+    finalizer_thread.join()
     assert sorted(table.stopped) == [[1], [2], [3]]
     records = source.read(cursor.take(1)[0], cursor, 1, pool)
     assert np.asarray(records.columns[0].as_array()).tolist() == [[2]]

@@ -300,7 +300,7 @@ def test_iterators(folder: Path, policy: int) -> None:
         assert sorted(seen) == list(range(40))
 
 
-def sounds(folder: Path, seconds: list[float], rate: int = 8000) -> list[str]:
+def audio(folder: Path, seconds: list[float], rate: int = 8000) -> list[str]:
     paths = []
     for number, length in enumerate(seconds):
         path = folder / f"{number}.wav"
@@ -324,7 +324,7 @@ def durations_by_batch(reader: Any, batch_size: int | None = None) -> list[list[
 @pytest.mark.parametrize("container", ["folder", "files"])
 def test_durations_of_audio_files(tmp_path: Path, container: str) -> None:
     (tmp_path / "a").mkdir()
-    paths = sounds(tmp_path / "a", [0.5, 0.1, 0.4, 0.2, 0.11, 0.45])
+    paths = audio(tmp_path / "a", [0.5, 0.1, 0.4, 0.2, 0.11, 0.45])
     given: Any = {"file_root": tmp_path} if container == "folder" else {"files": paths}
     bucket = Bucket(key="duration", max_tokens=1.0)
     found = durations_by_batch(gradiva.readers.File(**given, bucket=bucket))
@@ -347,7 +347,7 @@ def test_durations_of_audio_files(tmp_path: Path, container: str) -> None:
 
 
 def test_durations_of_what_is_no_audio(tmp_path: Path) -> None:
-    paths = sounds(tmp_path, [0.5, 0.1])
+    paths = audio(tmp_path, [0.5, 0.1])
     damaged = tmp_path / "2.wav"
     damaged.write_bytes(b"RIFF")
     bucket = Bucket(key="duration")

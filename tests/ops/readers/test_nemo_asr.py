@@ -1,4 +1,4 @@
-"""Manifests of sounds: which lines count, parts, outputs."""
+"""Manifests of audio: which lines count, parts, outputs."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_parts_and_limits(folder: Path) -> None:
 
 
 def test_rates(folder: Path) -> None:
-    """Sounds are resampled, and the rate stays that of the file."""
+    """Signals are resampled, and the rate stays that of the file."""
     sound, rate, _ = read(manifest(folder, {"audio_filepath": "mono.wav"}), sample_rate=16000)[0]
     floats = gradiva.batch([MONO.ravel().astype(np.float32) / 32768])
     expected = gradiva.audio_resample(floats, in_rate=8000, out_rate=16000)

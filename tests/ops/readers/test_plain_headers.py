@@ -21,7 +21,7 @@ FORMATS = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
 
 @pytest.fixture(autouse=True)
 def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain_headers._later, "_seen", 1 << 20)
+    monkeypatch.setattr(plain_headers._background, "_seen", 1 << 20)
 
 
 def write(path: Path, members: list[tuple[str, int, float, bytes]], kind: int) -> None:

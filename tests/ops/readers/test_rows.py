@@ -250,7 +250,7 @@ def test_a_library_that_is_missing(
 
 @pytest.mark.parametrize("name", sorted(row_formats.ROWS))
 def test_stored_pipelines(name: str, tmp_path: Path) -> None:
-    """They are read by gradiva alone: the reference has no such readers."""
+    """They are read by gradiva alone: DALI has no such readers."""
     write, _, function, _ = row_formats.ROWS[name]
     pipe = gradiva.Pipeline(batch_size=4, num_threads=1)
     with pipe:

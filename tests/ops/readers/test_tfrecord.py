@@ -300,7 +300,7 @@ def test_stored_pipelines(tmp_path: Path) -> None:
 
 
 def test_stored_pipelines_with_what_only_gradiva_stores(tmp_path: Path) -> None:
-    """The shape of items, which the reference library drops, and features without a default, of
+    """The shape of items, which DALI drops, and features without a default, of
     which its process ends: its name for the reader stands for neither."""
     records = [
         example({"w": feature([0.5] * 2 * number), "n": feature([number])}) for number in (1, 2, 3)

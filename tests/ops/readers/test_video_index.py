@@ -45,7 +45,7 @@ def of(reader: Any) -> list[int]:
 def test_times_of_lists_are_those_of_the_file(
     tmp_path: Path, line: str, begin: int, end: int
 ) -> None:
-    """And not from its first frame on, which is shown at 0.4 s: as in the reference."""
+    """And not from its first frame on, which is shown at 0.4 s: as in DALI."""
     path = tmp_path / "late.webm"
     path.write_bytes(encoded("libvpx-vp9", "webm", times=LATE))
     listed = tmp_path / "list.txt"

@@ -24,7 +24,7 @@ def video(folder: Path, size: int) -> dict[str, Any]:
 
 
 def video_of_theirs(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """The reference has no other colors."""
+    """DALI has no other colors."""
     both = {name: value for name, value in data.items() if name != "colorspace"}
     return both, {}, {"colorspace": data["colorspace"]}
 

@@ -163,7 +163,7 @@ print([name for name in ("+avx2", "+avx512vbmi") if name in features], digest.he
 
 
 def _usual_features() -> dict[str, str]:
-    """Those of this processor without what `byte_pixels` needs for wide vectors."""
+    """Those of this CPU without what `byte_pixels` needs for wide vectors."""
     llvm = importlib.import_module("llvmlite.binding")
     features = llvm.get_host_cpu_features()
     named = {name: has and not name.startswith("avx512") for name, has in features.items()}

@@ -114,7 +114,7 @@ def test_what_cannot_be_read_is_an_error_of_that_video_alone(
 
 
 def test_streams_that_begin_late() -> None:
-    """A sound that a transport stream tells of behind its first pictures."""
+    """A signal that a transport stream tells of behind its first pictures."""
     silent = encoded("libx264", "mpegts", frames=60, size=(144, 176))
     stream = io.BytesIO()
     options = {"mpegts_start_pid": "300"}

@@ -1,4 +1,4 @@
-"""What scripts import from the reference's `backend`: outputs of pipelines, schemas of operators,
+"""What scripts import from DALI's `backend`: outputs of pipelines, schemas of operators,
 settings of memory, and versions of libraries.
 
 Functions win over the environment variables of the same meaning; docs/memory.md has them all.
@@ -98,7 +98,7 @@ def SetHostBufferShrinkThreshold(threshold: float) -> None:  # noqa: N802
 
 
 def GetHostBufferShrinkThreshold() -> float:  # noqa: N802
-    """The shrink threshold in force."""
+    """The current shrink threshold."""
     settings.read()
     return settings.shrink_threshold
 
@@ -109,7 +109,7 @@ def SetHostBufferGrowthFactor(factor: float) -> None:  # noqa: N802
 
 
 def GetHostBufferGrowthFactor() -> float:  # noqa: N802
-    """The growth factor of host memory in force."""
+    """The current growth factor of host memory."""
     settings.read()
     return settings.host_growth
 
@@ -120,7 +120,7 @@ def SetDeviceBufferGrowthFactor(factor: float) -> None:  # noqa: N802
 
 
 def GetDeviceBufferGrowthFactor() -> float:  # noqa: N802
-    """The growth factor of device memory in force."""
+    """The current growth factor of device memory."""
     settings.read()
     return settings.device_growth
 

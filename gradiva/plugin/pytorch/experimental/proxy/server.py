@@ -7,7 +7,7 @@ import weakref
 from types import FunctionType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from gradiva.capture.pipeline.feed_input import fed_sources
+from gradiva.capture.pipeline.feed_input import queue_sources
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.support.errors import (
     OperatorRuntimeError,
@@ -51,7 +51,7 @@ class DALIServer:
         pipeline.build()
         names = [
             f"{name}[{output}]" if source.num_outputs > 1 else name
-            for name, source in fed_sources(pipeline._built().plan).items()
+            for name, source in queue_sources(pipeline._built().plan).items()
             for output in range(source.num_outputs)
         ]
         if not names:
