@@ -24,11 +24,19 @@ def check(folder: Path, text: str) -> compat.Report:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("3", 3), ("-2.5", -2.5), ("(1, 2)", (1, 2)), ("'x'", "x"), ("None", None),
-        ("types.FLOAT", Symbol("FLOAT")), ("[types.FLOAT, 1]", [Symbol("FLOAT"), 1]),
-        ("[x, 1]", [UNKNOWN, 1]), ("0.5 * 255", UNKNOWN), ("f(3)", UNKNOWN), ("x", UNKNOWN),
+        ("3", 3),
+        ("-2.5", -2.5),
+        ("(1, 2)", (1, 2)),
+        ("'x'", "x"),
+        ("None", None),
+        ("types.FLOAT", Symbol("FLOAT")),
+        ("[types.FLOAT, 1]", [Symbol("FLOAT"), 1]),
+        ("[x, 1]", [UNKNOWN, 1]),
+        ("0.5 * 255", UNKNOWN),
+        ("f(3)", UNKNOWN),
+        ("x", UNKNOWN),
     ],
-)  # fmt: skip
+)
 def test_values_of_scripts(text: str, value: Any) -> None:
     assert value_of(ast.parse(text, mode="eval").body) == value
 
@@ -88,15 +96,25 @@ def lines(report: compat.Report, verdict: str) -> str:
 )
 def test_only_values_that_differ(call: str, words: str, tmp_path: Path) -> None:
     met = {
-        "a region": "end", "GAUSSIAN": "types.INTERP_GAUSSIAN", "outside 0..1": "1.5",
-        "between 0 and 1": "0.5", "factor=0": "0", "random_shuffle": "True",
-        "`PARTIAL`": "pytorch.LastBatchPolicy.PARTIAL", "debug": "True",
-    }[words]  # fmt: skip
+        "a region": "end",
+        "GAUSSIAN": "types.INTERP_GAUSSIAN",
+        "outside 0..1": "1.5",
+        "between 0 and 1": "0.5",
+        "factor=0": "0",
+        "random_shuffle": "True",
+        "`PARTIAL`": "pytorch.LastBatchPolicy.PARTIAL",
+        "debug": "True",
+    }[words]
     others = {
-        "a region": "None", "GAUSSIAN": "types.INTERP_CUBIC", "outside 0..1": "0.5",
-        "between 0 and 1": "30", "factor=0": "20", "random_shuffle": "False",
-        "`PARTIAL`": "pytorch.LastBatchPolicy.FILL", "debug": "False",
-    }[words]  # fmt: skip
+        "a region": "None",
+        "GAUSSIAN": "types.INTERP_CUBIC",
+        "outside 0..1": "0.5",
+        "between 0 and 1": "30",
+        "factor=0": "20",
+        "random_shuffle": "False",
+        "`PARTIAL`": "pytorch.LastBatchPolicy.FILL",
+        "debug": "False",
+    }[words]
     found = check(tmp_path, call.format(met))
     assert words in lines(found, "differs") + lines(found, "rare")
     found = check(tmp_path, call.format(others))
@@ -128,14 +146,22 @@ def test_a_few_rows_of_each_kind() -> None:
         rare: "\n".join(row.what for row in rows() if row.rare is rare) for rare in (False, True)
     }
     for what in (
-        "`pipeline_def(debug=True)`", "`random_shuffle`", "`normalize`: accuracy",
-        "`audio_resample` to unsigned types", "iterators, `DROP`", "`hue`, `hsv`, `color_twist`",
-    ):  # fmt: skip
+        "`pipeline_def(debug=True)`",
+        "`random_shuffle`",
+        "`normalize`: accuracy",
+        "`audio_resample` to unsigned types",
+        "iterators, `DROP`",
+        "`hue`, `hsv`, `color_twist`",
+    ):
         assert what in kinds[False]
     for what in (
-        "`brightness_contrast`: dtypes", "`flip`: dtypes and layouts", "`clahe`: layout HW",
-        "`crop_mirror_normalize`: `mean=[]`", "`sphere` of one pixel", "`decoders.audio`: MP3",
-    ):  # fmt: skip
+        "`brightness_contrast`: dtypes",
+        "`flip`: dtypes and layouts",
+        "`clahe`: layout HW",
+        "`crop_mirror_normalize`: `mean=[]`",
+        "`sphere` of one pixel",
+        "`decoders.audio`: MP3",
+    ):
         assert what in kinds[True]
 
 

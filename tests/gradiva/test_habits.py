@@ -103,15 +103,13 @@ def test_lists_of_numbers_are_inputs() -> None:
         assert same(made, capture.compile(lambda x=elements: choice(x, batch_size=5, seed=3))())
         with EvalMode.deferred:
             assert same(made, choice(elements, batch_size=5, seed=3))
-    for wrong in (
-        [numbers(), np.zeros(3)],
-        [np.zeros(3), np.zeros(3)],
-        [b"ab"],
-        ["a"],
-        [[1], [2, 3]],
-    ):
+    for wrong in ([numbers(), np.zeros(3)], [[1], [2, 3]]):
         with pytest.raises(TypeError, match="input 0"):
             choice(wrong, batch_size=5)
+    for batch in ([np.zeros(3), np.zeros(3)], [b"ab", b"c"]):  # the samples of a batch
+        assert len(choice(batch)) == 2
+        with pytest.raises(ValueError, match="batch_size"):
+            choice(batch, batch_size=5)
 
 
 @pytest.mark.parametrize("name", ["tensor", "as_tensor", "batch", "as_batch"])

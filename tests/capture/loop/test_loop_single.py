@@ -46,9 +46,13 @@ def arithmetic(images: Any) -> Any:
     sample, number = images.tensors[0], random.normal()
     pair = random.uniform(shape=(2,))
     return [
-        sample * number, images * number, number + 1, number * random.normal(),
-        pair * np.array([1, 2], np.float32), gradiva.tensor([1, 2]) * pair,
-    ]  # fmt: skip
+        sample * number,
+        images * number,
+        number + 1,
+        number * random.normal(),
+        pair * np.array([1, 2], np.float32),
+        gradiva.tensor([1, 2]) * pair,
+    ]
 
 
 def single_images(images: Any) -> Any:

@@ -51,9 +51,12 @@ def test_all_and_any(name: str) -> None:
         for value in (gradiva.as_tensor(array), gradiva.as_batch([array, array])):
             same: Any = np.asarray(value)
             every: list[dict[str, Any]] = [
-                {}, {"axis": 0}, {"axis": -1, "keepdims": True}, {"axis": (0, 1)},
+                {},
+                {"axis": 0},
+                {"axis": -1, "keepdims": True},
+                {"axis": (0, 1)},
                 {"axis": 0, "where": False},
-            ]  # fmt: skip
+            ]
             for options in every:
                 if max(np.atleast_1d(options.get("axis", 0)).tolist()) >= same.ndim:
                     continue
