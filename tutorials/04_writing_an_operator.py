@@ -55,6 +55,9 @@ images
 # pipeline is being defined, some of that may not be known yet. Such a field is `None`. The helpers
 # `require_dtype` and `require_layout` accept `None`.
 #
+# `**common: Unpack[Common]` stands for the arguments that all operators take, such as `device` and
+# `name`; gradiva handles them.
+#
 # The annotation `IntArg` means: an integer, *or one for each sample*. Your own alias of it, say
 # `Pixels = IntArg`, means the same.
 

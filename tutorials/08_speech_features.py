@@ -29,6 +29,7 @@ import numpy as np
 
 import gradiva
 from gradiva import fn, pipeline_def
+from gradiva.samplers import Bucket
 
 RATE = 16000
 folder = Path(tempfile.mkdtemp())
@@ -160,28 +161,26 @@ print(padded.as_array().shape, shapes.as_array()[:, 1])
 # ## Similar lengths together
 #
 # Padding costs time: if a short recording is in a batch with a long one, most of its row is zeros.
-# The reader can leave out recordings that are too short or too long, by the durations in the
-# manifest, before it opens a file. Two readers with limits are two **buckets**.
+# A `Bucket` puts recordings of about one duration into a batch. The durations are those of the
+# manifest; readers of plain audio files take them from the headers. (`min_duration` and
+# `max_duration` leave out recordings that are too short or too long.)
 
 
 # %%
-def waste(limits: list[tuple[float, float]]) -> float:
+def waste(bucket: Bucket | None) -> float:
     """The share of the padded arrays that is padding."""
     there, all_of_it = 0, 0
-    for low, high in limits:
-        bucket = gradiva.readers.NemoAsr(
-            manifest_filepaths=str(manifest), min_duration=low, max_duration=high
-        )
-        for audio, _rates, _texts in bucket.next_epoch(batch_size=5):
-            padded, shapes = features(audio)
-            there += int(shapes.as_array()[:, 1].sum())
-            all_of_it += padded.as_array().shape[0] * padded.as_array().shape[2]
+    reader = gradiva.readers.NemoAsr(manifest_filepaths=str(manifest), bucket=bucket)
+    for audio, _rates, _texts in reader.next_epoch(batch_size=5):
+        padded, shapes = features(audio)
+        there += int(shapes.as_array()[:, 1].sum())
+        all_of_it += padded.as_array().shape[0] * padded.as_array().shape[2]
     return 1 - there / all_of_it
 
 
-one_bucket, two_buckets = waste([(0, 0)]), waste([(0, 1.3), (1.3000001, 0)])
-print(f"padding: {one_bucket:.0%} in one bucket, {two_buckets:.0%} in two")
-assert two_buckets < one_bucket
+plain, sorted_by_duration = waste(None), waste(Bucket(key="duration"))
+print(f"padding: {plain:.0%} of the arrays, {sorted_by_duration:.0%} with a bucket")
+assert sorted_by_duration < plain
 
 # %% [markdown]
 # ## Captured

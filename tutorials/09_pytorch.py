@@ -66,6 +66,8 @@ def pieces(shard_id: int = 0, num_shards: int = 1) -> Any:
         shard_id=shard_id,
         num_shards=num_shards,
         name="reader",
+        label_dtype="int64",
+        label_shape=(),
     )
     images = fn.random_resized_crop(fn.decoders.image(files), size=(32, 32), random_area=(0.5, 1.0))
     images = fn.crop_mirror_normalize(
@@ -76,7 +78,7 @@ def pieces(shard_id: int = 0, num_shards: int = 1) -> Any:
         dtype=types.FLOAT,
         output_layout="CHW",
     )
-    return images, fn.squeeze(fn.cast(labels, dtype=types.INT64), axes=[0])
+    return images, labels
 
 
 pipe = pieces()
