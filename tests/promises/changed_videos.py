@@ -213,7 +213,7 @@ def _without_memory(count: int, folder: Path) -> tuple[int, int]:
     return found, refused
 
 
-def _sounds(count: int, folder: Path) -> tuple[int, int]:
+def _audio(count: int, folder: Path) -> tuple[int, int]:
     """Decode audio by PyAV, whole ones and damaged ones, in several threads."""
     av: Any = __import__("av")
     path = folder / "sound.m4a"
@@ -243,8 +243,8 @@ def _run(change: str, count: int, folder: Path) -> tuple[int, int]:
         return _without_descriptors(count, folder)
     if change == "memory":
         return _without_memory(count, folder)
-    if change == "sounds":
-        return _sounds(count, folder)
+    if change == "audio":
+        return _audio(count, folder)
     found = lost = 0
     for number in range(count):
         one, other = _read(number, change, folder)

@@ -74,7 +74,8 @@ def _in_square(
     left, top = y * sine + shift_x, y * cosine - shift_y
     u = x * cosine - left
     v = x * sine + top
-    return bool((u - np.floor(u) < ratio) & (v - np.floor(v) < ratio))
+    inside: bool = (u - np.floor(u) < ratio) & (v - np.floor(v) < ratio)
+    return inside
 
 
 @op.jit

@@ -100,10 +100,10 @@ import json, pathlib, sys
 import numpy as np, gradiva
 from gradiva.eager.jit import kernel_cache
 from gradiva.eager.jit import jit as compiler
-from gradiva.eager.jit.jit import compiled_kernels, jit, outlined
+from gradiva.eager.jit.jit import compiled_kernels, jit, noinline
 compiler._is_ours = lambda dispatcher: dispatcher.py_func.__module__ == "__main__"
 def tripled(value): return 3 * value
-tripled = outlined(tripled)
+tripled = noinline(tripled)
 def between(value): return tripled(value) + 1
 between = jit(between)
 def outer(values):

@@ -32,8 +32,9 @@ subprocess_compiler._PATIENCE = float(sys.argv[2])
 os.getloadavg = lambda: (0.0, 0.0, 0.0)
 def fits(types, dtype):
     return str(types[0].dtype) == dtype
-helper = subprocess_compiler.SubprocessCompiler(subprocess_kernel.added, getattr(subprocess_kernel,
-sys.argv[1]), fits) helper.begin(sys.argv[3])
+compiles = getattr(subprocess_kernel, sys.argv[1])
+helper = subprocess_compiler.SubprocessCompiler(subprocess_kernel.added, compiles, fits)
+helper.begin(sys.argv[3])
 began = helper._process is not None
 helper.begin(sys.argv[3])
 result = int(subprocess_kernel.twice_added(np.arange(4, dtype=sys.argv[3]), 5))
