@@ -31,7 +31,7 @@ _CONSTANT = 1 << 20
 _EFFECTS = "it has effects, so it runs when it is called"
 _DECLARE = (
     f"{_EFFECTS}; if its function has none, declare the function with `gradiva.prefetchable` "
-    "(see `python -m gradiva ops {}`)"
+    "(see `python -m gradiva ops python_function`)"
 )
 
 
@@ -186,7 +186,7 @@ class LoopStep:
         given = (*inputs, *keywords.values())
         if operator.has_side_effects(keywords):
             takes_function = any(callable(value) for value in keywords.values())
-            return _DECLARE.format(operator.name) if takes_function else _EFFECTS
+            return _DECLARE if takes_function else _EFFECTS
         for value in given:
             maker = self._maker(value)
             if maker is not None:

@@ -12,6 +12,7 @@ import pytest
 import gradiva
 from gradiva.capture.loop.report import Explanation
 from gradiva.capture.runtime.fusion_report import GroupReport
+from gradiva.plugin.numba.fn.experimental import numba_function
 from tests.capture.loop.loops import make_folder, no_thread_is_left, open_reader
 
 __all__ = ["no_thread_is_left"]
@@ -225,3 +226,21 @@ def test_a_program_that_has_not_run() -> None:
     assert str(group).startswith("decoders.image + resize: not run yet with this program\n")
     group.fused = 1
     assert str(group).startswith("decoders.image + resize: fused in 1 of 1 batches\n")
+
+
+def test_a_compiled_function(explained: Callable[..., Explanation]) -> None:
+    """It is listed as well, and where to read more is an operator that the command knows."""
+
+    def plus_one(out: Any, image: Any) -> None:
+        out[:] = image + 1
+
+    def body(images: Any) -> None:
+        uint8 = [gradiva.uint8]
+        made = numba_function(
+            images, run_fn=plus_one, in_types=uint8, out_types=uint8, ins_ndim=[3], outs_ndim=[3]
+        )
+        np.testing.assert_array_equal(np.asarray(made), np.asarray(images) + 1)
+
+    listed = reasons(explained(body))
+    assert set(listed) == {"numba_function"}
+    assert listed["numba_function"][2].endswith("(see `python -m gradiva ops python_function`)")
