@@ -249,7 +249,7 @@ gradiva.show(captured, columns=7, size=96)
 
 # %% [markdown]
 # Only dark images are made brighter here. `explain()` says which calls were not computed ahead, how
-# often, why, and in which line.
+# often, why, and in which line. For each reason, docs/graphs.md says what to do.
 
 # %%
 told = loop.explain()

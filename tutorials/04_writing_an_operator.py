@@ -455,7 +455,8 @@ gradiva.python_function(images, function=negative_corner, output_layouts="HWC")
 # %% [markdown]
 # It works in pipelines too, and an error in the function names its line. But Python runs one sample
 # at a time, and gradiva knows nothing about the function: it cannot move it, fuse it, or know its
-# types in advance.
+# types in advance. In a captured loop it runs where it stands, unless you declare with
+# `gradiva.prefetchable` that it only computes its result.
 
 # %%
 message = error_of(lambda: gradiva.python_function(images, function=lambda image: image.shape[9]))

@@ -56,6 +56,8 @@ from gradiva.eager.support.errors import (
     annotate_error,
     user_location,
 )
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.tensor import Tensor
 
 from .interpreter import LoopInterpreter
 from .prefetcher import Item, LoopSource, Prefetcher, read_item
@@ -87,10 +89,14 @@ class CapturedLoop(Iterator[Any]):
     """The batches of a reader or external source; the calls on them are captured.
 
     source: what is read; operator: for the graph; strict: raise an error if a call, after the first
-    step, does not get a result that was computed ahead. Values are delivered as lazy batches with
-    the bits of the eager call. `explain` says which calls were not computed ahead, and why. A loop
-    begins with what the previous loop over this source has learned: only the first loop traces its
-    first step.
+    step, does not get a result that was computed ahead. Calls that are never computed ahead are no
+    errors: those with effects (`python_function`, unless its function is `prefetchable`,
+    `dump_image`), and those that read no batch of this step and no result of a captured call in it.
+    They run where they stand, and `explain` lists them, too.
+
+    Values are delivered as lazy batches with the bits of the eager call. `explain` says which calls
+    were not computed ahead, and why. A loop begins with what the previous loop over this source has
+    learned: only the first loop traces its first step.
     """
 
     _ended = True  # `__init__` may have failed before its end
@@ -164,6 +170,7 @@ class CapturedLoop(Iterator[Any]):
             self._raise(item)
         self._step = LoopStep(item, self._number, self.operator, self._single, self._finished)
         self._number += 1
+        self._explanation.steps = self._number
         positions = item.batches[0].positions
         self._running = enter_step(
             self._source.ahead,
@@ -264,11 +271,14 @@ class CapturedLoop(Iterator[Any]):
         return f"<{str(self._explanation).partition(chr(10))[0]}>"
 
     def explain(self) -> Explanation:
-        """How many calls got results that were computed ahead, why others did not, and which groups
-        ran fused."""
+        """How many calls of the body got results that were computed ahead, why others did not, and
+        which groups ran fused."""
         if self._program is not None:
-            groups = self._program.fusion_groups()
-            self._explanation.groups = FusionExplanation("what is computed ahead", groups)
+            self._explanation.groups = FusionExplanation(
+                "what is computed ahead",
+                self._program.fusion_groups(),
+                self._program.calls_outside_of_groups(),
+            )
         return self._explanation
 
     @property
@@ -313,6 +323,39 @@ class CapturedLoop(Iterator[Any]):
             self._miss(step, pending, written)
         made = pending.make_outputs()
         return made[0] if len(made) == 1 else made
+
+    def lend(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+        """Called before a call that no loop owns. Returns whether it reads values of this step, or
+        values that were computed at once from them. As for captured calls, what it reads is
+        read-only from then on, so that calls that come later can be served."""
+        step = self._step
+        if step is None:
+            return False
+        given = (*inputs, *keywords.values())
+        for ref in map(step.find, given):
+            if ref is not None and isinstance(ref.source, Pending):
+                readers = ref.source.readers
+                readers[ref.output] = readers.get(ref.output, 0) + 1
+        return step.is_read_by(given)
+
+    def ran_at_once(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any], made: Any
+    ) -> None:
+        """Note a call of the body that this loop does not own. The calls of another loop inside of
+        the body, which read nothing of this one, are not part of it."""
+        step = self._step
+        outputs = made if isinstance(made, tuple) else () if made is None else (made,)
+        if step is None or not all(isinstance(value, Batch | Tensor) for value in outputs):
+            return  # a source makes a free node
+        given = (*inputs, *keywords.values())
+        if not step.is_read_by(given) and current_step() is not self._running:
+            return
+        if step.number or step.item.known:
+            why = step.why_at_once(operator, inputs, keywords)
+            self._explanation.add(operator.name, user_location(), step.number, why)
+        else:
+            self._explanation.traced += 1
+        step.note_results(operator, outputs)
 
     def _miss(self, step: LoopStep, pending: Pending, written: bool) -> None:
         reason = step.why_missed(pending, written, self._concrete_inputs, self._token)

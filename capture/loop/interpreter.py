@@ -18,7 +18,7 @@ __all__ = ["LoopInterpreter"]
 
 
 class Loop(Protocol):
-    """An interpreter for some of the calls."""
+    """An interpreter for some of the calls. It is told which others ran in its body."""
 
     def owns(
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
@@ -27,6 +27,12 @@ class Loop(Protocol):
     def bind(
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any: ...
+
+    def lend(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> bool: ...
+
+    def ran_at_once(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any], made: Any
+    ) -> None: ...
 
 
 class LoopInterpreter:
@@ -49,6 +55,16 @@ class LoopInterpreter:
     def bind(
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any:
+        return self._bind(operator, inputs, keywords, ())
+
+    def _bind(
+        self,
+        operator: OperatorBase,
+        inputs: tuple[Any, ...],
+        keywords: dict[str, Any],
+        inner: tuple[Loop, ...],
+    ) -> Any:
+        """inner: the loops inside of this one that do not own the call."""
         loop = self.loop()
         if loop is not None and loop.owns(operator, inputs, keywords):
             return loop.bind(operator, inputs, keywords)
@@ -56,9 +72,17 @@ class LoopInterpreter:
             enter_interpreter(_living(self.outer))
             outer = current_interpreter() or eager_interpreter()
             return outer.bind(operator, inputs, keywords)
-        self.outer = _living(self.outer)
-        with interpreter(self.outer):
-            return (self.outer or eager_interpreter()).bind(operator, inputs, keywords)
+        self.outer = outside = _living(self.outer)
+        loops = inner if loop is None else (*inner, loop)
+        at_once = outside is None and bool(loops)
+        lenders = [one for one in loops if one.lend(inputs, keywords)] if at_once else []
+        with interpreter(outside):
+            if isinstance(outside, LoopInterpreter):
+                return outside._bind(operator, inputs, keywords, loops)
+            made = (outside or eager_interpreter()).bind(operator, inputs, keywords)
+        if at_once:
+            (lenders or loops)[0].ran_at_once(operator, inputs, keywords, made)
+        return made
 
     def enter(self) -> None:
         """Make the loop the current interpreter, unless it is already."""

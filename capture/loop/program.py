@@ -212,6 +212,17 @@ class LoopProgram:
         current = self._current
         return [] if current is None else current.program.fusion.groups()
 
+    def calls_outside_of_groups(self) -> list[str]:
+        """The names of the operators that the program computes in no fused group."""
+        graph = self.graph
+        if graph is None:
+            return []
+        return [
+            node.operator.name
+            for node in graph.nodes
+            if not node.members and node.operator.kernels and node.operator is not self._operator
+        ]
+
     def _gpus(self) -> set[Device]:
         return {known.device for known in self._calls.values()} - {CPU}
 

@@ -26,13 +26,16 @@ class Unserved:
 @dataclass(slots=True)
 class Explanation:
     """served: calls that got results computed ahead; traced: calls of the first step, which ran
-    while it was traced. Iterate over the report for the calls that were not computed ahead."""
+    while it was traced; steps: that the loop has begun. Iterate over the report for the calls that
+    were not computed ahead."""
 
     source: str
     served: int = 0
     traced: int = 0
+    steps: int = 0
     groups: FusionExplanation = field(default_factory=lambda: FusionExplanation("ahead", ()))
-    """Which groups of the program ran fused, how long that took, and why others did not."""
+    """Which groups of the program ran fused, how long that took, why others did not, and the calls
+    of the program that are in no group."""
     _unserved: dict[tuple[str, Location | None, str], Unserved] = field(default_factory=dict)
 
     def add(self, operator: str, location: Location | None, step: int, reason: str) -> None:
@@ -60,19 +63,29 @@ class Explanation:
         return len(self._unserved)
 
     def __str__(self) -> str:
-        total = self.served + self.unserved
-        lines = [
-            f"captured loop over {self.source}: {self.served} of {total} calls computed ahead "
-            f"({self.share:.1%}), {self.traced} traced in the first step"
-        ]
+        lines = [f"captured loop over {self.source}: {self._summary()}"]
         for entry in self:
             lines.append(
                 f"  {entry.operator}: {entry.count} from step {entry.first_step}: {entry.reason}"
             )
             lines.append(f"    {entry.location or 'no line known'}")
-        if self.groups:
+        if self.groups or self.groups.others:
             lines.append(str(self.groups))
         return "\n".join(lines)
+
+    def _summary(self) -> str:
+        total = self.served + self.unserved
+        if total:
+            return (
+                f"{self.served} of {total} calls computed ahead ({self.share:.1%}), "
+                f"{self.traced} traced in the first step"
+            )
+        if not self.steps:
+            return "nothing has run yet"
+        if not self.traced:
+            return f"no calls in {self.steps} step{'' if self.steps == 1 else 's'}"
+        calls = f"{self.traced} call{'' if self.traced == 1 else 's'} traced in the first step"
+        return f"{calls}, and none after it"
 
     def _repr_html_(self) -> str:
         rows = (
@@ -81,5 +94,5 @@ class Explanation:
         )
         head = str(self).partition("\n")[0]
         table = html_table(head, ("call", "times", "why", "`line`"), rows)
-        fusion = self.groups._repr_html_() if self.groups else ""
+        fusion = self.groups._repr_html_() if self.groups or self.groups.others else ""
         return table + fusion

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import weakref
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +28,11 @@ _DRAWN = "random."
 """The prefix of the names of operators that draw a value for each sample independently."""
 _CONSTANT = 1 << 20
 """Arrays from outside of the loop with at most this many elements are compared by value."""
+_EFFECTS = "it has effects, so it runs when it is called"
+_DECLARE = (
+    f"{_EFFECTS}; if its function has none, declare the function with `gradiva.prefetchable` "
+    "(see `python -m gradiva ops python_function`)"
+)
 
 
 class LoopStep:
@@ -47,12 +54,30 @@ class LoopStep:
         self.missed: set[int] = set()
         self._valid: Positions | None = None
         self._served: dict[int, Pending] = {}
+        self._made_at_once: dict[int, tuple[weakref.ref[Any], str]] = {}
 
     def find(self, value: Any) -> Ref | None:
         """The call of this step that a value came from."""
         if isinstance(value, LazyBatch | LazyTensor) and value.pending.evaluator is self:
             return Ref(value.pending, value.output)
         return None
+
+    def note_results(self, operator: OperatorBase, values: Sequence[Any]) -> None:
+        """Note the results of a call of the body that is none of the captured ones."""
+        made = self._made_at_once
+        for value in values:
+            key = id(value)
+            gone = weakref.ref(value, lambda _, key=key: made.pop(key, None))  # type: ignore[misc]
+            made[key] = (gone, operator.name)
+
+    def _maker(self, value: Any) -> str | None:
+        """The operator of the call of the body that has made a value at once."""
+        found = self._made_at_once.get(id(value))
+        return found[1] if found is not None and found[0]() is value else None
+
+    def is_read_by(self, values: Sequence[Any]) -> bool:
+        """Whether one of these comes from this step, or from a call that its body made at once."""
+        return any(self.find(it) is not None or self._maker(it) is not None for it in values)
 
     def shorten(self, call: Pending) -> None:
         """Note whose samples a call is about, where some have left the step: what leaves them out
@@ -125,21 +150,48 @@ class LoopStep:
         if not self.number:
             return "it is the first step, which is traced"
         if written:
-            return "an input was looked at before the call, which may have written into it"
+            return (
+                "its input was read as an array before this call; your code may have changed it, "
+                "so the call ran at once"
+            )
         if not call.single and call.size != self.size:
             return "its batch size is not that of the loop's source"
         for ref in call.inputs:
             source = ref.source
             if isinstance(source, ConcreteInput):
                 if source.array is None and source not in concrete_inputs:
-                    return "it reads a batch that does not come from the loop's source"
+                    return self._why_outside(ref, source)
             elif source.signature in self.missed:
-                return f"it reads the result of `{source.operator.name}`, which was not served"
+                return _reads_result_of(source.operator.name)
         if call.operator.random and call.key is not None:
             running = current_step()
             if running is None or running.owner is not owner:
                 return "its random values belong to another source, which was read in the body"
         return "no step before has made this call with these arguments"
+
+    def _why_outside(self, ref: Ref, source: ConcreteInput) -> str:
+        """Why a call with this input or argument, which is no value of this step, was missed."""
+        given = source.batch if source.origin is None else source.origin()
+        maker = self._maker(given)
+        if maker is not None:
+            return _reads_result_of(maker)
+        if ref.argument is not None:
+            return f"its argument `{ref.argument}` has values made in the body"
+        return "it reads a batch that does not come from the loop's source"
+
+    def why_at_once(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> str:
+        """Why a call of the body is none of the captured ones."""
+        given = (*inputs, *keywords.values())
+        if operator.has_side_effects(keywords):
+            takes_function = any(callable(value) for value in keywords.values())
+            return _DECLARE if takes_function else _EFFECTS
+        for value in given:
+            maker = self._maker(value)
+            if maker is not None:
+                return _reads_result_of(maker)
+        return "it reads nothing that the loop's source delivered in this step"
 
     @cached_property
     def concrete_inputs(self) -> set[ConcreteInput]:
@@ -178,6 +230,10 @@ class LoopStep:
         """Results that were computed from a value are valid only if the user does not write into
         it."""
         return (pending.signature, output) not in self.item.read
+
+
+def _reads_result_of(name: str) -> str:
+    return f"it reads the result of `{name}`, which was not computed ahead"
 
 
 class FinishedSteps:

@@ -123,7 +123,7 @@ class GroupReport:
         return " + ".join(self.members)
 
     def __str__(self) -> str:
-        lines = [f"{self.title}: fused in {self.runs}"]
+        lines = [f"{self.title}: {'fused in ' if self.batches else ''}{self.runs}"]
         lines[0] += "".join(f", {text}" for text in self.times())
         lines.append(f"  {self.location or 'no line known'}")
         lines += [f"  not fused: {text}" for text in self.whys()]
@@ -132,6 +132,8 @@ class GroupReport:
     @property
     def runs(self) -> str:
         """The number of fused runs."""
+        if not self.batches:
+            return "not run yet with this program"
         parts = f", in parts in {self.partly}" if self.partly else ""
         return f"{self.fused} of {self.batches} batches{parts}"
 
@@ -242,10 +244,17 @@ def _warn(group: GroupReport, share: float) -> None:
 
 
 class FusionExplanation(Sequence[GroupReport]):
-    """The groups of one or several programs. Prints as text, and as a table in a notebook."""
+    """The groups of one or several programs. Prints as text, and as a table in a notebook.
 
-    def __init__(self, title: str, groups: Iterable[GroupReport]) -> None:
+    others: the names of the operators of the calls that are in no group, for a text that says all
+    that a program computes.
+    """
+
+    def __init__(
+        self, title: str, groups: Iterable[GroupReport], others: Iterable[str] = ()
+    ) -> None:
         self.title = title
+        self.others = tuple(others)
         self._groups = tuple(groups)
 
     def __len__(self) -> int:
@@ -260,6 +269,10 @@ class FusionExplanation(Sequence[GroupReport]):
     def __str__(self) -> str:
         count = len(self)
         head = f"{self.title}: {count or 'no'} fused group{'' if count == 1 else 's'}"
+        if self.others:
+            times = Counter(self.others).items()
+            names = (name if many == 1 else f"{name} x {many}" for name, many in times)
+            head += f"; outside of fused groups: {', '.join(names)}"
         texts = (f"{number}. {group}" for number, group in enumerate(self, start=1))
         return "\n".join([head, *(text.replace("\n", "\n   ") for text in texts)])
 

@@ -241,7 +241,8 @@ class Reader:
         by default. progress: show a progress bar, which counts samples. capture: record the
         calls made in the loop's body, and from the second turn on compute them ahead, fused;
         `explain()` of the iterator says what was not. strict: raise OperatorRuntimeError for a call
-        not computed ahead. `len` of the iterator is the number of its turns.
+        not computed ahead; not for calls that never are, because they have effects or read nothing
+        that the reader delivered in this turn. `len` of the iterator is the number of its turns.
 
         bucket: a `gradiva.samplers.Bucket`, from this epoch on, as the argument of the reader; the
         batch size, which may then be left out, is the most samples of a batch.

@@ -85,8 +85,9 @@ class ExternalSource:
 
         The source is called ahead of the loop too. What was taken ahead when the loop is left comes
         first the next time. ctx: an EvalContext whose threads compute. strict: raise
-        OperatorRuntimeError for a call not computed ahead; OperatorTypeError and OperatorValueError
-        for a `batch_size` that is no integer from 1 on.
+        OperatorRuntimeError for a call not computed ahead, except for calls that never are, because
+        they have effects or read nothing that the source delivered in this turn. Raises
+        OperatorTypeError and OperatorValueError for a `batch_size` that is no integer from 1 on.
         """
         batch_size = size_of_batches(batch_size, "ExternalSource.captured")
         warn_if_unrestored(self, "ExternalSource")
