@@ -194,7 +194,7 @@ def test_no_state_of_what_workers_read(file: str, context: str) -> None:
     loop = iter(loader)
     for _ in range(3):
         next(loop)
-    with pytest.raises(RuntimeError, match="torchdata's StatefulDataLoader.*num_workers=0"):
+    with pytest.raises(RuntimeError, match=r"torchdata's StatefulDataLoader.*num_workers=0"):
         data.state_dict()
     del loop
     with pytest.raises(RuntimeError, match=r"^IterableDataset\.state_dict: the workers of"):

@@ -46,8 +46,10 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
 
     `state_dict` and `load_state_dict` are for torchdata's StatefulDataLoader: loops are resumed in
     the middle, bit by bit. With the workers of a plain DataLoader the main process has no state,
-    and `state_dict` raises OperatorRuntimeError. Raises OperatorTypeError and OperatorValueError for arguments that make no sense,
-    when it is made or, for those of the pipeline, when a loop begins.
+    and `state_dict` raises OperatorRuntimeError.
+
+    Raises OperatorTypeError and OperatorValueError for arguments that make no sense, when it is
+    made or, for those of the pipeline, when a loop begins.
     """
 
     def __init__(
