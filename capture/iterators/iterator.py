@@ -14,6 +14,7 @@ from gradiva.eager.support.errors import (
     OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
+    RaggedBatchError,
     annotate_error,
     describe,
     frameless,
@@ -64,6 +65,11 @@ class PipelineIterator(IteratorEpochs):
     Raises OperatorTypeError or OperatorValueError for arguments that make no sense, and
     OperatorRuntimeError where an epoch has no batch at all, with prepare_first_batch.
     """
+
+    _owner = ""
+    """The class that errors name, where the user has made another one than this."""
+    _if_ragged = ""
+    """What errors say of samples of different shapes that a pipeline is to keep as they are."""
 
     def __init__(
         self,
@@ -209,9 +215,15 @@ class PipelineIterator(IteratorEpochs):
 
     def _converted(self, name: Any, batch: Batch) -> Any:
         """The value of an output in this turn; errors name the output."""
-        with annotate_error(type(self).__name__):
+        with annotate_error(self._owner or type(self).__name__):
             try:
                 return self._convert(name, batch)
+            except RaggedBatchError as error:
+                error.problem = (
+                    f"output {name!r}: the samples of this batch have different shapes, so they "
+                    f"are not one array; resize or pad them in the pipeline{self._if_ragged}"
+                )
+                raise
             except GradivaError as error:
                 error.problem = f"output {name!r}: {error.problem}"
                 raise

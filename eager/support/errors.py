@@ -26,6 +26,7 @@ __all__ = [
     "OperatorRuntimeError",
     "OperatorTypeError",
     "OperatorValueError",
+    "RaggedBatchError",
     "SampleDataError",
     "annotate_error",
     "describe",
@@ -303,6 +304,10 @@ class OperatorIndexError(OperatorValueError, IndexError):
 
 class OperatorKeyError(OperatorValueError, KeyError):
     """A name that is not there."""
+
+
+class RaggedBatchError(OperatorValueError):
+    """Samples of different shapes where one array is wanted."""
 
 
 class OperatorOverflowError(OperatorValueError, OverflowError):

@@ -10,6 +10,7 @@ import numpy as np
 from gradiva.eager.support.errors import (
     OperatorTypeError,
     OperatorValueError,
+    RaggedBatchError,
     annotate_error,
     user_location,
 )
@@ -257,9 +258,12 @@ class Batch(DeviceValue):
         shapes = self.batch_shape.shapes
         count = len(self)
         if not self.batch_shape.uniform:
-            raise OperatorValueError(
+            raise RaggedBatchError(
                 "the samples of this batch have different shapes, so they are not one array; "
-                "use batch.tensors, batch.at(i) or batch.padded()"
+                "resize them to one size, or use batch.tensors, batch.at(i), batch.padded() or "
+                "batch.torch(pad=True)",
+                expected="samples of one shape",
+                got=_two_shapes(shapes),
             )
         shape = (count, *(shapes[0].tolist() if count else [0] * self.ndim))
         if self.batch_shape.dense:
@@ -323,6 +327,13 @@ class Batch(DeviceValue):
 
     def _repr_html_(self) -> str:
         return text.html(self.tensors[: text.MOST], batch=self)
+
+
+def _two_shapes(shapes: np.ndarray[Any, Any]) -> str:
+    """The shape of the first sample, and of the first one that has another."""
+    other = int((shapes != shapes[0]).any(axis=1).argmax())
+    first, second = (tuple(shapes[index].tolist()) for index in (0, other))
+    return f"{first} (sample 0) and {second} (sample {other})"
 
 
 def batch(

@@ -305,3 +305,18 @@ def test_pictures(photographs: Path) -> None:
     found = list(data)
     assert len(found) == len(data)
     assert {turn["data"].shape[1:] for turn in found} == {(8, 8, 3)}
+
+
+@pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.full)])
+def test_pictures_of_different_sizes(photographs: Path, workers: int) -> None:
+    @pipeline_def(batch_size=4, num_threads=1, seed=1)
+    def pictures(shard_id: int, num_shards: int) -> Any:
+        files, _ = fn.readers.file(
+            file_root=str(photographs), shard_id=shard_id, num_shards=num_shards
+        )
+        return fn.decoders.image(files)
+
+    loader = DataLoader(IterableDataset(pictures, ["data"]), batch_size=None, num_workers=workers)
+    words = r"IterableDataset: output 'data': .*pad them in the pipeline, or use DALIRaggedIterator"
+    with pytest.raises(ValueError, match=words):
+        list(loader)

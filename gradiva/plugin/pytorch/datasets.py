@@ -266,6 +266,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
                 last_batch_policy=self._policy,
                 prepare_first_batch=False,
             )
+            loop._owner = "IterableDataset"
             if not loop._last_batch_padded and self._policy is LastBatchPolicy.FILL:
                 raise OperatorValueError(
                     "with FILL, an epoch begins where a batch of the one before it has ended, "
