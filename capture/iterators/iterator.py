@@ -14,13 +14,12 @@ from gradiva.eager.support.errors import (
     OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
-    RaggedBatchError,
     annotate_error,
     describe,
     frameless,
 )
 from gradiva.eager.support.user_warning import warn_user
-from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.batch import ONE_SHAPE, Batch
 
 from .given_size import GivenSize
 from .iterator_epochs import IteratorEpochs
@@ -218,13 +217,13 @@ class PipelineIterator(IteratorEpochs):
         with annotate_error(self._owner or type(self).__name__):
             try:
                 return self._convert(name, batch)
-            except RaggedBatchError as error:
-                error.problem = (
-                    f"output {name!r}: the samples of this batch have different shapes, so they "
-                    f"are not one array; resize or pad them in the pipeline{self._if_ragged}"
-                )
-                raise
             except GradivaError as error:
+                if error.expected == ONE_SHAPE:
+                    # What to do with a batch is no advice where the loop makes the tensors.
+                    error.problem = (
+                        "the samples of this batch have different shapes, so they are not one "
+                        f"array; resize or pad them in the pipeline{self._if_ragged}"
+                    )
                 error.problem = f"output {name!r}: {error.problem}"
                 raise
 

@@ -26,7 +26,6 @@ __all__ = [
     "OperatorRuntimeError",
     "OperatorTypeError",
     "OperatorValueError",
-    "RaggedBatchError",
     "SampleDataError",
     "annotate_error",
     "describe",
@@ -304,10 +303,6 @@ class OperatorIndexError(OperatorValueError, IndexError):
 
 class OperatorKeyError(OperatorValueError, KeyError):
     """A name that is not there."""
-
-
-class RaggedBatchError(OperatorValueError):
-    """Samples of different shapes where one array is wanted."""
 
 
 class OperatorOverflowError(OperatorValueError, OverflowError):

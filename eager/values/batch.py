@@ -10,7 +10,6 @@ import numpy as np
 from gradiva.eager.support.errors import (
     OperatorTypeError,
     OperatorValueError,
-    RaggedBatchError,
     annotate_error,
     user_location,
 )
@@ -38,7 +37,11 @@ if TYPE_CHECKING:
 else:
     text = lazy_module("gradiva.eager.display.text")
 
-__all__ = ["Batch", "as_batch", "batch", "batch_on"]
+__all__ = ["ONE_SHAPE", "Batch", "as_batch", "batch", "batch_on"]
+
+
+ONE_SHAPE = "samples of one shape"
+"""What an error expects where the samples of a batch are to become one array."""
 
 
 class Batch(DeviceValue):
@@ -258,11 +261,11 @@ class Batch(DeviceValue):
         shapes = self.batch_shape.shapes
         count = len(self)
         if not self.batch_shape.uniform:
-            raise RaggedBatchError(
+            raise OperatorValueError(
                 "the samples of this batch have different shapes, so they are not one array; "
                 "resize them to one size, or use batch.tensors, batch.at(i), batch.padded() or "
                 "batch.torch(pad=True)",
-                expected="samples of one shape",
+                expected=ONE_SHAPE,
                 got=_two_shapes(shapes),
             )
         shape = (count, *(shapes[0].tolist() if count else [0] * self.ndim))
