@@ -19,7 +19,7 @@ from gradiva.eager.support.errors import (
     frameless,
 )
 from gradiva.eager.support.user_warning import warn_user
-from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.batch import ONE_SHAPE, Batch
 
 from .given_size import GivenSize
 from .iterator_epochs import IteratorEpochs
@@ -64,6 +64,11 @@ class PipelineIterator(IteratorEpochs):
     Raises OperatorTypeError or OperatorValueError for arguments that make no sense, and
     OperatorRuntimeError where an epoch has no batch at all, with prepare_first_batch.
     """
+
+    _owner = ""
+    """The class that errors name, where the user has made another one than this."""
+    _if_ragged = ""
+    """What errors say of samples of different shapes that a pipeline is to keep as they are."""
 
     def __init__(
         self,
@@ -209,10 +214,16 @@ class PipelineIterator(IteratorEpochs):
 
     def _converted(self, name: Any, batch: Batch) -> Any:
         """The value of an output in this turn; errors name the output."""
-        with annotate_error(type(self).__name__):
+        with annotate_error(self._owner or type(self).__name__):
             try:
                 return self._convert(name, batch)
             except GradivaError as error:
+                if error.expected == ONE_SHAPE:
+                    # What to do with a batch is no advice where the loop makes the tensors.
+                    error.problem = (
+                        "the samples of this batch have different shapes, so they are not one "
+                        f"array; resize or pad them in the pipeline{self._if_ragged}"
+                    )
                 error.problem = f"output {name!r}: {error.problem}"
                 raise
 

@@ -59,12 +59,28 @@ class FreeNode(DataNode):
         self.call = call
 
     def _refuse(self, what: str) -> NoReturn:
-        operator = self.edge.node.operator
-        at_once = f". gradiva.{operator.name} draws at once" if operator.random else ""
         raise OperatorTypeError(
             f"this is {self.described()}: it has no data before a pipeline runs it, so one cannot "
-            f"ask for {what}{at_once}",
+            f"ask for {what}. {self._instead()}",
             location=user_location(),
+        )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        problem = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if not name.startswith("_"):  # Python and libraries ask for those all the time
+            problem += (
+                f": this is {self.described()}, and has no data before a pipeline runs it. "
+                f"{self._instead()}"
+            )
+        raise AttributeError(problem, name=name, obj=self)
+
+    def _instead(self) -> str:
+        operator = self.edge.node.operator
+        if operator.random:
+            return f"gradiva.{operator.name} draws at once"
+        return (
+            "Call it in a function of pipeline_def, or loop over data: "
+            "gradiva.readers.File(...).next_epoch()"
         )
 
     def described(self) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-__all__ = ["found_at", "lazy_names"]
+__all__ = ["found_at", "lazy_names", "no_attribute"]
 
 
 def lazy_names(
@@ -33,11 +33,19 @@ def lazy_names(
         if place is None:
             if otherwise:
                 return found_at(otherwise)(module)(name)
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+            raise no_attribute(module, name)
         names[name] = value = found_at(place)
         return value
 
     return get, lambda: sorted({*names, *places})
+
+
+def no_attribute(module: str, name: str) -> AttributeError:
+    """The error for a name that `gradiva` or `gradiva.fn` has not got."""
+    problem = f"module {module!r} has no attribute {name!r}"
+    if module in ("gradiva", "gradiva.fn") and not name.startswith("_"):
+        problem += "; see docs/coming_from_torchvision.md for names of other libraries"
+    return AttributeError(problem)
 
 
 def found_at(place: str) -> Any:

@@ -37,7 +37,11 @@ if TYPE_CHECKING:
 else:
     text = lazy_module("gradiva.eager.display.text")
 
-__all__ = ["Batch", "as_batch", "batch", "batch_on"]
+__all__ = ["ONE_SHAPE", "Batch", "as_batch", "batch", "batch_on"]
+
+
+ONE_SHAPE = "samples of one shape"
+"""What an error expects where the samples of a batch are to become one array."""
 
 
 class Batch(DeviceValue):
@@ -259,7 +263,10 @@ class Batch(DeviceValue):
         if not self.batch_shape.uniform:
             raise OperatorValueError(
                 "the samples of this batch have different shapes, so they are not one array; "
-                "use batch.tensors, batch.at(i) or batch.padded()"
+                "resize them to one size, or use batch.tensors, batch.at(i), batch.padded() or "
+                "batch.torch(pad=True)",
+                expected=ONE_SHAPE,
+                got=_two_shapes(shapes),
             )
         shape = (count, *(shapes[0].tolist() if count else [0] * self.ndim))
         if self.batch_shape.dense:
@@ -323,6 +330,13 @@ class Batch(DeviceValue):
 
     def _repr_html_(self) -> str:
         return text.html(self.tensors[: text.MOST], batch=self)
+
+
+def _two_shapes(shapes: np.ndarray[Any, Any]) -> str:
+    """The shape of the first sample, and of the first one that has another."""
+    other = int((shapes != shapes[0]).any(axis=1).argmax())
+    first, second = (tuple(shapes[index].tolist()) for index in (0, other))
+    return f"{first} (sample 0) and {second} (sample {other})"
 
 
 def batch(

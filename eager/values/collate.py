@@ -18,7 +18,16 @@ from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 
 from .buffers import device_of, gpu_array, on_cpu, same_dtype, spread
-from .interop import ArrayLike, SupportsDLPack, checked, parts_of, prepare, same_kind, to_array
+from .interop import (
+    ArrayLike,
+    SupportsDLPack,
+    checked,
+    image_layout,
+    parts_of,
+    prepare,
+    same_kind,
+    to_array,
+)
 from .random_origin import EagerRandomOrigin, random_origin_among
 from .tensor import Tensor
 
@@ -87,9 +96,10 @@ def from_array(data: ArrayLike, dtype: DTypeLike | None, layout: str | None) -> 
 def from_samples(
     tensors: Iterable[ArrayLike] | SupportsDLPack, dtype: DTypeLike | None, layout: str | None
 ) -> BatchFields:
-    """Copies of the samples, in memory of their own. layout: without one, that of the first Tensor.
-    Raises OperatorTypeError or OperatorValueError, naming the sample."""
+    """Copies of the samples, in memory of their own. layout: without one, that of the first Tensor,
+    or of images of Pillow. Raises OperatorTypeError or OperatorValueError, naming the sample."""
     samples = parts_of(tensors, "tensors")
+    stated = layout is not None
     if layout is None:
         layout = next((sample.layout for sample in samples if isinstance(sample, Tensor)), "")
     arrays: list[np.ndarray[Any, Any]] = []
@@ -118,6 +128,8 @@ def from_samples(
             expected="samples on one device",
             got=" and ".join(sorted(str(place) for place in places)),
         )
+    if not (stated or layout) and all(image_layout(one, first.ndim) for one in samples):
+        layout = image_layout(samples[0], first.ndim)
     shapes = np.array([array.shape for array in arrays], np.int64).reshape(len(arrays), first.ndim)
     batch_shape = BatchShape.of(shapes)
     if not on_cpu(first):

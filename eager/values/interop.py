@@ -26,6 +26,7 @@ __all__ = [
     "ArrayLike",
     "SupportsDLPack",
     "checked",
+    "image_layout",
     "in_low_corners",
     "is_array",
     "pad_arrays",
@@ -44,6 +45,9 @@ Result = TypeVar("Result")
 _PROTOCOLS = ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_interface__")
 
 
+_IMAGE_LAYOUTS = {2: "HW", 3: "HWC"}
+
+
 class SupportsDLPack(Protocol):
     """An array of another library, whose memory can be shared."""
 
@@ -57,6 +61,11 @@ def is_array(data: Any) -> bool:
     if isinstance(data, np.ndarray) or is_capsule(data):
         return True
     return any(hasattr(data, name) for name in _PROTOCOLS)
+
+
+def image_layout(data: Any, ndim: int) -> str:
+    """The layout of an image of Pillow, as an array of this rank; "" for all else."""
+    return _IMAGE_LAYOUTS.get(ndim, "") if callable(getattr(data, "getbands", None)) else ""
 
 
 def to_array(data: ArrayLike, wide: bool = False) -> np.ndarray[Any, Any]:

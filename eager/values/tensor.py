@@ -25,7 +25,7 @@ from gradiva.eager.types.sample_type import SampleType
 from .buffers import Exported, check_on_host, gpu_array, moved, on_cpu, same_dtype
 from .device_value import DeviceValue
 from .indexing import parse, result_type, view
-from .interop import ArrayLike, checked, is_array, pad_arrays, prepare, to_array
+from .interop import ArrayLike, checked, image_layout, is_array, pad_arrays, prepare, to_array
 from .random_origin import EagerRandomOrigin, random_origin_among
 from .value import Value, ufuncs
 
@@ -267,8 +267,9 @@ def tensor(
 
     data: see `ArrayLike`; a Batch of equal shapes becomes one tensor with a leading axis, N in the
     layout. pad: a Batch or a list of samples of any shapes becomes one, filled up with 0. dtype:
-    element type to convert to, as `cast` does. layout: such as "HWC".
-    Raises OperatorTypeError or OperatorValueError.
+    element type to convert to, as `cast` does. layout: such as "HWC"; by
+    default that of a Tensor, "HWC" or "HW" for an image of Pillow. Raises OperatorTypeError or
+    OperatorValueError.
     """
     with annotate_error("tensor"):
         view = tensor_on(data, dtype, device, layout, pad)
@@ -309,7 +310,9 @@ def tensor_on(
     provenance = data.provenance if isinstance(data, Tensor) else None
     array = gpu_array(data)
     if array is None:
-        array, layout = prepare(to_array(data, dtype is not None), dtype, layout)
+        array = to_array(data, dtype is not None)
+        layout = image_layout(data, array.ndim) if layout is None else layout
+        array, layout = prepare(array, dtype, layout)
     else:
         same_dtype(array, dtype)
         layout = checked(as_layout, layout or "", array.ndim)

@@ -6,7 +6,9 @@ import argparse
 import difflib
 import inspect
 from collections.abc import Iterator
+from typing import Any
 
+import gradiva
 from gradiva.compat.dali.facts import Fact, facts, later, operator_of, reached
 from gradiva.eager.gpu.execute import devices_of
 from gradiva.eager.operators.arguments import Argument
@@ -64,11 +66,23 @@ def _known() -> dict[str, OperatorBase]:
 
 
 def _find(name: str) -> OperatorBase:
-    """An operator by its name: as in a graph, as in `fn`, with or without `fn.`."""
+    """An operator by its name: as in a graph, as in `fn`, with or without `fn.`, or as a
+    class of dynamic mode."""
     plain = name.removeprefix("gradiva.").removeprefix("fn.")
     found = _known().get(plain) or operator_of(reached(plain))
     if found is not None:
         return found
+    public: Any = gradiva
+    for part in plain.removeprefix("ops.").split("."):
+        public = getattr(public, part, None)
+    found = getattr(public, "operator", None)  # the class of a reader has one
+    if isinstance(found, OperatorBase):
+        return found
+    if inspect.isfunction(public) or inspect.isclass(public):
+        kind = "class" if inspect.isclass(public) else "function"
+        raise OperatorValueError(
+            f"there is no operator {name!r}; it is a {kind}: help(gradiva.{plain})"
+        )
     reason = later(plain) if plain in facts() else None
     if reason is not None:
         raise OperatorValueError(f"the operator {plain} is not there yet: it waits for {reason}")

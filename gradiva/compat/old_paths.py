@@ -12,6 +12,8 @@ import os
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
 
+from gradiva.eager.support.lazy_names import no_attribute
+
 TYPE_CHECKING = False  # importing `typing` takes longer than all of this
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,7 +76,7 @@ def attributes(package: str) -> Callable[[str], Any]:
     def get(name: str) -> Any:
         if f"{package}.{name}" in ALIASES:
             return importlib.import_module(f"{package}.{name}")
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        raise no_attribute(package, name)
 
     return get
 

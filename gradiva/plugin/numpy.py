@@ -15,6 +15,8 @@ class DALIGenericIterator(PipelineIterator):
     `PipelineIterator`. Outputs on a GPU are fetched. Raises OperatorValueError for a ragged
     batch."""
 
+    _if_ragged = ", or use DALIRaggedIterator"
+
     def _convert(self, name: Any, batch: Batch) -> Any:
         return batch.cpu().as_array()
 

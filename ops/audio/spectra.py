@@ -36,10 +36,10 @@ def check_power(power: int) -> None:
         raise op.wrong_value("power", "1 (magnitude) or 2 (power)", power)
 
 
-def check_fft(nfft: int | None, least: int = 1) -> None:
+def check_fft(nfft: int | None) -> None:
     """Raises OperatorValueError for a length of the transform that is out of range."""
-    if nfft is not None and not least <= nfft <= LONGEST_FFT:
-        raise op.wrong_value("nfft", f"an integer from {least} to {LONGEST_FFT}", nfft)
+    if nfft is not None and not 1 <= nfft <= LONGEST_FFT:
+        raise op.wrong_value("nfft", f"an integer from 1 to {LONGEST_FFT}", nfft)
 
 
 def one_axis(shapes: op.Int64Array) -> op.Int64Array:

@@ -15,7 +15,7 @@ from gradiva.eager.operators.fusion_roles import SpectralStep
 from gradiva.eager.types.arrays import F32Table, F32Vector, Float32Array
 
 from .fourier import fourier_plan
-from .spectra import check_fft, check_floats, check_power, long_spectra, one_axis
+from .spectra import LONGEST_FFT, check_fft, check_floats, check_power, long_spectra, one_axis
 from .spectral_pass import Framing, cut, run_pass
 
 _LAYOUTS = ("ft", "tf")
@@ -58,7 +58,7 @@ def spectrogram(
         Float32 (nfft // 2 + 1, frames) with layout "ft", or the other way around.
 
     Raises:
-        OperatorTypeError: for other dtypes.
+        OperatorTypeError: for other dtypes and for numbers, such as a sampling rate.
         OperatorValueError: for several channels, for audio without a sample or, if windows are not
             centered, shorter than one, and for arguments out of range.
 
@@ -67,11 +67,24 @@ def spectrogram(
         gradiva.spectrogram(audio, nfft=512, window_length=400, window_step=160).shape
         # (257, 101)
     """
+    if input.ndim == 0:
+        raise op.OperatorTypeError(
+            "the input is a number: is this the second output of decoders.audio, the sampling "
+            "rate? `audio, rate = decoders.audio(...)`",
+            expected="audio of one channel",
+            got="0-D samples",
+        )
     check_floats(input)
     for name, value in (("window_length", window_length), ("window_step", window_step)):
         if value < 1:
             raise op.wrong_value(name, "an integer from 1 on", value)
-    check_fft(window_length if nfft is None else nfft, window_length)
+    if nfft is not None and nfft < window_length:
+        raise op.wrong_value(
+            "nfft",
+            f"an integer from {window_length} (`window_length`, 512 by default) to {LONGEST_FFT}",
+            nfft,
+        )
+    check_fft(window_length if nfft is None else nfft)
     check_power(power)
     if layout not in _LAYOUTS:
         raise op.wrong_value("layout", "'ft' or 'tf'", repr(layout))
@@ -263,7 +276,12 @@ def _cases() -> list[op.Case]:
             "one channel"
         ),
         op.case("integers", op.samples((99,), dtype=op.int16, layout="")).type_error("cast"),
-        op.case("short transform", audio, nfft=256).value_error("`nfft`"),
+        op.case("short transform", audio, nfft=256).value_error(
+            "from 512 (`window_length`, 512 by default) to"
+        ),
+        op.case("a rate", op.samples((), dtype=op.float32, layout="")).type_error(
+            "second output of decoders.audio"
+        ),
         op.case("no step", audio, window_step=0).value_error("`window_step`"),
         op.case("cube", audio, power=3).value_error("`power`"),
         op.case("other layout", audio, layout="xy").value_error("`layout`"),

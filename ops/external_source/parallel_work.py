@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.values.interop import image_layout
 from gradiva.eager.values.tensor import prepare, to_array
 from gradiva.eager.workers.tasks import BadReplyError, Task
 
@@ -150,7 +151,8 @@ def _encoded_sample(value: Any, keep: Keep) -> dict[str, Any]:
     except op.GradivaError as error:
         return {"bad": _facts(error)}
     if not isinstance(value, op.Tensor):
-        return {"array": keep(array)}
+        layout = image_layout(value, array.ndim)
+        return {"array": keep(array), **({"layout": layout, "name": None} if layout else {})}
     name = value.provenance.name(0) or "" if value.provenance else None
     return {"array": keep(array), "layout": value.layout, "name": name}
 

@@ -162,3 +162,11 @@ print(len(found), len({id(one) for _, one in found}))
 def test_names_of_capture() -> None:
     assert capture.optimise is capture.optimize
     assert {"Graph", "compile", "trace"} <= set(dir(capture))
+
+
+@pytest.mark.parametrize("module", [gradiva, fn])
+def test_names_of_other_libraries(module: Any) -> None:
+    assert not hasattr(module, "color_jitter")
+    words = r"has no attribute 'color_jitter'; see docs/coming_from_torchvision\.md"
+    with pytest.raises(AttributeError, match=words):
+        getattr(module, "color_jitter")  # noqa: B009

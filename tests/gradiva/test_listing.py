@@ -55,6 +55,26 @@ def test_one_operator(capsys: pytest.CaptureFixture[str]) -> None:
     assert "gradiva.flip(images, horizontal=gradiva.random.coin_flip(batch_size=2))" in printed
 
 
+@pytest.mark.parametrize("name", ["readers.File", "gradiva.readers.File", "ops.readers.File"])
+def test_a_class_of_dynamic_mode(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ops", name]) == 0
+    assert capsys.readouterr().out.startswith("readers.file: 0 inputs")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("show", "there is no operator 'show'; it is a function: help(gradiva.show)"),
+        ("gradiva.Tensor", "it is a class: help(gradiva.Tensor)"),
+        ("readers.Fil", "there is no operator 'readers.Fil'; did you mean readers.file"),
+        ("readers.File.nothing", "there is no operator 'readers.File.nothing'"),
+    ],
+)
+def test_no_operator(name: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ops", name]) != 0
+    assert words in capsys.readouterr().err
+
+
 def test_help_of_the_package_says_where_to_go() -> None:
     text = pydoc.plain(pydoc.render_doc(gradiva))
     opening = text.partition("PACKAGE CONTENTS")[0]

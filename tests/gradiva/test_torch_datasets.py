@@ -185,6 +185,32 @@ def test_a_state_that_the_main_process_loads(file: str) -> None:
     assert resumed.state_dict()["epoch"] == 3
 
 
+@pytest.mark.parametrize("context", ["fork", pytest.param("spawn", marks=pytest.mark.full)])
+def test_no_state_of_what_workers_read(file: str, context: str) -> None:
+    """The main process does not know their place, and must not give another one."""
+    data = dataset(file)
+    loader = DataLoader(data, batch_size=None, num_workers=2, multiprocessing_context=context)
+    assert data.state_dict()["epoch"] == 0
+    loop = iter(loader)
+    for _ in range(3):
+        next(loop)
+    with pytest.raises(RuntimeError, match=r"torchdata's StatefulDataLoader.*num_workers=0"):
+        data.state_dict()
+    del loop
+    with pytest.raises(RuntimeError, match=r"^IterableDataset\.state_dict: the workers of"):
+        data.state_dict()
+    data.set_epoch(2)
+    assert data.state_dict()["epoch"] == 2
+    next(iter(loader))
+    here = iter(data)
+    next(here)
+    assert data.state_dict()["batches"] == 1
+    state = data.state_dict()
+    next(iter(loader))
+    data.load_state_dict(state)
+    assert data.state_dict()["batches"] == 1
+
+
 def test_a_loop_that_is_left(file: str) -> None:
     """The next one is the next epoch; who goes on with the first is told."""
     data = dataset(file)
@@ -279,3 +305,18 @@ def test_pictures(photographs: Path) -> None:
     found = list(data)
     assert len(found) == len(data)
     assert {turn["data"].shape[1:] for turn in found} == {(8, 8, 3)}
+
+
+@pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.full)])
+def test_pictures_of_different_sizes(photographs: Path, workers: int) -> None:
+    @pipeline_def(batch_size=4, num_threads=1, seed=1)
+    def pictures(shard_id: int, num_shards: int) -> Any:
+        files, _ = fn.readers.file(
+            file_root=str(photographs), shard_id=shard_id, num_shards=num_shards
+        )
+        return fn.decoders.image(files)
+
+    loader = DataLoader(IterableDataset(pictures, ["data"]), batch_size=None, num_workers=workers)
+    words = r"IterableDataset: output 'data': .*pad them in the pipeline, or use DALIRaggedIterator"
+    with pytest.raises(ValueError, match=words):
+        list(loader)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gradiva.eager.support.lazy_names import no_attribute
+
 __all__ = ["AWAITED", "LATER", "absent", "later"]
 
 AWAITED: dict[str, str] = {}
@@ -28,7 +30,7 @@ def absent(module: str) -> Callable[[str], Any]:
     def get(name: str) -> Any:
         reason = later(prefix + name)
         if reason is None:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+            raise no_attribute(module, name)
         new = AWAITED.get(prefix + name)
         called = f" (fn.{new})" if new else ""
         raise AttributeError(f"fn.{prefix}{name}{called} is not there yet: it waits for {reason}")

@@ -14,6 +14,7 @@ from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.pipeline.pipeline_def import PipelineFactory
 from gradiva.eager.random.default_generator import default
 from gradiva.eager.support.errors import (
+    OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
     annotate_error,
@@ -43,9 +44,12 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
     num_workers: how many the DataLoader has. It is needed for `len` alone, which depends on it.
     rank, world_size: of this process; by default those of `torch.distributed`, else 0 of 1.
 
-    `state_dict` and `load_state_dict` are for StatefulDataLoader: loops are resumed in the middle,
-    bit by bit. Raises OperatorTypeError and OperatorValueError for arguments that make no sense,
-    when it is made or, for those of the pipeline, when a loop begins.
+    `state_dict` and `load_state_dict` are for torchdata's StatefulDataLoader: loops are resumed in
+    the middle, bit by bit. With the workers of a plain DataLoader the main process has no state,
+    and `state_dict` raises OperatorRuntimeError.
+
+    Raises OperatorTypeError and OperatorValueError for arguments that make no sense, when it is
+    made or, for those of the pipeline, when a loop begins.
     """
 
     def __init__(
@@ -76,6 +80,8 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         self._next_epoch = torch.zeros(
             _MOST_WORKERS, dtype=torch.int64, device="cpu"
         ).share_memory_()
+        # In shared memory, too: whether workers have read since the main process knew the place.
+        self._read_elsewhere = torch.zeros(1, dtype=torch.bool, device="cpu").share_memory_()
         self._lengths: Callable[[int], int] | None = None
         self._loop: DALIGenericIterator | None = None
         self._shard = 0, 1
@@ -104,6 +110,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         """Let the next loop be this epoch, counted from 0, in each worker."""
         with annotate_error("IterableDataset.set_epoch"):
             check_count("epoch", epoch, 0)
+        self._read_elsewhere.fill_(False)
         self._next_epoch.fill_(epoch)
         self._state = self._saved = None
 
@@ -131,6 +138,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         worker, many = (0, 1) if info is None else (info.id, info.num_workers)
         self._check_workers(0 if info is None else many)
         shard = self._rank * many + worker, self._world * many
+        self._read_elsewhere.fill_(info is not None)
         saved, self._saved = self._saved, None
         epoch = int(self._next_epoch[worker])
         # Workers that start afresh have a copy of the state, whichever epoch they begin.
@@ -157,8 +165,16 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
     def state_dict(self) -> dict[str, Any]:
         """The place after the last batch that was returned in this process, else the epoch that
         begins next: plain data for `load_state_dict`. Where workers read, each has its own, which
-        StatefulDataLoader asks for. Raises OperatorValueError for a pipeline made with
-        enable_checkpointing=False."""
+        StatefulDataLoader asks for. Raises OperatorRuntimeError in the main process after workers
+        have read, OperatorValueError for a pipeline made with enable_checkpointing=False."""
+        if torch.utils.data.get_worker_info() is None and self._read_elsewhere.item():
+            with annotate_error("IterableDataset.state_dict"):
+                raise OperatorRuntimeError(
+                    "the workers of a DataLoader have read this data set, and the main process "
+                    "does not know how far: take the state of torchdata's StatefulDataLoader, "
+                    "which asks the workers, or read with num_workers=0. At the end of an epoch "
+                    "its number is enough, for set_epoch"
+                )
         if self._saved is not None:
             return dict(self._saved)
         if self._state is None or self._loop is None or self._process != os.getpid():
@@ -180,6 +196,8 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
             )
         self._drop()
         info = torch.utils.data.get_worker_info()
+        if info is None:
+            self._read_elsewhere.fill_(False)
         place = slice(None) if info is None else info.id
         self._next_epoch[place] = state_dict["epoch"] + state_dict["finished"]
         unfinished = "checkpoint" in state_dict and not state_dict["finished"]
@@ -248,6 +266,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
                 last_batch_policy=self._policy,
                 prepare_first_batch=False,
             )
+            loop._owner = "IterableDataset"
             if not loop._last_batch_padded and self._policy is LastBatchPolicy.FILL:
                 raise OperatorValueError(
                     "with FILL, an epoch begins where a batch of the one before it has ended, "

@@ -37,6 +37,8 @@ class DALIGenericIterator(PipelineIterator):
     OperatorValueError for a ragged batch, ImportError without torch.
     """
 
+    _if_ragged = ", or use DALIRaggedIterator"
+
     def __init__(
         self,
         pipelines: Pipeline | Sequence[Pipeline],
@@ -106,6 +108,7 @@ class DALIRaggedIterator(DALIGenericIterator):
     for another one, and for a ragged batch of a dense output.
     """
 
+    _if_ragged = ", or give this output the type SPARSE_LIST_TAG in `output_types`"
     DENSE_TAG = "dense"
     SPARSE_LIST_TAG = "list"
     SPARSE_COO_TAG = "coo"

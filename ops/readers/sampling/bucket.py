@@ -80,7 +80,7 @@ class Bucket(ValueEqual):
         found = known(self.key)
         if found is None:
             raise op.OperatorValueError(
-                "this reader does not know that of its samples before it reads them",
+                _unknown(self.key),
                 argument="key",
                 expected="a number for each sample, such as the lengths of peek_audio",
                 got=repr(self.key),
@@ -149,10 +149,17 @@ def steps_of(
     return steps, [start for _, start, _ in ordered[whole:]]
 
 
+def _unknown(key: str) -> str:
+    files = {"bytes": "", "duration": ": none of them is audio"}
+    why = files.get(key, ": none of them is an image")
+    return f"this reader does not know that of its samples before it reads them{why}"
+
+
 def _as_key(value: Any) -> str | Floats:
     if isinstance(value, str):
         if value not in KEYS:
             raise op.OperatorValueError(
+                operator="Bucket",
                 argument="key",
                 expected=", ".join(map(repr, KEYS)) + ", or a number for each sample",
                 got=repr(value),

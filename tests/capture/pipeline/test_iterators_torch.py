@@ -67,8 +67,12 @@ def test_ragged_batches() -> None:
     assert row["a"].to_dense().tolist() == [[0, 0, 0], [1, 1, 1]]
     with pytest.raises(ValueError, match="one of 'dense', 'list', 'coo' for each output"):
         DALIRaggedIterator(ragged(), names, output_types=["dense"])
-    with pytest.raises(ValueError, match=r"DALIGenericIterator: output 'a': .* different shapes"):
+    with pytest.raises(
+        ValueError, match=r"DALIGenericIterator: output 'a': .* different shapes"
+    ) as caught:
         next(DALIGenericIterator(ragged(), names))
+    assert "resize or pad them in the pipeline, or use DALIRaggedIterator" in str(caught.value)
+    assert "got (2,) (sample 0) and (3,) (sample 1)" in str(caught.value)
     with pytest.raises(TypeError, match=r"Ragged.*`output_map`: expected a list with a name"):
         DALIRaggedIterator(ragged(), "ab")
 

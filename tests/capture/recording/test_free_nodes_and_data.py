@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,23 @@ def test_there_are_no_data(name: str) -> None:
     with pytest.raises(gradiva.OperatorTypeError) as caught:
         _misused()[name](coin)
     assert "coin = fn.random.coin_flip()" in str(caught.value)
+
+
+def test_attributes_of_data_are_not_there(tmp_path: Path) -> None:
+    (tmp_path / "one").write_bytes(b"x")
+    files, _ = fn.readers.file(files=[str(tmp_path / "one")])
+    with pytest.raises(AttributeError, match=r"no attribute 'as_array': .*made outside") as caught:
+        files.as_array()
+    text = str(caught.value)
+    assert "fn.readers.file(files=" in text
+    assert "pipeline_def" in text
+    assert "gradiva.readers.File(...).next_epoch()" in text
+    assert not hasattr(files, "as_array")
+    assert not hasattr(files, "__cuda_array_interface__")
+    with pytest.raises(gradiva.OperatorTypeError, match="pipeline_def, or loop over data"):
+        len(files)
+    with pytest.raises(AttributeError, match=r"gradiva\.random\.coin_flip draws at once"):
+        fn.random.coin_flip().as_array()
 
 
 def test_selections_take_a_definition() -> None:

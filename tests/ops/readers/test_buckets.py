@@ -242,7 +242,9 @@ def test_other_batches_in_the_middle(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"key": "weight"}, "`key`: .*got 'weight'"),
+        ({"key": "weight"}, "^Bucket: argument `key`: expected 'bytes', .*got 'weight'"),
+        ({"key": "duration"}, "`key`: .*: none of them is audio; .*got 'duration'"),
+        ({"key": "pixels"}, "`key`: .*: none of them is an image; .*got 'pixels'"),
         ({"key": [1, 2]}, "`key`: .*each sample, 40, got 2"),
         ({"key": [1, np.nan]}, "`key`: .*got nan at 1"),
         ({"edges": [2, 1]}, "`edges`: expected increasing"),
