@@ -324,7 +324,7 @@ class CapturedLoop(Iterator[Any]):
         made = pending.make_outputs()
         return made[0] if len(made) == 1 else made
 
-    def lend(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+    def mark_in_use(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
         """Called before a call that no loop owns. Returns whether it reads values of this step, or
         values that were computed at once from them. As for captured calls, what it reads is
         read-only from then on, so that calls that come later can be served."""

@@ -28,7 +28,7 @@ class Loop(Protocol):
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any: ...
 
-    def lend(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> bool: ...
+    def mark_in_use(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> bool: ...
 
     def ran_at_once(
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any], made: Any
@@ -75,13 +75,13 @@ class LoopInterpreter:
         self.outer = outside = _living(self.outer)
         loops = inner if loop is None else (*inner, loop)
         at_once = outside is None and bool(loops)
-        lenders = [one for one in loops if one.lend(inputs, keywords)] if at_once else []
+        using = [one for one in loops if one.mark_in_use(inputs, keywords)] if at_once else []
         with interpreter(outside):
             if isinstance(outside, LoopInterpreter):
                 return outside._bind(operator, inputs, keywords, loops)
             made = (outside or eager_interpreter()).bind(operator, inputs, keywords)
         if at_once:
-            (lenders or loops)[0].ran_at_once(operator, inputs, keywords, made)
+            (using or loops)[0].ran_at_once(operator, inputs, keywords, made)
         return made
 
     def enter(self) -> None:

@@ -53,7 +53,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
         | MATH
         | NOISES
         | SHAPED
-        | SOUNDS
+        | (SOUNDS - {"spectrogram"})
         | {"full", "lookup_table", "normalize_by_numbers", "normalize_pixels", "one_hot"},
         "its cases have no input": MAKERS | MATRICES,
     },
