@@ -40,9 +40,10 @@ FIELDS = {
 _TITLES = {part: title for title, parts in FIELDS.items() for part in parts}
 
 
-def field_of(operator: OperatorBase) -> str:
-    """The title of the field of an operator: that of the longest path that holds its file."""
-    path = operator.__module__.removeprefix("gradiva.ops.")
+def field_of(module: str) -> str:
+    """The title of the field of an operator that this module declares: that of the longest path
+    that holds its file."""
+    path = module.removeprefix("gradiva.ops.")
     while path not in _TITLES:
         path, _, name = path.rpartition(".")
         if not name:
@@ -54,5 +55,5 @@ def by_field(operators: Iterable[OperatorBase]) -> dict[str, list[OperatorBase]]
     """Operators by the titles of their fields; fields without any are left out."""
     found: dict[str, list[OperatorBase]] = {title: [] for title in FIELDS}
     for operator in operators:
-        found[field_of(operator)].append(operator)
+        found[field_of(operator.__module__)].append(operator)
     return {title: several for title, several in found.items() if several}

@@ -104,9 +104,3 @@ def test_the_table_of_operators_is_up_to_date() -> None:
     assert make_operator_table.table() in text
     assert make_operator_table.written(text) == text
     assert make_operator_table.written(text.replace("`resize`, ", "")) == text
-
-
-@pytest.mark.full
-def test_every_folder_of_operators_is_in_one_field_of_the_table() -> None:
-    folders = [name for names, _ in make_operator_table.FIELDS.values() for name in names]
-    assert sorted(folders) == sorted(make_operator_table.by_folder())
