@@ -19,7 +19,7 @@ UNTYPED = "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"
 def contents() -> dict[str, bytes]:
     """The files by their names in the wheel."""
     page = (ROOT / "docs" / "differences.md").read_bytes()
-    table = runpy.run_path(str(ROOT / "gradiva" / "compat" / "old_paths.py"))
+    table = runpy.run_path(str(ROOT / "gradiva" / "compat" / "aliases.py"))
     stubs = dict(_stubs(table["ALIASES"]))
     for package in table["CLASS_PACKAGES"]:
         folder = Path("gradiva", "ops", *package.split("."))

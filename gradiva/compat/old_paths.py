@@ -12,6 +12,7 @@ import os
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
 
+from gradiva.compat.aliases import ALIASES, CLASS_PACKAGES
 from gradiva.eager.support.lazy_names import no_attribute
 
 TYPE_CHECKING = False  # importing `typing` takes longer than all of this
@@ -20,36 +21,9 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
     from typing import Any, ClassVar
 
-__all__ = ["ALIASES", "CLASS_PACKAGES", "SameModule", "attributes", "install", "real_name"]
+__all__ = ["SameModule", "attributes", "install", "real_name"]
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-_DALI = "gradiva.compat.dali"
-_OWN = (
-    *("backend", "backend_impl", "data_node", "experimental", "external_source", "pickling"),
-    *("pipeline", "plugin_manager", "sysconfig", "tensors", "tfrecord"),
-)
-ALIASES = {
-    **{f"gradiva.{name}": f"{_DALI}.{name}" for name in _OWN},
-    "gradiva.fn._awaited": f"{_DALI}.awaited",
-    "gradiva.fn._old_functions": f"{_DALI}.old_functions",
-    "gradiva.fn._old_names": f"{_DALI}.old_names",
-    "gradiva.namespaces": _DALI,
-    "gradiva.namespaces.places": "gradiva._names",
-    "gradiva.namespaces.recorded": "gradiva.fn._recorded",
-    "gradiva.operators": "gradiva.fn._shared_operators",
-    "gradiva.ops.class_names": f"{_DALI}.class_names",
-    "gradiva.ops.experimental": f"{_DALI}.ops_experimental",
-    "gradiva.ops.places": "gradiva._names",
-    "gradiva.plugin.mxnet": f"{_DALI}.mxnet",
-    "gradiva.pytorch": "gradiva.plugin.pytorch",
-}
-"""Old paths and the modules that they stand for. The modules in a package come along with it."""
-
-CLASS_PACKAGES = (
-    *("", "decoders", "io", "io.file", "noise", "random", "readers", "reductions"),
-    *("segmentation", "transforms"),
-)
-"""The packages in `gradiva.ops` that show classes, "" for itself."""
 
 
 def install() -> None:
@@ -130,7 +104,7 @@ class _WithClasses:
         names = vars(module)
 
         def functions() -> Any:
-            class_names = importlib.import_module(f"{_DALI}.class_names")
+            class_names = importlib.import_module("gradiva.compat.dali.class_names")
             return class_names.attributes_of(self._package, names)
 
         def get(name: str) -> Any:

@@ -40,6 +40,7 @@ BARE = {
     "gradiva",
     "gradiva._names",
     "gradiva.compat",
+    "gradiva.compat.aliases",
     "gradiva.compat.old_paths",
     "gradiva.eager",
     "gradiva.eager.support",

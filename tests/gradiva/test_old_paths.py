@@ -13,8 +13,9 @@ import pytest
 
 import gradiva
 from gradiva.compat import old_paths
+from gradiva.compat.aliases import ALIASES, CLASS_PACKAGES
 from gradiva.compat.dali.backend.schemas import OpSchema
-from gradiva.compat.old_paths import ALIASES, CLASS_PACKAGES, real_name
+from gradiva.compat.old_paths import real_name
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.tiny

@@ -254,3 +254,18 @@ def test_a_build_has_all_that_its_pipelines_import(tmp_path: Path) -> None:
     environment = {**os.environ, "GRADIVA_CACHE": str(tmp_path), "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", script], check=True, env=environment, timeout=300)
     assert len(list(tmp_path.glob("gradiva/resample_range-*/*"))) > 0
+
+
+def test_what_a_wheel_has_besides_is_found_where_nothing_is_installed() -> None:
+    """As in the environment in which pip builds: there is no gradiva in it, and no NumPy."""
+    script = f"""
+import sys
+sys.path.insert(0, {str(ROOT / "building")!r})
+from contents import contents
+print(*contents(), sep="\\n")
+"""
+    command = [sys.executable, "-I", "-S", "-c", script]
+    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    found = made.stdout.split()
+    assert {"gradiva/compat/differences.md", "gradiva/tensors.pyi"} <= set(found)

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from gradiva.compat.old_paths import CLASS_PACKAGES
+from gradiva.compat.aliases import CLASS_PACKAGES
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.support.registry import Registry
 

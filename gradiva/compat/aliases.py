@@ -1,0 +1,34 @@
+"""Which old import path stands for which module: a table, without imports, because the build of a
+wheel runs this file where gradiva is not installed."""
+
+from __future__ import annotations
+
+__all__ = ["ALIASES", "CLASS_PACKAGES"]
+
+_DALI = "gradiva.compat.dali"
+_OWN = (
+    *("backend", "backend_impl", "data_node", "experimental", "external_source", "pickling"),
+    *("pipeline", "plugin_manager", "sysconfig", "tensors", "tfrecord"),
+)
+ALIASES = {
+    **{f"gradiva.{name}": f"{_DALI}.{name}" for name in _OWN},
+    "gradiva.fn._awaited": f"{_DALI}.awaited",
+    "gradiva.fn._old_functions": f"{_DALI}.old_functions",
+    "gradiva.fn._old_names": f"{_DALI}.old_names",
+    "gradiva.namespaces": _DALI,
+    "gradiva.namespaces.places": "gradiva._names",
+    "gradiva.namespaces.recorded": "gradiva.fn._recorded",
+    "gradiva.operators": "gradiva.fn._shared_operators",
+    "gradiva.ops.class_names": f"{_DALI}.class_names",
+    "gradiva.ops.experimental": f"{_DALI}.ops_experimental",
+    "gradiva.ops.places": "gradiva._names",
+    "gradiva.plugin.mxnet": f"{_DALI}.mxnet",
+    "gradiva.pytorch": "gradiva.plugin.pytorch",
+}
+"""Old paths and the modules that they stand for. The modules in a package come along with it."""
+
+CLASS_PACKAGES = (
+    *("", "decoders", "io", "io.file", "noise", "random", "readers", "reductions"),
+    *("segmentation", "transforms"),
+)
+"""The packages in `gradiva.ops` that show classes, "" for itself."""
