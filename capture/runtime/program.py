@@ -218,15 +218,15 @@ class Program:
         scope, pool, device = self._scopes.get(node), state.pool, state.device_of(node)
         inputs, given = resolve(node, state.values, size, valid)
         key, positions = None, state.positions[None]
+        shared = node.operator.random and bool(node.attribute("shared"))
         for edge in node.inputs:
             if edge.argument == "key":
-                key, positions = self._drawn(edge.node, state, valid)
+                key, positions = self._drawn(edge.node, state, None if shared else valid)
         if node.operator.random:
             own = next((batch.positions for batch in inputs if batch.positions is not None), None)
-            if node.attribute("shared") and size:
+            if shared and size:
                 if own is None or scope is not None:
-                    # The value of the whole batch, independent of the branch.
-                    own = self._drawn(node.inputs[-1].node, state, None)[1]
+                    own = positions  # of the whole batch, independent of the branch
                 inputs = tuple(repeated(batch, 1) for batch in inputs)
                 given = {
                     name: repeated(value, 1) if isinstance(value, Batch) else value
@@ -236,7 +236,7 @@ class Program:
                     node.operator, inputs, given, 1, pool, key, own[:1], device=device
                 )
                 return tuple(repeated(batch, size) for batch in outputs)
-            positions = positions if own is None else own
+            positions = positions[:size] if own is None else own
         return execute(node.operator, inputs, given, size, pool, key, positions, device)
 
     def _group(self, node: Node, state: _RunState, size: int, valid: BoolVector | None) -> Outputs:
