@@ -121,6 +121,7 @@ def execute(
     Raises GradivaError without the user's line.
     """
     where = next((batch.provenance for batch in inputs if batch.provenance is not None), None)
+    valid = inputs[0].valid if inputs else None
     lack: str | None = None
     try:
         if operator.transfers and inputs[0].device != device:
@@ -155,7 +156,6 @@ def execute(
             f"not enough memory for the outputs ({lack})", operator=operator.name
         )
     if call.failures:
-        valid = inputs[0].valid if inputs else None
         return apply_error_policy(call.outputs, call.failures, given, operator.name, where, valid)
     return call.outputs
 

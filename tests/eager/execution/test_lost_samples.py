@@ -180,6 +180,36 @@ def test_branches_and_what_they_are_merged_with(threads: int, paths: list[str]) 
         pipe.close()
 
 
+@pytest.mark.parametrize("where", ["host", "read-only"])
+def test_losses_one_after_the_other(where: str, paths: list[str]) -> None:
+    """A second operator that loses samples counts among all of the step, whatever its input is
+    copied to."""
+    data = [np.frombuffer(Path(path).read_bytes(), np.uint8) for path in make_readable(paths)]
+    if where == "host":
+        data = [one.copy() for one in data]
+
+    @gradiva.pipeline_def(batch_size=len(data), num_threads=2)
+    def pipeline() -> Any:
+        files = fn.external_source(lambda: data, batch=True)
+        numbers = fn.external_source(lambda: np.arange(len(data), dtype=np.int32), batch=True)
+        gradiva.peek_image_shape(files, on_error="skip")
+        images = fn.resize(fn.decoders.image(files, on_error="skip"), size=(4, 4))
+        return numbers, images, fn.decoders.image_crop(files, crop=(2, 2), on_error="skip")
+
+    pipe = pipeline()
+    for _ in range(3):
+        numbers, images, corners = pipe.run()
+        assert np.asarray(numbers).tolist() == [0, 3, 5, 6, 7, 9, 10, 11]
+        assert len(images) == len(corners) == 8
+    assert len(pipe.quarantine) >= 12
+    pipe.close()
+
+
+def make_readable(paths: list[str]) -> list[str]:
+    """Those that cannot be read are left out of the list, others take their places."""
+    return [path if index not in (7, 10) else paths[0] for index, path in enumerate(paths)]
+
+
 def test_a_batch_that_has_left_has_no_mask(paths: list[str]) -> None:
     ((files, labels),) = readers.File(files=paths, on_error="skip").next_epoch(12)
     images = gradiva.decoders.image(files, on_error="skip")
