@@ -14,7 +14,6 @@ from gradiva.capture.compiler.passes.fuse_chains import fuse, fuse_resize_views
 from gradiva.capture.compiler.passes.fuse_elementwise import fuse_elementwise
 from gradiva.capture.compiler.passes.fuse_spectra import fuse_spectra
 from gradiva.capture.compiler.passes.hoist_views import hoist_views
-from gradiva.capture.compiler.passes.keep_skips import keep_skipping_ops
 from gradiva.capture.graph.graph import Graph
 
 from .verify import verify_graph
@@ -24,7 +23,6 @@ __all__ = ["PASSES", "optimize"]
 Pass: TypeAlias = Callable[[Graph], Graph]
 
 PASSES: tuple[Pass, ...] = (
-    keep_skipping_ops,
     prune,
     fold,
     decompose,

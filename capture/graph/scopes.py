@@ -7,21 +7,19 @@ which it is false. None is the whole batch. Constants belong to every scope.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
-from gradiva.eager.execution.error_policy import keep_rows
+from gradiva.eager.types.arrays import BoolVector
 from gradiva.eager.values.batch import Batch
-from gradiva.ops.conditional.branches import Mask, merge, split, truth
+from gradiva.ops.conditional.branches import merge, split, truth
 
 from .builtin_ops import constant
 from .graph import Edge, Node
 
 __all__ = ["Scope", "ScopeError", "Selection", "is_anchored", "predicates_of", "scopes_of"]
-
-SampleIndices = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
 class Scope(NamedTuple):
@@ -89,84 +87,45 @@ def side_of(node: Node, output: int, running: Scope | None) -> Scope | None:
 
 
 class Selection:
-    """The samples of each scope in one run, and those that have left it.
+    """The samples of each scope in one run, as masks of the samples of the batch as it was read.
 
-    dropped: takes those that the operator which runs now has left out (`on_error="skip"`), as
-    numbers of samples of its scope.
+    valid: those that no operator has lost (`on_error="skip"`); None for all.
     """
 
-    __slots__ = ("_chosen", "_masks", "_rows", "_scopes", "_size", "_valid", "dropped")
+    __slots__ = ("_masks", "_sides", "size", "valid")
 
-    def __init__(self, size: int, scopes: Mapping[Node, Scope]) -> None:
-        self._size = size
-        self._scopes = scopes
-        self._valid: SampleIndices | None = None
-        self.dropped: list[int] = []
-        self._masks: dict[tuple[Node, int], Mask] = {}
-        self._chosen: dict[Scope, SampleIndices] = {}
-        self._rows: dict[Scope, SampleIndices] = {}
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.valid: BoolVector | None = None
+        self._sides: dict[tuple[Node, int], tuple[BoolVector, BoolVector]] = {}
+        self._masks: dict[Scope, BoolVector] = {}
 
-    @property
-    def valid(self) -> SampleIndices | None:
-        """The remaining samples, as numbers in the batch as it was read; None for all."""
-        return self._valid
+    def see(self, edge: Edge, predicate: Batch) -> None:
+        """Note for which samples of its scope a predicate is true, and for which it is false."""
+        if edge[:2] not in self._sides:
+            inside = np.ones(self.size, np.bool_) if predicate.valid is None else predicate.valid
+            true = np.zeros(self.size, np.bool_)
+            true[inside] = truth(predicate)
+            self._sides[edge[:2]] = true, inside & ~true
 
-    def mask(self, predicate: Edge, values: Any) -> Mask:
-        """The value of the predicate for each sample of its scope."""
-        key = (predicate.node, predicate.output)
-        if key not in self._masks:
-            batch: Batch = values[key]
-            self._masks[key] = truth(batch)
-        return self._masks[key]
-
-    def chosen(self, scope: Scope) -> SampleIndices:
-        """The samples of a scope, as numbers in the enclosing scope."""
-        if scope not in self._chosen:
-            mask = self._masks[scope.node, scope.output]
-            self._chosen[scope] = np.flatnonzero(mask if scope.side == 0 else ~mask)
-        return self._chosen[scope]
-
-    def rows(self, scope: Scope | None) -> SampleIndices:
-        """The samples of a scope, as numbers in the remaining batch."""
+    def mask(self, scope: Scope | None) -> BoolVector | None:
+        """The remaining samples of a scope; None for all samples of the batch."""
         if scope is None:
-            return np.arange(self._size)
-        if scope not in self._rows:
-            own = self.chosen(scope)
-            self._rows[scope] = own if scope.outer is None else self.rows(scope.outer)[own]
-        return self._rows[scope]
+            return self.valid
+        if scope not in self._masks:
+            own = self._sides[scope.node, scope.output][scope.side]
+            self._masks[scope] = own if self.valid is None else own & self.valid
+        return self._masks[scope]
 
     def count(self, scope: Scope | None) -> int:
-        """The number of samples in a scope."""
-        return self._size if scope is None else len(self.chosen(scope))
+        """The number of samples of a scope."""
+        mask = self.mask(scope)
+        return self.size if mask is None else int(np.count_nonzero(mask))
 
-    def number(self, scope: Scope | None, sample: int) -> int:
-        """A sample of a scope, as a number in the batch as it was read."""
-        row = sample if scope is None else int(self.rows(scope)[sample])
-        return row if self._valid is None else int(self._valid[row])
-
-    def of(self, positions: SampleIndices, scope: Scope | None) -> SampleIndices:
-        """The positions of the samples of a scope, from those of the batch as it was read."""
-        valid = positions if self._valid is None else positions[self._valid]
-        return valid if scope is None else valid[self.rows(scope)]
-
-    def drop(self, scope: Scope | None, values: dict[tuple[Node, int], Batch]) -> None:
-        """The samples that the operator in `scope` has lost leave all values, in all scopes."""
-        gone = self.rows(scope)[self.dropped]
-        masks = {}
-        for place, batch in values.items():
-            stays = ~np.isin(self.rows(self._scope_of(place)), gone)
-            if len(batch) == len(stays) and not stays.all():
-                values[place] = keep_rows(batch, np.flatnonzero(stays))
-        for place, mask in self._masks.items():
-            masks[place] = mask[~np.isin(self.rows(self._scope_of(place)), gone)]
-        kept = np.delete(self.rows(None), gone)
-        self._valid = kept if self._valid is None else self._valid[kept]
-        self._size = len(kept)
-        self._masks = masks
-        self._chosen.clear()
-        self._rows.clear()
-        self.dropped.clear()
-
-    def _scope_of(self, place: tuple[Node, int]) -> Scope | None:
-        """The scope of a value."""
-        return side_of(place[0], place[1], self._scopes.get(place[0]))
+    def lose(self, scope: Scope | None, left: BoolVector) -> None:
+        """The samples of a scope that are not in `left` leave all scopes."""
+        before = self.mask(scope)
+        if before is not None:
+            left = left | ~before if self.valid is None else self.valid & (left | ~before)
+        self.valid = left
+        self._masks.clear()

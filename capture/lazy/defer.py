@@ -184,7 +184,7 @@ def run_now(pending: Pending) -> None:
             positions = batch.positions
             break
     try:
-        pending.values = execute(
+        made = execute(
             pending.operator,
             tuple(inputs),
             given,
@@ -194,6 +194,13 @@ def run_now(pending: Pending) -> None:
             positions,
             device=pending.device,
         )
+        left = next((one.valid for one in made if one.valid is not None), None)
+        if left is not None:  # the samples of this call, which may be some of the step's
+            if pending.valid is not None and len(left) < len(pending.valid):
+                left, part = pending.valid.copy(), left
+                left[pending.valid] = part
+            pending.valid = left
+        pending.hold(made)
         pending.shrink()
     except GradivaError as error:
         raise error.complete(location=pending.location) from error.__cause__

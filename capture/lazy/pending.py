@@ -13,9 +13,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from gradiva.capture.runtime.program import Positions
+from gradiva.eager.execution.error_policy import with_mask
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.keys import RandomKey
 from gradiva.eager.support.errors import Location
+from gradiva.eager.types.arrays import BoolVector
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import CPU, Device, DeviceLike
 from gradiva.eager.types.device import device as to_device
@@ -64,9 +66,9 @@ class Pending:
     calls read each output; shared: whether its values lie in memory of others; own_key: whether its
     random values belong to the captured loop that it is in; dropping_calls: the calls, it and those
     before it, by their `serial`, that may leave out samples and had not run when it was made: until
-    then its size is what it would be if none does; valid: the positions of its samples, where
-    others have left the step of a captured loop; context: the current EvalContext, in deferred
-    mode; device: where it runs and its outputs are; drawn_at: the mark of its values (see
+    then its size is what it would be if none does; valid: the mask of its samples, where others
+    have left the step of a captured loop; context: the current EvalContext, in deferred mode;
+    device: where it runs and its outputs are; drawn_at: the mark of its values (see
     `gradiva.eager.values.random_origin`).
     """
 
@@ -132,7 +134,7 @@ class Pending:
         self.shared = False
         self.serial = 0
         self.dropping_calls: frozenset[int] = frozenset()
-        self.valid: Positions | None = None
+        self.valid: BoolVector | None = None
         self.handles: list[weakref.ref[Any]] = []
         self.context: object = None
         self.device = CPU
@@ -168,7 +170,7 @@ class Pending:
         one value for them all, one is kept, since calls on one sample may read it, too."""
         if self.single:
             values = tuple(one.select([0]) if len(one) > 1 else one for one in values)
-        self.values = values
+        self.values = tuple(one if one.valid is None else with_mask(one, None) for one in values)
 
     def drop_inputs(self) -> None:
         """Called when the call has run and nothing but its values is needed any more."""
@@ -272,6 +274,8 @@ class LazyBatch(LazyValue, Batch):  # type: ignore[override]
 
     __slots__ = ("output", "pending")
 
+    valid = None
+
     def _materialize(self) -> Batch:
         self.pending.materialized.add(self.output)
         return self.pending.value(self.output)
@@ -297,8 +301,6 @@ class LazyBatch(LazyValue, Batch):  # type: ignore[override]
             pending.value(self.output)
         if pending.values is not None:
             return pending.values[self.output].positions
-        if pending.valid is not None:
-            return pending.valid
         for ref in pending.inputs:
             batch = ref.source.batch if isinstance(ref.source, ConcreteInput) else None
             if ref.argument is not None:
@@ -307,7 +309,8 @@ class LazyBatch(LazyValue, Batch):  # type: ignore[override]
                 batch = LazyBatch(ref.source, ref.output)  # type: ignore[arg-type]
             found = batch.places() if isinstance(batch, LazyBatch) else batch.positions
             if found is not None:
-                return found
+                whole = pending.valid is None or len(found) != len(pending.valid)
+                return found if whole else found[pending.valid]
         return None
 
     @property

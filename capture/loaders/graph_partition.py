@@ -13,9 +13,8 @@ import numpy as np
 
 from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.compiler.passes.constant_fold import fold
-from gradiva.capture.compiler.passes.dce import prune
+from gradiva.capture.compiler.passes.dce import may_skip_samples, prune
 from gradiva.capture.compiler.passes.decompose import decompose
-from gradiva.capture.compiler.passes.keep_skips import keep_skipping_ops, may_skip_samples
 from gradiva.capture.graph.builtin_ops import constant, parameter
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node
 from gradiva.capture.graph.liveness import without_dead_nodes
@@ -45,7 +44,7 @@ class GraphPartition(NamedTuple):
 
 def prepared(recorded: Graph) -> Graph:
     """The graph that is split: the same in every process."""
-    return optimize(recorded, (keep_skipping_ops, prune, fold, decompose))
+    return optimize(recorded, (prune, fold, decompose))
 
 
 def propose(graph: Graph, samples: int, size: Sizes) -> GraphPartition:

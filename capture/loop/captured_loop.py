@@ -304,7 +304,9 @@ class CapturedLoop(Iterator[Any]):
         step = self._step
         assert step is not None
         pending = defer_call(step, operator, inputs, keywords)
-        pending.signature = self._signatures.of(pending, step.size_for(pending))
+        pending.valid = step.mask_of(pending)
+        size = step.size if pending.valid is None else pending.size
+        pending.signature = self._signatures.of(pending, size)
         item = step.item
         written = any(
             ref.output in ref.source.exposed
@@ -315,9 +317,7 @@ class CapturedLoop(Iterator[Any]):
             # Signatures do not cover what the user has written into an array: this call is unique.
             pending.signature = self._signatures.fresh()
         step.calls.append(pending)
-        step.shorten(pending)
-        if pending.signature in item.known and step.has_its_samples(pending):
-            step.serve(pending)
+        if pending.signature in item.known and step.serve(pending):
             self._explanation.served += 1
         else:
             self._miss(step, pending, written)
@@ -365,7 +365,7 @@ class CapturedLoop(Iterator[Any]):
         else:
             self._explanation.traced += 1
         run_now(pending)
-        step.narrow(pending)
+        step.note_losses(pending)
         # If computing ahead has failed, the failing call raises its own error.
         whole = step.item.failure is None and step.item.valid is None
         if step.number and self._strict and whole:

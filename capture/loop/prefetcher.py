@@ -64,8 +64,8 @@ class Item:
     error: what reading raised, StopIteration at the end; known, results: the calls that were
     computed, by signature, and those of their values that were kept; read: the values, as signature
     and output, that one of these calls reads; shared: the calls whose values lie in memory of
-    others; failure: why there are none; valid, dropper: the numbers of the samples that are left
-    where the call with this signature has left out others: the results are without them, too;
+    others; failure: why there are none; valid, dropper: the mask of the samples that are left where
+    the call with this signature has lost others: the results that depend on it have it, too;
     noted: samples that could not be read, for the quarantine of who takes the item.
     """
 

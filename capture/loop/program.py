@@ -248,7 +248,7 @@ class _Compiled:
     """A program, and the signatures of the calls that it computes."""
 
     def __init__(self, graph: Graph, types: tuple[SampleType, ...], facts: dict[str, Any]) -> None:
-        self.program = Program(optimize(graph))
+        self.program = Program(optimize(graph), together=False)
         self._types = types
         self._concrete_inputs: dict[int, ConcreteInput] = facts["concrete_inputs"]
         self._kept: list[tuple[int, int, bool]] = facts["kept"]
@@ -281,7 +281,7 @@ class _Compiled:
             with collecting() as noted, queued(stage) as mark:
                 gpu = CPU if stage is None else stage.device
                 places = {None: own, source: own}
-                made, valid = self.program.run_step(values, size, places, 0, pool, gpu=gpu)
+                made = self.program.run(values, size, places, 0, pool, gpu=gpu)
                 mark(made)
         except (GradivaError, MemoryError) as error:
             item.failure = f"computing this step ahead failed: {error}"
@@ -289,12 +289,13 @@ class _Compiled:
         except StopIteration:
             item.failure = "the loop was stopped"
             return
-        if valid is not None:
-            if not self._dropper or not len(valid):
+        masks = [batch.valid for batch in made if batch.valid is not None]
+        if masks:
+            if not self._dropper or not masks[0].any():
                 # The body may see batches of different sizes, so it runs as in dynamic mode.
                 item.failure = "a sample of this step was left out"
                 return
-            item.valid, item.dropper = valid, self._dropper
+            item.valid, item.dropper = masks[0], self._dropper
         item.noted.append(noted)
         outputs = iter(made)
         memory = memory_of(batch.data for batch in (*given, *made))

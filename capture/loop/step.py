@@ -14,11 +14,11 @@ from gradiva.capture.lazy.concrete_inputs import ConcreteInput
 from gradiva.capture.lazy.defer import run_now
 from gradiva.capture.lazy.pending import LazyBatch, LazyTensor, Pending, Ref
 from gradiva.capture.lazy.program_cache import ProgramCache, evaluate
-from gradiva.capture.runtime.program import Positions
-from gradiva.eager.execution.error_policy import skips
+from gradiva.eager.execution.error_policy import narrowed, skips
 from gradiva.eager.execution.quarantine import collecting
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.random.step import current_step, narrow_step
+from gradiva.eager.random.step import current_step
+from gradiva.eager.types.arrays import BoolVector
 
 from .prefetcher import Item
 
@@ -52,7 +52,7 @@ class LoopStep:
         self.source.device = item.batches[0].device
         self.calls: list[Pending] = []
         self.missed: set[int] = set()
-        self._valid: Positions | None = None
+        self._valid: BoolVector | None = None
         self._served: dict[int, Pending] = {}
         self._made_at_once: dict[int, tuple[weakref.ref[Any], str]] = {}
 
@@ -79,64 +79,56 @@ class LoopStep:
         """Whether one of these comes from this step, or from a call that its body made at once."""
         return any(self.find(it) is not None or self._maker(it) is not None for it in values)
 
-    def shorten(self, call: Pending) -> None:
-        """Note whose samples a call is about, where some have left the step: what leaves them out
-        is met by its signature, and narrows the step as it does when it runs."""
-        item = self.item
+    def mask_of(self, call: Pending) -> BoolVector | None:
+        """The samples of the step that a call is about, where others have left its inputs: it reads
+        them, or draws a value for each of them; None for all."""
+        if call.single:
+            return None
+        sources = (ref.source for ref in call.inputs if isinstance(ref.source, Pending))
+        valid = next((source.valid for source in sources if source.valid is not None), None)
+        if valid is None and self._draws(call) and self._valid is not None:
+            valid = self._valid
+            running, whole = current_step(), self.item.batches[0].positions
+            left = None if running is None else running.narrowed.get(call.size)
+            if whole is None or left is None or not np.array_equal(left, whole[valid]):
+                return None
+        return valid if valid is not None and np.count_nonzero(valid) == call.size else None
+
+    def _draws(self, call: Pending) -> bool:
+        """Whether a call draws a value for each sample, and reads none."""
+        return call.operator.name.startswith(_DRAWN) and not call.inputs
+
+    def note_losses(self, call: Pending) -> None:
+        """Called when a call has lost samples: further calls may be about the rest."""
+        if call.valid is not None and skips(call.attributes):
+            self._valid = call.valid
+
+    def serve(self, call: Pending) -> bool:
+        """Give a call the values that were computed ahead for it, if they were kept. Returns False
+        if those are about other samples."""
+        item, values = self.item, self.item.results.get(call.signature)
         if item.valid is not None and call.signature == item.dropper and call.size == self.size:
-            positions = item.batches[0].positions
-            whole = np.arange(self.size) if positions is None else positions
-            self._valid = call.valid = whole[item.valid]
-            call.size = len(call.valid)
-            narrow_step(call.valid)
-        elif self._is_short(call):
-            call.valid = self._valid
-
-    def _is_short(self, call: Pending) -> bool:
-        """Whether a call is about the samples that are left: it reads them, or draws a value for
-        each of them."""
-        if self._valid is None or call.single or call.size != len(self._valid):
-            return False
-        if any(
-            isinstance(ref.source, Pending) and ref.source.valid is not None for ref in call.inputs
-        ):
+            call.valid, call.size = item.valid, int(np.count_nonzero(item.valid))
+            self.note_losses(call)
+            running, positions = current_step(), item.batches[0].positions
+            if running is not None and positions is not None:
+                running.narrow(positions[item.valid])
+        if values is None:
             return True
-        running = current_step()
-        narrowed = None if running is None else running.narrowed.get(call.size)
-        drawn = call.operator.name.startswith(_DRAWN) and not call.inputs
-        return drawn and narrowed is not None and np.array_equal(narrowed, self._valid)
-
-    def size_for(self, call: Pending) -> int:
-        """The size of a call on all samples."""
-        return call.size if self._is_short(call) else self.size
-
-    def has_its_samples(self, call: Pending) -> bool:
-        """Whether the results that were computed ahead for a call are about the same samples as the
-        call."""
-        return call.single or (call.valid is None) == (self.item.valid is None)
-
-    def narrow(self, call: Pending) -> None:
-        """Called after a call that reads the source has run, and may have dropped samples. Further
-        calls on the rest are about all samples of the step, as if none had been dropped."""
-        if not skips(call.attributes) or [ref.source for ref in call.inputs] != [self.source]:
-            return
-        places = call.values[0].positions if call.values else None
-        whole = self.item.valid is None and self._valid is None
-        if whole and places is not None and 0 < len(places) < self.size:
-            self._valid = call.valid = places
-
-    def serve(self, call: Pending) -> None:
-        """Give a call the values that were computed ahead for it, if they were kept."""
-        values = self.item.results.get(call.signature)
-        if values is not None:
-            first = self._served.setdefault(call.signature, call)
-            if first is not call:
-                if first.exposed:
-                    return  # the user may have written into them, so they are computed again
-                first.shared = call.shared = True
-            elif call.signature in self.item.shared:
-                call.shared = True
-            call.hold(values)
+        held = values[0].valid
+        if held is None and call.valid is not None and self._draws(call):
+            values = tuple(narrowed(value, call.valid) for value in values)
+        elif (held is None) != (call.valid is None):
+            return False
+        first = self._served.setdefault(call.signature, call)
+        if first is not call:
+            if first.exposed:
+                return True  # the user may have written into them, so they are computed again
+            first.shared = call.shared = True
+        elif call.signature in item.shared:
+            call.shared = True
+        call.hold(values)
+        return True
 
     def why_missed(
         self, call: Pending, written: bool, concrete_inputs: set[ConcreteInput], owner: object

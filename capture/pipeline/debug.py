@@ -16,6 +16,7 @@ from gradiva.capture.recording.recorder import Recorder
 from gradiva.capture.recording.shared_values import SharedValues
 from gradiva.capture.runtime.dropped_samples import BatchOutputs
 from gradiva.capture.runtime.program import Outputs, Positions, Program, Values
+from gradiva.eager.execution.error_policy import with_mask
 from gradiva.eager.execution.quarantine import collecting_in
 from gradiva.eager.operators.interpreter import eager_interpreter, interpreter
 from gradiva.eager.operators.operator import OperatorBase
@@ -144,7 +145,8 @@ class DebugRecorder(Recorder):
                 self._compute(node)
 
     def _take(self, node: Node, operator: SourceOperator[Any]) -> None:
-        batches = self._plan.batches_of(node, operator, self, self._read)
+        read = self._plan.batches_of(node, operator, self, self._read)
+        batches = tuple(with_mask(batch, None) for batch in read)
         for output, batch in enumerate(batches):
             self._values[node, output] = batch
         if batches[0].positions is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -176,7 +175,6 @@ class SourcePlan:
         """Read every source, also after one has failed, so that they stay synchronized."""
         failure: BaseException | None = None
         size: int | None = None
-        dropped: dict[Node, Sequence[int]] = {}
         recording, began = tracing.active, 0
         kept, self._kept = self._kept, {}
         if not kept:
@@ -202,8 +200,7 @@ class SourcePlan:
             self._kept[node] = batches
             for output, batch in enumerate(batches):
                 values[node, output] = batch
-            dropped[node] = source.dropped
-            read = len(batches[0]) + len(source.dropped)
+            read = len(batches[0]) if batches[0].valid is None else len(batches[0].valid)
             if size is not None and read != size and failure is None:
                 failure = self.program.locate(
                     OperatorValueError(
@@ -223,7 +220,10 @@ class SourcePlan:
             finally:
                 del failure  # an error and a frame of its traceback must not refer to each other
         self._kept = {}
-        return (self.batch_size, None) if size is None else in_step(values, dropped, size)
+        if size is None:
+            return self.batch_size, None
+        rows = in_step(values)
+        return size if rows is None else len(rows), rows
 
     def _read_one(self, source: Source, pool: WorkerPool) -> tuple[Batch, ...]:
         """The data of one source for this batch."""
@@ -276,7 +276,6 @@ class SourcePlan:
         one thread, and not while `read` runs. Raises GradivaError, as a batch with these samples
         would."""
         values: Values = {}
-        dropped: dict[Node, Sequence[int]] = {}
         noted = isolated()
         with collecting_in(noted):
             for node, source in self.sources.items():
@@ -285,8 +284,8 @@ class SourcePlan:
                 except GradivaError as error:
                     raise without_frames(self.program.locate(error, node)) from error.__cause__
                 values.update({(node, output): batch for output, batch in enumerate(batches)})
-                dropped[node] = source.dropped
-        size, rows = in_step(values, dropped, part.stop - part.start)
+        rows = in_step(values)
+        size = part.stop - part.start if rows is None else len(rows)
         return Read(values, size, self._positions(values, size), noted, rows)
 
     def begin_states(self) -> None:

@@ -2,50 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gradiva.capture.graph.graph import Node
-from gradiva.eager.execution.error_policy import keep_rows
+from gradiva.eager.execution.error_policy import narrowed, with_mask
 from gradiva.eager.execution.quarantine import Quarantine, Quarantined, place_of
 from gradiva.eager.values.batch import Batch
 
-__all__ = ["BatchOutputs", "SampleIndices", "deliver", "drop_inside", "in_step"]
+__all__ = ["BatchOutputs", "SampleIndices", "deliver", "in_step"]
 
 Values = dict[tuple[Node, int], Batch]
 SampleIndices = np.ndarray[Any, np.dtype[np.int64]]
 
 
-def drop_inside(
-    dropped: Sequence[int], size: int, values: Values, drawn: dict[Node, tuple[Any, Any]]
-) -> int:
-    """The lost samples leave a group that is run member by member: its values, and the positions
-    of its random calls. Returns the new size."""
-    kept = np.delete(np.arange(size), dropped)
+def in_step(values: Values) -> SampleIndices | None:
+    """Remove the samples that one source has lost from the batches of the other sources: samples
+    belong together by their number in the batch. Returns the numbers of those that are left; None
+    for all."""
+    masks = [batch.valid for batch in values.values() if batch.valid is not None]
+    if not masks:
+        return None
+    valid = np.logical_and.reduce(masks)
     for place, batch in values.items():
-        if len(batch) == size:
-            values[place] = keep_rows(batch, kept)
-    for node, (key, positions) in drawn.items():
-        drawn[node] = (key, positions[kept])
-    return len(kept)
-
-
-def in_step(
-    values: Values, dropped: Mapping[Node, Sequence[int]], size: int
-) -> tuple[int, SampleIndices | None]:
-    """Remove the samples that one source has dropped from the batches of the other sources: samples
-    belong together by their number in the batch. Returns the remaining number of samples, and which
-    of `size` these are; None for all."""
-    gone = sorted({row for rows in dropped.values() for row in rows})
-    if not gone:
-        return size, None
-    for (node, output), batch in values.items():
-        stays = ~np.isin(np.delete(np.arange(size), dropped[node]), gone)
-        if not stays.all():
-            values[node, output] = keep_rows(batch, np.flatnonzero(stays))
-    return size - len(gone), np.delete(np.arange(size), gone)
+        values[place] = with_mask(narrowed(batch, valid), None)
+    return np.flatnonzero(valid)
 
 
 class BatchOutputs(tuple[Batch, ...]):

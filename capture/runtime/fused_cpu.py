@@ -45,7 +45,6 @@ from .fused_decoder import FusedDecoder
 from .fusion_report import NotFusableError, Reason
 from .sample_kernel import SampleKernel, by_channels, mirrored
 from .source_views import composed, first_pixels, first_rows
-from .unread_samples import UnreadSamples
 
 __all__ = ["FusedLoop"]
 
@@ -59,10 +58,9 @@ class FusedLoop:
         calls: list[Call],
         target: Batch,
         locate_error: Callable[[GradivaError], GradivaError],
-        unread: UnreadSamples | None = None,
     ) -> None:
         self.source, self.calls, self.target = source, calls, target
-        self.locate_error, self.unread = locate_error, unread
+        self.locate_error = locate_error
         self.decoder: Call | None = None
         self.decoded: FusedDecoder | None = None
         self.decodes_in_place = self.framewise = False
@@ -288,7 +286,7 @@ class FusedLoop:
         if self.decoded is None:
             last.for_samples(run.kernel, data, *run.arguments, packed=run.packed)
         else:
-            self.decoded.run(run, self.locate_error, self.unread)
+            self.decoded.run(run, self.locate_error)
 
 
 @lru_cache(maxsize=16)

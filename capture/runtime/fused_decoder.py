@@ -32,7 +32,6 @@ from gradiva.eager.types.batch_shape import BatchShape
 
 from .decode_loop import can_loop, decode_in_loop
 from .sample_kernel import SampleKernel
-from .unread_samples import UnreadSamples
 
 __all__ = ["FusedDecoder"]
 
@@ -86,14 +85,8 @@ class FusedDecoder:
         self._sizes, self._shapes = sizes, shapes
         self.batch_shape = BatchShape(shapes, offsets, self._room, False, False, False)
 
-    def run(
-        self,
-        run: SampleKernel,
-        locate_error: Callable[[GradivaError], GradivaError],
-        unread: UnreadSamples | None,
-    ) -> None:
-        """Decode each chunk, and run the rest of the group on it. unread: the samples that cannot
-        be read, where the decoder goes on after them."""
+    def run(self, run: SampleKernel, locate_error: Callable[[GradivaError], GradivaError]) -> None:
+        """Decode each chunk, and run the rest of the group on it."""
         pool, ranges, several = self._call.pool, self._ranges, self._several
         together = len(ranges) > FEW and tracing.active is None
         if several is not None and several.packed and run.packed and together and can_loop():
@@ -101,7 +94,7 @@ class FusedDecoder:
             if pool.cancelled or several.packed.done.all():
                 return
             ranges, several = _undone(ranges, several.packed.done.tolist()), None
-        pool.run(_Chunks(self, run, several, locate_error, unread), ranges)
+        pool.run(_Chunks(self, run, several, locate_error), ranges)
 
     def _run_in_loop(self, several: DecodeSeveral, packed: PackedDecode, run: SampleKernel) -> None:
         """What of it takes no Python."""
@@ -134,11 +127,10 @@ class _Chunks:
         run: SampleKernel,
         several: DecodeSeveral | None,
         locate_error: Callable[[GradivaError], GradivaError],
-        unread: UnreadSamples | None,
     ) -> None:
         call = decoder._call
         self._decoder, self._way, self._several = decoder, run, several
-        self._blame, self._unread = locate_error, unread
+        self._locate_error = locate_error
         self._own: dict[int, tuple[Any, _RunSamples]] = {}
         self._failed: Container[int] = () if call.failures is None else call.failures
         self._decodes_in_place, self._framewise = decoder._decodes_in_place, decoder._framewise
@@ -163,17 +155,7 @@ class _Chunks:
                 self._way.set_frame(sample, frame)
                 run(memory, sample, sample + 1)
 
-            if sample in self._failed:
-                self._stand_in(sample, out, show)
-                continue
-            error = self._decode(sample, out, show)
-            if error is None:
-                continue
-            if self._unread is not None and self._unread.skips:
-                if first < sample:
-                    run(memory, first, sample)
-                first = sample + 1
-            else:
+            if sample in self._failed or not self._decode(sample, out, show):
                 self._stand_in(sample, out, show)
         if first < end:
             run(memory, first, end)
@@ -200,9 +182,9 @@ class _Chunks:
                     self._way.set_origin(sample, self._places[sample] + at, pitch)
         return done
 
-    def _decode(self, sample: int, out: Any, show: Callable[[int], None]) -> GradivaError | None:
-        """Decode one sample; returns what is wrong with its data, where the decoder goes on after
-        such errors, and raises other errors."""
+    def _decode(self, sample: int, out: Any, show: Callable[[int], None]) -> bool:
+        """Decode one sample. Returns False if its data cannot be read, where the decoder goes on
+        after such errors."""
         decode: Any = self._decoder._make
         try:
             if self._framewise:
@@ -216,18 +198,17 @@ class _Chunks:
             error.complete(sample=sample)
             goes_on = self._decoder._call.goes_on_after
             if not isinstance(error, SampleDataError) or not goes_on(error):
-                raise self._blame(error) from error.__cause__
-            return error
+                raise self._locate_error(error) from error.__cause__
+            return False
         except Exception as error:
             raise OperatorRuntimeError(failure_text(error), sample=sample) from error
-        return None
+        return True
 
     def _stand_in(self, sample: int, out: Any, show: Callable[[int], None]) -> None:
         """Put what stands in for a sample that cannot be read into its place."""
-        assert self._unread is not None
         shape = self._shapes[sample]
         one = shape[1:] if self._framewise else shape
-        values = replacements(self._unread.fill_value, self._decoder._dtype)
+        values = replacements(self._decoder._call["fill_value"], self._decoder._dtype)
         out[: math.prod(one)].reshape(one)[...] = values
         if self._decodes_in_place:
             self._way.set_origin(sample, self._places[sample], math.prod(shape[1:]))

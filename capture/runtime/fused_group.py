@@ -17,7 +17,12 @@ import numpy as np
 
 from gradiva.capture.compiler.eligibility import is_expression
 from gradiva.capture.graph.graph import Node, Opaque
-from gradiva.eager.execution.error_policy import continues_on_error
+from gradiva.eager.execution.error_policy import (
+    continues_on_error,
+    leave_out,
+    quarantine_samples,
+    skips,
+)
 from gradiva.eager.execution.execute import annotate_error, prepare
 from gradiva.eager.execution.per_frame import given_per_frame
 from gradiva.eager.operators.call import Call
@@ -25,16 +30,17 @@ from gradiva.eager.operators.fusion_roles import ToPlanar
 from gradiva.eager.operators.pixelwise import Pixelwise
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.types.dtypes import bfloat16, float16
 from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.moved_together import moved_together
 
 from .fused_cpu import FusedLoop
 from .fused_expression import run_expression
 from .fused_gpu import run_launches
 from .fused_spectra import makes_spectra, run_spectra
 from .fusion_report import NotFusableError, Reason
-from .unread_samples import UnreadSamples
 
 __all__ = ["run_group"]
 
@@ -51,14 +57,12 @@ def run_group(
     pool: WorkerPool,
     locate: Locate,
     device: Device = CPU,
-    dropped: list[int] | None = None,
     plans: dict[Node, Call] | None = None,
 ) -> Batch:
     """The output of the group, on a device. Raises what a member's own call would raise, or
     NotFusableError.
 
     values, drawn: batches, and keys with positions of random calls, by the leaves of the group;
-    dropped: takes the samples that the decoder has left out (`on_error="skip"`);
     plans: keeps calls that depend on nothing but types and shapes, for the next batch.
     """
     if not size:
@@ -67,14 +71,12 @@ def run_group(
         return run_expression(members, values, size, pool, device)
     first = members[0].inputs[0]
     source = values[first.node, first.output]
-    unread = head = None
-    if device is CPU and continues_on_error(dict(members[0].attributes)):
-        unread = UnreadSamples(members, size, source.provenance)
+    head, policy = None, dict(members[0].attributes)
+    skipping = device is CPU and skips(policy)
+    if device is CPU and continues_on_error(policy):
         head = _first(members[0], source, values, drawn, size, pool, locate)
-        if unread.skips and head.failures:
-            size, values, drawn = unread.without(head.failures, values, drawn)
-            source = values[first.node, first.output]
-            head = _first(members[0], source, values, drawn, size, pool, locate)
+        if skipping and head.failures:
+            _fill_in_shapes(head)
     calls: list[Call] = []
     image = source
     for member in members:
@@ -90,11 +92,31 @@ def run_group(
     if device is not CPU:
         return run_launches(calls, source, image, device, locate_error)
     target = Batch.empty(image.batch_shape, image.type, source.provenance)
-    _run_calls(calls, source, target, locate_error, unread)
-    if unread is not None:
-        dropped = [] if dropped is None else dropped
-        return unread.finish(target, calls[0].failures or {}, dropped)
+    _run_calls(calls, source, target, locate_error, skipping)
+    failures = None if head is None else head.failures
+    if not failures:
+        return target
+    if skipping and len(failures) == size:
+        raise NotFusableError(Reason.BAD_SAMPLE)
+    quarantine_samples(failures, members[0].operator.name, source.provenance)
+    if not skipping:
+        return target
+    kept, valid = leave_out(sorted(failures), size, source.provenance, source.valid)
+    target = moved_together(target, kept)
+    target.valid = valid
     return target
+
+
+def _fill_in_shapes(decoder: Call) -> None:
+    """Samples whose headers cannot be read get the shape of one whose header can be, which other
+    members of the group accept. Raises NotFusableError if there is none."""
+    assert decoder.failures is not None
+    if len(decoder.failures) == decoder.size:
+        raise NotFusableError(Reason.BAD_SAMPLE)
+    shapes = decoder.batch_shapes[0].shapes.copy()
+    good = next(sample for sample in range(decoder.size) if sample not in decoder.failures)
+    shapes[list(decoder.failures)] = shapes[good]
+    decoder.batch_shapes = (BatchShape.of(shapes),)
 
 
 def _member_call(
@@ -150,22 +172,21 @@ def _run_calls(
     source: Batch,
     target: Batch,
     locate_error: Callable[[GradivaError], GradivaError],
-    unread: UnreadSamples | None,
+    skipping: bool,
 ) -> None:
     """Fill `target` on the CPU. Raises NotFusableError for an error of a member that has to be
-    found."""
+    found, and where samples are skipped: it may be that of one that could not be read."""
     try:
         if makes_spectra(calls[-1]):
             run_spectra(source, calls, target)
         else:
-            FusedLoop(source, calls, target, locate_error, unread).run()
+            FusedLoop(source, calls, target, locate_error).run()
     except NotFusableError as error:
         if error.call is not None:
             error.first = calls.index(error.call)
         raise
     except GradivaError as error:
-        # The member has to be found, or the sample's number among all: members run one by one.
-        if error.operator is None or (unread is not None and unread.skips):
+        if error.operator is None or skipping:
             raise NotFusableError(Reason.MEMBER_ERROR) from None
         raise
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from gradiva.capture.graph.builtin_ops import constant
 from gradiva.capture.graph.graph import Edge, Node, Opaque
+from gradiva.eager.execution.error_policy import narrowed, with_mask
+from gradiva.eager.types.arrays import BoolVector
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.values.batch import Batch
 
@@ -15,8 +17,10 @@ Outputs = tuple[Batch, ...]
 Values = dict[tuple[Node, int], Batch]
 
 
-def resolve(node: Node, values: Values, size: int) -> tuple[Outputs, dict[str, Any]]:
-    """The inputs of a node, and its arguments."""
+def resolve(
+    node: Node, values: Values, size: int, valid: BoolVector | None = None
+) -> tuple[Outputs, dict[str, Any]]:
+    """The inputs of a node, and its arguments, for the `size` samples in the mask."""
     given: dict[str, Any] = {
         name: value.value if isinstance(value, Opaque) else value
         for name, value in node.attributes
@@ -25,18 +29,20 @@ def resolve(node: Node, values: Values, size: int) -> tuple[Outputs, dict[str, A
     inputs: list[Batch] = []
     for edge in node.inputs:
         if edge.argument is None:
-            inputs.append(value_of(edge, values, size))
+            inputs.append(value_of(edge, values, size, valid))
         elif edge.argument in node.operator.arguments:
-            given[edge.argument] = value_of(edge, values, size)
+            given[edge.argument] = value_of(edge, values, size, valid)
     return tuple(inputs), given
 
 
-def value_of(edge: Edge, values: Values, size: int) -> Batch:
-    """The batch of an edge. A constant has as many samples as its reader."""
+def value_of(edge: Edge, values: Values, size: int, valid: BoolVector | None) -> Batch:
+    """The batch of an edge, for the `size` samples in the mask. A constant has as many samples as
+    its reader."""
     batch = values[edge.node, edge.output]
-    if len(batch) != size and edge.node.operator is constant:
-        return constant_batch(edge.node, size)
-    return batch
+    if edge.node.operator is constant:
+        batch = batch if len(batch) == size else constant_batch(edge.node, size)
+        return batch if valid is None else with_mask(batch, valid)
+    return batch if valid is None else narrowed(batch, valid)
 
 
 def constant_batch(node: Node, size: int) -> Batch:

@@ -3,6 +3,7 @@ shares the work on each node with a pool."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -11,6 +12,7 @@ import numpy as np
 from gradiva.capture.graph.builtin_ops import constant, fused, parameter, random_key
 from gradiva.capture.graph.graph import Graph, Node
 from gradiva.capture.graph.scopes import Selection, scopes_of
+from gradiva.eager.execution.error_policy import narrowed, with_mask
 from gradiva.eager.execution.execute import execute
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import Resample
@@ -19,12 +21,12 @@ from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support import tracing
 from gradiva.eager.support.errors import GradivaError
+from gradiva.eager.types.arrays import BoolVector
 from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.arrays.copy import copy
 from gradiva.ops.conditional.branches import merge, split
 
-from .dropped_samples import drop_inside
 from .fused_group import run_group
 from .fusion_report import FusionReport, NotFusableError, Stopwatch
 from .memory_statistics import MemoryStatistics
@@ -42,7 +44,6 @@ class _RunState(NamedTuple):
     """The state of one run of a program: see `Program.run`."""
 
     values: Values
-    size: int
     positions: dict[Any, Positions]
     seed: int
     pool: WorkerPool
@@ -65,10 +66,15 @@ def _expect(node: Node, device: str) -> None:
 
 
 class Program:
-    """A graph in execution order, and when each value can be freed."""
+    """A graph in execution order, and when each value can be freed.
 
-    def __init__(self, graph: Graph) -> None:
+    together: whether samples that a node loses (`on_error="skip"`) leave all values; else they
+    leave those that are computed from its outputs, which say in `valid` what they hold.
+    """
+
+    def __init__(self, graph: Graph, together: bool = True) -> None:
         self.graph = graph
+        self._together = together
         self.parameters = [node for node in graph.nodes if node.operator is parameter]
         self._steps = [
             node
@@ -133,38 +139,46 @@ class Program:
         positions: of the samples in each source, and under None those that count where no source
         is named. seed: of random keys that have none. keys: of random calls, and the positions
         of their samples, where the graph only says which of these it is. gpu: the one that nodes
-        on a GPU run on, by its current stream. Where a node leaves out samples, they leave all
-        values, and the outputs are smaller; then also the numbers of the samples that are left.
+        on a GPU run on, by its current stream. Where samples have left all values, the outputs are
+        smaller; then also the numbers of the samples that are left.
         """
         recording, began, started = tracing.active, 0, Stopwatch()
-        state = _RunState(
-            values, size, positions, seed, pool, keys, Selection(size, self._scopes), gpu
-        )
+        state = _RunState(values, positions, seed, pool, keys, Selection(size), gpu)
         self._bring(state)
         for node in self._steps:
             if pool.cancelled:
                 raise StopIteration
             if recording is not None:
                 began = recording.start(_title(node))
+            valid = self._valid(node, state)
             try:
-                outputs = self._call(node, state)
+                outputs = self._call(node, state, valid)
             except GradivaError as error:
-                if error.sample is not None:
-                    error.sample = state.selection.number(self._scopes.get(node), error.sample)
+                if error.sample is not None and valid is not None:
+                    error.sample = int(np.flatnonzero(valid)[error.sample])
                 raise self.locate(error, node) from error.__cause__
             if recording is not None:
                 recording.call(pool, "operator", _title(node), began, outputs)
             if self.statistics is not None:
                 self.statistics.record(node, outputs)
-            if state.selection.dropped:
-                state.selection.drop(self._scopes.get(node), values)
             for output, batch in enumerate(outputs):
                 values[node, output] = batch
             for value in self._last_use.get(node, ()):
                 values.pop(value, None)
         outputs = tuple(values[edge.node, edge.output] for edge in self.graph.outputs)
         self.fusion.ran(started)
-        return outputs, state.selection.valid
+        left = state.selection.valid
+        if left is None:
+            return outputs, None
+        return tuple(with_mask(narrowed(one, left), None) for one in outputs), np.flatnonzero(left)
+
+    def _valid(self, node: Node, state: _RunState) -> BoolVector | None:
+        """The samples that a node works on; None for all that were read."""
+        if self._together:
+            return state.selection.mask(self._scopes.get(node))
+        inputs = (state.values.get((edge.node, edge.output)) for edge in node.inputs)
+        masks = [one.valid for one in inputs if one is not None and one.valid is not None]
+        return functools.reduce(np.logical_and, masks) if masks else None
 
     def _bring(self, state: _RunState) -> None:
         """Copy the batches of sources to the devices that need them."""
@@ -178,30 +192,41 @@ class Program:
                     raise self.locate(error, node) from error.__cause__
                 state.values[node, output] = made[0]
 
-    def _call(self, node: Node, state: _RunState) -> Outputs:
+    def _call(self, node: Node, state: _RunState, valid: BoolVector | None) -> Outputs:
         scope = self._scopes.get(node)
-        size = state.selection.count(scope)
-        if node.operator is constant:
-            return (constant_batch(node, size),)
-        if node.operator is fused:
-            return self._group(node, state, size)
         if node.operator is split:
             return part(node, scope, state.selection, state.values)
         if node.operator is merge:
             device = state.device_of(node)
             return (join(node, scope, state.selection, state.values, state.pool, device),)
-        pool, device = state.pool, state.device_of(node)
-        inputs, given = resolve(node, state.values, size)
+        size = state.selection.size if valid is None else int(np.count_nonzero(valid))
+        if node.operator is constant:
+            outputs: Outputs = (constant_batch(node, size),)
+        elif node.operator is fused:
+            outputs = self._group(node, state, size, valid)
+        else:
+            outputs = self._execute(node, state, size, valid)
+        left = outputs[0].valid if outputs else None
+        if left is not None and left is not valid and self._together:
+            state.selection.lose(scope, left)
+        left = valid if left is None else left
+        return outputs if left is None else tuple(with_mask(one, left) for one in outputs)
+
+    def _execute(
+        self, node: Node, state: _RunState, size: int, valid: BoolVector | None
+    ) -> Outputs:
+        scope, pool, device = self._scopes.get(node), state.pool, state.device_of(node)
+        inputs, given = resolve(node, state.values, size, valid)
         key, positions = None, state.positions[None]
+        shared = node.operator.random and bool(node.attribute("shared"))
         for edge in node.inputs:
             if edge.argument == "key":
-                key, positions = self._drawn(edge.node, state)
+                key, positions = self._drawn(edge.node, state, None if shared else valid)
         if node.operator.random:
             own = next((batch.positions for batch in inputs if batch.positions is not None), None)
-            if node.attribute("shared") and size:
+            if shared and size:
                 if own is None or scope is not None:
-                    # The value of the whole batch, independent of the branch.
-                    own = self._drawn(node.inputs[-1].node, state, whole=True)[1]
+                    own = positions  # of the whole batch, independent of the branch
                 inputs = tuple(repeated(batch, 1) for batch in inputs)
                 given = {
                     name: repeated(value, 1) if isinstance(value, Batch) else value
@@ -211,11 +236,10 @@ class Program:
                     node.operator, inputs, given, 1, pool, key, own[:1], device=device
                 )
                 return tuple(repeated(batch, size) for batch in outputs)
-            positions = positions if own is None else own
-        dropped = state.selection.dropped
-        return execute(node.operator, inputs, given, size, pool, key, positions, dropped, device)
+            positions = positions[:size] if own is None else own
+        return execute(node.operator, inputs, given, size, pool, key, positions, device)
 
-    def _group(self, node: Node, state: _RunState, size: int) -> Outputs:
+    def _group(self, node: Node, state: _RunState, size: int, valid: BoolVector | None) -> Outputs:
         """Run a fused group; in parts if the data do not fit the fused kernels."""
         inside: Values = {}
         drawn: dict[Node, tuple[Any, Any]] = {}
@@ -225,36 +249,39 @@ class Program:
                     continue
                 outer = node.inputs[edge.node.attribute("number")]
                 if outer.node.operator is random_key:
-                    drawn[edge.node] = self._drawn(outer.node, state)
+                    drawn[edge.node] = self._drawn(outer.node, state, valid)
                 else:
-                    inside[edge.node, edge.output] = value_of(outer, state.values, size)
+                    inside[edge.node, edge.output] = value_of(outer, state.values, size, valid)
         pool, device, began, samples = state.pool, state.device_of(node), Stopwatch(), size
         # As many members as possible run fused; the first that does not fit runs alone, and so on.
         rest = part = node.members
         fusing, partly, why = True, False, None
         while rest:
-            dropped: list[int] = []
             made: Batch | None = None
             while fusing and made is None and len(part) > 1:
                 try:
                     made = run_group(
-                        part, inside, drawn, size, pool, self.locate, device, dropped, self._plans
+                        part, inside, drawn, size, pool, self.locate, device, self._plans
                     )
                 except NotFusableError as error:
                     why = why or (error.reason, error.detail)  # the error itself keeps frames
                     fusing, part = error.first is not None and device is CPU, part[: error.first]
             if made is None:
                 part = rest[:1]
-                made = self._alone(part[0], inside, drawn, size, pool, device, dropped)
+                made = self._alone(part[0], inside, drawn, size, pool, device)
             batch = made
             if why is None:
                 self.fusion.fused(node, samples, began)
-                state.selection.dropped.extend(dropped)
                 return (batch,)
             partly = partly or len(part) > 1
-            if dropped:  # by the decoder: no other member drops samples
-                state.selection.dropped.extend(dropped)
-                size = drop_inside(dropped, size, inside, drawn)
+            left = batch.valid
+            if left is not None and left is not valid:  # the decoder has lost samples
+                kept = left if valid is None else left[valid]
+                drawn = {leaf: (key, own[kept]) for leaf, (key, own) in drawn.items()}
+                inside = {place: narrowed(value, left) for place, value in inside.items()}
+                size, valid = len(batch), left
+            elif valid is not None:
+                batch = with_mask(batch, valid)
             inside[part[-1], 0] = batch
             if self.statistics is not None:
                 self.statistics.record(part[-1], (batch,))
@@ -271,7 +298,6 @@ class Program:
         size: int,
         pool: WorkerPool,
         device: Device,
-        dropped: list[int],
     ) -> Batch:
         """The output of one member of a group."""
         key, own = next(
@@ -281,15 +307,15 @@ class Program:
             inputs, given = resolve(member, inside, size)
             first = inputs[0].positions
             own = own if first is None else first
-            return execute(member.operator, inputs, given, size, pool, key, own, dropped, device)[0]
+            return execute(member.operator, inputs, given, size, pool, key, own, device)[0]
         except GradivaError as error:
             raise self.locate(error, member) from error.__cause__
 
     def _drawn(
-        self, node: Node, state: _RunState, whole: bool = False
+        self, node: Node, state: _RunState, valid: BoolVector | None
     ) -> tuple[RandomKey, Positions]:
-        """The key of a `random_key` node, and the positions of its samples; `whole`: those of all
-        samples of the step, including dropped ones, and not only those of its branch."""
+        """The key of a `random_key` node, and the positions of the samples in the mask; of all
+        samples of the step without one."""
         slot, own = node.attribute("slot"), node.attribute("seed")
         if slot is not None:
             key, positions = state.keys[slot]
@@ -298,9 +324,7 @@ class Program:
             for source in node.inputs:
                 positions = state.positions.get(source.node, positions)
             key = RandomKey(state.seed if own is None else own, node.attribute("number"))
-        if not whole:
-            positions = state.selection.of(positions, self._scopes.get(node))
-        return key, positions
+        return key, positions if valid is None else positions[valid]
 
     def locate(self, error: GradivaError, node: Node) -> GradivaError:
         """The error with the node's name and the user's line, unless it has them already."""

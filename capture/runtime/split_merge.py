@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from gradiva.capture.graph.graph import Node
 from gradiva.capture.graph.scopes import Scope, Selection
+from gradiva.eager.execution.error_policy import with_mask
 from gradiva.eager.operators.call import Call
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.types.device import Device
@@ -21,14 +24,17 @@ __all__ = ["join", "part"]
 def part(node: Node, outer: Scope | None, selection: Selection, values: Any) -> tuple[Batch, Batch]:
     """The output of a `split` in the scope `outer`."""
     edge, predicate = node.inputs
-    selection.mask(predicate, values)
-    size = selection.count(outer)
-    batch = value_of(edge, values, size)
-    true, false = (
-        select(batch, selection.chosen(Scope(predicate.node, predicate.output, side, outer)))
-        for side in (0, 1)
-    )
-    return true, false
+    selection.see(predicate, values[predicate[:2]])
+    inside = selection.mask(outer)
+    batch = value_of(edge, values, selection.count(outer), inside)
+
+    def side(number: int) -> Batch:
+        mask = selection.mask(Scope(predicate.node, predicate.output, number, outer))
+        assert mask is not None
+        chosen = np.flatnonzero(mask if inside is None else mask[inside])
+        return with_mask(select(batch, chosen), mask)
+
+    return side(0), side(1)
 
 
 def join(
@@ -42,13 +48,15 @@ def join(
     """The output of a `merge`, on a device. Raises OperatorTypeError if the branches do not fit
     together, OperatorRuntimeError if there is no memory for it."""
     predicate = node.inputs[2]
-    mask = selection.mask(predicate, values)
+    selection.see(predicate, values[predicate[:2]])
+    sides = [Scope(predicate.node, predicate.output, side, outer) for side in (0, 1)]
     true, false = (
-        value_of(
-            edge, values, selection.count(Scope(predicate.node, predicate.output, side, outer))
-        ).to_device(device)
-        for side, edge in enumerate(node.inputs[:2])
+        value_of(edge, values, selection.count(side), selection.mask(side)).to_device(device)
+        for edge, side in zip(node.inputs, sides, strict=False)
     )
+    inside, mask = selection.mask(outer), selection.mask(sides[0])
+    assert mask is not None
+    mask = mask if inside is None else mask[inside]
 
     def run(copy: Callable[[int], None], target: Batch) -> None:
         def copy_all(begin: int, end: int) -> None:
@@ -59,4 +67,5 @@ def join(
         call.outputs = (target,)
         call.for_samples(copy_all)
 
-    return merge_batches(true, false, mask, node.type[0], run)
+    merged = merge_batches(true, false, mask, node.type[0], run)
+    return merged if inside is None else with_mask(merged, inside)

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gradiva.eager.random.step import current_step, narrow_step
+from gradiva.eager.random.step import current_step
 from gradiva.eager.support.errors import (
     OperatorTypeError,
     OperatorValueError,
@@ -70,7 +70,9 @@ def _aligned(batches: tuple[Any, ...]) -> tuple[Any, ...]:
     common = known[0]
     for place in known[1:]:
         common = common[np.isin(common, place)]
-    narrow_step(common)
+    step = current_step()
+    if step is not None:
+        step.narrow(common)
     result = []
     for batch, place in zip(batches, known, strict=True):
         if np.array_equal(place, common):
@@ -86,7 +88,4 @@ def _places(batch: Batch) -> Int64Array | None:
     ask = getattr(batch, "places", None)
     found: Int64Array | None = batch.positions if ask is None else ask()
     step = current_step()
-    if found is not None or step is None:
-        return found
-    count = len(batch)
-    return step.positions if len(step.positions) == count else step.narrowed.get(count)
+    return found if found is not None or step is None else step.positions_of(len(batch))

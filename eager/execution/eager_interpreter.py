@@ -88,8 +88,10 @@ class Eager:
         outputs = execute(
             operator, batches, given, size, default_pool(), key, positions, device=where
         )
-        if drawn is not None:
-            for batch in outputs:
+        for batch in outputs:
+            if batch.valid is not None:
+                batch.valid = None  # it leaves
+            if drawn is not None:
                 batch.drawn_at = drawn
         if single:
             tensors = tuple(batch.tensors[0] for batch in outputs)
@@ -189,10 +191,9 @@ def positions_of(
         if batch.positions is not None:
             return batch.positions
     step = current_step()
-    if step is not None and len(step.positions) == size:
-        return step.positions
-    if step is not None and not single and size in step.narrowed:
-        return step.narrowed[size]
+    found = None if step is None else step.positions_of(size)
+    if step is not None and found is not None and (not single or found is step.positions):
+        return found
     first = int(step.positions[0]) if step is not None and len(step.positions) else 0
     return np.arange(first, first + size, dtype=np.int64)
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.random.step import narrow_step
+from gradiva.eager.random.step import current_step
 from gradiva.eager.support.errors import GradivaError, OperatorValueError
+from gradiva.eager.types.arrays import BoolVector, Int64Array
 from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import fill
@@ -21,9 +22,12 @@ __all__ = [
     "check_not_single",
     "continues_on_error",
     "keep_rows",
+    "leave_out",
+    "narrowed",
     "quarantine_samples",
     "replacements",
     "skips",
+    "with_mask",
 ]
 
 
@@ -54,12 +58,13 @@ def apply_error_policy(
     given: Mapping[str, Any],
     operator: str,
     where: Provenance | None,
-    dropped: list[int] | None,
+    valid: BoolVector | None,
 ) -> tuple[Batch, ...]:
-    """The outputs of a call, of whose samples some failed.
+    """The outputs of a call, of whose samples some failed; those that have lost samples say in
+    `valid` which they hold.
 
-    failures: by sample; given: the arguments; where: files and positions of all samples; lost:
-    takes the samples that were left out. Reports the failures to the quarantine.
+    failures: by sample; given: the arguments; where: files and positions of all samples; valid:
+    of the inputs. Reports the failures to the quarantine.
     """
     quarantine_samples(failures, operator, where)
     bad = sorted(failures)
@@ -69,12 +74,41 @@ def apply_error_policy(
             for sample in bad:
                 fill(batch.array(sample), value)
         return outputs
-    if dropped is not None:
-        dropped.extend(bad)
-    kept = np.delete(np.arange(len(outputs[0])), bad)
-    if where is not None:
-        narrow_step(where.positions[kept])
-    return tuple(keep_rows(batch, kept) for batch in outputs)
+    kept, valid = leave_out(bad, len(outputs[0]), where, valid)
+    outputs = tuple(keep_rows(batch, kept) for batch in outputs)
+    for batch in outputs:
+        batch.valid = valid
+    return outputs
+
+
+def leave_out(
+    bad: Sequence[int], size: int, where: Provenance | None, valid: BoolVector | None
+) -> tuple[Int64Array, BoolVector]:
+    """The samples of a call of `size` samples that are left, and the mask of its outputs. where,
+    valid: of its inputs."""
+    kept: Int64Array = np.delete(np.arange(size), bad)
+    step = current_step()
+    if where is not None and step is not None:
+        step.narrow(where.positions[kept])
+    before = np.arange(size) if valid is None else np.flatnonzero(valid)
+    left = np.zeros(size if valid is None else len(valid), np.bool_)
+    left[before[kept]] = True
+    return kept, left
+
+
+def narrowed(batch: Batch, valid: BoolVector) -> Batch:
+    """The batch without those of its samples that are not in the mask."""
+    if batch.valid is valid or (batch.valid is None and len(batch) != len(valid)):
+        return batch
+    rows = np.flatnonzero(valid if batch.valid is None else valid[batch.valid])
+    return with_mask(keep_rows(batch, rows) if len(rows) < len(batch) else batch, valid)
+
+
+def with_mask(batch: Batch, valid: BoolVector | None) -> Batch:
+    """The batch, which holds these samples of its step; None where it leaves for the user."""
+    made = Batch.over(batch.data, batch.batch_shape, batch.type, batch.provenance, batch.drawn_at)
+    made.valid = valid
+    return made
 
 
 def keep_rows(batch: Batch, rows: Iterable[int] | np.ndarray[Any, Any]) -> Batch:

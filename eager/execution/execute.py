@@ -108,7 +108,6 @@ def execute(
     pool: WorkerPool,
     key: RandomKey | None = None,
     positions: np.ndarray[Any, np.dtype[np.int64]] | None = None,
-    dropped: list[int] | None = None,
     device: Device = CPU,
 ) -> tuple[Batch, ...]:
     """Run `operator` on batches of `size` samples and return its outputs.
@@ -118,10 +117,11 @@ def execute(
 
     given: the arguments that were given; static ones converted by `Argument.static`, per-sample
     ones as a Batch or an array with one row per sample. key, positions: of random operators.
-    dropped: takes the samples that the call has left out (`on_error="skip"`).
+    Outputs that have lost samples (`on_error="skip"`) say so in `valid`.
     Raises GradivaError without the user's line.
     """
     where = next((batch.provenance for batch in inputs if batch.provenance is not None), None)
+    valid = inputs[0].valid if inputs else None
     lack: str | None = None
     try:
         if operator.transfers and inputs[0].device != device:
@@ -156,7 +156,7 @@ def execute(
             f"not enough memory for the outputs ({lack})", operator=operator.name
         )
     if call.failures:
-        return apply_error_policy(call.outputs, call.failures, given, operator.name, where, dropped)
+        return apply_error_policy(call.outputs, call.failures, given, operator.name, where, valid)
     return call.outputs
 
 

@@ -20,7 +20,6 @@ __all__ = [
     "enter_step",
     "leave_loops",
     "leave_step",
-    "narrow_step",
     "step",
 ]
 
@@ -49,6 +48,18 @@ class RandomStep:
         number = self.calls.get(generator, 0)
         self.calls[generator] = number + 1
         return number
+
+    def narrow(self, positions: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+        """Only the samples at these positions remain: later random values for as many samples
+        belong to them. Without effect for positions of other samples."""
+        if len(positions) < len(self.positions) and np.isin(positions, self.positions).all():
+            self.narrowed[len(positions)] = positions
+
+    def positions_of(self, count: int) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+        """The positions of so many samples: all of the step, or those that remain; else None."""
+        if len(self.positions) == count:
+            return self.positions
+        return self.narrowed.get(count)
 
 
 _step: ContextVar[RandomStep | None] = ContextVar("gradiva_step", default=None)
@@ -85,18 +96,6 @@ def enter_step(
     opened = RandomStep(positions, leader, owner, running if own is None else own.outer)
     _step.set(opened)
     return opened
-
-
-def narrow_step(positions: np.ndarray[Any, np.dtype[np.int64]]) -> None:
-    """Only the samples at these positions remain in the step: later random values for as many
-    samples belong to them. Without effect for positions of other samples."""
-    running = _step.get()
-    if (
-        running is not None
-        and len(positions) < len(running.positions)
-        and np.isin(positions, running.positions).all()
-    ):
-        running.narrowed[len(positions)] = positions
 
 
 def leave_step(leader: object) -> None:

@@ -114,6 +114,9 @@ def read_batches(
     while True:
         batches = source.read_epoch(batch_size or 1, pool or default_pool())
         if batch_size is not None or len(batches[0]):
+            for batch in batches:
+                if batch.valid is not None:
+                    batch.valid = None  # it leaves
             if source.device is CPU:
                 return batches
             return tuple(batch.to_device(source.device) for batch in batches)

@@ -60,19 +60,16 @@ class EpochPart(NamedTuple):
 class Source(ABC):
     """The state behind one reader or external source.
 
-    dropped: samples that the last read has left out of its batches (`on_error="skip"`), by their
-    index among all that it was to deliver. turn: number of the batch that is read for, counted from
-    0; set before each read. epoch: the one that is read. uneven: epochs differ in length, which
-    `whole_length` knows. unit: shards are cut between groups of so many samples. whole: it is asked
-    for full batches only, also where less is needed, because what the user hands over for a batch
-    is one thing; the rest is cut off. device: where its batches are wanted: it may make them there,
-    else they are copied. any_thread: its reads, one after another, may be made by different
-    threads; the user's functions may count on one. used: the outputs that somebody reads, None for
-    all; in place of the others any batch of as many samples will do. counted: whether nobody reads
-    more than the number of samples.
+    turn: number of the batch that is read for, counted from 0; set before each read. epoch: the one
+    that is read. uneven: epochs differ in length, which `whole_length` knows. unit: shards are cut
+    between groups of so many samples. whole: it is asked for full batches only, also where less is
+    needed, because what the user hands over for a batch is one thing; the rest is cut off. device:
+    where its batches are wanted: it may make them there, else they are copied. any_thread: its
+    reads, one after another, may be made by different threads; the user's functions may count on
+    one. used: the outputs that somebody reads, None for all; in place of the others any batch of as
+    many samples will do. counted: whether nobody reads more than the number of samples.
     """
 
-    dropped: Sequence[int] = ()
     epoch = 0
     uneven = False
     unit = 1
@@ -89,7 +86,9 @@ class Source(ABC):
 
     @abstractmethod
     def read(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
-        """The next samples, at most `batch_size`. Raises StopIteration at the end of the data."""
+        """The next samples, at most `batch_size`; of batches that have lost some
+        (`on_error="skip"`), `valid` says which are left. Raises StopIteration at the end of the
+        data."""
 
     def read_epoch(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
         """Like `read`, but stops at the end of the epoch, and does not read across it."""

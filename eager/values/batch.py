@@ -49,10 +49,12 @@ class Batch(DeviceValue):
 
     Make one with `batch` (copies) or `as_batch` (does not, where it can); `Batch(...)` is as
     `as_batch`. data: 1-D array (or DeviceArray), the slab with all samples; batch_shape: shapes and
-    places in it; provenance: files and positions of samples, where known.
+    places in it; provenance: files and positions of samples, where known; valid: of a batch that
+    has lost samples (`on_error="skip"`), which of the samples of its step it holds, until it
+    reaches the user; None for all.
     """
 
-    __slots__ = ("__weakref__", "batch_shape", "data", "provenance", "type")
+    __slots__ = ("__weakref__", "batch_shape", "data", "provenance", "type", "valid")
 
     def __init__(
         self,
@@ -82,6 +84,7 @@ class Batch(DeviceValue):
         self.type = type
         self.provenance = provenance
         self.drawn_at = drawn_at
+        self.valid: np.ndarray[Any, np.dtype[np.bool_]] | None = None
 
     @classmethod
     def over(

@@ -14,7 +14,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.execution.eager_interpreter import as_seed
-from gradiva.eager.execution.error_policy import keep_rows, quarantine_samples
+from gradiva.eager.execution.error_policy import narrowed, quarantine_samples
 from gradiva.eager.readers.source import EpochPart, Source, SourceOperator
 
 from .ahead.begun import BegunAhead
@@ -184,7 +184,6 @@ class TableSource(Source):
 
     def _apply_policy(self, records: Records, where: op.Provenance) -> tuple[op.Batch, ...]:
         columns, failures, names = records
-        self.dropped = ()
         for number, batch in enumerate(columns):
             own = where if names is None else replace(where, names=names[number])
             batch.provenance = own
@@ -198,9 +197,9 @@ class TableSource(Source):
         quarantine_samples(failures, self._name, where)
         if policy == "replace":
             return columns
-        self.dropped = sorted(failures)
-        kept = np.delete(np.arange(len(where.positions)), self.dropped)
-        return tuple(keep_rows(batch, kept) for batch in columns)
+        valid = np.ones(len(where.positions), np.bool_)
+        valid[list(failures)] = False
+        return tuple(narrowed(batch, valid) for batch in columns)
 
     def close(self) -> None:
         if self._begun is not None:

@@ -107,9 +107,9 @@ def watched() -> Iterator[WhatRan]:
     seen = WhatRan()
     group, enter = running.Program._group, FusedLoop.run
 
-    def watched_group(program: Any, node: Node, turn: Any, size: int) -> Any:
+    def watched_group(program: Any, node: Node, turn: Any, size: int, valid: Any) -> Any:
         with seen.group(node, size):
-            return group(program, node, turn, size)
+            return group(program, node, turn, size, valid)
 
     own = threading.local()
 

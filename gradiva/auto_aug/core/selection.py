@@ -16,7 +16,7 @@ from gradiva.capture.recording.conditionals.dispatch import call as rewritten
 from gradiva.capture.recording.conditionals.dispatch import choose
 from gradiva.capture.recording.data_node import DataNode
 from gradiva.eager.operators.interpreter import current_interpreter
-from gradiva.eager.random.step import current_step, narrow_step
+from gradiva.eager.random.step import current_step
 from gradiva.eager.support.errors import (
     OperatorTypeError,
     OperatorValueError,
@@ -192,11 +192,11 @@ def _narrowed(
         None,
     )
     if positions is None:
-        whole = step.positions if len(step.positions) == size else step.narrowed.get(size)
+        whole = step.positions_of(size)
         positions = None if whole is None else whole[rows]
     before = dict(step.narrowed)
     if positions is not None:
-        narrow_step(positions)
+        step.narrow(positions)
     try:
         yield
     finally:
