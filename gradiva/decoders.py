@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from gradiva.ops.decoders.numpy import numpy
     from gradiva.ops.decoders.video import video
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__, names_of(__name__), "gradiva.compat.dali.awaited:absent"
-    )
+    __getattr__, __dir__ = lazy_names(__name__, names_of(__name__))
 
 __all__ = [
     "audio",

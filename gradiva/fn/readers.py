@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from gradiva.ops.readers.video.legacy_video import video, video_resize
     from gradiva.ops.readers.webdataset.webdataset import webdataset
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__, names_of(__name__), "gradiva.compat.dali.awaited:absent"
-    )
+    __getattr__, __dir__ = lazy_names(__name__, names_of(__name__))
 
 __all__ = [
     "caffe",
