@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.files import not_of_the_file, without_bytes
+from gradiva.eager.readers.files import unreadable, without_bytes
 from gradiva.eager.storage.errors import StorageError
 from gradiva.eager.storage.folders import read_names
 from gradiva.eager.storage.handles import Handle, close_handle, open_handle, read_fully
@@ -198,11 +198,8 @@ class Containers:
         ]
 
     def _fail(self, samples: list[int], number: int, error: OSError, failures: Failures) -> None:
-        reason = f"the file cannot be read: {error.strerror or error}"
-        if not_of_the_file(error):
-            raise op.OperatorRuntimeError(reason, file=self.paths[number]) from error
         for sample in samples:
-            failures[sample] = op.SampleDataError(reason)
+            failures[sample] = unreadable(error, self.paths[number])
 
     def prefetch(self, places: Places) -> None:
         """Ask the system to fetch these records, where it can be asked."""
