@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from gradiva.eager.storage.ranges import Content, Want, fill
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import any_url, is_url, local_path
 from gradiva.eager.support.local_files import open_regular
+from gradiva.eager.types.arrays import Array
 
 from .record_reads import read_records
 from .table import Failures, Table
@@ -254,6 +255,29 @@ class RecordTable(Table):
     def bytes_of(self, indices: op.Int64Array, pool: op.WorkerPool, failures: Failures) -> op.Batch:
         """These records as they are stored, 1-D; what failed is empty."""
         return self._containers.read(self._chosen(indices), pool, failures)
+
+    def parsed(
+        self,
+        indices: op.Int64Array,
+        pool: op.WorkerPool,
+        parse: Callable[[Array, int], Sequence[Array]],
+        outputs: int,
+    ) -> tuple[list[list[Array | None]], Failures]:
+        """What `parse` makes of each record and the number of its file, by output: None where the
+        record cannot be read, or `parse` raises SampleDataError."""
+        failures: Failures = {}
+        raw = self.bytes_of(indices, pool, failures)
+        files = self._places.files[indices].tolist()
+        columns: list[list[Array | None]] = [[None] * len(files) for _ in range(outputs)]
+        for sample, record in enumerate(raw.batch_shape.views(raw.data)):
+            if sample in failures:
+                continue
+            try:
+                for column, value in zip(columns, parse(record, files[sample]), strict=True):
+                    column[sample] = value
+            except op.SampleDataError as error:
+                failures[sample] = error
+        return columns, failures
 
     def sizes(self) -> op.Int64Array:
         return self._places.sizes
