@@ -84,7 +84,7 @@ class Containers:
 
     def __init__(self, paths: Sequence[str], argument: str, storage: Storage | None = None) -> None:
         if not paths:
-            raise op.OperatorValueError(argument=argument, expected="at least one file", got="none")
+            raise op.wrong_value(argument, "at least one file", "none")
         self.paths = [local_path(path) for path in paths]
         self.storage = storage if any_url(self.paths) else None
         """What reads the URLs among the paths, if there are any."""
@@ -100,9 +100,7 @@ class Containers:
                 finally:
                     close_handle(handle)
             except OSError as error:
-                raise op.OperatorValueError(
-                    argument=argument, expected="a file that can be read", got=str(error)
-                ) from error
+                raise op.wrong_value(argument, "a file that can be read", error) from error
 
     def read(
         self, places: Places, pool: op.WorkerPool, failures: Failures, dtype: op.DType = op.uint8

@@ -69,7 +69,7 @@ def _from_files(
     root: str | None, files: Sequence[str], labels: Sequence[int] | None
 ) -> ListedFiles:
     if not files:
-        raise op.OperatorValueError(argument="files", expected="at least one file", got="none")
+        raise op.wrong_value("files", "at least one file", "none")
     if labels is not None and len(labels) != len(files):
         raise op.wrong_value("labels", f"one per file, {len(files)}", len(labels))
     paths = [local_path(join(root or "", file)) for file in files]

@@ -185,10 +185,10 @@ def _open(given: dict[str, Any]) -> RecordIOTable:
     elif not indices:
         parts = [_scanned(path, storage) for path in containers.paths]
     else:
-        raise op.OperatorValueError(
-            argument="index_path",
-            expected=f"one file, or {len(containers.paths)}, as many as in `path`",
-            got=str(len(indices)),
+        raise op.wrong_value(
+            "index_path",
+            f"one file, or {len(containers.paths)}, as many as in `path`",
+            len(indices),
         )
     places = Places.join(parts)
     check_not_empty(len(places.files), containers, "path")

@@ -298,10 +298,10 @@ def _open(given: dict[str, Any]) -> NumpyTable:
     if any(numbers.values()):
         check_region(None, None, {**numbers, "axes": None, "axis_names": None})
     if given["out_of_bounds_policy"] not in POLICIES:
-        raise op.OperatorValueError(
-            argument="out_of_bounds_policy",
-            expected=f"one of {', '.join(POLICIES)}",
-            got=repr(given["out_of_bounds_policy"]),
+        raise op.wrong_value(
+            "out_of_bounds_policy",
+            f"one of {', '.join(POLICIES)}",
+            repr(given["out_of_bounds_policy"]),
         )
     rows = {
         name: np.array([value], np.float32 if name.startswith("rel") else np.int64)

@@ -208,7 +208,7 @@ def _open_table(given: dict[str, Any]) -> ObjectTable:
         given["source"], columns, types_of_columns(columns or "row", given["dtypes"])
     )
     if not len(found):
-        raise op.OperatorValueError(argument="source", expected="rows", got="none")
+        raise op.wrong_value("source", "rows", "none")
     return found
 
 

@@ -230,10 +230,8 @@ def _open_jsonl(given: dict[str, Any]) -> JSONTable:
 def _open_csv(given: dict[str, Any]) -> CSVTable:
     delimiter = given["delimiter"]
     if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise op.OperatorValueError(
-            argument="delimiter",
-            expected="one character, no quotation mark and no line break",
-            got=repr(delimiter),
+        raise op.wrong_value(
+            "delimiter", "one character, no quotation mark and no line break", repr(delimiter)
         )
     containers, parts = _found(given, rows_scan(delimiter), f"rows 2 {delimiter!r}")
     heads = [

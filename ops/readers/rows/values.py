@@ -18,12 +18,10 @@ def types_of_columns(columns: Sequence[str], dtypes: Any) -> tuple[op.SampleType
     """The types of the outputs, as far as they are known. Raises OperatorValueError."""
     names = [columns] if isinstance(columns, str) else list(columns)
     if not names:
-        raise op.OperatorValueError(argument="columns", expected="at least one", got="none")
+        raise op.wrong_value("columns", "at least one", "none")
     given = (None,) * len(names) if dtypes is None else dtypes_of(dtypes)
     if len(given) != len(names):
-        raise op.OperatorValueError(
-            argument="dtypes", expected=f"one for each column, {len(names)}", got=str(len(given))
-        )
+        raise op.wrong_value("dtypes", f"one for each column, {len(names)}", len(given))
     return tuple(op.SampleType(dtype, None, "", "cpu") for dtype in given)
 
 

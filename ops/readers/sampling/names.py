@@ -86,15 +86,11 @@ def as_rule(rule: Any) -> Rule:
         try:
             re.compile(rule)
         except re.error as error:
-            raise op.OperatorValueError(
-                argument="label_fn", expected="a regular expression", got=f"{rule!r}: {error}"
-            ) from None
+            raise op.wrong_value("label_fn", "a regular expression", f"{rule!r}: {error}") from None
         return rule
     if not callable(rule):
-        raise op.OperatorTypeError(
-            argument="label_fn",
-            expected="a function of the name, or a regular expression",
-            got=repr(rule),
+        raise op.wrong_type(
+            "label_fn", "a function of the name, or a regular expression", repr(rule)
         )
     named: Callable[[str], Any] = rule
     return named
@@ -104,18 +100,14 @@ def split_places(names: Sequence[str], split: Sequence[float]) -> list[int]:
     """The places of the names that belong to a part of the data set: those whose hash, as a number
     from 0 to 1, lies in it. Raises OperatorValueError."""
     if len(split) != 2 or not 0 <= split[0] < split[1] <= 1:
-        raise op.OperatorValueError(
-            argument="split",
-            expected="where a part begins and ends, such as (0, 0.9)",
-            got=str(tuple(split)),
+        raise op.wrong_value(
+            "split", "where a part begins and ends, such as (0, 0.9)", tuple(split)
         )
     begin, end = (int(round(edge * 2**53)) << 11 for edge in split)
     found = [place for place, name in enumerate(names) if begin <= _hash(name) < end]
     if not found:
-        raise op.OperatorValueError(
-            argument="split",
-            expected="a part that has files",
-            got=f"{tuple(split)}, which has none of {len(names)}",
+        raise op.wrong_value(
+            "split", "a part that has files", f"{tuple(split)}, which has none of {len(names)}"
         )
     return found
 
