@@ -19,6 +19,7 @@ from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.extension.modes import outputs_of
+from tests.needs import calls_opencv, needs_opencv
 
 HERE = sorted(name for name in deprecated() if later(name) is None)
 RENAMED = renamed()
@@ -40,7 +41,13 @@ def test_which_there_are() -> None:
         assert operator.name == OTHERS.get(name) or RENAMED.get(name, name)
 
 
-@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=needs_opencv if calls_opencv(RENAMED.get(name, name)) else ())
+        for name in HERE
+    ],
+)
 def test_same_as_the_new_name(name: str) -> None:
     """The result of the new name, and one warning for a line however often it runs."""
     function, operator = reached(name), operator_of(reached(name))

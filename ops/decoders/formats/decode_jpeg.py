@@ -8,11 +8,16 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.types.arrays import Array
+from gradiva.ops.decoders.jpeg_codec import (
+    decode_by_pillow,
+    decode_whole,
+    has_simplejpeg,
+    simplejpeg,
+)
 from gradiva.ops.decoders.jpeg_eighth.eighth import decode_eighth
 
 from .convert import cmyk_to_rgb, weighted_gray
 from .image_info import ImageInfo
-from .jpeg_codec import decode_by_pillow, decode_whole, has_simplejpeg, simplejpeg
 
 _SEQUENTIAL = frozenset({"baseline", "extended"})
 _CUT = "Premature end of JPEG file"

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.types.arrays import Array
+from gradiva.ops.decoders.jpeg_codec import decode_whole, has_simplejpeg
 
 from .decode_jpeg import decode_jpeg
 from .image_info import ImageInfo
-from .jpeg_codec import decode_whole, has_simplejpeg
 
 _SKIPPED = "extraneous bytes before marker 0xd9"
 _SEQUENTIAL = (0xC0, 0xC1)

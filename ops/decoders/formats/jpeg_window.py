@@ -28,9 +28,9 @@ from gradiva.eager.jit.native.guarded_calls import (
     silent_handler,
 )
 from gradiva.eager.types.arrays import Array, I32Vector, Int64Array
+from gradiva.ops.decoders.jpeg_codec import decode_whole, encoded_sample
 
 from .image_info import ImageInfo, Window
-from .jpeg_codec import decode_whole, encoded_sample
 from .jpeg_library import (
     COPY,
     CREATE,

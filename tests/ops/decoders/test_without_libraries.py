@@ -17,7 +17,8 @@ from gradiva import fn, pipeline_def, types
 from gradiva.capture.graph import fingerprint
 from gradiva.eager.support.errors import SampleDataError
 from gradiva.eager.support.lazy_import import can_import, lazy_module
-from gradiva.ops.decoders.formats import convert, decode_jpeg, decode_opencv, jpeg_codec
+from gradiva.ops.decoders import jpeg_codec
+from gradiva.ops.decoders.formats import convert, decode_jpeg, decode_opencv
 from gradiva.ops.image.filter import median_blur
 from gradiva.ops.image.jpeg import jpeg_compression_distortion as jpegs
 from tests.needs import needs_opencv, needs_simplejpeg

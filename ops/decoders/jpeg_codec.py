@@ -22,6 +22,8 @@ else:
     Image = lazy_module("PIL.Image", "pillow")
     JpegImagePlugin = lazy_module("PIL.JpegImagePlugin", "pillow")
 
+__all__ = ["decode_by_pillow", "decode_whole", "encoded_sample", "has_simplejpeg", "simplejpeg"]
+
 
 def has_simplejpeg() -> bool:
     """Whether simplejpeg decodes: then damage is reported as it does."""
