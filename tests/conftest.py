@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -29,6 +30,7 @@ from gradiva.eager.runtime.worker_pool import default_num_threads
 from . import soaking, tiers
 
 ORACLE = Path(__file__).parent / "oracle"
+COMPILED = Path(__file__).parents[1] / "build" / "pycache"
 
 
 WORKER = "PYTEST_XDIST_WORKER" in os.environ
@@ -54,6 +56,9 @@ def pytest_configure_node(node: Any) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if WORKER:  # which xdist tells what stands on the command line, not what was chosen above
         config.option.loadgroup = config.workerinput["loadgroup"]  # type: ignore[attr-defined]
+    if sys.dont_write_bytecode:  # by PYTHONDONTWRITEBYTECODE, which is about the folders of sources
+        # Rewriting the assertions of all tests takes each process 12 s of CPU time.
+        sys.dont_write_bytecode, sys.pycache_prefix = False, str(COMPILED)
     tiers.choose(config.option.markexpr)
     if tiers.is_quick():
         # The same examples each time: new ones are for `-m full`.

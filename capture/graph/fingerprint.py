@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.readers.source import SourceOperator, ValueEqual
+from gradiva.eager.support.lazy_import import can_import
 from gradiva.eager.types.dtypes import DType
 
 from .builtin_ops import constant, random_key
@@ -85,6 +86,8 @@ def _version(package: str) -> str:
     too, since its elementary functions differ between those in the last bits."""
     if package == "numpy":
         return f"{np.__version__} ({_numpy_target()})"
+    if not can_import(_MODULES[package]):
+        return "absent"
     return str(getattr(import_module(_MODULES[package]), "__version__", "unknown"))
 
 

@@ -13,6 +13,7 @@ from gradiva.eager.gpu.execute import on_gpu
 from gradiva.eager.operators.arguments import Argument, bytes_hint, is_edge
 from gradiva.eager.operators.interpreter import current_interpreter, eager_hook, free_calls_hook
 from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.operators.per_frame_types import has_frames
 from gradiva.eager.operators.ragged import differ, ragged_rows
 from gradiva.eager.random.default_generator import get_default_rng
 from gradiva.eager.random.generator import RNG
@@ -301,6 +302,8 @@ def as_argument(argument: Argument, value: Any, size: int) -> Any:
     if isinstance(value, Batch):
         return value
     if isinstance(value, Tensor):
+        if argument.per_sample and has_frames(value.type):
+            return Batch.broadcast(value, size)
         array = np.asarray(value)
         if argument.per_sample:
             return np.broadcast_to(array, (size, *array.shape))

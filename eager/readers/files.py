@@ -30,7 +30,7 @@ from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 
-__all__ = ["RateTracker", "not_of_the_file", "prefetch_files", "read_files", "without_bytes"]
+__all__ = ["RateTracker", "prefetch_files", "read_files", "unreadable", "without_bytes"]
 
 _MOST = 1 << 40
 """Larger is no file but a folder, for one whose end is asked for."""
@@ -252,21 +252,22 @@ class _failing:  # noqa: N801  used like a function; a generator and what it swa
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         if not isinstance(error, OSError):
             return False
-        facts: dict[str, Any] = {"sample": self._sample, "file": self._path}
-        reason = f"the file cannot be read: {error.strerror or error}"
-        if not_of_the_file(error):
-            raise OperatorRuntimeError(reason, **facts) from error
+        failed = unreadable(error, self._path, self._sample)
+        failed.complete(sample=self._sample, file=self._path)
         if self._failures is None:
-            raise SampleDataError(reason, **facts) from error
-        failed = SampleDataError(reason, **facts)
+            raise failed from error
         failed.__cause__ = without_frames(error)
         self._failures[self._sample] = failed
         return True
 
 
-def not_of_the_file(error: OSError) -> bool:
-    """What the process or the machine has run out of is no fault of a file."""
-    return error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+def unreadable(error: OSError, path: str, sample: int | None = None) -> SampleDataError:
+    """The error of a sample whose file cannot be read. Raises OperatorRuntimeError where the
+    process or the machine has run out of something, which is no fault of the file."""
+    reason = f"the file cannot be read: {error.strerror or error}"
+    if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+        raise OperatorRuntimeError(reason, sample=sample, file=path) from error
+    return SampleDataError(reason)
 
 
 def _fill(handle: int, target: np.ndarray[Any, Any]) -> None:

@@ -11,7 +11,7 @@ from gradiva.eager.storage.errors import StorageError
 from gradiva.eager.storage.ranges import Content, Want, fill
 from gradiva.eager.storage.storage import Storage, default_storage
 from gradiva.eager.storage.urls import is_url, local_path
-from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
+from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.support.local_files import open_regular
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import uint8
@@ -19,7 +19,7 @@ from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 
-from .files import RateTracker, not_of_the_file, prefetch_files, read_files, without_bytes
+from .files import RateTracker, prefetch_files, read_files, unreadable, without_bytes
 
 __all__ = ["prefetch_any_files", "read_any_files"]
 
@@ -76,10 +76,7 @@ def _read(
 
 
 def _note(error: OSError, sample: int, path: str, failures: dict[int, GradivaError] | None) -> None:
-    reason = f"the file cannot be read: {error.strerror or error}"
-    if not_of_the_file(error):
-        raise OperatorRuntimeError(reason, sample=sample, file=path) from error
-    failed = SampleDataError(reason, sample=sample, file=path)
+    failed = unreadable(error, path, sample).complete(sample=sample, file=path)
     if failures is None:
         raise failed from error
     failures[sample] = failed

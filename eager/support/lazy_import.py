@@ -7,10 +7,11 @@ simplejpeg and cupy are named at the top of a file like any other import, but lo
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from types import ModuleType
 from typing import Any
 
-__all__ = ["lazy_module"]
+__all__ = ["can_import", "lazy_module"]
 
 
 class _LazyModule(ModuleType):
@@ -31,6 +32,16 @@ class _LazyModule(ModuleType):
         value = getattr(module, attribute)
         self.__dict__[attribute] = value
         return value
+
+
+@cache
+def can_import(name: str) -> bool:
+    """Whether this module can be imported. That imports it, once."""
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        return False
+    return True
 
 
 def lazy_module(name: str, install: str | None = None) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import gradiva
-from gradiva.compat.dali.facts import Fact, facts, later, operator_of, reached
+from gradiva.compat.dali.facts import Fact, facts, operator_of, reached
 from gradiva.eager.gpu.execute import devices_of
 from gradiva.eager.operators.arguments import Argument
 from gradiva.eager.operators.operator import OperatorBase, operators
@@ -83,9 +83,6 @@ def _find(name: str) -> OperatorBase:
         raise OperatorValueError(
             f"there is no operator {name!r}; it is a {kind}: help(gradiva.{plain})"
         )
-    reason = later(plain) if plain in facts() else None
-    if reason is not None:
-        raise OperatorValueError(f"the operator {plain} is not there yet: it waits for {reason}")
     names = {*_known(), *facts()}
     close = difflib.get_close_matches(plain, names, 3)
     close += sorted(one for one in names if plain and plain in one and one not in close)[:3]
@@ -168,7 +165,7 @@ def coverage_lines(name: str | None = None) -> Iterator[str]:
 
 def _coverage(fact: Fact, operator: OperatorBase | None) -> str:
     if operator is None:
-        return f"missing: waits for {later(fact.name) or 'nobody knows what'}"
+        return "missing"
     here = devices_of(operator)
     absent = [device for device in fact.devices if device not in here]
     present = [device for device in here if device in fact.devices or device == "cpu"]

@@ -12,7 +12,6 @@ _OWN = (
 )
 ALIASES = {
     **{f"gradiva.{name}": f"{_DALI}.{name}" for name in _OWN},
-    "gradiva.fn._awaited": f"{_DALI}.awaited",
     "gradiva.fn._old_functions": f"{_DALI}.old_functions",
     "gradiva.fn._old_names": f"{_DALI}.old_names",
     "gradiva.namespaces": _DALI,

@@ -135,10 +135,6 @@ class _Check:
             why = names.reason_for(path) or "there is no such name"
         except ImportError as error:
             why = f"it needs {error.name}, which is not installed"
-        if path.split(".")[2:3] in (["fn"], ["ops"]) and "not there yet" in why:
-            why += (
-                "; until then, a function of your own in fn.python_function or fn.external_source"
-            )
         row = next((row for row in rows() if uses.short_name(path) in row.names), None)
         why += f" ({row.place})" if row is not None else ""
         self._add(line, path, None, "optional" if optional else "missing", why)

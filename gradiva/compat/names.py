@@ -8,8 +8,6 @@ import pkgutil
 from types import ModuleType
 from typing import Any
 
-from gradiva.compat.dali.facts import facts, later
-
 __all__ = ["ABSENT", "SOURCE", "TARGET", "look_up", "member", "reason_for", "said_of"]
 
 SOURCE, TARGET = "nvidia.dali", "gradiva"
@@ -78,10 +76,6 @@ def _reason(owner: Any, place: str, name: str) -> str | None:
     said = said_of(owner, name)
     if said is not None:
         return said
-    whole = f"{place}.{name}.".removeprefix("fn.")
-    waits = {later(one) for one in facts() if one.startswith(whole) and place[:2] == "fn"}
-    if waits - {None}:
-        return f"{place}.{name} is not there yet: it waits for {', '.join(filter(None, waits))}"
     known = {one for one in dir(owner) if not one.startswith("_")}
     if isinstance(owner, ModuleType):
         known |= {module.name for module in pkgutil.iter_modules(getattr(owner, "__path__", []))}

@@ -53,5 +53,5 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.external_source.external_source import external_source as external_source
 else:
     _places = _names_of(__name__)
-    __getattr__, __dir__ = _lazy_names(__name__, _places, "gradiva.compat.dali.awaited:absent")
+    __getattr__, __dir__ = _lazy_names(__name__, _places)
     __all__ = list(_places)

@@ -20,7 +20,7 @@ def named_axis(layout: str, name: str, argument: str) -> int:
     """The axis that a letter of the layout names. Raises OperatorValueError."""
     if len(name) != 1 or name not in layout:
         expected = f"a letter of the layout {layout!r}" if layout else "an input with a layout"
-        raise op.OperatorValueError(argument=argument, expected=expected, got=repr(name))
+        raise op.wrong_value(argument, expected, repr(name))
     return layout.index(name)
 
 
@@ -29,7 +29,7 @@ def with_axis(input: op.SampleType, axis: int, name: str | None) -> str | None:
     if name is None:
         return ""
     if len(name) != 1:
-        raise op.OperatorValueError(argument="axis_name", expected="one letter", got=repr(name))
+        raise op.wrong_value("axis_name", "one letter", repr(name))
     if input.layout is None:
         return None
     if input.ndim and not input.layout:

@@ -37,10 +37,10 @@ def check_in_range(numbers: Any, asked: Any, source: op.Batch, argument: str) ->
     if bad.any():
         sample, place = np.argwhere(bad)[0].tolist()
         count = int(counts[sample, 0])
-        raise op.OperatorValueError(
-            argument=argument,
-            expected=f"frames from 0 to {count - 1}" if count else "none, of a sample without any",
-            got=str(int(numbers[sample, place])),
+        raise op.wrong_value(
+            argument,
+            f"frames from 0 to {count - 1}" if count else "none, of a sample without any",
+            int(numbers[sample, place]),
             sample=sample,
         )
 

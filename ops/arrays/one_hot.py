@@ -65,7 +65,7 @@ def one_hot(
     type = input.with_(dtype=chosen)
     if input.ndim is None or (axis is None and input.ndim):
         if axis_name is not None and len(axis_name) != 1:
-            raise op.OperatorValueError(argument="axis_name", expected="one letter", got=axis_name)
+            raise op.wrong_value("axis_name", "one letter", axis_name)
         return type.with_(ndim=None, layout=None)
     place = resolve_axis(-1 if axis is None else axis, input.ndim + 1)
     return type.with_(ndim=input.ndim + 1, layout=with_axis(input, place, axis_name))

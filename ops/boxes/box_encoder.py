@@ -75,7 +75,7 @@ def box_encoder(
     for name, length, values in zip(("means", "stds"), fours, numbers[1:], strict=True):
         if length != 4 or (name == "stds" and 0 in np.atleast_1d(values)):
             expected = "four numbers" + (" other than 0" if name == "stds" else "")
-            raise op.OperatorValueError(argument=name, expected=expected, got=str(values))
+            raise op.wrong_value(name, expected, values)
     if not 0 <= criteria <= 1:
         raise op.wrong_value("criteria", "a number from 0 to 1", criteria)
     device = boxes.device

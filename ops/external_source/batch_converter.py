@@ -164,9 +164,7 @@ def declared_types(count: int, layout: Any, dtype: Any, ndim: Any) -> list[op.Sa
             raise op.OperatorTypeError(str(error), argument="dtype") from None
         rank = ranks[index]
         if not isinstance(layouts[index], str | None):
-            raise op.OperatorTypeError(
-                argument="layout", expected="a text", got=repr(layouts[index])
-            )
+            raise op.wrong_type("layout", "a text", repr(layouts[index]))
         if layouts[index] and rank is None:
             rank = len(layouts[index])
         if layouts[index] and len(layouts[index]) != rank:

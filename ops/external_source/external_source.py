@@ -126,7 +126,7 @@ def external_source(
         ("bytes_per_sample_hint", bytes_per_sample_hint),
     ):
         if number is not None and number < 1:
-            raise op.OperatorValueError(argument=name, expected="at least 1", got=str(number))
+            raise op.wrong_value(name, "at least 1", number)
     check_source(source, cycle)
     if parallel and source is not None:
         check_parallel(source, batch)

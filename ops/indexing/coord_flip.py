@@ -49,7 +49,7 @@ def coord_flip(
     op.require_dtype(input, (op.float32,))
     op.require_ndim(input, (2,))
     if not set(layout) <= set("xyz"):
-        raise op.OperatorValueError(argument="layout", expected="letters x, y, z", got=repr(layout))
+        raise op.wrong_value("layout", "letters x, y, z", repr(layout))
     return input
 
 

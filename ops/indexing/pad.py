@@ -98,9 +98,7 @@ def _numbers(call: op.Call, name: str, counts: list[int], default: int) -> op.In
         return None
     for sample, (row, count) in enumerate(zip(rows, counts, strict=True)):
         if row.size not in (0, 1, count):
-            raise op.OperatorValueError(
-                argument=name, expected=f"1 or {count} numbers", got=str(row.size), sample=sample
-            )
+            raise op.wrong_value(name, f"1 or {count} numbers", row.size, sample=sample)
     wide = [
         np.broadcast_to(row if row.size else np.int64(default), count)
         for row, count in zip(rows, counts, strict=True)

@@ -198,7 +198,7 @@ def named_axes(
         names = default if names is None else names
         if len(set(names)) < len(names) or not set(names) <= set(layout):
             there = f"axes of {layout!r}" if layout else "`axes`, for there is no layout"
-            raise op.OperatorValueError(argument="axis_names", expected=there, got=repr(names))
+            raise op.wrong_value("axis_names", there, repr(names))
         found = [layout.index(letter) for letter in names] or list(range(ndim))
         return np.tile(np.array(found, np.int64), (count, 1))
     return wrapped_axes(axes, ndim)

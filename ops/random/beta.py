@@ -59,7 +59,7 @@ def beta(
         mixed = share * images + (1.0 - share) * gradiva.permute_batch(images, indices=[1, 0])
     """
     if dtype is not None and dtype not in (op.float32, op.float64):
-        raise op.OperatorTypeError(argument="dtype", expected="float32 or float64", got=str(dtype))
+        raise op.wrong_type("dtype", "float32 or float64", dtype)
     return drawn_type(shape_like, shape, dtype, op.float32)
 
 

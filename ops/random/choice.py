@@ -196,7 +196,7 @@ def _thresholds(call: op.Call, sizes: op.Int64Array) -> Any:
         if bad.any():
             i = int(np.flatnonzero(bad)[0])
             text = got.format(lengths[i], sizes[i], rows[i].tolist(), total[i])
-            raise op.OperatorValueError(argument="p", expected=expected, got=text, sample=i)
+            raise op.wrong_value("p", expected, text, sample=i)
     thresholds: Any = (sums / total[:, None] * 2.0**53).astype(np.uint64)
     # Rounding leaves nothing to elements behind the last possible one.
     last = length - 1 - np.argmax(given[:, ::-1] > 0, axis=1)

@@ -29,7 +29,7 @@ def drawn_type(like: Any, shape: Any, dtype: Any, default: op.DType) -> op.Sampl
     if isinstance(shape, op.SampleType | op.Value):
         return op.SampleType(chosen, None, "")
     if shape is not None and any(extent < 0 for extent in shape):
-        raise op.OperatorValueError(argument="shape", expected="extents from 0 on", got=str(shape))
+        raise op.wrong_value("shape", "extents from 0 on", shape)
     return op.SampleType(chosen, 0 if shape is None else len(shape), "")
 
 

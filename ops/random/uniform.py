@@ -118,7 +118,7 @@ def _values(call: op.Call) -> Any:
     """(N, P): the values to choose from, if there are some; None otherwise."""
     values = call["values"]
     if values is not None and values.shape[1] == 0:
-        raise op.OperatorValueError(argument="values", expected="at least one", got="none")
+        raise op.wrong_value("values", "at least one", "none")
     return values
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.files import not_of_the_file, without_bytes
+from gradiva.eager.readers.files import unreadable, without_bytes
 from gradiva.eager.storage.errors import StorageError
 from gradiva.eager.storage.folders import read_names
 from gradiva.eager.storage.handles import Handle, close_handle, open_handle, read_fully
@@ -23,6 +23,7 @@ from gradiva.eager.storage.ranges import Content, Want, fill
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import any_url, is_url, local_path
 from gradiva.eager.support.local_files import open_regular
+from gradiva.eager.types.arrays import Array
 
 from .record_reads import read_records
 from .table import Failures, Table
@@ -83,7 +84,7 @@ class Containers:
 
     def __init__(self, paths: Sequence[str], argument: str, storage: Storage | None = None) -> None:
         if not paths:
-            raise op.OperatorValueError(argument=argument, expected="at least one file", got="none")
+            raise op.wrong_value(argument, "at least one file", "none")
         self.paths = [local_path(path) for path in paths]
         self.storage = storage if any_url(self.paths) else None
         """What reads the URLs among the paths, if there are any."""
@@ -99,9 +100,7 @@ class Containers:
                 finally:
                     close_handle(handle)
             except OSError as error:
-                raise op.OperatorValueError(
-                    argument=argument, expected="a file that can be read", got=str(error)
-                ) from error
+                raise op.wrong_value(argument, "a file that can be read", error) from error
 
     def read(
         self, places: Places, pool: op.WorkerPool, failures: Failures, dtype: op.DType = op.uint8
@@ -198,11 +197,8 @@ class Containers:
         ]
 
     def _fail(self, samples: list[int], number: int, error: OSError, failures: Failures) -> None:
-        reason = f"the file cannot be read: {error.strerror or error}"
-        if not_of_the_file(error):
-            raise op.OperatorRuntimeError(reason, file=self.paths[number]) from error
         for sample in samples:
-            failures[sample] = op.SampleDataError(reason)
+            failures[sample] = unreadable(error, self.paths[number])
 
     def prefetch(self, places: Places) -> None:
         """Ask the system to fetch these records, where it can be asked."""
@@ -257,6 +253,29 @@ class RecordTable(Table):
     def bytes_of(self, indices: op.Int64Array, pool: op.WorkerPool, failures: Failures) -> op.Batch:
         """These records as they are stored, 1-D; what failed is empty."""
         return self._containers.read(self._chosen(indices), pool, failures)
+
+    def parsed(
+        self,
+        indices: op.Int64Array,
+        pool: op.WorkerPool,
+        parse: Callable[[Array, int], Sequence[Array]],
+        outputs: int,
+    ) -> tuple[list[list[Array | None]], Failures]:
+        """What `parse` makes of each record and the number of its file, by output: None where the
+        record cannot be read, or `parse` raises SampleDataError."""
+        failures: Failures = {}
+        raw = self.bytes_of(indices, pool, failures)
+        files = self._places.files[indices].tolist()
+        columns: list[list[Array | None]] = [[None] * len(files) for _ in range(outputs)]
+        for sample, record in enumerate(raw.batch_shape.views(raw.data)):
+            if sample in failures:
+                continue
+            try:
+                for column, value in zip(columns, parse(record, files[sample]), strict=True):
+                    column[sample] = value
+            except op.SampleDataError as error:
+                failures[sample] = error
+        return columns, failures
 
     def sizes(self) -> op.Int64Array:
         return self._places.sizes

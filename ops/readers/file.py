@@ -16,9 +16,9 @@ from gradiva.eager.storage.storage import Storage
 from .ahead.remote import storage_of
 from .labels import LabelArguments, LabelForm
 from .left_out import FILTERS
-from .listing import FilesTable, digest_of, list_files
+from .listing import FilesTable, ListedFiles, digest_of, list_files
 from .reader_arguments import ReaderArguments, ReaderOptions
-from .sampling.names import LabelRule, ListedFiles, chosen_files
+from .sampling.names import LabelRule
 from .table import Failures, Records
 from .table_source import opens_table
 
@@ -121,8 +121,7 @@ file.not_serializable("recursive", "label_fn", "split", "label_dtype", "label_sh
 @opens_table(file)
 def _open(given: dict[str, Any]) -> FileTable:
     storage = storage_of(given)
-    listed = chosen_files(given, lambda: list_files(given, storage), storage)
-    return FileTable(listed, LabelForm.of(given), storage)
+    return FileTable(list_files(given, storage), LabelForm.of(given), storage)
 
 
 File = reader_class("File", file)

@@ -3,49 +3,73 @@ what the tables of files share."""
 
 from __future__ import annotations
 
-import fnmatch
+import itertools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradiva.eager import extension as op
 from gradiva.eager.readers.remote_files import prefetch_any_files
-from gradiva.eager.storage.folders import FolderEntry, list_folders, read_names
+from gradiva.eager.storage.folders import FolderEntry, list_folders
 from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.urls import any_url, join, local_path, parent
+from gradiva.eager.storage.urls import any_url, is_url, join, local_path, parent
 
 from .containers import BLANKS, text_lines
 from .left_out import warn_of_left_out
-from .sampling.names import ListedFiles
+from .sampling.names import labels_by, names_in, split_places
 from .sampling.sizes import file_sizes
 from .table import Table
 
 
+class ListedFiles(NamedTuple):
+    """The files of a data set, in their order. classes: the name of each label, where labels are
+    numbers of names."""
+
+    paths: list[str]
+    labels: list[int]
+    classes: list[str] | None = None
+
+
 def list_files(given: Mapping[str, Any], storage: Storage) -> ListedFiles:
     """Paths and labels, in the order of the data set, for the arguments of `readers.file`. Raises
-    OperatorValueError."""
-    file_root, file_list, files = given["file_root"], given["file_list"], given["files"]
-    labels, filters = given["labels"], given["file_filters"]
+    OperatorValueError, OperatorTypeError."""
+    root, file_list, files = given["file_root"], given["file_list"], given["files"]
+    labels, rule = given["labels"], given["label_fn"]
+    if rule is not None and labels is not None:
+        raise op.OperatorValueError("give either `labels` or `label_fn`, not both")
+    if given["recursive"] and (file_list is not None or files is not None or root is None):
+        raise op.OperatorValueError(
+            "`recursive` looks below `file_root`, without a list of files", argument="recursive"
+        )
     if file_list is not None and files is not None:
         raise op.OperatorValueError("give either `file_list` or `files`, not both")
     if labels is not None and files is None:
         raise op.OperatorValueError("`labels` belong to `files`, which were not given")
     if files is not None:
-        return _from_files(file_root, files, labels)
-    if file_list is not None:
-        return _from_list(file_root, file_list, storage)
-    if file_root is None:
+        paths, labels, classes = _from_files(root, files, labels)
+    elif file_list is not None:
+        paths, labels, classes = _from_list(root, file_list, storage)
+        root = parent(file_list) if root is None else root
+    elif root is not None:
+        paths, labels, classes = _from_folder(root, given, storage)
+    else:
         raise op.OperatorValueError("give one of `file_root`, `file_list` and `files`")
-    folders, exact = given["dir_filters"] or (), given["case_sensitive_filter"]
-    return _from_folder(file_root, folders, filters, exact, storage)
+    if rule is not None:
+        labels, classes = labels_by(rule, names_in(paths, root))
+    if given["split"] is not None:
+        places = split_places(names_in(paths, root), given["split"])
+        paths, labels = [paths[place] for place in places], [labels[place] for place in places]
+    return ListedFiles(paths, labels, classes)
 
 
 def _from_files(
     root: str | None, files: Sequence[str], labels: Sequence[int] | None
 ) -> ListedFiles:
     if not files:
-        raise op.OperatorValueError(argument="files", expected="at least one file", got="none")
+        raise op.wrong_value("files", "at least one file", "none")
     if labels is not None and len(labels) != len(files):
         raise op.wrong_value("labels", f"one per file, {len(files)}", len(labels))
     paths = [local_path(join(root or "", file)) for file in files]
@@ -53,18 +77,9 @@ def _from_files(
 
 
 def _from_list(root: str | None, file_list: str, storage: Storage) -> ListedFiles:
-    try:
-        lines = read_names(file_list, storage)
-    except OSError as error:
-        raise op.OperatorValueError(
-            argument="file_list",
-            expected="a text file that can be read",
-            got=str(error),
-            file=file_list,
-        ) from error
     folder = root if root is not None else parent(file_list)
     paths, labels = [], []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text_lines(file_list, "file_list", storage), 1):
         if not line.strip():
             continue
         name, _, label = line.rstrip().replace("\t", " ").rpartition(" ")
@@ -87,48 +102,91 @@ def _from_list(root: str | None, file_list: str, storage: Storage) -> ListedFile
     return ListedFiles(paths, labels)
 
 
-def _from_folder(
-    root: str,
-    dir_filters: Sequence[str],
-    file_filters: Sequence[str],
-    case_sensitive: bool,
-    storage: Storage,
-) -> ListedFiles:
-    try:
+def _from_folder(root: str, given: Mapping[str, Any], storage: Storage) -> ListedFiles:
+    """The files below a folder, labeled by the folder in it that holds them; those in the folder
+    itself come first, where labels come from elsewhere."""
+    exact, filters, deep = given["case_sensitive_filter"], given["file_filters"], given["recursive"]
+    needs_folder = given["label_fn"] is None
+    inside, folders, parts = list_root(root, storage, given["dir_filters"] or (), exact)
+    loose = [] if needs_folder else [one for one in inside if one.is_file]
+    if deep:
+        outer = [frozenset([root if is_url(root) else os.path.realpath(root)])] * len(folders)
+        with _readable_root():
+            parts = _below(folders, parts, storage, outer)
+    every = [(one, 0) for one in loose]
+    every += [(one, label) for label, part in enumerate(parts) for one in part if one.is_file]
+    warn_of_left_out(root, (one.name for one, _ in every), filters)
+    kept = [(one, label) for one, label in every if _matches(one.name, filters, exact)]
+    if not kept:
+        some = ", ".join(filters[:4])
+        if deep or not needs_folder:
+            expected = f"a folder with files like {some} ..."
+            raise op.wrong_value("file_root", expected, f"{root!r}, with {len(every)} others")
+        raise op.OperatorValueError(
+            argument="file_root",
+            expected=f"a folder with one folder per label, holding files like {some} ...",
+            got=f"{root!r}, with {len(folders)} folders and no such file in them"
+            + _hint(root, inside, filters, exact),
+        )
+    names = [folder.name for folder in folders]
+    return ListedFiles([one.path for one, _ in kept], [label for _, label in kept], names)
+
+
+def list_root(
+    root: str, storage: Storage, dir_filters: Sequence[str] = (), case_sensitive: bool = True
+) -> tuple[list[FolderEntry], list[FolderEntry], list[list[FolderEntry]]]:
+    """The entries of `file_root`, the folders among them that match, and the entries of each of
+    these. Raises OperatorValueError."""
+    with _readable_root():
         (inside,) = list_folders([root], storage)
         folders = [one for one in inside if one.is_folder]
         if dir_filters:
             folders = [one for one in folders if _matches(one.name, dir_filters, case_sensitive)]
-        paths, labels = _files_in(root, folders, file_filters, case_sensitive, storage)
+        return inside, folders, list_folders([one.path for one in folders], storage)
+
+
+@contextmanager
+def _readable_root() -> Iterator[None]:
+    """Turns an OSError into an OperatorValueError that names `file_root`."""
+    try:
+        yield
     except OSError as error:
         raise op.wrong_value("file_root", "a folder that can be read", error) from error
-    if not paths:
-        raise op.OperatorValueError(
-            argument="file_root",
-            expected=f"a folder with one folder per label, holding files like "
-            f"{', '.join(file_filters[:4])} ...",
-            got=f"{root!r}, with {len(folders)} folders and no such file in them"
-            + _hint(root, inside, file_filters, case_sensitive),
-        )
-    return ListedFiles(paths, labels, [folder.name for folder in folders])
 
 
-def _files_in(
-    root: str,
+def _below(
     folders: Sequence[FolderEntry],
-    filters: Sequence[str],
-    case_sensitive: bool,
+    listed: Sequence[Sequence[FolderEntry]],
     storage: Storage,
-) -> tuple[list[str], list[int]]:
-    paths, labels = [], []
-    listed = list_folders([folder.path for folder in folders], storage)
-    for label, entries in enumerate(listed):
-        for entry in entries:
-            if entry.is_file and _matches(entry.name, filters, case_sensitive):
-                paths.append(entry.path)
-                labels.append(label)
-    warn_of_left_out(root, (entry.name for row in listed for entry in row), filters)
-    return paths, labels
+    outer: Sequence[frozenset[str]],
+) -> list[list[FolderEntry]]:
+    """The files below each folder, also in nested folders, sorted by the names of folders and
+    files; a link that leads back to one of the folders around it is not followed. listed: the
+    entries of each folder; outer: the folders around each. Raises OSError."""
+    here = [one.path if is_url(one.path) else os.path.realpath(one.path) for one in folders]
+    entries = [
+        [] if place in seen else row for row, place, seen in zip(listed, here, outer, strict=True)
+    ]
+    inner = [
+        (one, outer[number] | {here[number]})
+        for number, row in enumerate(entries)
+        for one in row
+        if one.is_folder
+    ]
+    nested: Iterator[list[FolderEntry]] = iter(())
+    if inner:
+        rows = list_folders([one.path for one, _ in inner], storage)
+        nested = iter(_below([one for one, _ in inner], rows, storage, [seen for _, seen in inner]))
+    found: list[list[FolderEntry]] = []
+    for row in entries:
+        files: list[FolderEntry] = []
+        for one in row:
+            if one.is_folder:
+                files += next(nested)
+            elif one.is_file:
+                files.append(one)
+        found.append(files)
+    return found
 
 
 def _hint(
@@ -144,7 +202,7 @@ def _matches(name: str, filters: Sequence[str], case_sensitive: bool) -> bool:
     if not case_sensitive:
         name = name.lower()
         filters = [pattern.lower() for pattern in filters]
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in filters)
+    return any(fnmatchcase(name, pattern) for pattern in filters)
 
 
 def digest_of(paths: Sequence[str], labels: Sequence[int]) -> str:
@@ -199,7 +257,10 @@ def list_arrays(
         lines = [line.strip(BLANKS) for line in text_lines(listed, "file_list", storage)]
         found, argument = [join(folder, line) for line in lines if line], "file_list"
     elif root is not None:
-        found, argument = _in_folders(root, pattern, storage), "file_root"
+        inside, _, below = list_root(root, storage)
+        every = itertools.chain(inside, *below)
+        found = [one.path for one in every if one.is_file and fnmatchcase(one.name, pattern)]
+        argument = "file_root"
     else:
         raise op.OperatorValueError("give one of `file_root`, `file_list` and `files`")
     if not found:
@@ -209,18 +270,11 @@ def list_arrays(
     return [local_path(path) for path in found]
 
 
-def _in_folders(root: str, pattern: str, storage: Storage) -> list[str]:
-    """Files in the folder, then those in the folders in it."""
-    try:
-        (inside,) = list_folders([root], storage)
-        below = list_folders([entry.path for entry in inside if entry.is_folder], storage)
-        return [
-            entry.path
-            for entries in (inside, *below)
-            for entry in entries
-            if entry.is_file and fnmatch.fnmatchcase(entry.name, pattern)
-        ]
-    except OSError as error:
-        raise op.OperatorValueError(
-            argument="file_root", expected="a folder that can be read", got=str(error)
-        ) from error
+def path_in_list(path: str, listed: str) -> str:
+    """Where a path in a list or a manifest leads: from the working directory, or from where the
+    list is."""
+    beside = join(parent(listed), path)
+    if is_url(listed) or is_url(path):
+        return beside
+    here = os.path.isabs(path) or os.path.exists(path)
+    return path if here or not os.path.exists(beside) else beside

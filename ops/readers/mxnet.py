@@ -20,12 +20,13 @@ from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.handles import Handle, pread
 from gradiva.eager.storage.storage import Storage
+from gradiva.eager.types.arrays import Array
 
 from .ahead.remote import storage_of
 from .containers import Containers, Places, RecordTable, check_not_empty, text_lines
 from .reader_arguments import ReaderArguments, ReaderOptions
 from .scan_cache import Scan, kept_scan
-from .table import Failures, Records, ragged
+from .table import Records, uniform
 from .table_source import opens_table
 
 __all__ = ["MXNet", "index_lines", "mxnet", "scan_records"]
@@ -70,25 +71,12 @@ class RecordIOTable(RecordTable):
     """The records of RecordIO files, as images and labels."""
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
-        failures: Failures = {}
-        raw = self.bytes_of(indices, pool, failures)
-        images, labels = [], []
-        for sample, record in enumerate(raw.batch_shape.views(raw.data)):
-            image, label = _NOTHING
-            if sample not in failures:
-                try:
-                    image, label = _parts(record)
-                except op.SampleDataError as error:
-                    failures[sample] = error
-            images.append(image)
-            labels.append(label)
-        return Records((ragged(images, op.uint8, 1), ragged(labels, op.float32, 1)), failures)
+        (images, labels), failures = self.parsed(indices, pool, _parts, 2)
+        made = uniform(images, op.uint8, 1, "images"), uniform(labels, op.float32, 1, "labels")
+        return Records(made, failures)
 
 
-_NOTHING = (np.empty(0, np.uint8), np.empty(0, np.float32))
-
-
-def _parts(record: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _parts(record: Array, _: int) -> tuple[Array, Array]:
     """Image and labels of a record. Raises SampleDataError."""
     data = _joined(record)
     if data.size < _IMAGE.size:
@@ -106,9 +94,9 @@ def _parts(record: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarr
     return image[4 * flag :], np.frombuffer(image[: 4 * flag].tobytes(), "<f4").astype(np.float32)
 
 
-def _joined(record: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _joined(record: Array) -> Array:
     """The data of a record, from its chunks. Raises SampleDataError."""
-    parts: list[np.ndarray[Any, Any]] = []
+    parts: list[Array] = []
     place, part = 0, _FIRST
     while part in (_FIRST, _MIDDLE):
         head = record[place : place + _CHUNK.size].tobytes()
@@ -197,10 +185,10 @@ def _open(given: dict[str, Any]) -> RecordIOTable:
     elif not indices:
         parts = [_scanned(path, storage) for path in containers.paths]
     else:
-        raise op.OperatorValueError(
-            argument="index_path",
-            expected=f"one file, or {len(containers.paths)}, as many as in `path`",
-            got=str(len(indices)),
+        raise op.wrong_value(
+            "index_path",
+            f"one file, or {len(containers.paths)}, as many as in `path`",
+            len(indices),
         )
     places = Places.join(parts)
     check_not_empty(len(places.files), containers, "path")

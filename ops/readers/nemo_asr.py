@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import warnings
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
@@ -17,14 +16,14 @@ from gradiva.eager.readers.remote_files import read_any_files
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.folders import read_text
 from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.urls import is_url, join, local_path, parent
+from gradiva.eager.storage.urls import local_path
 from gradiva.ops.audio.resampling import lobes_of, resampled_length, window_table
 from gradiva.ops.decoders.audio.audio_file import audio_info
 from gradiva.ops.decoders.audio.audio_info import AudioInfo, check_length
 from gradiva.ops.decoders.audio.decode_audio import Wanted, decode_audio
 
 from .ahead.remote import storage_of
-from .listing import FilesTable
+from .listing import FilesTable, path_in_list
 from .reader_arguments import ReaderArguments, ReaderOptions
 from .table import Failures, Records, column, ragged
 from .table_source import opens_table
@@ -136,15 +135,6 @@ def _lines(manifest: str, storage: Storage) -> list[str]:
         ) from error
 
 
-def _found(path: str, manifest: str) -> str:
-    """Where a path in a manifest leads: from the working directory, or from where it stands."""
-    beside = join(parent(manifest), path)
-    if is_url(manifest) or is_url(path):
-        return beside
-    here = os.path.isabs(path) or os.path.exists(path)
-    return path if here or not os.path.exists(beside) else beside
-
-
 def _entries(manifest: str, storage: Storage) -> list[_Entry]:
     """Those of one manifest. Raises OperatorValueError."""
     found, without = [], 0
@@ -169,7 +159,7 @@ def _entries(manifest: str, storage: Storage) -> list[_Entry]:
         text = entry.get("text")
         times = [_number(entry, name, shown, manifest) for name in ("offset", "duration")]
         words = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else b""
-        found.append(_Entry(_found(path, manifest), times[0], times[1], words))
+        found.append(_Entry(path_in_list(path, manifest), times[0], times[1], words))
     if without:
         warnings.warn(
             f"readers.nemo_asr: {without} lines of {manifest} have no audio_filepath, and are left "

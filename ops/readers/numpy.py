@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.readers.files import not_of_the_file
+from gradiva.eager.readers.files import unreadable
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.handles import (
@@ -164,7 +164,7 @@ class NumpyTable(FilesTable):
                 try:
                     opened[sample] = self._open(paths[sample], loaded.get(paths[sample]))
                 except OSError as error:
-                    failures[sample] = _unreadable(error, sample, paths[sample])
+                    failures[sample] = unreadable(error, paths[sample], sample)
                 except op.SampleDataError as error:
                     failures[sample] = error
                 except op.OperatorValueError as error:
@@ -183,7 +183,7 @@ class NumpyTable(FilesTable):
                         try:
                             self._load(opened[sample], targets[sample])
                         except OSError as error:
-                            failures[sample] = _unreadable(error, sample, paths[sample])
+                            failures[sample] = unreadable(error, paths[sample], sample)
 
             pool.run(read, ranges)
         finally:
@@ -289,13 +289,6 @@ def _head(handle: Handle, count: int) -> bytes:
     return pread(handle, count, 0)
 
 
-def _unreadable(error: OSError, sample: int, path: str) -> op.SampleDataError:
-    reason = f"the file cannot be read: {error.strerror or error}"
-    if not_of_the_file(error):
-        raise op.OperatorRuntimeError(reason, sample=sample, file=path) from error
-    return op.SampleDataError(reason)
-
-
 numpy.not_serializable("split")
 
 
@@ -305,10 +298,10 @@ def _open(given: dict[str, Any]) -> NumpyTable:
     if any(numbers.values()):
         check_region(None, None, {**numbers, "axes": None, "axis_names": None})
     if given["out_of_bounds_policy"] not in POLICIES:
-        raise op.OperatorValueError(
-            argument="out_of_bounds_policy",
-            expected=f"one of {', '.join(POLICIES)}",
-            got=repr(given["out_of_bounds_policy"]),
+        raise op.wrong_value(
+            "out_of_bounds_policy",
+            f"one of {', '.join(POLICIES)}",
+            repr(given["out_of_bounds_policy"]),
         )
     rows = {
         name: np.array([value], np.float32 if name.startswith("rel") else np.int64)

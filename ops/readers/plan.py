@@ -29,10 +29,8 @@ MOST_AT_ONCE = 1 << 24
 def check_full_batch(count: int) -> None:
     """Raise OperatorValueError for a batch that is full at any price."""
     if count > MOST_AT_ONCE:
-        raise op.OperatorValueError(
-            argument="batch_size",
-            expected=f"at most {MOST_AT_ONCE} samples, where all batches are full",
-            got=str(count),
+        raise op.wrong_value(
+            "batch_size", f"at most {MOST_AT_ONCE} samples, where all batches are full", count
         )
 
 
@@ -114,14 +112,10 @@ class ShardedPlan:
 
     def __post_init__(self) -> None:
         if self.num_shards < 1:
-            raise op.OperatorValueError(
-                argument="num_shards", expected="at least 1", got=str(self.num_shards)
-            )
+            raise op.wrong_value("num_shards", "at least 1", self.num_shards)
         if not 0 <= self.shard_id < self.num_shards:
-            raise op.OperatorValueError(
-                argument="shard_id",
-                expected=f"from 0 to num_shards - 1 = {self.num_shards - 1}",
-                got=str(self.shard_id),
+            raise op.wrong_value(
+                "shard_id", f"from 0 to num_shards - 1 = {self.num_shards - 1}", self.shard_id
             )
         if self.order is None:
             object.__setattr__(self, "order", Shuffled(self.size, self.seed, self.shuffle))
@@ -202,10 +196,10 @@ class ShardedPlan:
             there = (epochs == epoch) & (places < self.order.length(epoch))
             found[there] = self.order.indices(epoch, places[there])
         if (found < 0).any():
-            raise op.OperatorValueError(
-                argument="positions",
-                expected="positions that samples have",
-                got=str(int(positions[int(np.flatnonzero(found < 0)[0])])),
+            raise op.wrong_value(
+                "positions",
+                "positions that samples have",
+                int(positions[int(np.flatnonzero(found < 0)[0])]),
             )
         return found
 

@@ -53,9 +53,7 @@ def kept_scan(
     try:
         handle = open_handle(path, storage or Storage())
     except OSError as error:
-        raise op.OperatorValueError(
-            argument="path", expected="a file that can be read", got=str(error)
-        ) from error
+        raise op.wrong_value("path", "a file that can be read", error) from error
     try:
         facts = FileFacts.of(handle)
         place = _place(kind, path, facts, _WORTH_KEEPING if worth is None else worth)

@@ -10,7 +10,6 @@ from gradiva.eager import extension as op
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.remote_files import prefetch_any_files, read_any_files
 from gradiva.eager.readers.source import source_operator
-from gradiva.eager.storage.folders import list_folders
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.decoders.formats.decode import decode_into, output_shape
@@ -18,7 +17,7 @@ from gradiva.ops.decoders.formats.image_info import ImageInfo
 from gradiva.ops.decoders.formats.probe import probe
 
 from .ahead.remote import storage_of
-from .listing import FilesTable, digest_of
+from .listing import FilesTable, digest_of, list_root
 from .reader_arguments import SHUFFLED_AFTER, ReaderArguments, ReaderOptions
 from .sampling.sizes import file_sizes
 from .table import Failures, Records
@@ -175,15 +174,11 @@ def _open(given: dict[str, Any]) -> SequenceTable:
     paths: list[str] = []
     firsts: list[int] = []
     reach = (given["sequence_length"] - 1) * given["stride"]
-    try:
-        (inside,) = list_folders([root], storage)
-        for entries in list_folders([one.path for one in inside if one.is_folder], storage):
-            frames = [one.path for one in entries if one.is_file]
-            whole = range(0, max(len(frames) - reach, 0), given["step"])
-            firsts += [len(paths) + first for first in whole]
-            paths += frames
-    except OSError as error:
-        raise op.wrong_value("file_root", "a folder that can be read", error) from error
+    for entries in list_root(root, storage)[2]:
+        frames = [one.path for one in entries if one.is_file]
+        whole = range(0, max(len(frames) - reach, 0), given["step"])
+        firsts += [len(paths) + first for first in whole]
+        paths += frames
     if not firsts:
         expected = f"folders with {reach + 1} frames and more"
         raise op.wrong_value("file_root", expected, repr(root))

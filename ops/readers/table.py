@@ -9,9 +9,10 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.storage.storage import Storage
+from gradiva.eager.types.arrays import Array
 from gradiva.eager.types.device import CPU, Device
 
-__all__ = ["BegunRead", "Failures", "Records", "Table", "column", "ragged"]
+__all__ = ["BegunRead", "Failures", "Records", "Table", "column", "ragged", "uniform"]
 
 Failures: TypeAlias = "dict[int, op.GradivaError]"
 """What went wrong, by the place of the sample among those that were asked for."""
@@ -107,3 +108,22 @@ def ragged(arrays: list[np.ndarray[Any, Any]], dtype: op.DType, ndim: int) -> op
     for target, array in zip(made.batch_shape.views(made.data), arrays, strict=True):
         target[...] = array
     return made
+
+
+def uniform(arrays: list[Array | None], dtype: op.DType, ndim: int, what: str) -> op.Batch:
+    """A batch of arrays of one type and number of axes, those of the first one, or these where
+    there is none; None is an empty sample. Raises OperatorRuntimeError."""
+    first = next(
+        (array for array in arrays if array is not None), np.empty((0,) * ndim, dtype.numpy)
+    )
+    for sample, array in enumerate(arrays):
+        if array is not None and (array.dtype, array.ndim) != (first.dtype, first.ndim):
+            raise op.OperatorRuntimeError(
+                f"{what}: samples of a batch have one type and one number of axes",
+                expected=f"{first.ndim}-D {first.dtype}",
+                got=f"{array.ndim}-D {array.dtype}",
+                sample=sample,
+            )
+    empty = np.zeros((0,) * first.ndim, first.dtype)
+    found = [empty if array is None else array for array in arrays]
+    return ragged(found, op.DType.from_numpy(first.dtype), first.ndim)

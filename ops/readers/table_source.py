@@ -140,10 +140,10 @@ class TableSource(Source):
     def read_at(self, epoch: int, position: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
         plan = self._cursor.plan.whole()
         if position >= plan.length(epoch):
-            raise op.OperatorValueError(
-                argument="position",
-                expected=f"from 0 to {plan.length(epoch) - 1} in an epoch of this data set",
-                got=str(position),
+            raise op.wrong_value(
+                "position",
+                f"from 0 to {plan.length(epoch) - 1} in an epoch of this data set",
+                position,
             )
         place = epoch, position, position + 1
         return self._load(plan.indices(*place), plan.positions(*place), pool)
@@ -280,21 +280,13 @@ class TableSource(Source):
         order = self._sampled(mark)
         found = np.asarray(positions)
         if found.ndim != 1 or found.dtype.kind not in "iu":
-            raise op.OperatorTypeError(
-                argument="positions", expected="a batch, or positions", got=type(positions).__name__
-            )
+            raise op.wrong_type("positions", "a batch, or positions", type(positions).__name__)
         try:
             values = np.asarray(scores, np.float64).reshape(-1)
         except (TypeError, ValueError, OverflowError):
-            raise op.OperatorTypeError(
-                argument="scores", expected="numbers", got=type(scores).__name__
-            ) from None
+            raise op.wrong_type("scores", "numbers", type(scores).__name__) from None
         if len(values) != len(found):
-            raise op.OperatorValueError(
-                argument="scores",
-                expected=f"one for each position, {len(found)}",
-                got=str(len(values)),
-            )
+            raise op.wrong_value("scores", f"one for each position, {len(found)}", len(values))
         own = found < PADDING
         indices = mark.plan.indices_at(found[own].astype(np.int64))
         order.score(mark.next_begin, indices, values[own])

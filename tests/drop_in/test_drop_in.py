@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import gradiva
 
@@ -48,7 +49,6 @@ def run(path: Path, folder: Path, library: str) -> list[Any]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Nine small images in two folders: noise, so that every pixel counts, without compression."""
-    cv2 = pytest.importorskip("cv2")
     top = tmp_path_factory.mktemp("images")
     generator = np.random.default_rng(3)
     for label, count in (("cats", 4), ("dogs", 5)):
@@ -56,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for number in range(count):
             shape = (40 + 3 * number, 50 - 2 * number, 3)
             picture = generator.integers(0, 256, shape, dtype=np.uint8)
-            cv2.imwrite(str(top / label / f"{number}.png"), picture)
+            Image.fromarray(picture).save(top / label / f"{number}.png")
     return top
 
 

@@ -10,7 +10,6 @@ import pytest
 import gradiva
 from gradiva import OperatorTypeError, backend, fn, ops, pipeline_def, types
 from gradiva.capture.serialization.names import find_operator
-from gradiva.compat.dali import awaited
 from gradiva.plugin.triton import autoserialize
 
 
@@ -140,24 +139,9 @@ def test_functions_on_capsules() -> None:
         fn.dl_tensor_python_function(left, function=lambda _: np.ones(3))
 
 
-@pytest.mark.parametrize(
-    ("where", "name"),
-    [("fn.experimental.decoders", "sound"), ("fn.decoders", "light"), ("decoders", "light")],
-)
-def test_what_is_not_there_yet_says_so(
-    where: str, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(awaited.LATER, "decoders.light", "somebody")
-    monkeypatch.setitem(awaited.AWAITED, "experimental.decoders.sound", "decoders.light")
-    place: Any = gradiva
-    for part in filter(None, where.split(".")):
-        place = getattr(place, part)
-    with pytest.raises(AttributeError, match="is not there yet: it waits for"):
-        getattr(place, name)
-
-
 def test_what_never_was_there() -> None:
-    for place in (gradiva, gradiva.decoders, gradiva.plugin, gradiva.plugin.pytorch):
+    modules = (gradiva, gradiva.decoders, gradiva.plugin, gradiva.plugin.pytorch)
+    for place in (*modules, fn, fn.readers, fn.experimental):
         with pytest.raises(AttributeError, match=rf"module '{place.__name__}\.?' has no attribute"):
             place.no_such_name  # noqa: B018
 

@@ -8,7 +8,6 @@ import wave
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
 
@@ -18,6 +17,7 @@ from gradiva import OperatorTypeError, fn, ops, types
 from gradiva.capture.serialization.reader import read_pipeline
 from gradiva.compat.dali.facts import facts
 from gradiva.eager.operators.operator import operators
+from gradiva.ops.decoders.image.image import encode
 from tests.capture.serialization.stored import again, change, pipeline, text_of
 from tests.tiers import few
 
@@ -55,7 +55,7 @@ OLD: dict[str, dict[str, str | None]] = {
     "warp_affine": DTYPE,
 }
 READERS = [name for name in OLD if name.startswith("readers.")]
-_, PNG = cv2.imencode(".png", IMAGES.at(0))
+PNG = encode(np.asarray(IMAGES.at(0)), "PNG")
 ENCODED = gradiva.batch([PNG, PNG])
 CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "crop": ((IMAGES,), {"crop": (3, 4)}),

@@ -10,9 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import cv2
 import numpy as np
 import pytest
+from PIL import Image
 
 from gradiva import compat
 
@@ -55,7 +55,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (top / label).mkdir()
         for number in range(count):
             picture = generator.integers(0, 256, (30 + number, 44, 3), dtype=np.uint8)
-            cv2.imwrite(str(top / label / f"{number}.png"), picture)
+            Image.fromarray(picture).save(top / label / f"{number}.png")
     return top
 
 

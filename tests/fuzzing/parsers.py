@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import simplejpeg
+import pytest
 
 import gradiva
 from gradiva import GradivaError
@@ -47,6 +47,8 @@ from tests.ops.readers.formats import FORMATS, values, write_lmdb
 from . import hdf5_heaps, seeds, video_scans, video_units
 from .http_parsers import http_answer, http_page, pages
 from .sound_parsers import movies, mp4_edits, mpeg_audio, sound, sound_sizes
+
+simplejpeg: Any = pytest.importorskip("simplejpeg")
 
 __all__ = ["PARSERS", "Parser", "clear", "survives"]
 

@@ -11,8 +11,8 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
+import pytest
 from PIL import Image
 
 from gradiva import fn, types
@@ -23,6 +23,8 @@ from tests.capture.serialization.stored import pipeline as stored
 from tests.ops.decoders.lossless_jpegs import lossless_jpeg
 from tests.ops.decoders.tiff_files import tiff
 from tests.ops.readers import formats
+
+cv2: Any = pytest.importorskip("cv2")
 
 __all__ = [
     "answers",

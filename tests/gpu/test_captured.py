@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
 
@@ -15,6 +14,7 @@ import gradiva
 from gradiva import EvalMode, ExternalSource, Pipeline, capture, fn, random
 from gradiva.eager.cuda import cupy_runtime
 from gradiva.eager.cuda.streams import DeviceStream
+from gradiva.ops.decoders.image.image import encode
 from tests.tiers import few
 
 from .nvjpeg import decoding
@@ -146,9 +146,7 @@ def test_traced() -> None:
 
 
 def jpegs(number: int) -> list[np.ndarray[Any, Any]]:
-    return [
-        np.asarray(cv2.imencode(".jpg", image)[1]).reshape(-1) for image in samples(number, SIZE)
-    ]
+    return [encode(image, "JPEG") for image in samples(number, SIZE)]
 
 
 def recipe(files: Any, where: str) -> Any:

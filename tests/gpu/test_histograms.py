@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
 
@@ -18,6 +17,8 @@ from gradiva.ops.image.color import lab_tables
 
 from .harness import all_launches, planned, require_equal
 from .shim import COMPILER, NO_COMPILER, run_launches
+
+cv2: Any = pytest.importorskip("cv2")
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)
 

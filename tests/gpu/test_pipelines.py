@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
 
@@ -20,6 +19,8 @@ from . import recipes
 from .recipes import BODIES, SIZE, bits, colors, device, in_loop, outputs, pipeline, samples
 from .shim import COMPILER
 from .simulated import simulated
+
+cv2: Any = pytest.importorskip("cv2")
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="g++ is not there")
 

@@ -18,6 +18,7 @@ from gradiva.auto_aug import rand_augment as ra
 from gradiva.auto_aug import trivial_augment as ta
 from gradiva.auto_aug.core import Augmentation, Policy, augmentation, select
 from gradiva.capture.recording.data_node import DataNode
+from tests.needs import needs_opencv
 
 SIZE = 5
 SEED = 11
@@ -245,6 +246,7 @@ def test_seeds_fix_the_choice() -> None:
     assert any(not np.array_equal(*pair) for pair in zip(once, other, strict=True))
 
 
+@needs_opencv  # for the sharpness
 @pytest.mark.parametrize("shape", [(12, 14, 3), (2, 12, 14, 3)])
 @pytest.mark.parametrize(
     "call",

@@ -19,7 +19,6 @@ import pytest
 
 import gradiva
 from gradiva import compat
-from gradiva.compat.dali.awaited import LATER
 from gradiva.compat.dali.facts import VERSION
 from gradiva.plugin import pytorch
 
@@ -110,7 +109,7 @@ def test_pickles_that_name_its_classes() -> None:
     assert pickle.loads(text) is pytorch.LastBatchPolicy
 
 
-def test_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_there() -> None:
     with pytest.raises(
         ModuleNotFoundError, match=r"'nvidia\.dali\.plugin\.abc' .*pytorch"
     ) as found:
@@ -121,11 +120,6 @@ def test_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AttributeError, match=r"no attribute 'pipelne_def'.*mean pipeline_def"):
         dali.pipelne_def  # noqa: B018
     assert not hasattr(dali, "nothing_like_it")
-    monkeypatch.setitem(LATER, "telepathy", "a GPU")
-    with pytest.raises(ImportError, match=r"fn\.telepathy is not there yet: it waits for a GPU"):
-        exec("from nvidia.dali.fn import telepathy", {})
-    with pytest.raises(AttributeError, match="waits for a GPU"):
-        dali.fn.telepathy  # noqa: B018
 
 
 def test_an_error_inside_of_a_module_passes() -> None:

@@ -12,9 +12,7 @@ import pytest
 import gradiva
 from gradiva import compat, fn
 from gradiva.__main__ import main
-from gradiva.compat.dali.awaited import LATER
 from gradiva.compat.differences import Row, rows, rows_about
-from gradiva.compat.names import reason_for
 from gradiva.eager.gpu.execute import devices_of
 from gradiva.eager.operators.operator import operators
 
@@ -182,19 +180,16 @@ def test_what_to_do_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     resize = operators["resize"]
     old = {"image_type": None, "output_dtype": "dtype"}
     monkeypatch.setattr(resize, "old_arguments", old, raising=False)
-    monkeypatch.setitem(LATER, "telepathy", "a GPU to write it on")
     report = check(
         tmp_path,
         "fn.resize(x, image_type=1, output_dtype=2, resize_xx=3)\n"
-        "fn.image_decoder(x)\nfn.telepathy(x)\nfn.resise(x)",
+        "fn.image_decoder(x)\nfn.resise(x)",
     )
     said = {one.what: one.text for one in report if one.verdict != "rare"}
     assert said["fn.resize(image_type=)"] == "it has no effect any more"
     assert said["fn.resize(output_dtype=)"] == "an old name of `dtype`"
     assert said["fn.resize(resize_xx=)"].endswith("did you mean `resize_x`?")
     assert said["fn.image_decoder"].startswith("an old name of fn.decoders.image")
-    assert "waits for a GPU" in said["fn.telepathy"]
-    assert "fn.python_function" in said["fn.telepathy"]
     assert said["fn.resise"] == "did you mean resize?"
 
 
@@ -299,17 +294,13 @@ def test_nothing_is_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_all_names_of_the_list_are_found_or_explained(tmp_path: Path) -> None:
-    """Of each operator that users know: it is there with all arguments, or a reason is."""
+def test_all_names_of_the_list_are_found(tmp_path: Path) -> None:
+    """Each operator that users know is there with all arguments."""
     for name, fact in gradiva.compat.dali.facts.facts().items():
         arguments = ", ".join(f"{one}=None" for one in fact.arguments)
         report = check(tmp_path, f"fn.{name}({arguments})")
-        if gradiva.compat.dali.facts.later(name) is None:
-            assert report.missing == [], name
-            assert f"fn.{name}" in names(report)
-        else:
-            assert "waits for" in report.missing[0].text
-            assert reason_for(f"nvidia.dali.fn.{name}") is not None
+        assert report.missing == [], name
+        assert f"fn.{name}" in names(report)
 
 
 def test_this_library_is_not_touched() -> None:

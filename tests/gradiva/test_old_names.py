@@ -1,4 +1,4 @@
-"""Deprecated spellings: the function of the new name, with a warning; or not there yet."""
+"""Deprecated spellings: the function of the new name, with a warning."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ import gradiva
 from gradiva import fn, ops
 from gradiva.capture.serialization.names import find_operator
 from gradiva.compat.dali.class_names import classes
-from gradiva.compat.dali.facts import deprecated, later, operator_of, reached
+from gradiva.compat.dali.facts import deprecated, operator_of, reached
 from gradiva.compat.dali.old_names import renamed
 from gradiva.compat.dali.op_classes import _class_name
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.extension.modes import outputs_of
+from tests.needs import calls_opencv, needs_opencv
 
-HERE = sorted(name for name in deprecated() if later(name) is None)
+HERE = sorted(deprecated())
 RENAMED = renamed()
 OTHERS = {"shapes": "shapes", "ssd_random_crop": "random_bbox_crop"}
 """What the operator is called, where the new spelling is no function or does less."""
@@ -40,7 +41,13 @@ def test_which_there_are() -> None:
         assert operator.name == OTHERS.get(name) or RENAMED.get(name, name)
 
 
-@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=needs_opencv if calls_opencv(RENAMED.get(name, name)) else ())
+        for name in HERE
+    ],
+)
 def test_same_as_the_new_name(name: str) -> None:
     """The result of the new name, and one warning for a line however often it runs."""
     function, operator = reached(name), operator_of(reached(name))
@@ -81,19 +88,6 @@ def test_classes_warn_where_they_are_called() -> None:
     with pytest.warns(DeprecationWarning, match="old name of fn.equalize") as caught:
         flip(samples((4, 5, 3)))
     assert caught[0].filename == __file__
-
-
-@pytest.mark.parametrize("name", sorted(set(deprecated()) - set(HERE)))
-def test_not_there_yet(name: str) -> None:
-    place: Any = fn
-    *packages, last = name.split(".")
-    for part in packages:
-        place = getattr(place, part)
-    with pytest.raises(AttributeError, match=rf"fn\.{name}.* is not there yet: it waits for"):
-        getattr(place, last)
-    if not packages:
-        with pytest.raises(AttributeError, match="is not there yet: it waits for"):
-            getattr(ops, _class_name(last))
 
 
 def test_in_a_pipeline() -> None:

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import PIL.Image
 import pytest
@@ -18,6 +17,8 @@ import pytest
 import gradiva
 from gradiva.__main__ import main
 from gradiva.ops.readers.plan import ShardedPlan
+
+cv2: Any = pytest.importorskip("cv2")
 
 PROGRAM = """
 from gradiva import fn, pipeline_def

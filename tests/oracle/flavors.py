@@ -9,10 +9,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import cv2
 import numpy as np
 import tifffile
 from PIL import Image
+
+from gradiva.eager.support.opencv import cv2, has_opencv
 
 from . import odd_jpegs
 from .pictures import part
@@ -21,6 +22,13 @@ Pixels = np.ndarray[Any, Any]
 ASTRONAUT = part("astronaut", 40, 150, 131, 197)
 COFFEE = part("coffee", 100, 200, 121, 143)
 CAMERA = np.ascontiguousarray(part("camera", 100, 150, 129, 151)[..., 0])
+
+
+_ONLY_WITH_OPENCV = (
+    *("png_gray16", "png_rgb16", "png_rgba16", "ppm16", "pgm16", "jp2_rgb16"),
+    *("ppm_ascii", "pgm_ascii", "pgm_ascii16", "pbm_ascii"),
+)
+"""It writes or reads these."""
 
 
 def pil(image: Pixels | Image.Image, fmt: str, **options: Any) -> bytes:
@@ -142,13 +150,9 @@ def jpegs() -> dict[str, Callable[[], bytes]]:
     out: dict[str, Callable[[], bytes]] = {}
     for name, s in (("444", 0), ("422", 1), ("420", 2)):
         out[f"jpeg_{name}"] = partial(pil, a, "JPEG", quality=90, subsampling=s)
-    samp = {
-        "cv411": cv2.IMWRITE_JPEG_SAMPLING_FACTOR_411,
-        "cv440": cv2.IMWRITE_JPEG_SAMPLING_FACTOR_440,
-        "cv422": cv2.IMWRITE_JPEG_SAMPLING_FACTOR_422,
-    }
-    for name, f in samp.items():
-        out[f"jpeg_{name}"] = partial(cv, a, ".jpg", cv2.IMWRITE_JPEG_SAMPLING_FACTOR, f)
+    for factor in ("411", "440", "422") if has_opencv() else ():
+        value = getattr(cv2, f"IMWRITE_JPEG_SAMPLING_FACTOR_{factor}")
+        out[f"jpeg_cv{factor}"] = partial(cv, a, ".jpg", cv2.IMWRITE_JPEG_SAMPLING_FACTOR, value)
     out["jpeg_progressive"] = lambda: pil(a, "JPEG", quality=85, progressive=True)
     out["jpeg_progressive_444"] = lambda: pil(
         a, "JPEG", quality=85, progressive=True, subsampling=0
@@ -278,4 +282,5 @@ def others() -> dict[str, Callable[[], bytes]]:
         out[f"png_exif{o}"] = partial(pil, a, "PNG", exif=exif(o))
     for rows in (1, 7, 500):
         out[f"tif_rows{rows}"] = partial(tif, a, photometric="rgb", rowsperstrip=rows)
-    return out
+    absent = () if has_opencv() else _ONLY_WITH_OPENCV
+    return {name: make for name, make in out.items() if name not in absent}

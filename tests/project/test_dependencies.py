@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import av
-import cv2
 import fsspec
 import h5py
 import numpy as np
@@ -23,6 +22,8 @@ from pyarrow import parquet
 import gradiva
 from gradiva import fn
 from tests.eager.storage.loopback import loopback
+
+cv2: Any = pytest.importorskip("cv2")
 
 pytestmark = pytest.mark.core
 

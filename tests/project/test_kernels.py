@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,14 @@ FORMATTED_BY_HAND = 80
 """At most so many places keep the form that their author gave them."""
 
 
-def kernels(layer: str) -> Iterator[tuple[str, ast.FunctionDef]]:
-    for path in sorted((ROOT / layer).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.FunctionDef) and decorators(node) & COMPILED:
-                yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
+@cache
+def kernels(layer: str) -> list[tuple[str, ast.FunctionDef]]:
+    return [
+        (f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node)
+        for path in sorted((ROOT / layer).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef) and decorators(node) & COMPILED
+    ]
 
 
 def decorators(function: ast.FunctionDef) -> set[str]:

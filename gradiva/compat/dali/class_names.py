@@ -14,7 +14,7 @@ from gradiva.compat.aliases import CLASS_PACKAGES
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.support.registry import Registry
 
-__all__ = ["PACKAGES", "attributes_of", "classes", "waiting"]
+__all__ = ["PACKAGES", "attributes_of", "classes"]
 
 classes: Registry[Any] = Registry(lazy_module("gradiva.compat.dali.op_classes"))
 """Classes by name: "Resize", "decoders.Image", ..."""
@@ -24,9 +24,6 @@ PACKAGES = (
     *("experimental", "experimental.decoders", "experimental.inputs", "experimental.readers"),
 )
 """The packages of classes."""
-
-waiting: dict[str, str] = {}
-"""Names of classes that are not there yet, and what they wait for."""
 
 
 def attributes_of(
@@ -44,9 +41,6 @@ def attributes_of(
             found = classes.get(prefix + name)
             if found is not None:
                 return found
-            reason = waiting.get(prefix + name)
-            if reason is not None:
-                raise AttributeError(f"{where}.{name} is not there yet: it waits for {reason}")
         raise AttributeError(f"module {where!r} has no attribute {name!r}")
 
     def names_of() -> list[str]:

@@ -13,20 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from gradiva import fn
-from gradiva.compat.dali.awaited import later
 from gradiva.compat.dali.old_names import operator_of, renamed
 
-__all__ = [
-    "VERSION",
-    "Fact",
-    "Given",
-    "deprecated",
-    "facts",
-    "later",
-    "operator_of",
-    "reached",
-    "renamed",
-]
+__all__ = ["VERSION", "Fact", "Given", "deprecated", "facts", "operator_of", "reached", "renamed"]
 
 VERSION = "2.4.0"
 """The version of DALI: whose names and arguments these are."""

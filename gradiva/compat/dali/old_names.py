@@ -7,7 +7,6 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from gradiva.compat.dali.awaited import AWAITED
 from gradiva.eager.operators.old_arguments import warn_of_old
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.ops.boxes.random_bbox_crop import random_bbox_crop
@@ -29,7 +28,7 @@ _REPLACED = {
 def renamed() -> dict[str, str]:
     """Names without `fn.`, and what they are called now: by what operators say of themselves."""
     here = {old: one.name for one in operators.values() for old in one.formerly}
-    return {**here, **_REPLACED, **AWAITED}
+    return {**here, **_REPLACED}
 
 
 def operator_of(function: Any) -> OperatorBase | None:

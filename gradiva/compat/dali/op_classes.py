@@ -13,8 +13,7 @@ from functools import cache
 from typing import Any
 
 from gradiva import fn
-from gradiva.compat.dali.awaited import AWAITED, LATER, later
-from gradiva.compat.dali.class_names import PACKAGES, classes, waiting
+from gradiva.compat.dali.class_names import PACKAGES, classes
 from gradiva.compat.dali.dl_tensor_function import dl_tensor_python_function
 from gradiva.compat.dali.facts import operator_of
 from gradiva.eager.operators.arguments import check_names, is_edge
@@ -244,8 +243,3 @@ def _functions(prefix: str) -> dict[str, str]:
 _OWN = {"Constant": Constant, "DLTensorPythonFunction": DLTensorPythonFunction}
 """Classes that are written out here."""
 classes["Compose"] = Compose
-for _name in {*LATER, *AWAITED}:
-    _reason = later(_name)
-    if _reason is not None:
-        _package, _dot, _last = _name.rpartition(".")
-        waiting[f"{_package}{_dot}{_class_name(_last)}"] = _reason

@@ -1,6 +1,5 @@
 """Operators under trial, and others under the names of their trial versions."""
 
-from gradiva.compat.dali.awaited import absent
 from gradiva.compat.dali.old_names import old
 from gradiva.fn import _shared_operators as operators
 from gradiva.fn.experimental import decoders, inputs, readers
@@ -18,8 +17,6 @@ filter = old("experimental.filter", operators.filter)
 inflate = old("experimental.inflate", _inflate)
 peek_image_shape = old("experimental.peek_image_shape", operators.peek_image_shape)
 tensor_resize = old("experimental.tensor_resize", operators.tensor_resize)
-
-__getattr__ = absent(__name__)
 
 __all__ = [
     "audio_resample",

@@ -1,6 +1,5 @@
 """Decoders under the names of their trial versions."""
 
-from gradiva.compat.dali.awaited import absent
 from gradiva.compat.dali.old_names import old
 from gradiva.fn import decoders
 
@@ -9,7 +8,5 @@ image_crop = old("experimental.decoders.image_crop", decoders.image_crop)
 image_random_crop = old("experimental.decoders.image_random_crop", decoders.image_random_crop)
 image_slice = old("experimental.decoders.image_slice", decoders.image_slice)
 video = old("experimental.decoders.video", decoders.video)
-
-__getattr__ = absent(__name__)
 
 __all__ = ["image", "image_crop", "image_random_crop", "image_slice", "video"]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -154,58 +153,6 @@ def get_spec_for_array(jax_array: Any) -> Any:
     return kind(dtype=jax_array.dtype, shape=tuple(jax_array.shape))
 
 
-@overload
-def peekable_data_iterator(
-    pipeline_fn: Callable[..., Any],
-    output_map: Sequence[Any] = (),
-    size: int = -1,
-    reader_name: str | None = None,
-    auto_reset: bool | str | None = False,
-    last_batch_padded: bool = False,
-    last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
-    prepare_first_batch: bool = True,
-    sharding: Any = None,
-    devices: Sequence[Any] | None = None,
-    pmap_compatible: bool | None = None,
-) -> Callable[..., DALIGenericPeekableIterator]: ...
-@overload
-def peekable_data_iterator(
-    pipeline_fn: None = None,
-    output_map: Sequence[Any] = (),
-    size: int = -1,
-    reader_name: str | None = None,
-    auto_reset: bool | str | None = False,
-    last_batch_padded: bool = False,
-    last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
-    prepare_first_batch: bool = True,
-    sharding: Any = None,
-    devices: Sequence[Any] | None = None,
-    pmap_compatible: bool | None = None,
-) -> Callable[[Callable[..., Any]], Callable[..., DALIGenericPeekableIterator]]: ...
-def peekable_data_iterator(
-    pipeline_fn: Callable[..., Any] | None = None,
-    output_map: Sequence[Any] = (),
-    size: int = -1,
-    reader_name: str | None = None,
-    auto_reset: bool | str | None = False,
-    last_batch_padded: bool = False,
-    last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
-    prepare_first_batch: bool = True,
-    sharding: Any = None,
-    devices: Sequence[Any] | None = None,
-    pmap_compatible: bool | None = None,
-) -> Any:
-    """`gradiva.plugin.jax.data_iterator` for iterators with `peek`: see there, and
-    `DALIGenericPeekableIterator`."""
-    options = {
-        "output_map": output_map,
-        "size": size,
-        "reader_name": reader_name,
-        "auto_reset": auto_reset,
-        "last_batch_padded": last_batch_padded,
-        "last_batch_policy": last_batch_policy,
-        "prepare_first_batch": prepare_first_batch,
-    }
-    return iterator_maker(
-        DALIGenericPeekableIterator, pipeline_fn, options, sharding, devices, pmap_compatible
-    )
+peekable_data_iterator = iterator_maker(DALIGenericPeekableIterator, "peekable_data_iterator")
+peekable_data_iterator.__doc__ = """`gradiva.plugin.jax.data_iterator` for iterators with `peek`:
+see there, and `DALIGenericPeekableIterator`."""

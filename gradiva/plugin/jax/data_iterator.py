@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, Protocol, TypeVar, overload
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy
 from gradiva.capture.iterators.iterator_options import IteratorValueError, list_of_names
@@ -22,132 +22,139 @@ from gradiva.plugin.jax.iterators import DALIGenericIterator
 
 __all__ = ["data_iterator", "iterator_maker"]
 
+KindT = TypeVar("KindT", bound=DALIGenericIterator)
+KindT_co = TypeVar("KindT_co", bound=DALIGenericIterator, covariant=True)
+
 THREADS = 4
 """Those of a pipeline, unless they are given."""
 
 
-@overload
-def data_iterator(
-    pipeline_fn: Callable[..., Any],
-    output_map: Sequence[Any] = (),
-    size: int = -1,
-    reader_name: str | None = None,
-    auto_reset: bool | str | None = False,
-    last_batch_padded: bool = False,
-    last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
-    prepare_first_batch: bool = True,
-    sharding: Any = None,
-    devices: Sequence[Any] | None = None,
-    pmap_compatible: bool | None = None,
-) -> Callable[..., DALIGenericIterator]: ...
-@overload
-def data_iterator(
-    pipeline_fn: None = None,
-    output_map: Sequence[Any] = (),
-    size: int = -1,
-    reader_name: str | None = None,
-    auto_reset: bool | str | None = False,
-    last_batch_padded: bool = False,
-    last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
-    prepare_first_batch: bool = True,
-    sharding: Any = None,
-    devices: Sequence[Any] | None = None,
-    pmap_compatible: bool | None = None,
-) -> Callable[[Callable[..., Any]], Callable[..., DALIGenericIterator]]: ...
-def data_iterator(
-    pipeline_fn: Callable[..., Any] | None = None,
-    output_map: Sequence[Any] = (),
-    size: int = -1,
-    reader_name: str | None = None,
-    auto_reset: bool | str | None = False,
-    last_batch_padded: bool = False,
-    last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
-    prepare_first_batch: bool = True,
-    sharding: Any = None,
-    devices: Sequence[Any] | None = None,
-    pmap_compatible: bool | None = None,
-) -> Any:
-    """Decorator of a function that calls operators, as under `pipeline_def`: calling it makes an
-    iterator of JAX arrays over a pipeline, or over one for each device.
+class IteratorMaker(Protocol[KindT_co]):
+    """What `data_iterator` is to type checkers, for each class of iterators."""
 
-    pipeline_fn: the function, or what `pipeline_def` made of it; left out, a decorator is returned.
-    sharding: as for `DALIGenericIterator`; devices: a list of JAX devices instead, for arrays
-    (devices, batch, ...), of which each part lies on its device. With either, the function is
-    called for each device of this process, with `shard_id` and `num_shards` of the reader that it
-    makes. The other arguments are those of `DALIGenericIterator`.
+    __name__: str
 
-    The decorated function takes the arguments of the function and those of `Pipeline`, of which
-    num_threads is 4 and device_id 0 (with several devices, their number among those of this
-    process), where they are left out. batch_size is that of all devices of `jax.devices()`
-    together. checkpoints: what `iterator.checkpoints()` returned: it goes on there.
-
-    Raises OperatorValueError for `sharding` together with `devices`, for `devices` where several
-    processes work together, if the batch size cannot be divided by the number of devices, or for
-    another number of checkpoints than of pipelines; OperatorTypeError for a function without
-    `shard_id` and `num_shards` that is to work on several devices.
-    """
-    options = {
-        "output_map": output_map,
-        "size": size,
-        "reader_name": reader_name,
-        "auto_reset": auto_reset,
-        "last_batch_padded": last_batch_padded,
-        "last_batch_policy": last_batch_policy,
-        "prepare_first_batch": prepare_first_batch,
-    }
-    return iterator_maker(
-        DALIGenericIterator, pipeline_fn, options, sharding, devices, pmap_compatible
-    )
+    @overload
+    def __call__(
+        self,
+        pipeline_fn: Callable[..., Any],
+        output_map: Sequence[Any] = (),
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: bool | str | None = False,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+        sharding: Any = None,
+        devices: Sequence[Any] | None = None,
+        pmap_compatible: bool | None = None,
+    ) -> Callable[..., KindT_co]: ...
+    @overload
+    def __call__(
+        self,
+        pipeline_fn: None = None,
+        output_map: Sequence[Any] = (),
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: bool | str | None = False,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+        sharding: Any = None,
+        devices: Sequence[Any] | None = None,
+        pmap_compatible: bool | None = None,
+    ) -> Callable[[Callable[..., Any]], Callable[..., KindT_co]]: ...
 
 
-def iterator_maker(
-    kind: type[DALIGenericIterator],
-    pipeline_fn: Callable[..., Any] | None,
-    options: dict[str, Any],
-    sharding: Any,
-    devices: Sequence[Any] | None,
-    pmap_compatible: bool | None,
-) -> Any:
-    """`data_iterator` for a class of iterators. options: of the class."""
-    with annotate_error("data_iterator"):
-        list_of_names(options["output_map"])
-        if sharding is not None and devices is not None:
-            raise OperatorValueError(
-                "`sharding` and `devices` are two ways to say the same: give one"
-            )
-        if devices is not None and not devices:
-            raise OperatorValueError(argument="devices", expected="some devices", got="none")
+def iterator_maker(kind: type[KindT], name: str) -> IteratorMaker[KindT]:
+    """`data_iterator` under this name, for a class of iterators."""
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., DALIGenericIterator]:
-        made = function if isinstance(function, PipelineFactory) else pipeline_def(function)
+    def data_iterator(
+        pipeline_fn: Callable[..., Any] | None = None,
+        output_map: Sequence[Any] = (),
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: bool | str | None = False,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+        sharding: Any = None,
+        devices: Sequence[Any] | None = None,
+        pmap_compatible: bool | None = None,
+    ) -> Any:
+        """Decorator of a function that calls operators, as under `pipeline_def`: calling it makes
+        an iterator of JAX arrays over a pipeline, or over one for each device.
 
-        @functools.wraps(function)
-        def make(
-            *args: Any, checkpoints: Sequence[Any] | None = None, **kwargs: Any
-        ) -> DALIGenericIterator:
-            kwargs.setdefault("num_threads", THREADS)
-            if sharding is None and devices is None:
-                kwargs.setdefault("device_id", 0)
-                parts = [_Part(None, {})]
-            else:
+        pipeline_fn: the function, or what `pipeline_def` made of it; left out, a decorator is
+        returned. sharding: as for `DALIGenericIterator`; devices: a list of JAX devices instead,
+        for arrays (devices, batch, ...), of which each part lies on its device. With either, the
+        function is called for each device of this process, with `shard_id` and `num_shards` of the
+        reader that it makes. The other arguments are those of `DALIGenericIterator`.
+
+        The decorated function takes the arguments of the function and those of `Pipeline`, of which
+        num_threads is 4 and device_id 0 (with several devices, their number among those of this
+        process), where they are left out. batch_size is that of all devices of `jax.devices()`
+        together. checkpoints: what `iterator.checkpoints()` returned: it goes on there.
+
+        Raises OperatorValueError for `sharding` together with `devices`, for `devices` where
+        several processes work together, if the batch size cannot be divided by the number of
+        devices, or for another number of checkpoints than of pipelines; OperatorTypeError for a
+        function without `shard_id` and `num_shards` that is to work on several devices.
+        """
+        options: dict[str, Any] = {
+            "output_map": output_map,
+            "size": size,
+            "reader_name": reader_name,
+            "auto_reset": auto_reset,
+            "last_batch_padded": last_batch_padded,
+            "last_batch_policy": last_batch_policy,
+            "prepare_first_batch": prepare_first_batch,
+        }
+        with annotate_error("data_iterator"):
+            list_of_names(output_map)
+            if sharding is not None and devices is not None:
+                raise OperatorValueError(
+                    "`sharding` and `devices` are two ways to say the same: give one"
+                )
+            if devices is not None and not devices:
+                raise OperatorValueError(argument="devices", expected="some devices", got="none")
+
+        def decorate(function: Callable[..., Any]) -> Callable[..., KindT]:
+            made = function if isinstance(function, PipelineFactory) else pipeline_def(function)
+
+            @functools.wraps(function)
+            def make(*args: Any, checkpoints: Sequence[Any] | None = None, **kwargs: Any) -> KindT:
+                kwargs.setdefault("num_threads", THREADS)
+                if sharding is None and devices is None:
+                    kwargs.setdefault("device_id", 0)
+                    parts = [_Part(None, {})]
+                else:
+                    with annotate_error(function.__qualname__):
+                        parts = _parts(made, kwargs, sharding, devices)
                 with annotate_error(function.__qualname__):
-                    parts = _parts(made, kwargs, sharding, devices)
-            with annotate_error(function.__qualname__):
-                saved = _checkpoints(checkpoints, len(parts))
-            pipes: list[Pipeline] = []
-            for part, checkpoint in zip(parts, saved, strict=True):
-                pipes.append(made(*args, **{**kwargs, **part.arguments, "checkpoint": checkpoint}))
-            axis = pmap_compatible
-            if devices is not None and axis is None:
-                axis = True
-            made_of = kind(pipes, **options, sharding=sharding, pmap_compatible=axis)
-            if devices is not None:
-                made_of._devices = list(devices)
-            return made_of
+                    saved = _checkpoints(checkpoints, len(parts))
+                pipes: list[Pipeline] = []
+                for part, checkpoint in zip(parts, saved, strict=True):
+                    pipes.append(
+                        made(*args, **{**kwargs, **part.arguments, "checkpoint": checkpoint})
+                    )
+                axis = pmap_compatible
+                if devices is not None and axis is None:
+                    axis = True
+                made_of = kind(pipes, **options, sharding=sharding, pmap_compatible=axis)
+                if devices is not None:
+                    made_of._devices = list(devices)
+                return made_of
 
-        return make
+            return make
 
-    return decorate if pipeline_fn is None else decorate(pipeline_fn)
+        return decorate if pipeline_fn is None else decorate(pipeline_fn)
+
+    data_iterator.__name__ = data_iterator.__qualname__ = name
+    return data_iterator
+
+
+data_iterator = iterator_maker(DALIGenericIterator, "data_iterator")
 
 
 class _Part(NamedTuple):

@@ -14,7 +14,7 @@ def filled_type(dtype: op.DType | None, shape: Any, layout: str | None) -> op.Sa
         return op.SampleType(dtype, None, layout)
     extents = shape or ()
     if any(extent < 0 for extent in extents):
-        raise op.OperatorValueError(argument="shape", expected="extents from 0 on", got=str(shape))
+        raise op.wrong_value("shape", "extents from 0 on", shape)
     try:
         return op.SampleType(dtype, len(extents), as_layout(layout or "", len(extents)))
     except ValueError as error:

@@ -220,10 +220,10 @@ def _squeeze_shapes(call: op.Call) -> op.Int64Array | op.BatchShape:
     bad = ~keep & (shapes != 1) & full[:, None]
     if bad.any():
         sample, axis = np.argwhere(bad)[0].tolist()
-        raise op.OperatorValueError(
-            argument="axis_names" if call["axes"] is None else "axes",
-            expected="axes of extent 1",
-            got=f"axis {axis} of a sample of shape {source.batch_shape.shape(sample)}",
+        raise op.wrong_value(
+            "axis_names" if call["axes"] is None else "axes",
+            "axes of extent 1",
+            f"axis {axis} of a sample of shape {source.batch_shape.shape(sample)}",
             sample=sample,
         )
     left = max(ndim - rows.shape[1], 0)  # below 0 in empty batches only

@@ -9,18 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.support.opencv import cv2, has_opencv
 from gradiva.eager.types.arrays import Array
-
-if TYPE_CHECKING:
-    import cv2
-else:
-    cv2 = lazy_module("cv2", "opencv-python-headless")
-
 
 OUTPUT_DTYPES = frozenset(
     np.dtype(name) for name in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32")
@@ -37,8 +31,10 @@ _YCBCR = (
     (128.0, -0.14822289945, -0.29099278682, 0.43921568627),
     (128.0, 0.43921568627, -0.36778831435, -0.07142737192),
 )
+# Which axes of the stored image run backwards in the upright one, by EXIF orientation.
+_ROWS_BACKWARDS = (3, 4, 6, 7)
+_COLUMNS_BACKWARDS = (2, 3, 7, 8)
 _GRAY = (_F32(0.299), _F32(0.587), _F32(0.114))
-_GRAY_OF_14_BITS = (4899, 9617, 1868)
 
 
 def strips(height: int, values_in_row: int) -> Iterator[slice]:
@@ -147,14 +143,18 @@ def weighted_gray(rgb: Array, *, truncate: bool = False) -> Array:
     return gray
 
 
-def integer_gray(rgb: Array) -> Array:
-    """Gray of uint8 or uint16 RGB, with or without alpha, as OpenCV's codecs round it."""
+def integer_gray(
+    rgb: Array, weights: tuple[int, int, int] = (4899, 9617, 1868), added: int = 1 << 13
+) -> Array:
+    """Gray of uint8 or uint16 RGB, with or without alpha, as OpenCV's codecs round it; the weights
+    add up to a power of 2."""
+    bits = np.uint32(sum(weights).bit_length() - 1)
     gray = np.empty((*rgb.shape[:2], 1), rgb.dtype)
     for rows in strips(rgb.shape[0], rgb[0].size):
-        total = np.full(rgb[rows, :, 0].shape, 1 << 13, np.uint32)
-        for channel, weight in enumerate(_GRAY_OF_14_BITS):
+        total = np.full(rgb[rows, :, 0].shape, added, np.uint32)
+        for channel, weight in enumerate(weights):
             total += np.multiply(rgb[rows, :, channel], np.uint32(weight), dtype=np.uint32)
-        gray[rows, :, 0] = total >> np.uint32(14)
+        gray[rows, :, 0] = total >> bits
     return gray
 
 
@@ -170,9 +170,18 @@ def cmyk_to_rgb(inverted: Array) -> Array:
     return rgb
 
 
+def backwards(orientation: int) -> tuple[bool, bool]:
+    """Whether the rows and the columns of the stored image run backwards in the upright one."""
+    return orientation in _ROWS_BACKWARDS, orientation in _COLUMNS_BACKWARDS
+
+
 def write_oriented(source: Array, out: Array, orientation: int) -> None:
     """Turn ``source`` upright, by its EXIF orientation, into ``out`` of the same type."""
-    if orientation == 2:
+    if not has_opencv():  # several times as long
+        down, across = (-1 if is_backwards else 1 for is_backwards in backwards(orientation))
+        turned = source[::down, ::across]
+        turned = turned.swapaxes(0, 1) if orientation >= 5 else turned
+    elif orientation == 2:
         turned = cv2.flip(source, 1, dst=out)
     elif orientation == 3:
         turned = cv2.rotate(source, cv2.ROTATE_180, dst=out)

@@ -1,28 +1,23 @@
-"""JPEG through simplejpeg: straight into the caller's memory wherever the pixels can go there."""
+"""JPEG, straight into the caller's memory wherever the pixels can go there."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array
+from gradiva.ops.decoders.jpeg_codec import (
+    decode_by_pillow,
+    decode_whole,
+    has_simplejpeg,
+    simplejpeg,
+)
 from gradiva.ops.decoders.jpeg_eighth.eighth import decode_eighth
 
 from .convert import cmyk_to_rgb, weighted_gray
 from .image_info import ImageInfo
-
-if TYPE_CHECKING:
-    import cv2
-    import simplejpeg
-    from PIL import JpegImagePlugin
-else:
-    cv2 = lazy_module("cv2", "opencv-python-headless")
-    simplejpeg = lazy_module("simplejpeg", "simplejpeg")
-    JpegImagePlugin = lazy_module("PIL.JpegImagePlugin", "pillow")
 
 _SEQUENTIAL = frozenset({"baseline", "extended"})
 _CUT = "Premature end of JPEG file"
@@ -50,8 +45,10 @@ def decode_jpeg(
     return _decode(data, info, color, out, fast_idct)
 
 
-def straight_decoder() -> Callable[[Array, ImageInfo, str, Array, bool], None]:
+def straight_decoder() -> Callable[[Array, ImageInfo, str, Array, bool], Any]:
     """`decode_jpeg` for many files of 8 bits, with the codec asked at once."""
+    if not has_simplejpeg():
+        return decode_jpeg
     codec = simplejpeg.decode_jpeg
 
     def decode(data: Array, info: ImageInfo, color: str, out: Array, fast_idct: bool) -> None:
@@ -70,7 +67,7 @@ def _from_cmyk(data: Array, info: ImageInfo, color: str, fast_idct: bool) -> Arr
     stored = _decode(data, info, "CMYK", None, fast_idct)
     inverted = info.color != "cmyk"  # nearly every file: Adobe stores 255 for no ink
     if inverted == (color == "CMYK"):
-        stored = cv2.bitwise_not(stored)
+        stored = ~stored
     if color == "CMYK":
         return stored
     rgb = cmyk_to_rgb(stored)
@@ -88,10 +85,10 @@ def _from_lossless(data: Array, info: ImageInfo, color: str) -> Array:
     try:
         image = _decode(data, info, "RGB", None, False)
     except ValueError as error:
-        if _NO_CONVERSION not in str(error):
+        if has_simplejpeg() and _NO_CONVERSION not in str(error):
             raise
         image = np.empty((info.height, info.width, 3), np.uint8)
-        _decode_by_pillow(data, info, "YCbCr", image)
+        decode_by_pillow(data, "YCbCr", image)
     if color == "GRAY":
         return weighted_gray(image)
     return image[..., ::-1] if color == "BGR" else image
@@ -104,10 +101,11 @@ def _decode(data: Array, info: ImageInfo, color: str, out: Array | None, fast_id
     at_eighth = info.scale == 8 and info.coding in _SEQUENTIAL and info.channels != 4
     if at_eighth and decode_eighth(data, color, out):
         return out
-    least = (info.height, info.width) if info.scale > 1 else (0, 0)
     try:
-        simplejpeg.decode_jpeg(data, color, fast_idct, False, *least, buffer=out)
+        decode_whole(data, color, out, fast_idct, info.scale)
     except ValueError as error:
+        if not has_simplejpeg():
+            raise
         _decode_tolerantly(data, info, color, out, fast_idct, str(error))
     return out
 
@@ -123,34 +121,10 @@ def _decode_tolerantly(
     if _CUT in complaint:
         raise ValueError("JPEG data ends early: the file is cut")
     if _NO_HEADER in complaint:
-        _decode_by_pillow(data, info, color, out)
+        decode_by_pillow(data, color, out, info.scale)
         return
     out.fill(0)  # whatever stays undecoded must not show another sample's pixels
     try:
-        least = (info.height, info.width) if info.scale > 1 else (0, 0)
-        simplejpeg.decode_jpeg(data, color, fast_idct, False, *least, buffer=out, strict=False)
+        decode_whole(data, color, out, fast_idct, info.scale, strict=False)
     except ValueError as error:
         raise ValueError(f"JPEG data is damaged: {str(error).split(': ', 1)[-1]}") from None
-
-
-def _decode_by_pillow(data: Array, info: ImageInfo, color: str, out: Array) -> None:
-    """Rare subsamplings (such as 4:1:0), which simplejpeg has no name for and refuses; YCbCr that
-    the library hands on as it is stored: its colors are made here."""
-    try:
-        # the class itself: Image.open judges the size by rules of its own, and warns
-        without_exif = data.tobytes().replace(b"Exif\0\0", bytes(6))  # it warns about damaged EXIF
-        image = JpegImagePlugin.JpegImageFile(io.BytesIO(without_exif))
-        height, width = (extent // info.scale for extent in reversed(image.size))
-        # "L": the stored luminance, not one computed from RGB
-        image.draft({"GRAY": "L", "YCbCr": "YCbCr"}.get(color), (width, height))
-        pixels = np.asarray(image.convert("RGB") if color == "YCbCr" else image)
-    except MemoryError:
-        raise
-    except Exception:  # noqa: BLE001  Pillow raises many types on damaged files
-        raise ValueError("JPEG data is damaged or ends before its pixels") from None
-    if color == "CMYK" and info.color != "cmyk":
-        pixels = cv2.bitwise_not(pixels)  # Pillow has turned it round already
-    pixels = pixels[..., ::-1] if color == "BGR" else pixels
-    if pixels.size != out.size:
-        raise ValueError("JPEG data is damaged: its header contradicts itself")
-    np.copyto(out, pixels.reshape(out.shape))

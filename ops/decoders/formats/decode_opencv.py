@@ -1,25 +1,20 @@
 """PNG, BMP, PNM, WebP and JPEG 2000 through OpenCV, which releases the GIL.
 
 DALI uses the same codecs with the same switches for all of these, so its gray and its
-colors come out bit for bit.
+colors come out bit for bit. Without OpenCV, Pillow decodes what it gives the same bits of.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.support.opencv import cv2, has_opencv
 from gradiva.eager.types.arrays import Array
 
 from .image_info import ImageInfo
-
-if TYPE_CHECKING:
-    import cv2
-else:
-    cv2 = lazy_module("cv2", "opencv-python-headless")
+from .pillow_formats import decode_with_pillow, is_exact_with_pillow
 
 
 @lru_cache(maxsize=1)
@@ -45,6 +40,8 @@ def _silence() -> None:
 
 def decode_opencv(data: Array, info: ImageInfo, color: str) -> Array:
     """Pixels (H, W, C) in stored orientation and depth; ``color``: RGB, BGR, GRAY or ALL."""
+    if not has_opencv() and is_exact_with_pillow(info):
+        return decode_with_pillow(data, info, color)
     image = try_opencv(data, color)
     if image is None and color in ("RGB", "BGR"):
         gray = try_opencv(data, "GRAY")  # JPEG 2000 codestreams of one component refuse color

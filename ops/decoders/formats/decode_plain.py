@@ -1,4 +1,4 @@
-"""BMP and PNM: OpenCV reads them; what it overlooks of their headers is made plain to it before."""
+"""BMP and PNM: what other libraries overlook of their headers is looked at here."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from gradiva.eager.types.arrays import Array
 
 from .convert import integer_gray
 from .decode_opencv import color_of_file, decode_opencv
-from .headers_other import UINT16_TOP, bmp_masks, pnm_header
+from .headers_other import UINT8_TOP, UINT16_TOP, PnmHeader, bmp_masks, pnm_header
 from .image_info import ImageInfo
 
-_SAMPLES = {4: 1, 5: 1, 6: 3}
+_IN_TEXT = (1, 2, 3)
+_BITS, _COLORS = 4, 6
 
 
 def decode_bmp(data: Array, info: ImageInfo, color: str) -> Array:
@@ -66,20 +67,40 @@ def decode_pnm(data: Array, info: ImageInfo, color: str) -> Array:
     """Pixels (H, W, C); ``color`` as for BMP. Bytes with a maximum below 255 become 16 bits, so
     that nothing is lost in gray or in other ranges."""
     header = pnm_header(data.data)
-    maximum = UINT16_TOP if header.is_small else header.maximum
-    if header.comments or header.is_small:
-        pixels = data[header.end :]
-        if header.is_small:
-            size = header.width * header.height * _SAMPLES[header.kind]
-            pixels = _table(header.maximum)[pixels[:size]].view(np.uint8)
-        parts = [str(n) for n in (header.width, header.height, maximum)]
-        top = " ".join(parts[:2] if header.kind in (1, 4) else parts)
-        start = np.frombuffer(f"P{header.kind} {top}\n".encode(), np.uint8)
-        data = np.concatenate([start, pixels])
-    return decode_opencv(data, info, color_of_file(info, color))
+    color = color_of_file(info, color)
+    if header.kind in _IN_TEXT:
+        if header.comments:
+            parts = [header.width, header.height, header.maximum][: 2 if header.kind == 1 else 3]
+            start = f"P{header.kind} {' '.join(map(str, parts))}\n".encode()
+            data = np.concatenate([np.frombuffer(start, np.uint8), data[header.end :]])
+        return decode_opencv(data, info, color)
+    image = _binary_pixels(data, header)
+    if image.shape[2] == 1:
+        return image if color == "GRAY" else np.repeat(image, 3, axis=2)
+    if color == "GRAY":
+        return integer_gray(image)
+    return image[..., ::-1] if color == "BGR" else image
+
+
+def _binary_pixels(data: Array, header: PnmHeader) -> Array:
+    """(H, W, C): what the file stores."""
+    channels = 3 if header.kind == _COLORS else 1
+    stored = data[header.end :]
+    size = header.width * channels * (1 + (header.maximum > UINT8_TOP))
+    size = (header.width + 7) // 8 if header.kind == _BITS else size
+    if stored.size < size * header.height:
+        raise ValueError("pnm data is damaged or ends early: it cannot be decoded")
+    rows = stored[: size * header.height].reshape(header.height, size)
+    if header.kind == _BITS:
+        rows = (np.unpackbits(rows, axis=1)[:, : header.width] ^ 1) * np.uint8(UINT8_TOP)
+    elif header.is_small:
+        rows = _table(header.maximum)[rows]
+    elif header.maximum > UINT8_TOP:
+        rows = rows.view(">u2").astype(np.uint16)
+    return rows.reshape(header.height, header.width, channels)
 
 
 def _table(maximum: int) -> Array:
-    """Of each byte, its share of the maximum in 16 bits, big-endian."""
+    """Of each byte, its share of the maximum in 16 bits."""
     values = np.minimum(np.arange(256), maximum).astype(np.int64)
-    return ((values * 2 * UINT16_TOP + maximum) // (2 * maximum)).astype(">u2")
+    return ((values * 2 * UINT16_TOP + maximum) // (2 * maximum)).astype(np.uint16)

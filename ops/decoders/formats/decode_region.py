@@ -9,6 +9,7 @@ import numpy as np
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.types.arrays import Array
 
+from .convert import backwards
 from .decode import (
     Decoding,
     check_out,
@@ -26,10 +27,6 @@ from .probe import encoded_bytes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-# Which axes of the stored image run backwards in the upright one, by EXIF orientation.
-_ROWS_BACKWARDS = (3, 4, 6, 7)
-_COLUMNS_BACKWARDS = (2, 3, 7, 8)
 
 
 def _asked(options: Decoding) -> tuple[str, bool, bool]:
@@ -117,8 +114,3 @@ def stored_window(window: Window, height: int, width: int, orientation: int) -> 
     if columns_backwards:
         x = width - x - w
     return y, x, h, w
-
-
-def backwards(orientation: int) -> tuple[bool, bool]:
-    """Whether the rows and the columns of the stored image run backwards in the upright one."""
-    return orientation in _ROWS_BACKWARDS, orientation in _COLUMNS_BACKWARDS

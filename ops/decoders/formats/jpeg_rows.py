@@ -12,19 +12,14 @@ one the whole file is decoded, whose rules for damaged files then hold.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from gradiva.eager.runtime.host_memory import allocate
-from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array
+from gradiva.ops.decoders.jpeg_codec import decode_whole, has_simplejpeg
 
 from .decode_jpeg import decode_jpeg
 from .image_info import ImageInfo
-
-if TYPE_CHECKING:
-    import simplejpeg
-else:
-    simplejpeg = lazy_module("simplejpeg", "simplejpeg")
 
 _SKIPPED = "extraneous bytes before marker 0xd9"
 _SEQUENTIAL = (0xC0, 0xC1)
@@ -62,8 +57,9 @@ def decode_jpeg_rows(
 
 
 def _may_be_shortened(info: ImageInfo, rows: int) -> bool:
-    """Whether enough is saved where so many rows are wanted."""
-    return (info.height - rows) * info.width >= WORTH and info.scale == 1
+    """Whether enough is saved where so many rows are wanted, and the codec complains at all."""
+    is_worth = (info.height - rows) * info.width >= WORTH and info.scale == 1
+    return is_worth and has_simplejpeg()
 
 
 def _decode_shortened(data: Array, position: int, color: str, out: Array, fast_idct: bool) -> bool:
@@ -73,7 +69,7 @@ def _decode_shortened(data: Array, position: int, color: str, out: Array, fast_i
     copy[position] = len(out) >> 8
     copy[position + 1] = len(out) & 0xFF
     try:
-        simplejpeg.decode_jpeg(copy, color, fast_idct, buffer=out)
+        decode_whole(copy, color, out, fast_idct)
     except ValueError as error:
         return str(error).endswith(_SKIPPED)
     return True

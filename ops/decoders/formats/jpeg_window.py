@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -27,8 +27,8 @@ from gradiva.eager.jit.native.guarded_calls import (
     leaving_handler,
     silent_handler,
 )
-from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array, I32Vector, Int64Array
+from gradiva.ops.decoders.jpeg_codec import decode_whole, encoded_sample
 
 from .image_info import ImageInfo, Window
 from .jpeg_library import (
@@ -51,11 +51,6 @@ from .jpeg_library import (
     jpeg_functions,
 )
 from .jpeg_rows import WORTH, decode_jpeg_rows
-
-if TYPE_CHECKING:
-    import simplejpeg
-else:
-    simplejpeg = lazy_module("simplejpeg", "simplejpeg")
 
 __all__ = [
     "CODEC",
@@ -182,21 +177,16 @@ def window_at(first: int, pitch: int, shape: tuple[int, int, int], memory: Array
 
 @functools.cache
 def window_decoder_works() -> bool:
-    """Whether there is a libjpeg-turbo here that gives the bits of simplejpeg's. A few windows are
-    decoded to see it, when it is first asked."""
+    """Whether there is a libjpeg-turbo here that gives the bits of the codec for whole images. A
+    few windows are decoded to see it, when it is first asked."""
     if jpeg_functions() is None:
         return False
-    y, x = np.mgrid[0:61, 0:83]
-    picture = np.stack([3 * y + x, 5 * x, y * x // 7], -1).astype(np.uint8)
-    for subsampling in ("444", "422", "420"):
-        encoded = simplejpeg.encode_jpeg(picture, 90, colorsubsampling=subsampling)
-        if not _is_as_whole(np.frombuffer(encoded, np.uint8)):
-            return False
-    return True
+    return all(_is_as_whole(encoded_sample(61, 83, kind)) for kind in ("444", "422", "420"))
 
 
 def _is_as_whole(data: Array) -> bool:
-    whole = simplejpeg.decode_jpeg(data, "RGB")
+    whole = np.empty((61, 83, 3), np.uint8)
+    decode_whole(data, "RGB", whole)
     height, width, channels = whole.shape
     info = ImageInfo("jpeg", height, width, 3, color="ycbcr", coding="baseline")
     memory = np.empty(whole.size, np.uint8)

@@ -1,7 +1,11 @@
-"""GIF and AVIF through Pillow: the first image of the file."""
+"""Formats through Pillow: GIF and AVIF, and without OpenCV those that Pillow gives the bits of.
+
+It is always the first image of a file.
+"""
 
 from __future__ import annotations
 
+import importlib
 import io
 from typing import TYPE_CHECKING, Any
 
@@ -10,20 +14,34 @@ import numpy as np
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array
 
-from .convert import weighted_gray
+from .convert import integer_gray, weighted_gray
 from .image_info import ImageInfo
 
 if TYPE_CHECKING:
-    from PIL import AvifImagePlugin, GifImagePlugin, features
+    from PIL import features
 else:
-    AvifImagePlugin = lazy_module("PIL.AvifImagePlugin", "pillow")
-    GifImagePlugin = lazy_module("PIL.GifImagePlugin", "pillow")
     features = lazy_module("PIL.features", "pillow")
 
-__all__ = ["decode_with_pillow", "has_avif", "pillow_format", "read_with_pillow"]
+__all__ = [
+    "decode_with_pillow",
+    "has_avif",
+    "is_exact_with_pillow",
+    "pillow_format",
+    "read_with_pillow",
+]
 
 _MODES = {"L": 1, "RGB": 3, "P": 3, "RGBA": 4}
 _COLORS = {1: "gray", 3: "rgb", 4: "rgb+alpha"}
+_MODES_OF_CHANNELS = {1: "L", 2: "RGBA", 4: "RGBA"}
+_OPENCV_GRAYS = {
+    "png": ((9797, 19234, 3737), 0),
+    "webp": ((9798, 19235, 3735), 1 << 14),
+    "jpeg2000": ((9798, 19235, 3735), 1 << 14),
+    "bmp": ((4899, 9617, 1868), 1 << 13),
+}
+"""The arguments of `integer_gray` for the gray that OpenCV makes of colors, by formats."""
+_PLUGINS = {"jpeg2000": "Jpeg2K", "webp": "WebP"}
+"""Pillow's modules and classes begin so, or like the format."""
 _ORIENTATION = 0x0112
 _DISPOSAL = 0b11100
 _BRANDS = 256
@@ -53,6 +71,14 @@ def has_avif() -> bool:
     return "avif" in features.modules and bool(features.check("avif"))
 
 
+def is_exact_with_pillow(info: ImageInfo) -> bool:
+    """Whether `decode_with_pillow` gives OpenCV's bits: Pillow has no colors of 16 bits, and scales
+    samples of other depths."""
+    depths = range(9) if info.format == "png" else (8,)
+    exact = info.bits in depths or (info.bits == 16 and info.channels == 1)
+    return exact and not info.maximum and info.format in _OPENCV_GRAYS
+
+
 def read_with_pillow(view: memoryview, name: str) -> ImageInfo:
     """The header of a file in this format. Raises ValueError."""
     if name == "AVIF" and not has_avif():
@@ -69,8 +95,11 @@ def read_with_pillow(view: memoryview, name: str) -> ImageInfo:
 def decode_with_pillow(data: Array, info: ImageInfo, color: str) -> Array:
     """Pixels (H, W, C) in stored orientation; ``color``: RGB, BGR, GRAY or ALL."""
     with _opened(data.data, info.format.upper()) as image:
-        wanted = {1: "L", 4: "RGBA"}.get(info.channels, "RGB") if color == "ALL" else "RGB"
+        wanted = _MODES_OF_CHANNELS.get(info.channels, "RGB") if color == "ALL" else "RGB"
         try:
+            if info.bits == 16:
+                deep = np.asarray(image).astype(np.uint16)[..., None]
+                return deep if color in ("ALL", "GRAY") else np.repeat(deep, 3, axis=2)
             pixels = np.asarray(image.convert(wanted))
         except MemoryError:
             raise
@@ -79,6 +108,8 @@ def decode_with_pillow(data: Array, info: ImageInfo, color: str) -> Array:
     pixels = pixels.reshape(*pixels.shape[:2], -1)
     if pixels.shape[:2] != (info.height, info.width):
         raise ValueError(f"{info.format} data is damaged: its header contradicts itself")
+    if color == "GRAY" and info.format in _OPENCV_GRAYS:
+        return integer_gray(pixels, *_OPENCV_GRAYS[info.format])
     if color == "GRAY":
         return weighted_gray(pixels)
     return pixels[..., ::-1] if color == "BGR" else pixels
@@ -90,8 +121,9 @@ def _opened(view: memoryview, name: str) -> Any:
         _calm(stream.getbuffer())
     try:
         # The class itself: Image.open judges the size by rules of its own, and warns.
-        kind = GifImagePlugin.GifImageFile if name == "GIF" else AvifImagePlugin.AvifImageFile
-        return kind(stream)
+        begin = _PLUGINS.get(name.lower(), name.capitalize())
+        plugin = importlib.import_module(f"PIL.{begin}ImagePlugin")
+        return getattr(plugin, f"{begin}ImageFile")(stream)
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001  Pillow raises many types on damaged files

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -21,17 +21,12 @@ from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.jit.intrinsics import span
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.runtime.host_memory import allocate
-from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array, U8Vector
+from gradiva.ops.decoders.jpeg_codec import decode_whole, encoded_sample
 
 from .blocks import BEYOND, MEANS, NONE, PAIRS, PLACES, SKIPPED, clean_data, read_blocks
 from .codes import code_tables
 from .scan import Scan, read_scan
-
-if TYPE_CHECKING:
-    import simplejpeg
-else:
-    simplejpeg = lazy_module("simplejpeg", "simplejpeg")
 
 __all__ = ["decode_eighth", "eighth_works", "fill_eighth"]
 
@@ -60,13 +55,11 @@ def decode_eighth(data: Array, color: str, out: Array) -> bool:
 def eighth_works() -> bool:
     """Whether it gives the bits of the JPEG library here. A few images are decoded to see it, when
     it is first asked."""
-    y, x = np.mgrid[0:93, 0:131]
-    picture = np.stack([3 * y + x, 5 * x, y * x // 7], -1).astype(np.uint8)
+    whole = np.empty((12, 17, 3), np.uint8)
+    out = np.empty_like(whole)
     for subsampling in ("444", "422", "420"):
-        encoded = simplejpeg.encode_jpeg(picture, 90, colorsubsampling=subsampling)
-        data = np.frombuffer(encoded, np.uint8).copy()  # the same kernels as for batches
-        whole = simplejpeg.decode_jpeg(data, "RGB", min_height=12, min_width=17)
-        out = np.empty_like(whole)
+        data = encoded_sample(93, 131, subsampling)
+        decode_whole(data, "RGB", whole, scale=8)
         if not fill_eighth(data, "RGB", out) or not np.array_equal(out, whole):
             return False
     return True

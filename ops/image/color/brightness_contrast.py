@@ -22,9 +22,7 @@ def linear_type(input: op.SampleType, dtype: op.DTypeLike | None) -> op.SampleTy
     if dtype is None:
         return op.with_layout(input, layout)
     if dtype not in _DTYPES:
-        raise op.OperatorTypeError(
-            argument="dtype", expected=", ".join(d.name for d in _DTYPES), got=str(dtype)
-        )
+        raise op.wrong_type("dtype", ", ".join(d.name for d in _DTYPES), dtype)
     return op.with_layout(input, layout).with_(dtype=dtype)
 
 

@@ -156,18 +156,10 @@ def _cases() -> list[op.Case]:
     images = op.samples((24, 25, 3), (11, 17, 3), (6, 1, 3))
     gray = op.samples((24, 25, 1), (11, 17, 1))
     tiled: dict[str, Any] = {"tiles_x": 2, "tiles_y": 3, "clip_limit": 2.0}
-
-    def by_opencv(image: Any) -> Any:
-        return cv2.createCLAHE(2.0, (2, 3)).apply(np.ascontiguousarray(image))
-
-    channels = [
-        np.stack([by_opencv(np.asarray(one)[..., c]) for c in range(3)], -1) for one in images
-    ]
-    planes = [by_opencv(np.asarray(one)[..., 0])[..., None] for one in gray]
     return [
         op.case("luma", images, **tiled),
-        op.case("channels", images, **tiled, luma_only=False).equals(channels),
-        op.case("gray", gray, **tiled).equals(planes),
+        op.case("channels", images, **tiled, luma_only=False),
+        op.case("gray", gray, **tiled),
         op.case("plane", op.samples((9, 8), layout="HW"), **tiled).no_oracle(),
         op.case("no limit", images, tiles_x=2, tiles_y=3, clip_limit=0.0),
         op.case("empty", op.samples(), **tiled).equals([]),

@@ -56,7 +56,7 @@ def color_type(
         return op.with_layout(input, layout)
     if dtype not in _DTYPES:
         names = ", ".join(known.name for known in _DTYPES)
-        raise op.OperatorTypeError(argument="dtype", expected=names, got=str(dtype))
+        raise op.wrong_type("dtype", names, dtype)
     return op.with_layout(input, layout).with_(dtype=dtype)
 
 

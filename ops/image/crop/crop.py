@@ -57,7 +57,7 @@ def output_dtype(input: op.SampleType, dtype: Any) -> op.DType | None:
         return input.dtype
     if dtype not in (op.uint8, op.float32, op.float16):
         expected = "the input's dtype, uint8, float32 or float16"
-        raise op.OperatorTypeError(argument="dtype", expected=expected, got=str(dtype))
+        raise op.wrong_type("dtype", expected, dtype)
     chosen: op.DType = dtype
     return chosen
 

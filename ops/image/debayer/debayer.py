@@ -72,11 +72,8 @@ def _tile(position: Sequence[int], sample: int | None = None) -> str:
     """OpenCV's name of the pattern. Raises OperatorValueError."""
     found = _TILES.get((position[0], position[1])) if len(position) == 2 else None
     if found is None:
-        raise op.OperatorValueError(
-            argument="blue_position",
-            expected="two numbers, 0 or 1 each: y and x",
-            got=str(tuple(position)),
-            sample=sample,
+        raise op.wrong_value(
+            "blue_position", "two numbers, 0 or 1 each: y and x", tuple(position), sample=sample
         )
     return found
 

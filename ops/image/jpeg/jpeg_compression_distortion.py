@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.support.opencv import cv2
+from gradiva.eager.support.lazy_import import can_import, lazy_module
+from gradiva.eager.support.opencv import cv2, has_opencv
+from gradiva.eager.types.arrays import Array
 
 if TYPE_CHECKING:
     import simplejpeg
+    from PIL import Image
 else:
     simplejpeg = lazy_module("simplejpeg", "simplejpeg")
+    Image = lazy_module("PIL.Image", "pillow")
 
 _ASSUMED = {3: "HWC", 4: "FHWC"}
 _MOST = 65500
@@ -68,6 +72,8 @@ def _shapes(call: op.Call) -> op.BatchShape:
 def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     qualities = np.clip(call["quality"], 1, 100).tolist()
+    # Pillow gives the same bits, but takes longer.
+    distort_image = _distort if has_opencv() and can_import("simplejpeg") else _distort_by_pillow
 
     def distort(sample: int) -> None:
         images, results = source.array(sample), target.array(sample)
@@ -75,14 +81,23 @@ def _cpu(call: op.Call) -> None:
             return
         shape = (-1, *images.shape[-3:])
         for image, result in zip(images.reshape(shape), results.reshape(shape), strict=True):
-            blue_first = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
-            options = [cv2.IMWRITE_JPEG_QUALITY, qualities[sample]]
-            done, data = cv2.imencode(".jpg", blue_first, options)
-            if not done:
-                raise op.OperatorRuntimeError("the image cannot be encoded", sample=sample)
-            simplejpeg.decode_jpeg(data, "RGB", buffer=result)
+            distort_image(image, qualities[sample], result)
 
     call.each_sample(distort, source.batch_shape.volumes.tolist())
+
+
+def _distort(image: Array, quality: int, result: Array) -> None:
+    blue_first = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
+    done, data = cv2.imencode(".jpg", blue_first, [cv2.IMWRITE_JPEG_QUALITY, quality])
+    if not done:
+        raise op.OperatorRuntimeError("the image cannot be encoded")
+    simplejpeg.decode_jpeg(data, "RGB", buffer=result)
+
+
+def _distort_by_pillow(image: Array, quality: int, result: Array) -> None:
+    stream = io.BytesIO()
+    Image.fromarray(image).save(stream, "JPEG", quality=quality, subsampling="4:2:0")
+    result[...] = np.asarray(Image.open(stream))
 
 
 _LUMA: Final = (

@@ -87,7 +87,7 @@ def crop_mirror_normalize(
     layout = op.require_layout(input, LAYOUTS, DEFAULT_LAYOUTS)
     if dtype not in _OUTPUTS:
         expected = "float32, float16, uint8 or int8"
-        raise op.OperatorTypeError(argument="dtype", expected=expected, got=str(dtype))
+        raise op.wrong_type("dtype", expected, dtype)
     if layout and output_layout and sorted(layout) != sorted(output_layout):
         raise op.wrong_value(
             "output_layout", f"the axes of {layout!r} in some order", repr(output_layout)

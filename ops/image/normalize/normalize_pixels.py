@@ -44,7 +44,7 @@ def normalize_pixels(
     )
     if dtype not in (op.float32, op.float16, op.uint8, op.int8):
         expected = "float32, float16, uint8 or int8"
-        raise op.OperatorTypeError(argument="dtype", expected=expected, got=str(dtype))
+        raise op.wrong_type("dtype", expected, dtype)
     return input.with_(dtype=dtype)
 
 

@@ -94,10 +94,10 @@ def _window(call: op.Call, plan: WindowPlan) -> tuple[op.Call, Any, Any, int | N
         channel = (call.types[0].layout or "HWC").index("C")
         counts = target.batch_shape.shapes[:, channel]
         if (counts != counts[0]).any() or counts[0] > len(fill):
-            raise op.OperatorValueError(
-                argument="fill_value",
-                expected="1 value, or one for each channel",
-                got=f"{len(fill)} for {counts.max()} channels",
+            raise op.wrong_value(
+                "fill_value",
+                "1 value, or one for each channel",
+                f"{len(fill)} for {counts.max()} channels",
                 sample=int(counts.argmax()),
             )
         fill = fill[: counts[0]]

@@ -52,10 +52,10 @@ def paste_regions(call: op.Call, extents: list[Int64Array]) -> Regions:
         inputs = np.zeros(len(sources), np.int64)
         bad = (sources < 0) | (sources >= call.size)
         if bad.any():
-            raise op.OperatorValueError(
-                argument="in_ids",
-                expected=f"numbers from 0 to {call.size - 1}",
-                got=str(sources[bad][0]),
+            raise op.wrong_value(
+                "in_ids",
+                f"numbers from 0 to {call.size - 1}",
+                sources[bad][0],
                 sample=int(np.searchsorted(starts, np.argmax(bad), "right")) - 1,
             )
     within = np.stack(extents)[inputs, sources].reshape(-1, count)
@@ -92,10 +92,10 @@ def _sizes(call: op.Call, extents: Int64Array, count: int) -> Int64Array:
         return extents[: call.size].copy()
     if call.size and (rows.shape[1] != count or (rows < 0).any()):
         bad = (rows < 0).any(axis=1)
-        raise op.OperatorValueError(
-            argument="output_size",
-            expected=f"{count} numbers, none below 0",
-            got=str(rows[bad][0].tolist()) if bad.any() else f"{rows.shape[1]} numbers",
+        raise op.wrong_value(
+            "output_size",
+            f"{count} numbers, none below 0",
+            str(rows[bad][0].tolist()) if bad.any() else f"{rows.shape[1]} numbers",
             sample=int(np.argmax(bad)) if bad.any() else None,
         )
     wide: Int64Array = rows if call.size else np.zeros((0, count), np.int64)
@@ -114,10 +114,10 @@ def _numbers(
         for sample, row in enumerate(rows):
             regions = int(starts[sample + 1] - starts[sample])
             if len(row) != regions * count:
-                raise op.OperatorValueError(
-                    argument=title,
-                    expected=f"{regions} regions x {count} numbers",
-                    got=f"{len(row)} numbers",
+                raise op.wrong_value(
+                    title,
+                    f"{regions} regions x {count} numbers",
+                    f"{len(row)} numbers",
                     sample=sample,
                 )
         table: Int64Array = np.concatenate([*rows, np.empty(0, np.int64)]).reshape(-1, count)
@@ -126,10 +126,10 @@ def _numbers(
         bad = ~((table >= 0) & (table <= 1))
         if bad.any():
             first = int(np.argmax(bad.any(axis=1)))
-            raise op.OperatorValueError(
-                argument=title,
-                expected="fractions from 0 to 1",
-                got=str(table[bad][0]),
+            raise op.wrong_value(
+                title,
+                "fractions from 0 to 1",
+                table[bad][0],
                 sample=int(np.searchsorted(starts, first, "right")) - 1,
             )
         product = table.astype(np.float32) * extents.astype(np.float32)

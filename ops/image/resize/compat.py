@@ -36,19 +36,13 @@ def check_compat(
     if compat not in DTYPES:
         raise op.wrong_value("compat", f"one of {', '.join(DTYPES)}", repr(compat))
     if input.dtype is not None and input.dtype not in DTYPES[compat]:
-        raise op.OperatorTypeError(
-            argument="compat",
-            expected=f"{_listed(DTYPES[compat])} with {compat!r}",
-            got=f"samples of {input.dtype}",
+        raise op.wrong_type(
+            "compat", f"{_listed(DTYPES[compat])} with {compat!r}", f"samples of {input.dtype}"
         )
     if layout and "D" in layout:
-        raise op.OperatorTypeError(
-            argument="compat", expected="images, not volumes", got=f"layout {layout!r}"
-        )
+        raise op.wrong_type("compat", "images, not volumes", f"layout {layout!r}")
     if dtype is not None and input.dtype is not None and dtype is not input.dtype:
-        raise op.OperatorTypeError(
-            argument="dtype", expected=f"the input's, {input.dtype}, with `compat`", got=str(dtype)
-        )
+        raise op.wrong_type("dtype", f"the input's, {input.dtype}, with `compat`", dtype)
     if compat == "pil" and not filters["antialias"]:
         raise op.wrong_value("antialias", "True: Pillow always does it", "False")
     for name in ("min_filter", "mag_filter"):

@@ -52,7 +52,7 @@ def warp_type(input: op.SampleType, options: Warp) -> op.SampleType:
     dtype: Any = options["dtype"]
     if dtype is not None and dtype not in _DTYPES:
         names = ", ".join(one.name for one in _DTYPES)
-        raise op.OperatorTypeError(argument="dtype", expected=names, got=str(dtype))
+        raise op.wrong_type("dtype", names, dtype)
     found = op.with_layout(input, op.require_layout(input, LAYOUTS, _ASSUMED))
     return found if dtype is None else found.with_(dtype=dtype)
 

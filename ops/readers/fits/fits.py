@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.files import not_of_the_file
+from gradiva.eager.readers.files import unreadable
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.handles import (
@@ -121,7 +121,7 @@ class FitsTable(FilesTable):
                 try:
                     opened[sample] = self._open(paths[sample], loaded.get(paths[sample]))
                 except OSError as error:
-                    failures[sample] = _unreadable(error, sample, paths[sample])
+                    failures[sample] = unreadable(error, paths[sample], sample)
                 except op.SampleDataError as error:
                     failures[sample] = error
 
@@ -139,7 +139,7 @@ class FitsTable(FilesTable):
                             assert one is not None
                             _load(one.handle, unit, targets[output][sample])
                     except OSError as error:
-                        failures[sample] = _unreadable(error, sample, paths[sample])
+                        failures[sample] = unreadable(error, paths[sample], sample)
 
             pool.run(read, ranges)
         finally:
@@ -200,13 +200,6 @@ def _load(handle: Handle, unit: HeaderUnit, target: Array) -> None:
         bits.byteswap(inplace=True)
     if unit.dtype != unit.stored.newbyteorder("="):
         bits ^= bits.dtype.type(1 << 8 * unit.stored.itemsize - 1)  # the offset is half the range
-
-
-def _unreadable(error: OSError, sample: int, path: str) -> op.SampleDataError:
-    reason = f"the file cannot be read: {error.strerror or error}"
-    if not_of_the_file(error):
-        raise op.OperatorRuntimeError(reason, sample=sample, file=path) from error
-    return op.SampleDataError(reason)
 
 
 @opens_table(fits)

@@ -16,10 +16,10 @@ from gradiva.eager.readers.source import source_operator
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.readers.ahead.remote import storage_of
 from gradiva.ops.readers.reader_arguments import SHUFFLED_AFTER, ReaderArguments, ReaderOptions
-from gradiva.ops.readers.table import Failures, Records
+from gradiva.ops.readers.table import Records, uniform
 from gradiva.ops.readers.table_source import opens_table
 
-from .messages import damaged, fields, shaped, uniform
+from .messages import damaged, fields, shaped
 from .tree import Database, DatabaseTable, open_database
 
 __all__ = ["Caffe", "caffe"]
@@ -73,25 +73,13 @@ class DatumTable(DatabaseTable):
         self._asked = images, labels
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
-        failures: Failures = {}
-        raw = self.bytes_of(indices, pool, failures)
-        images: list[Array | None] = []
-        labels: list[Array | None] = []
-        for sample, record in enumerate(raw.batch_shape.views(raw.data)):
-            image = label = None
-            if sample not in failures:
-                try:
-                    image, label = _parts(record)
-                except op.SampleDataError as error:
-                    failures[sample] = error
-            images.append(image)
-            labels.append(label)
+        (images, labels), failures = self.parsed(indices, pool, _parts, 2)
         made = uniform(images, op.uint8, 1, "images"), uniform(labels, op.int32, 1, "labels")
         columns = [one for one, asked in zip(made, self._asked, strict=True) if asked]
         return Records(tuple(columns), failures)
 
 
-def _parts(record: Array) -> tuple[Array, Array]:
+def _parts(record: Array, _: int) -> tuple[Array, Array]:
     """Image and label of a record. Raises SampleDataError."""
     extents, encoded = {1: 0, 2: 0, 3: 0}, True
     image = np.empty(0, np.uint8)

@@ -17,10 +17,10 @@ from gradiva.eager.readers.source import source_operator
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.readers.ahead.remote import storage_of
 from gradiva.ops.readers.reader_arguments import SHUFFLED_AFTER, ReaderArguments, ReaderOptions
-from gradiva.ops.readers.table import Failures, Records
+from gradiva.ops.readers.table import Records, uniform
 from gradiva.ops.readers.table_source import opens_table
 
-from .messages import damaged, fields, numbers_of, shaped, uniform
+from .messages import damaged, fields, numbers_of, shaped
 from .tree import Database, DatabaseTable, open_database
 
 __all__ = ["Caffe2", "caffe2"]
@@ -108,8 +108,12 @@ class _Asked(NamedTuple):
     others: int
     box: bool
 
-    def parts(self, tensors: list[bytes]) -> list[Array]:
+    def of(self, record: Array, _: int) -> list[Array]:
         """The outputs of a record. Raises SampleDataError."""
+        values = [value for number, value in fields(record.tobytes()) if number == 1]
+        tensors = [one for one in values if isinstance(one, bytes)]
+        if len(tensors) < len(values):
+            raise damaged("its field 1 is of another type")
         label = {_NONE: 0, _WEIGHTED: 2}.get(self.label_type, 1)
         needed = self.image + label + self.others + self.box
         if len(tensors) < needed:
@@ -204,21 +208,7 @@ class TensorTable(DatabaseTable):
         self._asked, self._types = asked, types
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
-        failures: Failures = {}
-        raw = self.bytes_of(indices, pool, failures)
-        columns: list[list[Array | None]] = [[] for _ in self._types]
-        for sample, record in enumerate(raw.batch_shape.views(raw.data)):
-            found: list[Array | None] = [None] * len(columns)
-            if sample not in failures:
-                try:
-                    tensors = [value for number, value in fields(record.tobytes()) if number == 1]
-                    if not all(isinstance(one, bytes) for one in tensors):
-                        raise damaged("its field 1 is of another type")
-                    found = [*self._asked.parts([one for one in tensors if isinstance(one, bytes)])]
-                except op.SampleDataError as error:
-                    failures[sample] = error
-            for column, array in zip(columns, found, strict=True):
-                column.append(array)
+        columns, failures = self.parsed(indices, pool, self._asked.of, len(self._types))
         made = [
             uniform(column, kind.dtype or op.float32, kind.ndim or 1, f"output {number}")
             for number, (column, kind) in enumerate(zip(columns, self._types, strict=True))

@@ -10,7 +10,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Array
 from gradiva.eager.types.batch_shape import fault_of
 
-__all__ = ["damaged", "fields", "numbers_of", "shaped", "uniform"]
+__all__ = ["damaged", "fields", "numbers_of", "shaped"]
 
 
 def damaged(what: str) -> op.SampleDataError:
@@ -86,27 +86,3 @@ def shaped(values: Array, shape: tuple[int, ...], what: str) -> Array:
     if fault := fault_of(shape):
         raise op.SampleDataError(f"a damaged record: {what}: {fault}")
     return values.reshape(shape)
-
-
-def uniform(arrays: list[Array | None], dtype: op.DType, ndim: int, what: str) -> op.Batch:
-    """A batch of arrays of one type and number of axes, those of the first one, or these where
-    there is none; None is an empty sample. Raises OperatorRuntimeError."""
-    first = next(
-        (array for array in arrays if array is not None), np.empty((0,) * ndim, dtype.numpy)
-    )
-    for sample, array in enumerate(arrays):
-        if array is not None and (array.dtype, array.ndim) != (first.dtype, first.ndim):
-            raise op.OperatorRuntimeError(
-                f"{what}: samples of a batch have one type and one number of axes",
-                expected=f"{first.ndim}-D {first.dtype}",
-                got=f"{array.ndim}-D {array.dtype}",
-                sample=sample,
-            )
-    empty = np.zeros((0,) * first.ndim, first.dtype)
-    found = [empty if array is None else array for array in arrays]
-    shapes = np.array([array.shape for array in found], np.int64).reshape(len(found), first.ndim)
-    kind = op.SampleType(op.DType.from_numpy(first.dtype), first.ndim, "", "cpu")
-    made = op.Batch.empty(op.BatchShape.of(shapes), kind)
-    for target, array in zip(made.batch_shape.views(made.data), found, strict=True):
-        target[...] = array
-    return made

@@ -38,16 +38,14 @@ class Readers(ValueEqual):
                 getattr(reader, "arguments", None),
             )
             if not isinstance(operator, SourceOperator) or not isinstance(arguments, dict):
-                raise op.OperatorTypeError(
-                    argument="readers",
-                    expected="readers: objects of gradiva.readers, or of gradiva.ops.readers",
-                    got=f"{type(reader).__name__} as reader {number}",
+                raise op.wrong_type(
+                    "readers",
+                    "readers: objects of gradiva.readers, or of gradiva.ops.readers",
+                    f"{type(reader).__name__} as reader {number}",
                 )
             if operator.name not in table_openers:
-                raise op.OperatorTypeError(
-                    argument="readers",
-                    expected="readers of files",
-                    got=f"{operator.name} as reader {number}",
+                raise op.wrong_type(
+                    "readers", "readers of files", f"{operator.name} as reader {number}"
                 )
             values = operator.attributes(arguments)
             wrong = next((name for name in _ALONE if values[name]), None)
@@ -250,11 +248,7 @@ def _order(given: dict[str, Any], table: Table, seed: int) -> Order:
         orders.append(order)
     weights = given["weights"]
     if weights is not None and len(weights) != len(orders):
-        raise op.OperatorValueError(
-            argument="weights",
-            expected=f"a number for each reader, {len(orders)}",
-            got=str(len(weights)),
-        )
+        raise op.wrong_value("weights", f"a number for each reader, {len(orders)}", len(weights))
     sizes = tuple(len(own) for own in table.tables)
     stop = sum(sizes) if given["stop"] == "cycle" else given["stop"]
     if isinstance(stop, int) and stop > MOST_SAMPLES:

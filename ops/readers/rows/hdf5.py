@@ -25,7 +25,7 @@ from .fitting import rows_fitted
 from .hdf5_guard import GuardedFile
 from .hdf5_sources import Source, Sources, check_not_missing, sources_of
 from .row_table import RowTable
-from .values import types_of_columns
+from .values import first_line, types_of_columns
 
 __all__ = ["HDF5", "hdf5"]
 
@@ -148,8 +148,7 @@ class HDF5Table(RowTable):
 
 
 def _damaged(error: BaseException) -> op.SampleDataError:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return op.SampleDataError(f"a damaged HDF5 file: {lines[0]}")
+    return op.SampleDataError(f"a damaged HDF5 file: {first_line(error)}")
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from gradiva.ops.readers.table_source import opens_table
 
 from .conversions import as_array
 from .hugging_face import FILE, content_of
-from .values import column_of, types_of_columns
+from .values import column_of, first_line, types_of_columns
 
 __all__ = ["ObjectTable", "TableReader", "entry_of", "table", "value_of"]
 
@@ -108,7 +108,7 @@ def _of_torch(value: Any) -> np.ndarray[Any, Any]:
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001  whatever the library raises
-        raise op.SampleDataError(f"a tensor that is no array: {_reason(error)}") from None
+        raise op.SampleDataError(f"a tensor that is no array: {first_line(error)}") from None
 
 
 def _of_pillow(value: Any, dtype: op.DType | None) -> np.ndarray[Any, Any]:
@@ -118,14 +118,10 @@ def _of_pillow(value: Any, dtype: op.DType | None) -> np.ndarray[Any, Any]:
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001  of a file that it reads only now
-        raise op.SampleDataError(f"an image that cannot be read: {_reason(error)}") from None
+        raise op.SampleDataError(f"an image that cannot be read: {first_line(error)}") from None
     if found.dtype == np.bool_ and dtype is not op.bool_:
         found = found.astype(np.uint8) * np.uint8(255)
     return found[..., None] if found.ndim == 2 else found
-
-
-def _reason(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def entry_of(row: Any, name: str) -> Any:
@@ -212,7 +208,7 @@ def _open_table(given: dict[str, Any]) -> ObjectTable:
         given["source"], columns, types_of_columns(columns or "row", given["dtypes"])
     )
     if not len(found):
-        raise op.OperatorValueError(argument="source", expected="rows", got="none")
+        raise op.wrong_value("source", "rows", "none")
     return found
 
 

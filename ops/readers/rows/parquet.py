@@ -23,7 +23,7 @@ from gradiva.ops.readers.table_source import opens_table
 
 from .arrow_columns import Column, is_known, path_of
 from .row_table import RowTable
-from .values import types_of_columns
+from .values import first_line, types_of_columns
 
 __all__ = ["Parquet", "parquet"]
 
@@ -137,11 +137,7 @@ class _Reading:
         if error is None or isinstance(error, ImportError | op.GradivaError):
             return
         if isinstance(error, arrow.ArrowException | OSError | ValueError):
-            raise op.SampleDataError(f"a damaged Parquet file: {_first_line(error)}") from None
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise op.SampleDataError(f"a damaged Parquet file: {first_line(error)}") from None
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from gradiva.ops.readers.ahead.remote import storage_of
 from gradiva.ops.readers.containers import Containers, Places, RecordTable, check_not_empty
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
 from gradiva.ops.readers.scan_cache import Scan, kept_scan
-from gradiva.ops.readers.table import Failures, Records
+from gradiva.ops.readers.table import Records
 from gradiva.ops.readers.table_source import opens_table
 
 from .conversions import DoubtfulError, as_array
@@ -126,19 +126,10 @@ class TextTable(RecordTable):
         """The values of a line, one for each output. Raises SampleDataError."""
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
-        failures: Failures = {}
-        files = self._places.files[indices]
-        raw = self.bytes_of(indices, pool, failures)
-        columns: list[list[Any]] = [[None] * len(indices) for _ in self._types]
-        for sample, line in enumerate(raw.batch_shape.views(raw.data)):
-            if sample in failures:
-                continue
-            try:
-                found = self.values(_text(line), int(files[sample]))
-                for column, value in zip(columns, found, strict=True):
-                    column[sample] = value
-            except op.SampleDataError as error:
-                failures[sample] = error
+        def parse(line: np.ndarray[Any, Any], file: int) -> list[np.ndarray[Any, Any]]:
+            return self.values(_text(line), file)
+
+        columns, failures = self.parsed(indices, pool, parse, len(self._types))
         made = (
             column_of(values, type.dtype, failures, partial(self.form, number, pool))
             for number, (values, type) in enumerate(zip(columns, self._types, strict=True))
@@ -239,10 +230,8 @@ def _open_jsonl(given: dict[str, Any]) -> JSONTable:
 def _open_csv(given: dict[str, Any]) -> CSVTable:
     delimiter = given["delimiter"]
     if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise op.OperatorValueError(
-            argument="delimiter",
-            expected="one character, no quotation mark and no line break",
-            got=repr(delimiter),
+        raise op.wrong_value(
+            "delimiter", "one character, no quotation mark and no line break", repr(delimiter)
         )
     containers, parts = _found(given, rows_scan(delimiter), f"rows 2 {delimiter!r}")
     heads = [

@@ -9,22 +9,25 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.ops.readers.reader_arguments import dtypes_of
-from gradiva.ops.readers.table import Failures
+from gradiva.ops.readers.table import Failures, ragged
 
-__all__ = ["column_of", "types_of_columns"]
+__all__ = ["column_of", "first_line", "types_of_columns"]
 
 
 def types_of_columns(columns: Sequence[str], dtypes: Any) -> tuple[op.SampleType, ...]:
     """The types of the outputs, as far as they are known. Raises OperatorValueError."""
     names = [columns] if isinstance(columns, str) else list(columns)
     if not names:
-        raise op.OperatorValueError(argument="columns", expected="at least one", got="none")
+        raise op.wrong_value("columns", "at least one", "none")
     given = (None,) * len(names) if dtypes is None else dtypes_of(dtypes)
     if len(given) != len(names):
-        raise op.OperatorValueError(
-            argument="dtypes", expected=f"one for each column, {len(names)}", got=str(len(given))
-        )
+        raise op.wrong_value("dtypes", f"one for each column, {len(names)}", len(given))
     return tuple(op.SampleType(dtype, None, "", "cpu") for dtype in given)
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error of another library, or its type."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _nothing() -> None:
@@ -67,11 +70,7 @@ def column_of(
                 ),
             )
         good.append(np.zeros((0,) * ndim, dtype.numpy))
-    shapes = np.array([value.shape for value in good], np.int64).reshape(len(good), ndim)
-    made = op.Batch.empty(op.BatchShape.of(shapes), op.SampleType(dtype, ndim, "", "cpu"))
-    for target, value in zip(made.batch_shape.views(made.data), good, strict=True):
-        target[...] = value
-    return made
+    return ragged(good, dtype, ndim)
 
 
 def _native(dtype: np.dtype[Any]) -> np.dtype[Any]:

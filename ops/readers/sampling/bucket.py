@@ -71,11 +71,7 @@ class Bucket(ValueEqual):
         """The size of each of so many samples. known: asks the table. Raises OperatorValueError."""
         if not isinstance(self.key, str):
             if len(self.key) != size:
-                raise op.OperatorValueError(
-                    argument="key",
-                    expected=f"a number for each sample, {size}",
-                    got=str(len(self.key)),
-                )
+                raise op.wrong_value("key", f"a number for each sample, {size}", len(self.key))
             return self.key
         found = known(self.key)
         if found is None:
@@ -171,9 +167,7 @@ def _as_key(value: Any) -> str | Floats:
 def _as_edges(value: Any) -> Floats:
     edges = as_numbers(value, "edges")
     if (np.diff(edges) <= 0).any():
-        raise op.OperatorValueError(
-            argument="edges", expected="increasing numbers", got=str(edges.tolist())
-        )
+        raise op.wrong_value("edges", "increasing numbers", edges.tolist())
     return edges
 
 
@@ -181,8 +175,8 @@ def _number(value: Any, argument: str, least: float) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        raise op.OperatorTypeError(argument=argument, expected="a number", got=repr(value))
+        raise op.wrong_type(argument, "a number", repr(value))
     if not (least <= value < np.inf):
         wanted = "a number from 0 on" if least == 0 else "a number above 0"
-        raise op.OperatorValueError(argument=argument, expected=wanted, got=str(value))
+        raise op.wrong_value(argument, wanted, value)
     return float(value)

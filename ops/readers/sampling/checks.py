@@ -34,13 +34,9 @@ def as_count(value: Any, argument: str) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise op.OperatorTypeError(
-            argument=argument, expected="a positive integer", got=repr(value)
-        )
+        raise op.wrong_type(argument, "a positive integer", repr(value))
     if value < 1:
-        raise op.OperatorValueError(
-            argument=argument, expected="a positive integer", got=str(value)
-        )
+        raise op.wrong_value(argument, "a positive integer", value)
     return int(value)
 
 
@@ -49,19 +45,13 @@ def as_numbers(value: Any, argument: str) -> Floats:
     try:
         found = np.array(value, np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise op.OperatorTypeError(
-            argument=argument, expected="numbers", got=type(value).__name__
-        ) from None
+        raise op.wrong_type(argument, "numbers", type(value).__name__) from None
     if found.ndim != 1 or not len(found):
-        raise op.OperatorValueError(
-            argument=argument, expected="at least one number", got=f"an array of {found.shape}"
-        )
+        raise op.wrong_value(argument, "at least one number", f"an array of {found.shape}")
     bad = ~(np.isfinite(found) & (found >= 0))
     if bad.any():
         place = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            argument=argument, expected="numbers from 0 on", got=f"{found[place]} at {place}"
-        )
+        raise op.wrong_value(argument, "numbers from 0 on", f"{found[place]} at {place}")
     found.flags.writeable = False
     return found
 
@@ -70,9 +60,7 @@ def as_weights(value: Any, argument: str) -> Floats:
     """Numbers from 0 on, of which one is above 0. Raises OperatorValueError, OperatorTypeError."""
     weights = as_numbers(value, argument)
     if not weights.any():
-        raise op.OperatorValueError(
-            argument=argument, expected="one that is above 0", got=f"{len(weights)} zeros"
-        )
+        raise op.wrong_value(argument, "one that is above 0", f"{len(weights)} zeros")
     return weights
 
 
@@ -82,19 +70,13 @@ def as_labels(value: Any, size: int | None, argument: str = "labels") -> op.Int6
     try:
         labels = np.asarray(value)
     except ValueError:  # lists of several lengths
-        raise op.OperatorTypeError(
-            argument=argument, expected="an integer for each sample", got=type(value).__name__
-        ) from None
+        raise op.wrong_type(argument, "an integer for each sample", type(value).__name__) from None
     if labels.dtype.kind not in "iu" or labels.ndim == 0 or labels.size != len(labels):
-        raise op.OperatorTypeError(
-            argument=argument,
-            expected="an integer for each sample",
-            got=f"{labels.dtype} of shape {labels.shape}",
+        raise op.wrong_type(
+            argument, "an integer for each sample", f"{labels.dtype} of shape {labels.shape}"
         )
     if size is not None and labels.size != size:
-        raise op.OperatorValueError(
-            argument=argument, expected=f"a number for each sample, {size}", got=str(labels.size)
-        )
+        raise op.wrong_value(argument, f"a number for each sample, {size}", labels.size)
     return labels.reshape(-1).astype(np.int64)
 
 
@@ -104,16 +86,12 @@ def as_indices(value: Any, argument: str, whence: str = "") -> op.Int64Array:
     except TypeError:
         found = np.empty(0, object)
     if found.size and (found.ndim != 1 or found.dtype.kind not in "iu"):
-        raise op.OperatorTypeError(
-            argument=argument,
-            expected="numbers of samples" + whence,
-            got=f"{found.dtype} of shape {found.shape}",
+        raise op.wrong_type(
+            argument, "numbers of samples" + whence, f"{found.dtype} of shape {found.shape}"
         )
     if found.dtype == object or not found.size:
         what = "none" if found.dtype != object else repr(value)
-        raise op.OperatorValueError(
-            argument=argument, expected="at least one number of a sample" + whence, got=what
-        )
+        raise op.wrong_value(argument, "at least one number of a sample" + whence, what)
     return found.astype(np.int64)
 
 
@@ -122,8 +100,6 @@ def check_inside(indices: op.Int64Array, size: int, argument: str, whence: str =
     bad = (indices < 0) | (indices >= size)
     if bad.any():
         place = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            argument=argument,
-            expected=f"numbers from 0 to {size - 1}{whence}",
-            got=f"{indices[place]} at {place}",
+        raise op.wrong_value(
+            argument, f"numbers from 0 to {size - 1}{whence}", f"{indices[place]} at {place}"
         )

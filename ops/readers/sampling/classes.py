@@ -52,10 +52,8 @@ class _ByClass(Sampler):
             return parts
         empty = self._classes[~np.isin(self._classes, there)]
         if len(empty):
-            raise op.OperatorValueError(
-                argument="classes",
-                expected="labels that samples have",
-                got=f"{empty[0]}, of which there is no sample",
+            raise op.wrong_value(
+                "classes", "labels that samples have", f"{empty[0]}, of which there is no sample"
             )
         return [parts[place] for place in np.searchsorted(there, self._classes).tolist()]
 
@@ -146,11 +144,7 @@ class PK(_ByClass):
         self.unit = self.p * self.k
         self.epoch_size = as_count(epoch_size, "epoch_size")
         if (self.epoch_size or 0) % self.unit:
-            raise op.OperatorValueError(
-                argument="epoch_size",
-                expected=f"a multiple of p * k = {self.unit}",
-                got=str(epoch_size),
-            )
+            raise op.wrong_value("epoch_size", f"a multiple of p * k = {self.unit}", epoch_size)
 
     @property
     def description(self) -> str:
@@ -159,11 +153,7 @@ class PK(_ByClass):
     def check(self, draw: Draw) -> None:
         count = len(self.members(draw))
         if count < self.p:
-            raise op.OperatorValueError(
-                argument="p",
-                expected=f"at most as many as there are classes, {count}",
-                got=str(self.p),
-            )
+            raise op.wrong_value("p", f"at most as many as there are classes, {count}", self.p)
 
     def length(self, draw: Draw) -> int:
         return self.epoch_size or max(1, draw.size // self.unit) * self.unit

@@ -52,12 +52,10 @@ class SampledOrder:
         self.unit, self.uneven = sampler.unit, sampler.varying
         sampler.check(self._draw(0))
         if not sampler.varying and self.length(0) > MOST_SAMPLES:
-            raise op.OperatorValueError(
-                argument="sampler"
-                if getattr(sampler, "epoch_size", None) is None
-                else "epoch_size",
-                expected=f"an epoch of at most {MOST_SAMPLES} samples",
-                got=str(self.length(0)),
+            raise op.wrong_value(
+                "sampler" if getattr(sampler, "epoch_size", None) is None else "epoch_size",
+                f"an epoch of at most {MOST_SAMPLES} samples",
+                self.length(0),
             )
         self.stride = _FAR if sampler.varying or sampler.weighted else self.length(0)
 
@@ -113,9 +111,7 @@ class SampledOrder:
         bad = ~(np.isfinite(values) & (values >= 0))
         if bad.any():
             place = int(np.flatnonzero(bad)[0])
-            raise op.OperatorValueError(
-                argument="scores", expected="numbers from 0 on", got=f"{values[place]} at {place}"
-            )
+            raise op.wrong_value("scores", "numbers from 0 on", f"{values[place]} at {place}")
         weights[indices] = values
         self.set_weights(epoch, weights, "scores")
 

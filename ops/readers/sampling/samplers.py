@@ -94,10 +94,8 @@ class Weighted(Sampler):
     def check(self, draw: Draw) -> None:
         weights = self._weights(draw)
         if len(weights) != draw.size:
-            raise op.OperatorValueError(
-                argument="weights",
-                expected=f"a number for each sample, {draw.size}",
-                got=f"{len(weights)}",
+            raise op.wrong_value(
+                "weights", f"a number for each sample, {draw.size}", f"{len(weights)}"
             )
         most = int(np.count_nonzero(weights))
         if not self.replacement and (self.epoch_size or 0) > most:
@@ -199,9 +197,7 @@ class Function(Sampler):
 
     def __init__(self, function: Callable[..., Iterable[int]]) -> None:
         if not callable(function):
-            raise op.OperatorTypeError(
-                argument="function", expected="a function of the epoch", got=type(function).__name__
-            )
+            raise op.wrong_type("function", "a function of the epoch", type(function).__name__)
         self.function = function
         self._takes_generator = _takes_two(function)
 

@@ -59,9 +59,7 @@ def sampler_of(given: dict[str, Any]) -> Sampler | None:
     """The sampler of a reader. Raises OperatorValueError for arguments that do not fit together."""
     chosen, weights, size = given["sampler"], given["weights"], given["epoch_size"]
     if size is not None and size < 1:
-        raise op.OperatorValueError(
-            argument="epoch_size", expected="a positive integer", got=str(size)
-        )
+        raise op.wrong_value("epoch_size", "a positive integer", size)
     if weights is not None and chosen != "weighted":
         raise op.OperatorValueError(
             "the weights of this sampler are its own" if chosen else "weights need a sampler",
@@ -124,9 +122,7 @@ def buckets_of(
 ) -> BucketPlan:
     """The plan in buckets. Raises OperatorValueError, OperatorTypeError."""
     if not isinstance(bucket, Bucket):
-        raise op.OperatorTypeError(
-            argument="bucket", expected="a gradiva.samplers.Bucket", got=repr(bucket)
-        )
+        raise op.wrong_type("bucket", "a gradiva.samplers.Bucket", repr(bucket))
     if plan.order.unit > 1 or plan.order.grouped:
         raise op.OperatorValueError(
             "the order has groups of its own, which buckets would take apart",

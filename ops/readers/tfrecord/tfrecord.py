@@ -157,18 +157,14 @@ def _words(data: np.ndarray[Any, Any], places: op.Int64Array) -> Any:
 @opens_table(tfrecord, container=True)
 def _open(given: dict[str, Any]) -> ExampleTable:
     if given["skip_cached_images"]:
-        raise op.OperatorValueError(
-            argument="skip_cached_images", expected="False in this reader", got="True"
-        )
+        raise op.wrong_value("skip_cached_images", "False in this reader", "True")
     storage = storage_of(given)
     indices = given["index_path"] or None
     expect_files(indices or (), storage)  # on their way while the containers are looked at
     containers = Containers(given["path"], "path", storage)
     if indices is not None and len(indices) != len(containers.paths):
-        raise op.OperatorValueError(
-            argument="index_path",
-            expected=f"as many files as in `path`, {len(containers.paths)}",
-            got=str(len(indices)),
+        raise op.wrong_value(
+            "index_path", f"as many files as in `path`, {len(containers.paths)}", len(indices)
         )
     parts = [
         scanned(path, storage)

@@ -179,9 +179,7 @@ def _opened(given: dict[str, Any], resized: dict[str, Any] | None) -> VideoTable
         raise op.wrong_value("channels", "3", given["channels"])
     floats = given["dtype"] == op.float32
     if given["normalized"] and not floats:
-        raise op.OperatorValueError(
-            argument="dtype", expected="float32 with `normalized`", got=str(given["dtype"])
-        )
+        raise op.wrong_value("dtype", "float32 with `normalized`", given["dtype"])
     inside = not given["file_list_include_preceding_frame"] or given["file_list_frame_num"]
     rounding = "start_up_end_down" if inside else "start_down_end_up"
     form = "frames" if given["file_list_frame_num"] else "timestamps"

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.files import not_of_the_file
+from gradiva.eager.readers.files import unreadable
 from gradiva.eager.runtime.worker_pool import default_num_threads
 from gradiva.eager.storage.handles import LoadedFile, load_files
 from gradiva.eager.storage.storage import Storage
@@ -83,10 +83,7 @@ class VideoFiles:
         except NotMediaError as error:
             return ScannedVideo(facts, None, str(error), False)
         except OSError as error:
-            problem = f"the file cannot be read: {error.strerror or error}"
-            if not_of_the_file(error):
-                raise op.OperatorRuntimeError(problem, file=path) from error
-            return ScannedVideo(facts, None, problem, True)
+            return ScannedVideo(facts, None, unreadable(error, path).problem, True)
         except op.GradivaError as error:
             return ScannedVideo(facts, None, error.problem, True)
         except ValueError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import warnings
 from collections.abc import Mapping
@@ -12,10 +11,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.storage.folders import list_folders, read_names
 from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.urls import is_url, join, local_path, parent
-from gradiva.ops.readers.containers import BLANKS
+from gradiva.eager.storage.urls import local_path
+from gradiva.ops.readers.containers import BLANKS, text_lines
+from gradiva.ops.readers.listing import list_root, path_in_list
 from gradiva.ops.video.frame_index import VideoIndex
 
 __all__ = ["ListedVideo", "Ranges", "listed_videos"]
@@ -106,12 +105,8 @@ def _named(files: Any, labels: Any, number_files: bool) -> list[ListedVideo]:
 
 def _in_list(listed: str, storage: Storage) -> list[ListedVideo]:
     listed = local_path(listed)
-    try:
-        lines = read_names(listed, storage)
-    except OSError as error:
-        raise op.wrong_value("file_list", "a text file that can be read", error) from error
     found = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text_lines(listed, "file_list", storage), 1):
         words = [quoted or plain for quoted, plain in _WORDS.findall(line)]
         if not words:
             continue
@@ -145,25 +140,11 @@ def _video_of(words: list[str], listed: str) -> ListedVideo | None:
         return None
     if "\0" in path or not all(map(math.isfinite, times)):
         return None
-    return ListedVideo(local_path(_found(path, listed)), int(rest[0]), *times)
-
-
-def _found(path: str, listed: str) -> str:
-    """Where a path in a list leads: from the working directory, or from where the list is."""
-    beside = join(parent(listed), path)
-    if is_url(listed) or is_url(path):
-        return beside
-    here = os.path.isabs(path) or os.path.exists(path)
-    return path if here or not os.path.exists(beside) else beside
+    return ListedVideo(local_path(path_in_list(path, listed)), int(rest[0]), *times)
 
 
 def _in_folders(root: str, storage: Storage) -> tuple[list[ListedVideo], list[str]]:
-    try:
-        (inside,) = list_folders([root], storage)
-        folders = [entry for entry in inside if entry.is_folder]
-        listed = list_folders([entry.path for entry in folders], storage)
-    except OSError as error:
-        raise op.wrong_value("file_root", "a folder that can be read", error) from error
+    _, folders, listed = list_root(root, storage)
     found = [
         ListedVideo(entry.path, label)
         for label, entries in enumerate(listed)

@@ -13,7 +13,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.cuda.cupy_runtime import gpu_of
 from gradiva.eager.gpu.copies import fill_launch
 from gradiva.eager.jit.streaming import use_nontemporal
-from gradiva.eager.readers.files import not_of_the_file, prefetch_files
+from gradiva.eager.readers.files import prefetch_files, unreadable
 from gradiva.eager.storage.ranges import Want
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import is_url
@@ -286,10 +286,7 @@ def _kept(videos: list[ListedVideo], found: Mapping[str, ScannedVideo]) -> list[
 def _failure(error: Exception, name: str) -> op.SampleDataError:
     """Raises OperatorRuntimeError for what is no fault of the file of that name."""
     if isinstance(error, OSError):
-        problem = f"the file cannot be read: {error.strerror or error}"
-        if not_of_the_file(error):
-            raise op.OperatorRuntimeError(problem, file=name) from error
-        return op.SampleDataError(problem)
+        return unreadable(error, name)
     return op.SampleDataError(str(error))
 
 

@@ -70,12 +70,10 @@ def _types(ext: Any, dtypes: Any) -> tuple[op.DType, ...]:
     """The types of the outputs. Raises OperatorValueError."""
     count = 1 if isinstance(ext, str) else len(ext)
     if not count:
-        raise op.OperatorValueError(argument="ext", expected="at least one", got="none")
+        raise op.wrong_value("ext", "at least one", "none")
     given = (op.uint8,) * count if dtypes is None else dtypes_of(dtypes)
     if len(given) != count:
-        raise op.OperatorValueError(
-            argument="dtypes", expected=f"one for each extension, {count}", got=str(len(given))
-        )
+        raise op.wrong_value("dtypes", f"one for each extension, {count}", len(given))
     return given
 
 
@@ -202,20 +200,18 @@ def _open(given: dict[str, Any]) -> SampleTable:
     dtypes = _types(given["ext"], given["dtypes"])
     behavior = _BEHAVIORS.get(given["missing_component_behavior"].lower())
     if behavior is None:
-        raise op.OperatorValueError(
-            argument="missing_component_behavior",
-            expected="'empty', 'skip' or 'error'",
-            got=repr(given["missing_component_behavior"]),
+        raise op.wrong_value(
+            "missing_component_behavior",
+            "'empty', 'skip' or 'error'",
+            repr(given["missing_component_behavior"]),
         )
     storage = storage_of(given)
     indices = given["index_paths"] or None
     expect_files(indices or (), storage)  # on their way while the containers are looked at
     containers = Containers(given["paths"], "paths", storage)
     if indices is not None and len(indices) != len(containers.paths):
-        raise op.OperatorValueError(
-            argument="index_paths",
-            expected=f"as many files as in `paths`, {len(containers.paths)}",
-            got=str(len(indices)),
+        raise op.wrong_value(
+            "index_paths", f"as many files as in `paths`, {len(containers.paths)}", len(indices)
         )
     wanted = _Wanted(given["ext"], given["case_sensitive_extensions"])
     samples = []

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import cv2
 import numpy as np
 import pytest
+from PIL import Image
 
 import gradiva
 from gradiva import random, readers
@@ -35,8 +35,8 @@ def make_folder(root: Path, count: int = 11) -> str:
         folder = root / "ab"[index % 2]
         folder.mkdir(exist_ok=True)
         small = noise.integers(0, 255, (5, 6, 3), np.uint8)
-        image = cv2.resize(small, (40 + 3 * index, 50 - 2 * index))
-        assert cv2.imwrite(str(folder / f"{index:02d}.jpg"), image)
+        image = Image.fromarray(small).resize((40 + 3 * index, 50 - 2 * index))
+        image.save(folder / f"{index:02d}.jpg")
     return str(root)
 
 

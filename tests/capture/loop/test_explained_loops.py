@@ -228,6 +228,7 @@ def test_a_program_that_has_not_run() -> None:
     assert str(group).startswith("decoders.image + resize: fused in 1 of 1 batches\n")
 
 
+@pytest.mark.full  # Numba compiles for 7 s; the test of python_function above finds the same text
 def test_a_compiled_function(explained: Callable[..., Explanation]) -> None:
     """It is listed as well, and where to read more is an operator that the command knows."""
 

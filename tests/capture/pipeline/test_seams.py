@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
+from PIL import Image
 
 import gradiva
 from gradiva import GradivaError, Pipeline, fn, pipeline_def
@@ -55,7 +55,7 @@ def folder(tmp_path: Path) -> str:
         if index in BAD:
             name.write_bytes(b"no image")
         else:
-            cv2.imwrite(str(name), np.full((4, 4, 3), index, np.uint8))
+            Image.fromarray(np.full((4, 4, 3), index, np.uint8)).save(name)
     return str(tmp_path / "images")
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
+import pytest
 from PIL import Image
+
+cv2: Any = pytest.importorskip("cv2")
 
 __all__ = ["mixed_files"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
+from PIL import Image
 
 import gradiva
 from gradiva import EvalMode, capture, fn, random, readers
@@ -49,7 +49,7 @@ def make(folder: Path, bad: dict[int, str], count: int = COUNT) -> list[str]:
     for index in range(count):
         path = folder / f"{index:02d}.{'png' if index % 3 == 1 else 'jpg'}"
         pixels = noise.integers(0, 255, (20 + index, 30 - index, 3), np.uint8)
-        assert cv2.imwrite(str(path), pixels)
+        Image.fromarray(pixels).save(path)
         if index in bad:
             damage(path, bad[index])
         paths.append(str(path))

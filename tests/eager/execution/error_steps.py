@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import cv2
 import numpy as np
+from PIL import Image
 
 import gradiva
 from gradiva import EvalMode, capture, readers
@@ -46,7 +46,7 @@ def make_files(folder: Path) -> Files:
     for index in range(2 * SIZE):
         path = folder / f"{index}.jpg"
         pixels = noise.integers(0, 255, (90 + index, 120 - index, 3), np.uint8)
-        assert cv2.imwrite(str(path), pixels)
+        Image.fromarray(pixels).save(path)
         good.append(str(path))
     cut, text, missing = folder / "cut.jpg", folder / "text.jpg", folder / "missing.jpg"
     cut.write_bytes(Path(good[1]).read_bytes()[:4000])

@@ -10,9 +10,7 @@ import pytest
 import gradiva
 from building.make_facts import facts as parsed
 from gradiva.__main__ import main
-from gradiva.commands import listing
-from gradiva.compat.dali.awaited import LATER
-from gradiva.compat.dali.facts import Fact, facts, later, operator_of, reached
+from gradiva.compat.dali.facts import Fact, facts, operator_of, reached
 from gradiva.eager.operators.arguments import is_edge
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import OperatorBase
@@ -22,10 +20,7 @@ from gradiva.eager.values.batch import Batch
 from gradiva.extension.modes import outputs_of
 from tests.tiers import SLOW_OPERATORS, few
 
-EXCLUDED: dict[str, set[str]] = {}
-"""What comes later, and what it waits for."""
-
-HERE = [name for name in facts() if not any(name in names for names in EXCLUDED.values())]
+HERE = list(facts())
 
 HOST_ONLY = {"decoders.inflate", "optical_flow"}
 """What the list has on a GPU too, and this package does not yet."""
@@ -110,12 +105,8 @@ def found(name: str) -> OperatorBase:
     return operator
 
 
-def test_exclusions_are_those_of_the_package() -> None:
-    for reason, names in EXCLUDED.items():
-        for name in names:
-            assert later(name) == reason
-            assert operator_of(reached(name)) is None
-    assert [name for name in HERE if later(name)] == []
+def test_no_operator_is_missing() -> None:
+    assert [name for name in HERE if operator_of(reached(name)) is None] == []
     # On the host too, although DALI has them on the GPU alone.
     for name in ("remap", "median_blur", "dilate", "erode"):
         assert facts()[f"experimental.{name}"].devices == ("gpu",)
@@ -249,10 +240,7 @@ def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(lines) == len(facts()) + 2
     for name, line in zip(facts(), lines, strict=False):
         assert line.split()[0] == name
-        reason = later(name)
-        assert ("missing: waits" in line) == (reason is not None)
-        if reason is not None:
-            assert line.endswith(f"missing: waits for {reason}")
+        assert not line.endswith(" missing")
     assert lines[-1].startswith(f"{len(HERE)} of {len(facts())} operators")
     assert main(["ops", "--coverage", "flip"]) == 0
     assert "cpu gpu | arguments 3 of 3: depthwise" in capsys.readouterr().out
@@ -269,18 +257,12 @@ def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "text"),
     [
         (["resiz"], "did you mean resize"),
-        (["telepathy"], "not there yet: it waits for a GPU"),
         (["zzz"], "`ops` alone lists them"),
         (["--coverage", "brightnes"], "did you mean brightness"),
     ],
 )
 def test_command_line_errors(
-    arguments: list[str],
-    text: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(LATER, "telepathy", "a GPU")
-    monkeypatch.setattr(listing, "facts", lambda: {**facts(), "telepathy": None})
     assert main(["ops", *arguments]) == 1
     assert text in capsys.readouterr().err

@@ -22,6 +22,7 @@ from docs.site.registry import known
 from gradiva.compat.dali.facts import operator_of
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.ops.math.arithmetic import BINARY, UNARY
+from tests.needs import calls_opencv, needs_opencv
 from tests.tiers import SLOW_OPERATORS, is_quick
 
 from .example_files import NEEDING, namespace, shown, write_files
@@ -58,7 +59,10 @@ def test_every_operator_has_one(name: str) -> None:
     assert OPERATORS[name] in _called(code), "the example calls another operator"
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=needs_opencv if calls_opencv(name) else ()) for name in OPERATORS],
+)
 def test_it_runs_and_shows_what_it_says(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

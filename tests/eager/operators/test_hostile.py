@@ -19,6 +19,7 @@ from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.values.batch import Batch, batch
 from gradiva.eager.values.value import arithmetic
 from tests.eager.operators.hostile import attacked
+from tests.needs import needs_opencv
 from tests.tiers import few
 
 IMAGES = batch([np.arange(72, dtype=np.uint8).reshape(4, 6, 3)], layout="HWC")
@@ -72,6 +73,7 @@ def test_refused(name: str, inputs: tuple[Any, ...], arguments: dict[str, Any], 
     assert str(caught.value).startswith(name)
 
 
+@needs_opencv
 @pytest.mark.tiny
 @pytest.mark.parametrize("name", ["experimental.dilate", "experimental.erode"])
 @pytest.mark.parametrize("border", ["constant", "clamp", "wrap", "reflect_101", "reflect_1001"])

@@ -20,6 +20,7 @@ from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.extension import checks
 from gradiva.extension.modes import CaseCalls
+from tests.needs import calls_opencv, needs_opencv
 from tests.tiers import SLOW_OPERATORS, few, is_quick
 
 CASES = {
@@ -40,6 +41,8 @@ def params(bad: bool) -> list[Any]:
         for case in cases:
             # One process compiles the kernels of an operator, and of those named like it.
             marks = [pytest.mark.xdist_group(name.partition(".")[0])]
+            if calls_opencv(name) or case.arguments.get("compat") == "opencv":
+                marks.append(needs_opencv)
             if case is not smoke:
                 if is_quick():
                     continue

@@ -67,6 +67,29 @@ def same(left: Batch, right: Batch) -> None:
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
 
 
+@pytest.mark.parametrize("name", ["brightness", "rotate"])
+def test_single_tensors(name: str) -> None:
+    """A sequence of its own, and one argument for all samples of a batch: as batches give it."""
+    _, frames, _ = next(call for call in CALLS if call[0] == name and len(call[1]) == 1)
+    ((argument, (row, *_)),) = frames.items()
+    video = videos().tensors[0]
+    call, given = operator_of(name), {"keep_size": True} if name == "rotate" else {}
+    pair = gradiva.batch([video, video], layout="FHWC")
+    expected = call(pair, **{argument: per_frame([row, row])}, **given)
+    one = gradiva.per_frame(gradiva.as_tensor(row))
+    same(call(pair, **{argument: one}, **given), expected)
+    for found in (
+        call(video, **{argument: one}, **given),
+        compile_(lambda video, one: call(video, **{argument: one}, **given))(video, one),
+    ):
+        assert isinstance(found, gradiva.Tensor)
+        assert found.layout == "FHWC"
+        np.testing.assert_array_equal(np.asarray(found), np.asarray(expected.tensors[0]))
+    wrong = gradiva.per_frame(gradiva.as_tensor(row[:2]))
+    with pytest.raises(gradiva.OperatorValueError, match="as many values as frames, 3"):
+        call(video, **{argument: wrong}, **given)
+
+
 @pytest.mark.parametrize("made", few(CALLS, count=5), ids=lambda made: made[0])
 def test_each_frame(made: tuple[str, dict[str, Any], dict[str, Any]]) -> None:
     """Eagerly as frame by frame; in a pipeline and compiled the same bits."""

@@ -12,7 +12,7 @@ import ctypes
 from typing import Any
 
 import numpy as np
-import simplejpeg
+import pytest
 
 from gradiva.ops.decoders.formats.decode import decode_into
 from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
@@ -20,6 +20,8 @@ from gradiva.ops.decoders.formats.image_info import ImageInfo
 from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.nvjpeg.declarations import Output
 from tests.ops.decoders.nvjpeg_handles import OK, FakeHandles
+
+simplejpeg: Any = pytest.importorskip("simplejpeg")
 
 
 class FakeNvjpeg(FakeHandles):

@@ -14,6 +14,7 @@ from PIL import Image
 import gradiva
 from gradiva import types
 from gradiva.eager.support.errors import SampleDataError
+from gradiva.eager.support.opencv import has_opencv
 from gradiva.ops.decoders.formats.pillow_formats import has_avif
 
 pytestmark = pytest.mark.core
@@ -114,6 +115,8 @@ def test_headers_of_12_bytes(size: int) -> None:
 @pytest.mark.parametrize("maximum", [1, 2, 15, 100, 254, 255, 256, 1023, 65534, 65535])
 @pytest.mark.parametrize("kind", [2, 3, 5, 6])
 def test_maxima(kind: int, maximum: int) -> None:
+    if kind < 4 and not has_opencv():
+        pytest.skip("OpenCV is absent")
     image = COLOR if kind in (3, 6) else GRAY[..., None]
     values = image.astype(np.int64) * 7919 % (maximum + 1)
     values.flat[0], values.flat[1] = 0, maximum

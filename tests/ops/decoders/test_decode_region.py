@@ -19,6 +19,8 @@ from gradiva.ops.decoders.formats import jpeg_rows, jpeg_window
 from gradiva.ops.decoders.formats.decode import decode_into, output_shape
 from gradiva.ops.decoders.formats.decode_region import decode_region_into
 from gradiva.ops.decoders.formats.probe import probe
+from gradiva.ops.decoders.jpeg_codec import has_simplejpeg
+from tests.needs import needs_simplejpeg
 from tests.tiers import examples
 
 Array = np.ndarray[Any, Any]
@@ -97,6 +99,7 @@ files = st.tuples(st.sampled_from(SIZES), st.sampled_from(SUBSAMPLINGS))
 @given(files, st.data(), st.sampled_from(KINDS), st.booleans())
 def test_jpeg(file: Any, data: st.DataObject, kind: str, fast: bool) -> None:
     window = data.draw(windows(file[0]))
+    fast &= has_simplejpeg()
     assert_crop(jpeg(*file, quality=85), window, output_type=kind, use_fast_idct=fast)
 
 
@@ -134,6 +137,7 @@ def test_formats(data: st.DataObject, dtype: str, kind: str, format: str) -> Non
     assert_crop(file, data.draw(windows((37, 53))), dtype, output_type=kind)
 
 
+@needs_simplejpeg
 @pytest.mark.parametrize("subsampling", SUBSAMPLINGS)
 def test_rows_below_are_not_decoded(subsampling: str) -> None:
     """What the whole exercise is for: of a common file, only the upper rows are decoded."""

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import simplejpeg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -30,6 +29,8 @@ from gradiva.ops.decoders.jpeg_eighth.codes import SEVERAL, SHORT, TABLE, code_t
 from gradiva.ops.decoders.jpeg_eighth.eighth import decode_eighth, eighth_works, fill_eighth
 from gradiva.ops.decoders.jpeg_eighth.scan import read_scan
 from tests.tiers import examples
+
+simplejpeg: Any = pytest.importorskip("simplejpeg")
 
 Array = np.ndarray[Any, Any]
 SUBSAMPLINGS = ("444", "422", "420", "440", "411", "gray")

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import simplejpeg
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +22,8 @@ from gradiva.ops.decoders.formats.probe import probe
 from tests.tiers import examples
 
 from .test_decode_region import assert_crop, encoded, jpeg, judged, picture, region, whole
+
+simplejpeg: Any = pytest.importorskip("simplejpeg")
 
 Array = np.ndarray[Any, Any]
 SUBSAMPLINGS = ("444", "422", "420", "440", "411", "gray")

@@ -11,6 +11,7 @@ from PIL import Image
 import gradiva
 from gradiva import types
 from gradiva.eager.support.errors import SampleDataError
+from tests.needs import needs_simplejpeg
 
 from .lossless_jpegs import lossless_jpeg
 
@@ -52,6 +53,7 @@ def test_ycbcr() -> None:
     assert np.abs(found - np.asarray(Image.fromarray(image, "YCbCr").convert("RGB"))).max() <= 1
 
 
+@needs_simplejpeg
 def test_other_depths_and_damage() -> None:
     image = RANDOM.integers(0, 256, (30, 31, 3)).astype(np.uint8)
     with pytest.raises(SampleDataError, match="lossless JPEG with 12-bit samples"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
 from PIL import Image
@@ -19,6 +18,8 @@ from gradiva.ops.decoders.nvjpeg.plan import plan
 from gradiva.ops.decoders.nvjpeg.route import Options
 from tests.oracle import flavors
 from tests.tiers import few
+
+cv2: Any = pytest.importorskip("cv2")
 
 JPEGS = {name: make() for name, make in flavors.jpegs().items()}
 HEIGHT, WIDTH = flavors.ASTRONAUT.shape[:2]

@@ -15,6 +15,7 @@ from PIL import Image
 from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.nvjpeg.declarations import Subsampling
 from gradiva.ops.decoders.nvjpeg.frame import JpegFrame, count_scans, read_frame
+from tests.needs import needs_opencv
 from tests.oracle import flavors, odd_jpegs
 from tests.tiers import examples, few
 
@@ -55,8 +56,8 @@ def test_agrees_with_pillow(name: str) -> None:
         ("jpeg_444", Subsampling.CSS_444, True),
         ("jpeg_422", Subsampling.CSS_422, True),
         ("jpeg_420", Subsampling.CSS_420, True),
-        ("jpeg_cv440", Subsampling.CSS_440, True),
-        ("jpeg_cv411", Subsampling.CSS_411, True),
+        pytest.param("jpeg_cv440", Subsampling.CSS_440, True, marks=needs_opencv),
+        pytest.param("jpeg_cv411", Subsampling.CSS_411, True, marks=needs_opencv),
         ("jpeg_gray", Subsampling.GRAY, True),
         ("jpeg_cmyk", Subsampling.CSS_444, True),
         ("jpeg_sampled_4x2", Subsampling.CSS_410, True),

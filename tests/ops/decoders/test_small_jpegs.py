@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import simplejpeg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,6 +28,8 @@ from tests.tiers import examples
 
 from .test_decode_region import encoded, exif, jpeg, picture
 from .test_jpeg_window import SUBSAMPLINGS, by_simplejpeg
+
+simplejpeg: Any = pytest.importorskip("simplejpeg")
 
 Array = np.ndarray[Any, Any]
 pytestmark = pytest.mark.skipif(

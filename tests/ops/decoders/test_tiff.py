@@ -15,6 +15,7 @@ from PIL import Image, features
 import gradiva
 from gradiva import types
 from gradiva.eager.support.errors import SampleDataError
+from tests.needs import needs_opencv
 from tests.tiers import few
 
 from .tiff_files import CODECS, Array, packed, tiff
@@ -193,6 +194,7 @@ def test_reversed_bits() -> None:
         np.testing.assert_array_equal(decoded(file), image)
 
 
+@needs_opencv
 @pytest.mark.parametrize("photometric", [6, 8])
 def test_rare_color_spaces(photometric: int) -> None:
     """YCbCr and CIELab: compressed and in tiles as uncompressed."""
@@ -212,6 +214,7 @@ def test_rare_color_spaces(photometric: int) -> None:
         np.testing.assert_array_equal(decoded(data), np.full_like(image, 77))
 
 
+@needs_opencv
 @pytest.mark.parametrize("compression", [1, 5])
 @pytest.mark.parametrize("block", [(1, 1), (2, 1), (2, 2), (4, 1), (4, 2), (4, 4)])
 def test_strips_that_end_within_a_block(block: tuple[int, int], compression: int) -> None:
@@ -306,6 +309,7 @@ def value_of(data: bytes, tag: int) -> tuple[int]:
     return struct.unpack_from("<I", data, at)
 
 
+@needs_opencv
 @pytest.mark.parametrize("kind", [1, 3, 4, 16])
 def test_subsampling_of_every_type(kind: int) -> None:
     data = [pixels(6 * 8 * 3 // 2).tobytes()]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import cv2
+from typing import Any
+
 import numpy as np
 import pytest
 
 import gradiva
 from gradiva import batch
+
+cv2: Any = pytest.importorskip("cv2")
 
 
 @pytest.mark.full

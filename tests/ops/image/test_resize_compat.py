@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,6 +17,8 @@ from gradiva import OperatorTypeError, OperatorValueError, fn, types
 from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.serialization.proto import pipeline_message
 from tests.tiers import examples, few
+
+cv2: Any = pytest.importorskip("cv2")
 
 pytestmark = pytest.mark.core
 

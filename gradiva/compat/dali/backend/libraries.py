@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gradiva.eager.cuda.cupy_runtime import count_gpus
 from gradiva.eager.cuda.requirements import cuda_version
-from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.support.opencv import cv2, has_opencv
 
 __all__ = [
     "GetCudaVersion",
@@ -22,8 +22,6 @@ __all__ = [
     "RestrictPinnedMemUsage",
     "check_cuda_runtime",
 ]
-
-cv2 = lazy_module("cv2", "opencv-python-headless")
 
 
 def GetCudaVersion() -> int:  # noqa: N802
@@ -52,8 +50,8 @@ def GetNvimgcodecVersion() -> int:  # noqa: N802
 
 
 def GetOpenCVVersion() -> str:  # noqa: N802
-    """The version of the OpenCV that is installed."""
-    return str(cv2.getVersionString())
+    """The version of the OpenCV that is installed, or "absent"."""
+    return str(cv2.getVersionString()) if has_opencv() else "absent"
 
 
 def GetCxx11AbiFlag() -> int:  # noqa: N802

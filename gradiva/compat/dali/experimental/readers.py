@@ -1,6 +1,5 @@
 """Readers of dynamic mode under trial."""
 
-from gradiva.fn.experimental.readers import __getattr__ as __getattr__
 from gradiva.ops.readers.fits.fits import Fits
 from gradiva.ops.readers.video.video import Video
 
