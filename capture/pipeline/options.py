@@ -23,7 +23,14 @@ from gradiva.eager.types.device import Device
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.types.sample_type import SampleType
 
-__all__ = ["CPU_ONLY", "OperatorConcurrency", "PipelineKeywords", "PipelineOptions", "StreamPolicy"]
+__all__ = [
+    "CPU_ONLY",
+    "OperatorConcurrency",
+    "PipelineKeywords",
+    "PipelineOptions",
+    "StreamPolicy",
+    "check_options",
+]
 
 CPU_ONLY = -99999
 """`device_id` of pipelines without a GPU, as old scripts spell it."""
@@ -151,14 +158,10 @@ class PipelineOptions:
             made = replace(made, num_threads=num_threads, num_threads_given=True)
         return made
 
-    @staticmethod
-    def checked(given: dict[str, Any]) -> PipelineOptions:
-        """The checked options, from all arguments of `Pipeline`. Raises OperatorTypeError or
-        OperatorValueError."""
-        return _checked(dict(given))
 
-
-def _checked(given: dict[str, Any]) -> PipelineOptions:
+def check_options(given: dict[str, Any]) -> PipelineOptions:
+    """The checked options, from all arguments of `Pipeline`, which are used up. Raises
+    OperatorTypeError or OperatorValueError."""
     dynamic, old = given["exec_dynamic"], given.pop("experimental_exec_dynamic")
     types = [given.pop(name) for name in ("output_dtype", "output_ndim", "output_layout")]
     with annotate_error("Pipeline"):
