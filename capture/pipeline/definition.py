@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.recording.data_node import DataNode
@@ -14,6 +14,9 @@ from gradiva.capture.recording.shared_values import SharedValues
 from gradiva.eager.operators.interpreter import interpreter
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, describe, user_location
 from gradiva.eager.types.device import Device
+
+if TYPE_CHECKING:
+    from .pipeline import Pipeline
 
 __all__ = ["GraphDefinition", "current_pipeline", "leave_current_pipeline", "push_pipeline"]
 
@@ -35,7 +38,7 @@ def current_pipeline() -> Any:
     return found[-1].pipeline if found else None
 
 
-def push_pipeline(pipeline: Any) -> None:
+def push_pipeline(pipeline: Pipeline) -> None:
     """Record the operators called from now on into `pipeline`, until `pop_current`.
 
     `with pipeline:` does the same, and also ends when an exception leaves the block.

@@ -131,7 +131,6 @@ class Pipeline:
     # Its files.
     checkpoint = saving.checkpoint
     serialize = saving.serialize
-    deserialize = classmethod(saving.deserialize)
     deserialize_and_build = saving.deserialize_and_build
     save_graph_to_dot_file = saving.save_graph_to_dot_file
 
@@ -340,6 +339,23 @@ class Pipeline:
     def is_restored_from_checkpoint(self) -> bool:
         """Whether the pipeline was built, and goes on from a checkpoint."""
         return self._restored is not None and self._runtime is not None
+
+    @classmethod
+    def deserialize(
+        cls,
+        serialized_pipeline: bytes | None = None,
+        filename: str | os.PathLike[str] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """A built pipeline from bytes that `serialize` made, here or elsewhere, or from a file.
+
+        kwargs: arguments of the constructor, in place of the stored ones. A file is data: nothing
+        in it is executed. External sources have no source afterwards: feed them by name. Raises
+        OperatorValueError for what is no pipeline, or none that gradiva has the operators for.
+        """
+        pipe: Self = saving.files.load(cls, serialized_pipeline, filename, kwargs)
+        pipe.build()
+        return pipe
 
     @frameless
     def run(self, cuda_stream: object = None, /, **pipeline_inputs: Any) -> Outputs:

@@ -4,7 +4,7 @@ methods of `Pipeline`."""
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from gradiva.eager.support.errors import annotate_error
 from gradiva.eager.support.lazy_import import lazy_module
@@ -13,8 +13,6 @@ from . import checkpoint as checkpoints
 
 if TYPE_CHECKING:
     from .pipeline import Pipeline
-
-    P = TypeVar("P", bound=Pipeline)
 
 # They are for few programs: the others do not wait for them.
 dot = lazy_module("gradiva.capture.serialization.dot")
@@ -58,24 +56,6 @@ def serialize(
         pipe._define_by(define_graph)
     data: bytes = files.save(pipe, pipe._recorded(), filename)
     return data
-
-
-def deserialize(
-    cls: type[P],
-    /,
-    serialized_pipeline: bytes | None = None,
-    filename: str | os.PathLike[str] | None = None,
-    **kwargs: Any,
-) -> P:
-    """A built pipeline from bytes that `serialize` made, here or elsewhere, or from a file.
-
-    kwargs: arguments of the constructor, in place of the stored ones. A file is data: nothing
-    in it is executed. External sources have no source afterwards: feed them by name. Raises
-    OperatorValueError for what is no pipeline, or none that gradiva has the operators for.
-    """
-    pipe: P = files.load(cls, serialized_pipeline, filename, kwargs)
-    pipe.build()
-    return pipe
 
 
 def deserialize_and_build(pipe: Pipeline, serialized_pipeline: bytes) -> None:
