@@ -60,7 +60,7 @@ from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
 
 from .interpreter import LoopInterpreter
-from .prefetcher import Item, LoopSource, Prefetcher, read_item
+from .prefetcher import LoopSource, Prefetcher, StepItem, read_item
 from .program import LoopProgram
 from .report import Explanation
 from .signatures import Signatures
@@ -180,7 +180,7 @@ class CapturedLoop(Iterator[Any]):
         self._interpreter.enter()
         return arranged(self._step.source.make_outputs(), self._source.names)
 
-    def _raise(self, item: Item) -> NoReturn:
+    def _raise(self, item: StepItem) -> NoReturn:
         """Raise the error that reading has raised. Nothing except the error may refer to the error:
         it refers to this frame and to the user's frame, which would stay until the garbage
         collector runs."""
@@ -199,7 +199,7 @@ class CapturedLoop(Iterator[Any]):
         finally:
             del error, item
 
-    def _next_item(self) -> Item:
+    def _next_item(self) -> StepItem:
         source = self._source
         # Loops of other threads over this source wait here, and continue after this batch.
         with source.ahead.turn:
@@ -208,14 +208,14 @@ class CapturedLoop(Iterator[Any]):
                 self._epoch = source.ahead.ended
             if self._epoch != source.ahead.ended:
                 # Another loop over this source has reached the end of the epoch.
-                item = Item(None)
+                item = StepItem(None)
                 item.error = StopIteration()
                 return item
             if self.state is not LoopState.PREFETCHING:
                 source.ahead.pause()
                 self._prefetcher = None
             if self._program is None:
-                item = Item(None)
+                item = StepItem(None)
                 read_item(source, item)
                 self._count(item)
                 return item
@@ -226,11 +226,11 @@ class CapturedLoop(Iterator[Any]):
                     source, self._program.compute, self._program.release_streams, threads
                 )
                 source.ahead.prefetcher = self._prefetcher
-            item = self._prefetcher.get()
+            item = self._prefetcher.take()
             self._count(item)
             return item
 
-    def _count(self, item: Item) -> None:
+    def _count(self, item: StepItem) -> None:
         """The end of the epoch ends all loops over the source."""
         if isinstance(item.error, StopIteration):
             self._source.ahead.ended += 1

@@ -20,7 +20,7 @@ from gradiva.eager.execution.quarantine import collecting
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.step import current_step, narrow_step
 
-from .prefetcher import Item
+from .prefetcher import StepItem
 
 __all__ = ["FinishedSteps", "LoopStep"]
 
@@ -39,7 +39,12 @@ class LoopStep:
     """One step of a loop, with the values that it has returned. It evaluates their calls."""
 
     def __init__(
-        self, item: Item, number: int, operator: OperatorBase, single: bool, finished: FinishedSteps
+        self,
+        item: StepItem,
+        number: int,
+        operator: OperatorBase,
+        single: bool,
+        finished: FinishedSteps,
     ) -> None:
         self.item = item
         self.number = number

@@ -10,7 +10,8 @@ from typing import Any, TypedDict, TypeVar
 
 from gradiva.capture.runtime.preallocate import check_bytes_per_sample
 from gradiva.eager.execution.eager_interpreter import as_seed
-from gradiva.eager.runtime.worker_pool import default_num_threads
+from gradiva.eager.runtime.affinity import thread_cpus
+from gradiva.eager.runtime.worker_pool import WorkerPool, default_num_threads
 from gradiva.eager.support.errors import (
     OperatorRuntimeError,
     OperatorTypeError,
@@ -120,6 +121,11 @@ class PipelineOptions:
         """The number of prefetched batches: by the stage on the CPU, and by those after it."""
         depth = self.prefetch_queue_depth
         return (depth["cpu_size"], depth["gpu_size"]) if isinstance(depth, dict) else (depth, depth)
+
+    def worker_pool(self) -> WorkerPool:
+        """The pool of the threads that work on a batch."""
+        cpus = thread_cpus(self.num_threads) if self.set_affinity else None
+        return WorkerPool(self.num_threads, cpus=cpus)
 
     def required_batch_size(self) -> int:
         """The batch size. Raises OperatorValueError if none was given."""

@@ -111,7 +111,7 @@ def prefetch(pipe: Pipeline) -> None:
     """Build, and ask for as many batches as are made ahead: for `run`, or for `share_outputs`
     without a `schedule_run` for each. Iterators that people have written call it."""
     runtime = pipe._built()
-    runtime.executor.begin()
+    runtime.executor.start()
     with suppress(StopIteration):  # `share_outputs` says so where the batch is missing
         pipe._prepare(runtime)
     pipe._runs.ahead += pipe.cpu_queue_size
