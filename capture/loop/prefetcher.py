@@ -138,6 +138,7 @@ def read_item(source: LoopSource, item: StepItem) -> None:
     try:
         with collecting() as noted:
             item.batches = source.read()
-        item.noted.append(noted)
+        if noted:
+            item.noted.append(noted)
     except BaseException as error:  # noqa: BLE001  raised where the item is delivered
         item.error = without_frames(error)

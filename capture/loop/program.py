@@ -295,7 +295,8 @@ class _Compiled:
                 item.failure = "a sample of this step was left out"
                 return
             item.valid, item.dropper = valid, self._dropper
-        item.noted.append(noted)
+        if noted:
+            item.noted.append(noted)
         outputs = iter(made)
         memory = memory_of(batch.data for batch in (*given, *made))
         results: dict[int, tuple[Batch, ...]] = {}
