@@ -239,25 +239,18 @@ class Prefetch(Generic[I]):
         if tracing.active is not None:
             tracing.active.begun(self.pool)
 
-    def _read(self, item: I) -> bool:
-        """Read an item. Returns whether it is to be computed."""
-        self._enter(item)
-        try:
-            self.read(item)
-        except BaseException as error:  # noqa: BLE001  it is raised where the item is taken
-            item.error = without_frames(error)
-        if item.error is None and not self.closed:
-            return True
-        self._finish(item)
-        return False
-
     def _compute(self, item: I) -> None:
         tracing.place.batch = item.number
+        self._attempt(self.compute, item)
+        self._finish(item)
+
+    def _attempt(self, work: Callable[[I], None], item: I) -> bool:
+        """Read or compute an item. Returns whether it goes on."""
         try:
-            self.compute(item)
+            work(item)
         except BaseException as error:  # noqa: BLE001  it is raised where the item is taken
             item.error = without_frames(error)
-        self._finish(item)
+        return item.error is None and not self.closed
 
     def _finish(self, item: I) -> None:
         """The item may be taken, once all items before it are done."""
@@ -317,7 +310,10 @@ def _make_items(
             if found is None:
                 return
             engine, item = found
-            goes_on = engine._read(item)
+            engine._enter(item)
+            goes_on = engine._attempt(engine.read, item)
+            if not goes_on:
+                engine._finish(item)
         if goes_on and engine._computing:
             engine._read_items.put((engine, item))
         elif goes_on:

@@ -10,7 +10,7 @@ import pytest
 
 import gradiva
 from gradiva import random
-from gradiva.capture.loop import captured_loop
+from gradiva.capture.lazy.defer import defer_call
 from tests.capture.loop.loops import make_folder, no_thread_is_left, open_reader, same
 
 __all__ = ["no_thread_is_left"]
@@ -27,13 +27,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The operators of the calls that are checked, in order."""
     found: list[str] = []
-    defer_call = captured_loop.defer_call
 
     def seen(step: Any, operator: Any, inputs: Any, keywords: Any) -> Any:
         found.append(operator.name)
         return defer_call(step, operator, inputs, keywords)
 
-    monkeypatch.setattr(captured_loop, "defer_call", seen)
+    monkeypatch.setattr("gradiva.capture.loop.captured_loop.defer_call", seen)
     return found
 
 
@@ -112,11 +111,11 @@ def test_random_calls_and_values_of_the_body_are_not_repeated(folder: str) -> No
 
 
 def test_a_call_with_wrong_arguments_is_refused_in_every_step(folder: str) -> None:
-    reader = open_reader(folder)
+    reader, wrong = open_reader(folder), dict[str, Any](horizontally=1)
     for _ in range(2):
         for step, (files, _) in enumerate(reader.next_epoch(batch_size=2, capture=True)):
             base = image(files)
             gradiva.flip(base, horizontal=1)
             if step > 1:
                 with pytest.raises(gradiva.OperatorTypeError, match="horizontally"):
-                    gradiva.flip(base, horizontally=1)  # type: ignore[call-arg]
+                    gradiva.flip(base, **wrong)
