@@ -18,6 +18,8 @@ __all__ = ["RepeatedCalls"]
 
 _PLAIN = frozenset({bool, bytes, float, int, str, type(None), DType})
 """Values of these types are equal if their texts are."""
+_MOST = 1 << 12
+"""A limit above the number of calls of any real body."""
 
 
 class _Checked(NamedTuple):
@@ -75,6 +77,8 @@ class RepeatedCalls:
         if self._known is not step.item.known:
             self._known = step.item.known
             self._checked.clear()
+        if len(self._checked) >= _MOST:
+            self._checked.clear()  # arguments that differ in text may be one call
         key = _key(step, operator, inputs, keywords)
         if key is None or call.device is not CPU or len(call.inputs) != len(inputs):
             return

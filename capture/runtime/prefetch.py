@@ -289,11 +289,10 @@ class Prefetch(Generic[I]):
             pool.cancelled = True
         self.interrupt()
         until = None if timeout is None else time.monotonic() + timeout
-        for _ in self._computing:
+        _join(self._own, until)
+        for _ in self._computing:  # not earlier: they compute what was read before
             self._read_items.put(None)
-        for thread in self._own + self._computing:
-            if thread is not threading.current_thread():
-                thread.join(None if until is None else max(until - time.monotonic(), 0.0))
+        _join(self._computing, until)
         self.finish()
         for pool in (self.pool, self.reading):
             pool.close()
@@ -342,6 +341,12 @@ def _start(
                 raise
             break
     return made
+
+
+def _join(threads: Sequence[threading.Thread], until: float | None) -> None:
+    for thread in threads:
+        if thread is not threading.current_thread():
+            thread.join(None if until is None else max(until - time.monotonic(), 0.0))
 
 
 def _next_item(
