@@ -310,7 +310,9 @@ class CapturedLoop(Iterator[Any]):
         repeated = self._repeated.made_by(step, operator, inputs, keywords)
         if repeated is not None:
             step.calls.append(repeated)
-            return self._serve(step, repeated)
+            step.serve(repeated)
+            self._explanation.served += 1
+            return _outputs(repeated)
         pending = defer_call(step, operator, inputs, keywords)
         pending.signature = self._signatures.of(pending, step.size_for(pending))
         item = step.item
@@ -325,14 +327,11 @@ class CapturedLoop(Iterator[Any]):
         step.calls.append(pending)
         step.shorten(pending)
         if pending.signature in item.known and step.has_its_samples(pending):
+            step.serve(pending)
+            self._explanation.served += 1
             self._repeated.note(step, operator, inputs, keywords, pending)
-            return self._serve(step, pending)
-        self._miss(step, pending, written)
-        return _outputs(pending)
-
-    def _serve(self, step: LoopStep, pending: Pending) -> Any:
-        step.serve(pending)
-        self._explanation.served += 1
+        else:
+            self._miss(step, pending, written)
         return _outputs(pending)
 
     def mark_in_use(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
