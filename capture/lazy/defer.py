@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -43,8 +42,6 @@ __all__ = ["CONSTANT", "defer_call", "run_now"]
 CONSTANT = 16
 """Arrays with at most this many elements are constants of the program; larger ones are data."""
 
-_serial = itertools.count()
-
 
 def defer_call(
     evaluator: Evaluator, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
@@ -81,7 +78,6 @@ def defer_call(
     )
     if pending.drawn_at is not None and not single:
         warn_of_values(operator.name, (*inputs, *given.values()))
-    pending.serial = next(_serial)
     pending.name = common.get("name")
     if operator.random:
         pending.key = key

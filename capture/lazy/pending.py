@@ -7,6 +7,7 @@ per structure, and run together (see `program_cache`).
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from typing import Any, NamedTuple, Protocol
 
@@ -32,6 +33,9 @@ from gradiva.ops.arrays.copy import copy
 from .concrete_inputs import ConcreteInput
 
 __all__ = ["Evaluator", "LazyBatch", "LazyTensor", "Pending", "Ref"]
+
+
+_serial = itertools.count()
 
 
 class Evaluator(Protocol):
@@ -132,7 +136,7 @@ class Pending:
         self.exposed: set[int] = set()
         self.readers: dict[int, int] = {}
         self.shared = False
-        self.serial = 0
+        self.serial = next(_serial)
         self.dropping_calls: frozenset[int] = frozenset()
         self.valid: BoolVector | None = None
         self.handles: list[weakref.ref[Any]] = []
@@ -142,10 +146,13 @@ class Pending:
 
     def make_outputs(self) -> tuple[Any, ...]:
         """The values that stand for the outputs, for the user."""
-        kind = LazyTensor if self.single else LazyBatch
-        made = tuple(kind(self, output) for output in range(len(self.types)))
-        self.handles = [weakref.ref(value) for value in made]
-        return made
+        kind, made = LazyTensor if self.single else LazyBatch, []
+        self.handles = []
+        for output in range(len(self.types)):
+            value = kind(self, output)
+            made.append(value)
+            self.handles.append(weakref.ref(value))
+        return tuple(made)
 
     @property
     def wanted(self) -> bool:
@@ -174,7 +181,8 @@ class Pending:
 
     def drop_inputs(self) -> None:
         """Called when the call has run and nothing but its values is needed any more."""
-        self.shared = self.shared or self._is_view_of_others()
+        if self.operator.view_rule is not None:
+            self.shared = self.shared or self._is_view_of_others()
         self.inputs = ()
 
     def shrink(self) -> None:

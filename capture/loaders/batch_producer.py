@@ -17,8 +17,8 @@ from gradiva.capture.graph.graph import Node
 from gradiva.capture.pipeline.debug import DebugPipeline
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.pipeline.source_plan import SourcePlan
+from gradiva.capture.runtime.prefetch import reading_pool
 from gradiva.eager.readers.source import EpochPart, Source
-from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
@@ -79,11 +79,10 @@ class BatchProducer:
         _check(self.plan)
         self._lock = threading.Lock()
         pool = self.plan.pool
-        pool.dedicated = True  # one batch is read while another is computed
         # A pool of one thread computes in the calling threads, one after the other.
         alone = pool.num_threads == 1
         self._turn: AbstractContextManager[Any] = threading.Lock() if alone else nullcontext()
-        self._reading = WorkerPool(pool.num_threads, cpus=pool.cpus)
+        self._reading = reading_pool(pool)  # one batch is read while another is computed
         self.cut: GraphPartition | None = None
         if cut:
             self._cut()

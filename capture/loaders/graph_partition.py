@@ -22,7 +22,7 @@ from gradiva.capture.graph.scopes import scopes_of
 from gradiva.capture.runtime.program import Program
 from gradiva.eager.operators.fusion_roles import Expression, ToPlanar, View
 from gradiva.eager.operators.pixelwise import Pixelwise
-from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.runtime.worker_pool import WorkerPool, shared_pool
 from gradiva.eager.support.errors import OperatorRuntimeError
 from gradiva.eager.types.device import CPU
 from gradiva.eager.values.batch import Batch
@@ -138,7 +138,7 @@ class TrainerProgram:
     def __call__(self, *sent: Batch) -> tuple[Batch, ...]:
         """The outputs of the pipeline. Raises GradivaError."""
         if self._pool is None:
-            self._pool = WorkerPool(self.num_threads)
+            self._pool = shared_pool(self.num_threads)
         count = {len(batch) for batch in sent}
         if len(count) != 1:
             raise OperatorRuntimeError(f"a batch whose parts have {sorted(count)} samples")

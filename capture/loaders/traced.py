@@ -12,7 +12,7 @@ from gradiva.capture.graph.builtin_ops import random_key
 from gradiva.capture.lazy.compile import trace
 from gradiva.capture.runtime.program import Program
 from gradiva.eager.readers.source import SourceOperator
-from gradiva.eager.runtime.worker_pool import WorkerPool, default_pool
+from gradiva.eager.runtime.worker_pool import WorkerPool, default_pool, shared_pool
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.device import CPU
 from gradiva.eager.types.provenance import Provenance
@@ -90,7 +90,7 @@ class Traced:
 
     def _started(self) -> WorkerPool:
         given = self._num_threads
-        self._pool = default_pool() if given is None else WorkerPool(given)
+        self._pool = default_pool() if given is None else shared_pool(given)
         return self._pool
 
     def __getstate__(self) -> dict[str, Any]:

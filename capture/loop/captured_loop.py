@@ -38,7 +38,7 @@ import numpy as np
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.lazy.concrete_inputs import ConcreteInput
 from gradiva.capture.lazy.defer import defer_call, run_now
-from gradiva.capture.lazy.pending import Pending
+from gradiva.capture.lazy.pending import LazyValue, Pending
 from gradiva.capture.lazy.program_cache import ProgramCache
 from gradiva.capture.runtime.fusion_report import FusionExplanation
 from gradiva.eager.execution.quarantine import record
@@ -60,8 +60,9 @@ from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
 
 from .interpreter import LoopInterpreter
-from .prefetcher import Item, LoopSource, Prefetcher, read_item
+from .prefetcher import LoopSource, Prefetcher, StepItem, read_item
 from .program import LoopProgram
+from .repeated_calls import RepeatedCalls
 from .report import Explanation
 from .signatures import Signatures
 from .step import FinishedSteps, LoopStep
@@ -83,6 +84,7 @@ class _Learned(NamedTuple):
 
     program: LoopProgram
     signatures: Signatures
+    repeated: RepeatedCalls
 
 
 class CapturedLoop(Iterator[Any]):
@@ -118,9 +120,10 @@ class CapturedLoop(Iterator[Any]):
         self._running: Running | None = None
         self._owner: dict[str, threading.Thread] = {}
         self._signatures = Signatures(self._token)
+        self._repeated = RepeatedCalls()
         learned: _Learned | None = source.memory.pop(f"single={single}", None)
         if learned is not None:
-            self._program, self._signatures = learned
+            self._program, self._signatures, self._repeated = learned
             self._signatures.token = self._token
         self._missed: dict[int, int] = {}
         self._concrete_inputs: set[ConcreteInput] = set()
@@ -180,7 +183,7 @@ class CapturedLoop(Iterator[Any]):
         self._interpreter.enter()
         return arranged(self._step.source.make_outputs(), self._source.names)
 
-    def _raise(self, item: Item) -> NoReturn:
+    def _raise(self, item: StepItem) -> NoReturn:
         """Raise the error that reading has raised. Nothing except the error may refer to the error:
         it refers to this frame and to the user's frame, which would stay until the garbage
         collector runs."""
@@ -199,7 +202,7 @@ class CapturedLoop(Iterator[Any]):
         finally:
             del error, item
 
-    def _next_item(self) -> Item:
+    def _next_item(self) -> StepItem:
         source = self._source
         # Loops of other threads over this source wait here, and continue after this batch.
         with source.ahead.turn:
@@ -208,14 +211,14 @@ class CapturedLoop(Iterator[Any]):
                 self._epoch = source.ahead.ended
             if self._epoch != source.ahead.ended:
                 # Another loop over this source has reached the end of the epoch.
-                item = Item(None)
+                item = StepItem(None)
                 item.error = StopIteration()
                 return item
-            if self.state is not LoopState.PREFETCHING:
+            if self._prefetcher is None or source.ahead.prefetcher is not self._prefetcher:
                 source.ahead.pause()
                 self._prefetcher = None
             if self._program is None:
-                item = Item(None)
+                item = StepItem(None)
                 read_item(source, item)
                 self._count(item)
                 return item
@@ -226,11 +229,11 @@ class CapturedLoop(Iterator[Any]):
                     source, self._program.compute, self._program.release_streams, threads
                 )
                 source.ahead.prefetcher = self._prefetcher
-            item = self._prefetcher.get()
+            item = self._prefetcher.take()
             self._count(item)
             return item
 
-    def _count(self, item: Item) -> None:
+    def _count(self, item: StepItem) -> None:
         """The end of the epoch ends all loops over the source."""
         if isinstance(item.error, StopIteration):
             self._source.ahead.ended += 1
@@ -246,7 +249,7 @@ class CapturedLoop(Iterator[Any]):
         """Stop capturing. The next loop gets what was learned, and the values of the step, which
         the user may hold, no longer refer to it. Takes no lock."""
         if not self._ended and self._program is not None and not self._concrete_inputs:
-            learned = _Learned(self._program, self._signatures)
+            learned = _Learned(self._program, self._signatures, self._repeated)
             self._source.memory[f"single={self._single}"] = learned
         self._ended = True
         step, self._step = self._step, None
@@ -292,10 +295,11 @@ class CapturedLoop(Iterator[Any]):
         """Whether a call belongs to this loop: it reads a value of this step, or it draws random
         values and this loop counts the random calls."""
         step = self._step
-        if step is None or operator.has_side_effects(keywords):
+        if step is None or (operator.effects and operator.has_side_effects(keywords)):
             return False
-        if any(step.find(value) is not None for value in (*inputs, *keywords.values())):
-            return True
+        for value in (*inputs, *keywords.values()):
+            if isinstance(value, LazyValue) and value.pending.evaluator is step:
+                return True
         return operator.random and self._running is not None and current_step() is self._running
 
     def bind(
@@ -303,6 +307,12 @@ class CapturedLoop(Iterator[Any]):
     ) -> Any:
         step = self._step
         assert step is not None
+        repeated = self._repeated.made_by(step, operator, inputs, keywords)
+        if repeated is not None:
+            step.calls.append(repeated)
+            step.serve(repeated)
+            self._explanation.served += 1
+            return _outputs(repeated)
         pending = defer_call(step, operator, inputs, keywords)
         pending.valid = step.mask_of(pending)
         size = step.size if pending.valid is None else pending.size
@@ -319,10 +329,10 @@ class CapturedLoop(Iterator[Any]):
         step.calls.append(pending)
         if pending.signature in item.known and step.serve(pending):
             self._explanation.served += 1
+            self._repeated.note(step, operator, inputs, keywords, pending)
         else:
             self._miss(step, pending, written)
-        made = pending.make_outputs()
-        return made[0] if len(made) == 1 else made
+        return _outputs(pending)
 
     def mark_in_use(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
         """Called before a call that no loop owns. Returns whether it reads values of this step, or
@@ -378,8 +388,9 @@ class CapturedLoop(Iterator[Any]):
         step, self._step = self._step, None
         if step is None:
             return
-        known_inputs = self._concrete_inputs & step.concrete_inputs
-        self._concrete_inputs = step.concrete_inputs
+        concrete_inputs = step.concrete_inputs()
+        known_inputs = self._concrete_inputs & concrete_inputs
+        self._concrete_inputs = concrete_inputs
         fresh, calls = [], step.calls
         if self._program is not None and step.item.valid is not None:
             # Unknown calls of such a step may be about fewer samples.
@@ -400,6 +411,12 @@ class CapturedLoop(Iterator[Any]):
         step.finish()
         if self._signatures.forget(self._program.knows):
             self._missed.clear()
+
+
+def _outputs(call: Pending) -> Any:
+    """What the user gets: the value, or several."""
+    made = call.make_outputs()
+    return made[0] if len(made) == 1 else made
 
 
 def _make(source: LoopSource, operator: OperatorBase, single: bool, strict: bool) -> CapturedLoop:

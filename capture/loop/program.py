@@ -25,7 +25,7 @@ from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import memory_of, owner_of
 
-from .prefetcher import Item
+from .prefetcher import StepItem
 
 __all__ = ["LoopProgram"]
 
@@ -200,7 +200,7 @@ class LoopProgram:
         found = [signature for signature, it in self._calls.items() if skips(it.attributes)]
         return found[0] if len(found) == 1 and self._calls[found[0]].inputs[0][0] == 0 else 0
 
-    def compute(self, item: Item, pool: WorkerPool) -> None:
+    def compute(self, item: StepItem, pool: WorkerPool) -> None:
         """Run the program on a batch. After an error the item has no results: the calls of its step
         run when they are made, and the failing call raises the error at its own line."""
         current = self._current
@@ -256,7 +256,7 @@ class _Compiled:
         self._dropper: int = facts["dropper"]
         self._read: frozenset[tuple[int, int]] = facts["read"]
 
-    def compute(self, item: Item, pool: WorkerPool, stage: DeviceStage | None) -> None:
+    def compute(self, item: StepItem, pool: WorkerPool, stage: DeviceStage | None) -> None:
         source = next(
             node
             for node in self.program.graph.nodes
@@ -296,7 +296,8 @@ class _Compiled:
                 item.failure = "a sample of this step was left out"
                 return
             item.valid, item.dropper = masks[0], self._dropper
-        item.noted.append(noted)
+        if noted:
+            item.noted.append(noted)
         outputs = iter(made)
         memory = memory_of(batch.data for batch in (*given, *made))
         results: dict[int, tuple[Batch, ...]] = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.step import current_step
 from gradiva.eager.types.arrays import BoolVector
 
-from .prefetcher import Item
+from .prefetcher import StepItem
 
 __all__ = ["FinishedSteps", "LoopStep"]
 
@@ -39,7 +38,12 @@ class LoopStep:
     """One step of a loop, with the values that it has returned. It evaluates their calls."""
 
     def __init__(
-        self, item: Item, number: int, operator: OperatorBase, single: bool, finished: FinishedSteps
+        self,
+        item: StepItem,
+        number: int,
+        operator: OperatorBase,
+        single: bool,
+        finished: FinishedSteps,
     ) -> None:
         self.item = item
         self.number = number
@@ -55,6 +59,11 @@ class LoopStep:
         self._valid: BoolVector | None = None
         self._served: dict[int, Pending] = {}
         self._made_at_once: dict[int, tuple[weakref.ref[Any], str]] = {}
+
+    @property
+    def lost(self) -> bool:
+        """Whether samples were left out."""
+        return self._valid is not None or self.item.valid is not None
 
     def find(self, value: Any) -> Ref | None:
         """The call of this step that a value came from."""
@@ -185,16 +194,15 @@ class LoopStep:
                 return _reads_result_of(maker)
         return "it reads nothing that the loop's source delivered in this step"
 
-    @cached_property
     def concrete_inputs(self) -> set[ConcreteInput]:
         """The batches from outside of the loop that the calls of this step have read, after the
         step has ended."""
-        return {
-            ref.source
-            for call in self.calls
-            for ref in call.inputs
-            if isinstance(ref.source, ConcreteInput) and ref.source.array is None
-        }
+        found = set()
+        for call in self.calls:
+            for ref in call.inputs:
+                if isinstance(ref.source, ConcreteInput) and ref.source.array is None:
+                    found.add(ref.source)
+        return found
 
     def detach(self) -> None:
         """Make the values independent of the step: a holder of one value must not keep all. Takes

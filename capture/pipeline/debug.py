@@ -275,7 +275,7 @@ class DebugPipeline(Pipeline):
             super().feed_input(target, data, layout, cuda_stream, use_copy_kernel)
 
     def _debug_runtime(self, options: PipelineOptions) -> PipelineRuntime:
-        pool = WorkerPool(options.num_threads)
+        pool = options.worker_pool()
         seed = default.inherited_seed if options.seed is None else options.seed
         gpu, size = self._definition.gpu, options.required_batch_size()
         plan = DebugPlan(self._define, self._title, gpu, size, seed, pool)

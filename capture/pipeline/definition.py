@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.recording.data_node import DataNode
@@ -15,7 +15,10 @@ from gradiva.eager.operators.interpreter import interpreter
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, describe, user_location
 from gradiva.eager.types.device import Device
 
-__all__ = ["GraphDefinition", "current_pipeline", "leave_current_pipeline"]
+if TYPE_CHECKING:
+    from .pipeline import Pipeline
+
+__all__ = ["GraphDefinition", "current_pipeline", "leave_current_pipeline", "push_pipeline"]
 
 
 class _Recording(NamedTuple):
@@ -35,8 +38,25 @@ def current_pipeline() -> Any:
     return found[-1].pipeline if found else None
 
 
+def push_pipeline(pipeline: Pipeline) -> None:
+    """Record the operators called from now on into `pipeline`, until `pop_current`.
+
+    `with pipeline:` does the same, and also ends when an exception leaves the block.
+    """
+    definition = getattr(pipeline, "_definition", None)
+    if not isinstance(definition, GraphDefinition):
+        raise OperatorTypeError(
+            operator="Pipeline.push_current",
+            expected="a Pipeline",
+            got=describe(pipeline),
+            location=user_location(),
+        )
+    pipeline._check_unbuilt()
+    definition.enter(pipeline)
+
+
 def leave_current_pipeline() -> None:
-    """Leave the innermost block. Raises OperatorTypeError if there is none."""
+    """Undo the last `push_current`. Raises OperatorTypeError if there was none."""
     if not _current.get():
         raise OperatorTypeError(
             "no pipeline is current", operator="Pipeline.pop_current", location=user_location()

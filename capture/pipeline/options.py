@@ -10,7 +10,8 @@ from typing import Any, TypedDict, TypeVar
 
 from gradiva.capture.runtime.preallocate import check_bytes_per_sample
 from gradiva.eager.execution.eager_interpreter import as_seed
-from gradiva.eager.runtime.worker_pool import default_num_threads
+from gradiva.eager.runtime.affinity import thread_cpus
+from gradiva.eager.runtime.worker_pool import WorkerPool, default_num_threads
 from gradiva.eager.support.errors import (
     OperatorRuntimeError,
     OperatorTypeError,
@@ -23,7 +24,14 @@ from gradiva.eager.types.device import Device
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.types.sample_type import SampleType
 
-__all__ = ["CPU_ONLY", "OperatorConcurrency", "PipelineKeywords", "PipelineOptions", "StreamPolicy"]
+__all__ = [
+    "CPU_ONLY",
+    "OperatorConcurrency",
+    "PipelineKeywords",
+    "PipelineOptions",
+    "StreamPolicy",
+    "check_options",
+]
 
 CPU_ONLY = -99999
 """`device_id` of pipelines without a GPU, as old scripts spell it."""
@@ -114,6 +122,11 @@ class PipelineOptions:
         depth = self.prefetch_queue_depth
         return (depth["cpu_size"], depth["gpu_size"]) if isinstance(depth, dict) else (depth, depth)
 
+    def worker_pool(self) -> WorkerPool:
+        """The pool of the threads that work on a batch."""
+        cpus = thread_cpus(self.num_threads) if self.set_affinity else None
+        return WorkerPool(self.num_threads, cpus=cpus)
+
     def required_batch_size(self) -> int:
         """The batch size. Raises OperatorValueError if none was given."""
         if self.batch_size is None:
@@ -151,14 +164,10 @@ class PipelineOptions:
             made = replace(made, num_threads=num_threads, num_threads_given=True)
         return made
 
-    @staticmethod
-    def checked(given: dict[str, Any]) -> PipelineOptions:
-        """The checked options, from all arguments of `Pipeline`. Raises OperatorTypeError or
-        OperatorValueError."""
-        return _checked(dict(given))
 
-
-def _checked(given: dict[str, Any]) -> PipelineOptions:
+def check_options(given: dict[str, Any]) -> PipelineOptions:
+    """The checked options, from all arguments of `Pipeline`, which are used up. Raises
+    OperatorTypeError or OperatorValueError."""
     dynamic, old = given["exec_dynamic"], given.pop("experimental_exec_dynamic")
     types = [given.pop(name) for name in ("output_dtype", "output_ndim", "output_layout")]
     with annotate_error("Pipeline"):

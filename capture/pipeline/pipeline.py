@@ -2,47 +2,55 @@
 
 from __future__ import annotations
 
+import operator
 import os
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from gradiva.capture.graph.graph import Graph
+from gradiva.capture.recording.data_node import DataNode
 from gradiva.eager.runtime.finalizer_thread import FinalizerThread, finalizer_thread
 from gradiva.eager.support.errors import (
     OperatorRuntimeError,
-    OperatorValueError,
+    OperatorTypeError,
     annotate_error,
     frameless,
 )
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.support.validation import integer
+from gradiva.eager.support.overridable import overridable
+from gradiva.eager.types.device import Device
 
-from .checkpoint import checkpoint
+from . import facts, run_api, saving
+from .checkpoint import Restored, read_checkpoint
+from .definition import GraphDefinition, current_pipeline, leave_current_pipeline, push_pipeline
 from .feed_input import feed
+from .options import OperatorConcurrency, StreamPolicy, check_options
 from .outputs import Outputs
-from .properties import PipelineProperties
-from .run_api import PipelineAPIType
-from .runtime import PipelineRuntime
+from .run_api import ApiCheck, PipelineAPIType, ScheduledRuns
+from .runtime import PipelineRuntime, build_runtime
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from gradiva.eager.values.tensor import Tensor
-
-    from . import diagnosis
-    from . import timeline as timelines
-else:  # for few programs
-    diagnosis = lazy_module("gradiva.capture.pipeline.diagnosis")
-    timelines = lazy_module("gradiva.capture.pipeline.timeline")
+    from gradiva.capture.viz import svg
+else:
+    svg = lazy_module("gradiva.capture.viz.svg")
 
 __all__ = ["Pipeline"]
 
-# These, too, are for few programs: the others do not wait for them.
-dot = lazy_module("gradiva.capture.serialization.dot")
-files = lazy_module("gradiva.capture.serialization.files")
+
+class _Option(property):
+    def __set_name__(self, owner: type, name: str) -> None:
+        super().__init__(operator.attrgetter(f"_options.{name}"), doc=self.__doc__)
 
 
-class Pipeline(PipelineProperties):
+def option(doc: str) -> Any:
+    """An attribute of a pipeline that reads the option of the same name."""
+    return _Option(doc=doc)
+
+
+class Pipeline:
     """A graph of operators that runs again and again, and prefetches.
 
     batch_size: samples per batch, at most (a source may deliver fewer). It may be left out until
@@ -76,6 +84,279 @@ class Pipeline(PipelineProperties):
     a subclass by `define_graph`.
     """
 
+    # The options.
+    num_threads: int = option(
+        "Threads that work on a batch; the cores this process may use, if none were given."
+    )
+    device_id: int | None = option("The number of the GPU that was given, or None.")
+    seed: int | None = option("The seed that was given, or None.")
+    exec_pipelined: bool = option("Whether batches are made ahead.")
+    exec_async: bool = option("Whether batches are made in threads of their own.")
+    exec_dynamic: bool | None = option(
+        "As it was given; otherwise True if batches are made ahead in one queue, or else None. "
+        "There is one executor, which serves all."
+    )
+    prefetch_queue_depth: int | dict[str, int] = option(
+        "Batches that are made ahead, as it was given."
+    )
+    max_streams: int = option(
+        "1 for one CUDA stream; by default there are two, on which batches take turns."
+    )
+    default_cuda_stream_priority: int = option("The priority of the CUDA streams.")
+    set_affinity: bool = option("Whether each worker thread is bound to a CPU.")
+    enable_memory_stats: bool = option("Whether `executor_statistics` returns any.")
+    py_num_workers: int = option("Processes that run the callbacks of parallel external sources.")
+    py_start_method: str = option(
+        'How these processes are started: "fork", "spawn" or "forkserver".'
+    )
+    stream_policy: StreamPolicy | None = option("As it was given.")
+    concurrency: OperatorConcurrency | None = option("As it was given.")
+
+    # What it answers about itself and its batches.
+    output_dtype = facts.output_dtype
+    output_ndim = facts.output_ndim
+    graph = overridable(facts.graph)
+    checkpoint_context = overridable(facts.checkpoint_context)
+    quarantine = overridable(facts.quarantine)
+    epoch_size = facts.epoch_size
+    reader_meta = facts.reader_meta
+    executor_statistics = facts.executor_statistics
+    external_source_shm_statistics = facts.external_source_shm_statistics
+    output_stream = facts.output_stream
+    explain = facts.explain
+    sample = facts.sample
+    trace = facts.trace
+    diagnose = facts.diagnose
+
+    # Its files.
+    checkpoint = saving.checkpoint
+    serialize = saving.serialize
+    deserialize_and_build = saving.deserialize_and_build
+    save_graph_to_dot_file = saving.save_graph_to_dot_file
+
+    # Runs that are scheduled, beside `run`.
+    schedule_run = run_api.schedule_run
+    share_outputs = run_api.share_outputs
+    release_outputs = run_api.release_outputs
+    outputs = run_api.outputs
+    enable_api_check = run_api.enable_api_check
+    _prefetch = run_api.prefetch
+
+    # The pipeline that records.
+    push_current = staticmethod(push_pipeline)
+    pop_current = staticmethod(leave_current_pipeline)
+    current = staticmethod(current_pipeline)
+
+    def __init__(
+        self,
+        batch_size: int | None = -1,
+        num_threads: int | None = -1,
+        device_id: int | None = None,
+        seed: int | None = None,
+        exec_pipelined: bool = True,
+        prefetch_queue_depth: int | dict[str, int] = 2,
+        exec_async: bool = True,
+        bytes_per_sample: int = 0,
+        set_affinity: bool = False,
+        max_streams: int | None = None,
+        default_cuda_stream_priority: int | None = None,
+        *,
+        enable_memory_stats: bool = False,
+        enable_checkpointing: bool = False,
+        checkpoint: str | bytes | os.PathLike[str] | None = None,
+        py_num_workers: int | None = 1,
+        py_start_method: str = "fork",
+        py_callback_pickler: Any = None,
+        output_dtype: Any = None,
+        output_ndim: Any = None,
+        output_layout: Any = None,
+        exec_dynamic: bool | None = None,
+        experimental_exec_dynamic: bool | None = None,
+        stream_policy: StreamPolicy | str | None = None,
+        concurrency: OperatorConcurrency | str | None = None,
+    ) -> None:
+        given = {name: value for name, value in locals().items() if name != "self"}
+        self._options = check_options(given)
+        self._definition = GraphDefinition(Device("gpu", self._options.device_id))
+        self._restored: Restored | None = None
+        if self._options.checkpoint is not None:
+            with annotate_error("Pipeline"):
+                self._restored = read_checkpoint(self._options.checkpoint)
+        self._runtime: PipelineRuntime | None = None
+        self._runs = ScheduledRuns()
+        self._api_check = ApiCheck()
+        self._is_used = False
+        self._build_lock = threading.RLock()
+        self._building = False
+
+    def __enter__(self) -> Self:
+        """Record the operators called in the block into this pipeline.
+
+        The block of a pipeline whose outputs were set before, as `pipeline_def` does, uses it: once
+        it is built nothing is recorded any more, and the end of the block closes it.
+        """
+        self._check_unbuilt()
+        self._is_used = self._definition.outputs is not None
+        self._definition.enter(self)
+        return self
+
+    def __exit__(self, kind: object = None, *details: object) -> None:
+        built = self._is_used and self._runtime is not None
+        try:
+            if not built or self._definition.is_current():
+                self._definition.leave(failed=kind is not None)
+        finally:
+            if built:
+                self.close()
+
+    def define_graph(self) -> Any:
+        """For subclasses: call operators and return the outputs."""
+        raise OperatorTypeError(
+            "the pipeline has no outputs: call set_outputs, override define_graph, or use "
+            "pipeline_def",
+            operator="Pipeline",
+        )
+
+    def set_outputs(self, *output_data_nodes: Any) -> None:
+        """Make these symbols (or constants) the outputs. Raises OperatorTypeError."""
+        self._check_unbuilt()
+        self._definition.set_outputs(output_data_nodes)
+
+    def add_sink(self, edge: Any) -> None:
+        """Keep the node of this symbol, and run it, although no output needs it."""
+        self._check_unbuilt()
+        self._definition.add_sink(edge)
+
+    def _check_unbuilt(self) -> None:
+        if self._runtime is not None:
+            raise OperatorTypeError(
+                "the pipeline was built: its graph is fixed", operator="Pipeline"
+            )
+
+    def _defined(self) -> tuple[DataNode, ...]:
+        """The outputs. They are defined now if they were not defined before."""
+        if self._definition.outputs is None:
+            self._definition.define(self, self.define_graph, "define_graph")
+        assert self._definition.outputs is not None
+        return self._definition.outputs
+
+    def _define_by(self, define_graph: Callable[[], Any]) -> None:
+        """Record the graph with a function that the user gave in place of the method."""
+        self._definition.check_undefined()
+        name = getattr(define_graph, "__qualname__", "define_graph")
+        self._definition.define(self, define_graph, name)
+
+    def _recorded(self) -> Graph:
+        self._defined()
+        return self._definition.graph()
+
+    def build(self, define_graph: Any = None) -> None:
+        """Compile the graph and open its sources. `run` does it if it was not done.
+
+        define_graph: a function that calls operators and returns the outputs, instead of the
+        method of that name. Raises GradivaError for a graph or arguments that make no sense.
+        """
+        with self._build_lock:
+            if self._runtime is not None:
+                return
+            if self._building:
+                with annotate_error("Pipeline.build"):
+                    raise OperatorRuntimeError(
+                        "the pipeline is being built: there is no data, and nothing to be known "
+                        "about it, until its graph is defined"
+                    )
+            self._building = True
+            try:
+                if define_graph is not None:
+                    self._define_by(define_graph)
+                options = self._options
+                options.required_batch_size()
+                declared = options.output_types(len(self._defined()))
+                self._runtime = build_runtime(
+                    self._recorded(), options, declared, self._definition.gpu, self._restored
+                )
+                if self._is_used and current_pipeline() is self:
+                    self._definition.leave(failed=False)
+            finally:
+                self._building = False
+
+    def start_py_workers(self) -> None:
+        """Start the processes of parallel external sources now, before other threads start. `build`
+        does this if it was not done before. It starts no thread either."""
+        self.build()
+
+    def _built(self) -> PipelineRuntime:
+        runtime = self._runtime
+        if runtime is None:
+            self.build()
+            runtime = self._runtime
+            assert runtime is not None
+        return runtime
+
+    @overridable
+    def bytes_per_sample(self) -> int:
+        """Memory to reserve before the first batch, for each sample of each result."""
+        return self._options.bytes_per_sample
+
+    @overridable
+    def enable_checkpointing(self) -> bool:
+        """Whether the place after each batch is noted down, for `checkpoint`."""
+        return self._options.enable_checkpointing
+
+    @property
+    def batch_size(self) -> int:
+        """The most samples that a batch has. Raises OperatorValueError if none was given."""
+        return self._options.required_batch_size()
+
+    max_batch_size = batch_size
+
+    @property
+    def exec_separated(self) -> bool:
+        """Whether each stage has a queue of its own depth."""
+        return isinstance(self._options.prefetch_queue_depth, dict)
+
+    @property
+    def cpu_queue_size(self) -> int:
+        """Batches that the stage on the CPU makes ahead."""
+        return self._options.depth[0]
+
+    @property
+    def gpu_queue_size(self) -> int:
+        """Batches that the stages after that on the CPU make ahead."""
+        return self._options.depth[1]
+
+    @property
+    def num_outputs(self) -> int:
+        """The number of outputs of the graph."""
+        return len(self._defined())
+
+    @property
+    def recorded_graph(self) -> Graph:
+        """The graph as it was recorded, before and after the pipeline was built."""
+        return self._recorded()
+
+    @property
+    def is_restored_from_checkpoint(self) -> bool:
+        """Whether the pipeline was built, and goes on from a checkpoint."""
+        return self._restored is not None and self._runtime is not None
+
+    @classmethod
+    def deserialize(
+        cls,
+        serialized_pipeline: bytes | None = None,
+        filename: str | os.PathLike[str] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """A built pipeline from bytes that `serialize` made, here or elsewhere, or from a file.
+
+        kwargs: arguments of the constructor, in place of the stored ones. A file is data: nothing
+        in it is executed. External sources have no source afterwards: feed them by name. Raises
+        OperatorValueError for what is no pipeline, or none that gradiva has the operators for.
+        """
+        pipe: Self = saving.files.load(cls, serialized_pipeline, filename, kwargs)
+        pipe.build()
+        return pipe
+
     @frameless
     def run(self, cuda_stream: object = None, /, **pipeline_inputs: Any) -> Outputs:
         """The next batch of each output.
@@ -96,6 +377,12 @@ class Pipeline(PipelineProperties):
         self._prepare(runtime)
         return runtime.run(cuda_stream)
 
+    def _run(self) -> None:
+        """The old name of `schedule_run`."""
+        self.schedule_run()
+
+    _run_once = _run
+
     @frameless
     def _run_as(self, kind: PipelineAPIType, most: int | None = None) -> Outputs:
         """The next batch, for an iterator; most: of the first so many of its samples, of which
@@ -113,56 +400,6 @@ class Pipeline(PipelineProperties):
         self._api_check.use(kind)
         if type(self).iter_setup is Pipeline.iter_setup:
             runtime.executor.wait()
-
-    def _prefetch(self) -> None:
-        """Build, and ask for as many batches as are made ahead: for `run`, or for `share_outputs`
-        without a `schedule_run` for each. Iterators that people have written call it."""
-        runtime = self._built()
-        runtime.executor.begin()
-        with suppress(StopIteration):  # `share_outputs` says so where the batch is missing
-            self._prepare(runtime)
-        self._runs.ahead += self.cpu_queue_size
-
-    def _run(self) -> None:
-        """The old name of `schedule_run`."""
-        self.schedule_run()
-
-    _run_once = _run
-
-    @frameless
-    def schedule_run(self) -> None:
-        """Ask for one more batch, without waiting for it: `share_outputs` returns it, or raises
-        StopIteration where the data have ended."""
-        runtime = self._built()
-        self._api_check.use(PipelineAPIType.SCHEDULED)
-        try:
-            self._prepare(runtime)
-        except StopIteration:
-            return  # `share_outputs` says so where the batch is missing
-        self._runs.schedule()
-
-    @frameless
-    def share_outputs(self, cuda_stream: object = None) -> Outputs:
-        """Wait for the next batch that was scheduled. It is in use until `release_outputs`.
-
-        Raises what `run` raises; OperatorRuntimeError if no batch was scheduled.
-        """
-        runtime = self._built()
-        runtime.check_stream(cuda_stream)
-        self._api_check.use(PipelineAPIType.SCHEDULED)
-        return self._runs.share(runtime, cuda_stream)
-
-    def release_outputs(self) -> None:
-        """Give back the batch that was shared first; without effect if there is none."""
-        self._built()
-        self._api_check.use(PipelineAPIType.SCHEDULED)
-        self._runs.release()
-
-    @frameless
-    def outputs(self, cuda_stream: object = None) -> Outputs:
-        """`release_outputs`, then `share_outputs`."""
-        self.release_outputs()
-        return self.share_outputs(cuda_stream)
 
     def _prepare(self, runtime: PipelineRuntime) -> None:
         """Let the user's `iter_setup` feed: for as many batches as are made ahead, at first."""
@@ -205,12 +442,6 @@ class Pipeline(PipelineProperties):
         self._built()
         return self.cpu_queue_size
 
-    def enable_api_check(self, enable: bool) -> None:
-        """Whether mixing `run` with `schedule_run`, `share_outputs` and `release_outputs`, or with
-        an iterator of a framework, raises. It does by default; without it, each call goes on
-        with the next batch."""
-        self._api_check.enabled = bool(enable)
-
     def __iter__(self) -> Iterator[Outputs]:
         """Batches until the end of the data; endless for readers."""
         while True:
@@ -246,160 +477,19 @@ class Pipeline(PipelineProperties):
             # Not long: a callback that never returns must not hold up the closing of others.
             finalizer_thread.post(runtime.executor.close, 1.0)
 
-    def trace(
-        self, path: str | os.PathLike[str] | None = None, batches: int = 10
-    ) -> timelines.Timeline:
-        """Run for some batches, throw them away, and return what happened when in which thread.
+    def __repr__(self) -> str:
+        return f"<Pipeline, {self._state()}>"
 
-        path: where to write it as JSON for https://ui.perfetto.dev or chrome://tracing.
-        batches: how many to see being made; batches that were ready before are taken in addition.
-        It ends earlier, and the pipeline is reset, where the data ends. Raises what `run` raises;
-        OperatorValueError for a `path` that cannot be written; OperatorRuntimeError while another
-        trace is being recorded. Tracing changes no bit of any batch.
-        """
-        if isinstance(batches, bool) or not isinstance(batches, int) or batches < 1:
-            raise OperatorValueError(
-                operator="Pipeline.trace",
-                argument="batches",
-                expected="a positive integer",
-                got=repr(batches),
-            )
-        timeline = timelines.record_timeline(self._built().executor, batches)
-        if timeline.ended:
-            self.reset()
-        if path is not None:
-            timeline.save(path)
-        return timeline
+    def _repr_svg_(self) -> str | None:
+        """The picture of its graph that a notebook shows, if there is a graph yet."""
+        if self._runtime is None and self._definition.outputs is None:
+            return None
+        graph = self._graph()
+        return svg.svg(graph, f"{graph.title}: {self._state()}")
 
-    def diagnose(
-        self, seconds: float = 10.0, consumer: Callable[[Outputs], object] | None = None
-    ) -> diagnosis.Diagnosis:
-        """Run for so many seconds, throw the batches away, and say what holds the pipeline back.
+    def _state(self) -> str:
+        state = "built" if self._runtime is not None else "not built"
+        return f"batch_size={self._options.batch_size}, {state}"
 
-        consumer: what your loop does with a batch, called with each; without it, batches are taken
-        as fast as they come. Where the data end, they begin again. The result prints as a sentence
-        that names the bottleneck with what removing it could gain, and as tables of the parts and
-        of the operators; `to_json()` is for programs. Some batches are taken before, in which
-        kernels are compiled.
-
-        Raises what `run` and the consumer raise; OperatorValueError for `seconds` that are not
-        positive, or if there are no data; OperatorRuntimeError while a trace is being recorded.
-        """
-        if not seconds > 0:
-            raise OperatorValueError(
-                operator="Pipeline.diagnose",
-                argument="seconds",
-                expected="a positive number",
-                got=repr(seconds),
-            )
-        runtime = self._built()
-
-        def take() -> Outputs:
-            try:
-                self._prepare(runtime)
-                return runtime.take()
-            except StopIteration:
-                self.reset()
-            try:
-                return runtime.take()
-            except StopIteration:
-                raise OperatorValueError(
-                    "there are no data", operator="Pipeline.diagnose", argument="seconds"
-                ) from None
-
-        return diagnosis.diagnose(runtime.executor, take, seconds, consumer)
-
-    def checkpoint(
-        self, filename: str | os.PathLike[str] | None = None, context: dict[str, Any] | None = None
-    ) -> bytes:
-        """The place of this pipeline after the last batch that was returned, for the argument
-        `checkpoint` of a pipeline with the same graph, which goes on from there bit by bit.
-
-        filename: a file to write it to as well, atomically; the one before it is kept as
-        `<filename>.previous`. context: data of your own (numbers, strings, lists, dicts, arrays)
-        to be saved with it, found in `checkpoint_context` of the restored pipeline.
-
-        Raises OperatorRuntimeError if the pipeline was made without enable_checkpointing=True, a
-        source cannot tell its state, or the file cannot be written; OperatorTypeError for a state
-        or context that is no plain data.
-        """
-        executor = self._built().executor
-        with annotate_error("Pipeline.checkpoint"):
-            states, ended = executor.source_states()
-            return checkpoint(executor.plan, states, ended, self._recorded(), filename, context)
-
-    @frameless
-    def sample(self, epoch: int, position: int) -> tuple[Tensor, ...]:
-        """One sample, computed again: the outputs for the sample at `position`, counted from 0, in
-        the order of an epoch of the whole data set, in whatever shard. Batches carry numbers
-        `epoch * samples in an epoch + position`, as `positions`. Batches that are made ahead, and
-        the place of the pipeline, stay as they are.
-
-        The bits are those of the sample in its batch, but for operators that combine the samples
-        of a batch. Raises GradivaError as the batch did, and OperatorTypeError for a pipeline with
-        other sources than readers.
-        """
-        with annotate_error("Pipeline.sample"):
-            names = ("epoch", epoch), ("position", position)
-            place = [
-                integer(value, 0, argument=name, expected="a number from 0 on", limits="0 and more")
-                for name, value in names
-            ]
-            outputs = self._built().plan.one_sample(*place)
-            if not len(outputs[0]):
-                raise OperatorRuntimeError("an operator has left the sample out")
-            return tuple(output.select(0) for output in outputs)
-
-    def serialize(
-        self, define_graph: Any = None, filename: str | os.PathLike[str] | None = None
-    ) -> bytes:
-        """The pipeline as the bytes of a file that other libraries read, too; see docs/pipeline.md.
-
-        define_graph: a function to call for the graph, if there is none yet. filename: where to
-        write the bytes; a file that is there is replaced as a whole. Raises OperatorTypeError or
-        OperatorValueError, with the operator and its line, for what has no place in a file.
-        """
-        if define_graph is not None:
-            self._define_by(define_graph)
-        data: bytes = files.save(self, self._recorded(), filename)
-        return data
-
-    @classmethod
-    def deserialize(
-        cls,
-        serialized_pipeline: bytes | None = None,
-        filename: str | os.PathLike[str] | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """A built pipeline from bytes that `serialize` made, here or elsewhere, or from a file.
-
-        kwargs: arguments of the constructor, in place of the stored ones. A file is data: nothing
-        in it is executed. External sources have no source afterwards: feed them by name. Raises
-        OperatorValueError for what is no pipeline, or none that gradiva has the operators for.
-        """
-        pipe: Self = files.load(cls, serialized_pipeline, filename, kwargs)
-        pipe.build()
-        return pipe
-
-    def deserialize_and_build(self, serialized_pipeline: bytes) -> None:
-        """Take the graph from bytes that `serialize` made, and build; batch_size and num_threads
-        come from there, too, if the constructor was not given them."""
-        self._check_unbuilt()
-        stored = files.build_from(self, serialized_pipeline)
-        self._options = self._options.with_stored(stored.batch_size, stored.num_threads)
-        self.build()
-
-    def save_graph_to_dot_file(
-        self,
-        filename: str | os.PathLike[str],
-        *,
-        show_tensors: bool = False,
-        show_ids: bool | None = None,
-        use_colors: bool = False,
-    ) -> None:
-        """Write the graph for Graphviz. show_tensors: with what flows between the operators;
-        show_ids: with numbers; use_colors: filled by where they run. Raises OperatorValueError for
-        a file that cannot be written."""
-        text = dot.operator_dot(self._graph(), show_tensors, bool(show_ids), use_colors)
-        data = text.encode("utf-8", "surrogateescape")  # names of files among it
-        files.write_file(filename, data, "Pipeline.save_graph_to_dot_file")
+    def _graph(self) -> Graph:
+        return self._recorded() if self._runtime is None else self._runtime.plan.graph

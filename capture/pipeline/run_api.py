@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
-from gradiva.eager.support.errors import OperatorRuntimeError, annotate_error
+from gradiva.eager.support.errors import OperatorRuntimeError, annotate_error, frameless
 
 from .outputs import Outputs, release
 from .runtime import PipelineRuntime
+
+if TYPE_CHECKING:
+    from .pipeline import Pipeline
 
 __all__ = ["ApiCheck", "PipelineAPIType", "ScheduledRuns"]
 
@@ -54,10 +58,6 @@ class ScheduledRuns:
         """Batches that `_prefetch` has asked for, and that were neither shared nor run since."""
         self._shared: deque[Outputs] = deque()
         """Batches that were shared and not yet released."""
-
-    def schedule(self) -> None:
-        """One more batch is wanted."""
-        self.scheduled += 1
 
     @property
     def pending(self) -> int:
@@ -105,3 +105,59 @@ class ScheduledRuns:
     def close(self) -> None:
         """Forget the batches that were shared."""
         self._shared.clear()
+
+
+def prefetch(pipe: Pipeline) -> None:
+    """Build, and ask for as many batches as are made ahead: for `run`, or for `share_outputs`
+    without a `schedule_run` for each. Iterators that people have written call it."""
+    runtime = pipe._built()
+    runtime.executor.start()
+    with suppress(StopIteration):  # `share_outputs` says so where the batch is missing
+        pipe._prepare(runtime)
+    pipe._runs.ahead += pipe.cpu_queue_size
+
+
+@frameless
+def schedule_run(pipe: Pipeline) -> None:
+    """Ask for one more batch, without waiting for it: `share_outputs` returns it, or raises
+    StopIteration where the data have ended."""
+    runtime = pipe._built()
+    pipe._api_check.use(PipelineAPIType.SCHEDULED)
+    try:
+        pipe._prepare(runtime)
+    except StopIteration:
+        return  # `share_outputs` says so where the batch is missing
+    pipe._runs.scheduled += 1
+
+
+@frameless
+def share_outputs(pipe: Pipeline, cuda_stream: object = None) -> Outputs:
+    """Wait for the next batch that was scheduled. It is in use until `release_outputs`.
+
+    Raises what `run` raises; OperatorRuntimeError if no batch was scheduled.
+    """
+    runtime = pipe._built()
+    runtime.check_stream(cuda_stream)
+    pipe._api_check.use(PipelineAPIType.SCHEDULED)
+    return pipe._runs.share(runtime, cuda_stream)
+
+
+def release_outputs(pipe: Pipeline) -> None:
+    """Give back the batch that was shared first; without effect if there is none."""
+    pipe._built()
+    pipe._api_check.use(PipelineAPIType.SCHEDULED)
+    pipe._runs.release()
+
+
+@frameless
+def outputs(pipe: Pipeline, cuda_stream: object = None) -> Outputs:
+    """`release_outputs`, then `share_outputs`."""
+    pipe.release_outputs()
+    return pipe.share_outputs(cuda_stream)
+
+
+def enable_api_check(pipe: Pipeline, enable: bool) -> None:
+    """Whether mixing `run` with `schedule_run`, `share_outputs` and `release_outputs`, or with
+    an iterator of a framework, raises. It does by default; without it, each call goes on
+    with the next batch."""
+    pipe._api_check.enabled = bool(enable)

@@ -17,9 +17,7 @@ from gradiva.capture.runtime.preallocate import preallocate
 from gradiva.capture.runtime.program import Program
 from gradiva.eager.random.default_generator import default
 from gradiva.eager.readers.source import Source, SourceOperator
-from gradiva.eager.runtime.affinity import thread_cpus
 from gradiva.eager.runtime.memory_settings import settings
-from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, annotate_error
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.device import Device, check_device
@@ -73,8 +71,7 @@ def build_runtime(
         streams = 1 if options.max_streams == 1 else 2
         stage = DeviceStage(gpu, gpu_depth, streams, options.default_cuda_stream_priority)
     preallocate(graph, batch_size, options.bytes_per_sample, cpu_depth, stage)
-    cpus = thread_cpus(options.num_threads) if options.set_affinity else None
-    pool = WorkerPool(options.num_threads, cpus=cpus)
+    pool = options.worker_pool()
     workers = _process_pool(graph, options)
     try:
         inherited = default.inherited_seed if seed is None else seed

@@ -14,7 +14,7 @@ from gradiva.capture.runtime.program import Outputs, Positions, Program, Values
 from gradiva.eager.execution.error_policy import keep_rows
 from gradiva.eager.execution.quarantine import Quarantine, collecting_in, isolated
 from gradiva.eager.readers.source import EpochPart, Source, SourceOperator
-from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.runtime.worker_pool import WorkerPool, shared_pool
 from gradiva.eager.support import tracing
 from gradiva.eager.support.errors import (
     GradivaError,
@@ -254,7 +254,7 @@ class SourcePlan:
         if self.stage is not None:
             raise OperatorRuntimeError("one sample of a graph with operators on a GPU")
         if self._aside is None:
-            self._aside = SourcePlan(self.graph, 1, self.seed, WorkerPool(1))
+            self._aside = SourcePlan(self.graph, 1, self.seed, shared_pool(1))
         aside = self._aside
         values: Values = {}
         with collecting_in(isolated()):

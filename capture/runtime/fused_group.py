@@ -28,7 +28,7 @@ from gradiva.eager.execution.per_frame import given_per_frame
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import ToPlanar
 from gradiva.eager.operators.pixelwise import Pixelwise
-from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.runtime.worker_pool import WorkerPool, shared_pool
 from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import CPU, Device
@@ -46,7 +46,7 @@ __all__ = ["run_group"]
 
 Locate = Callable[[GradivaError, Node], GradivaError]
 _NOTHING = np.empty(0, np.uint8)
-_NOBODY = WorkerPool(1)
+_NOBODY = shared_pool(1)
 
 
 def run_group(

@@ -33,6 +33,7 @@ __all__ = [
     "get_num_threads",
     "pool_in_force",
     "set_num_threads",
+    "shared_pool",
     "thread_count",
 ]
 
@@ -236,6 +237,13 @@ _default: WorkerPool | None = None
 pool_in_force: ContextVar[WorkerPool | None] = ContextVar("gradiva_pool", default=None)
 """The pool of the current `EvalContext`."""
 _default_lock = threading.Lock()
+_shared: weakref.WeakValueDictionary[int, WorkerPool] = weakref.WeakValueDictionary()
+
+
+def shared_pool(num_threads: int) -> WorkerPool:
+    """The pool of so many threads that all who ask for it share. It is closed when nobody holds
+    it."""
+    return _shared.setdefault(num_threads, WorkerPool(num_threads))
 
 
 def default_num_threads() -> int:

@@ -11,7 +11,7 @@ from gradiva.capture.graph.graph import Edge, Graph, Node, Opaque
 from gradiva.capture.graph.scopes import predicates_of, scopes_of
 from gradiva.eager.execution.error_policy import continues_on_error
 from gradiva.eager.execution.execute import execute
-from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.runtime.worker_pool import shared_pool
 from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.values.batch import Batch
@@ -60,7 +60,7 @@ def _rule(rewriter: Rewriter, node: Node, fixed: bool) -> Edge | None:
         else:
             given[edge.argument] = _batch(edge.node)
     try:
-        (result,) = execute(node.operator, tuple(values), given, 1, WorkerPool(1))
+        (result,) = execute(node.operator, tuple(values), given, 1, shared_pool(1))
     except GradivaError:
         return None  # the error is raised when the program runs
     if result.data.size > _LARGEST:

@@ -13,8 +13,8 @@ import pytest
 
 from gradiva import Pipeline, fn, pipeline_def
 from gradiva.capture.pipeline.diagnosis import SATURATED, Diagnosis, Limit, _judged
-from gradiva.capture.runtime import usage
-from gradiva.capture.runtime.usage import Usage, used_since
+from gradiva.eager.runtime import usage
+from gradiva.eager.runtime.usage import Usage, used_since
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError
 
 

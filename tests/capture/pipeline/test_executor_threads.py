@@ -77,7 +77,7 @@ def test_a_pipeline_that_only_reads_has_one_runner(
     other.close()
     pipe.close()
     assert reads[0][0] == "gradiva-runner-0"
-    assert len(pipe._built().executor._makers) == 1
+    assert len(pipe._built().executor.threads) == 1
 
 
 def test_one_function_of_the_user_makes_it_one_thread(
@@ -159,9 +159,9 @@ def test_a_pipeline_is_closed_while_one_runner_reads_and_another_waits_for_its_t
 
     monkeypatch.setattr(TableSource, "read", waits)
     pipe = reader_of(photographs)
-    pipe._built().executor.begin()
+    pipe._built().executor.start()
     assert inside.wait(30)
-    threads = pipe._built().executor._makers
+    threads = pipe._built().executor.threads
     assert [thread.name for thread in threads] == sorted(RUNNERS)
     threading.Timer(0.05, go_on.set).start()
     pipe.close()

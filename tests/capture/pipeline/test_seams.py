@@ -434,12 +434,13 @@ def test_a_batch_that_is_made_does_not_wake_who_waits_for_room(
         return compute(read)
 
     monkeypatch.setattr(executor.plan, "compute", later)
-    executor.begin()
-    until(lambda: executor._begun == 3 and len(waiters(executor._changed)) == 1)
+    executor.start()
+    until(lambda: len(executor.items) == 3 and len(waiters(executor._changed)) == 1)
     asleep = waiters(executor._changed)
     gate.set()
     executor.wait()
-    until(lambda: executor._finished == 2 and len(executor._early) == 1)
+    until(lambda: all(item.done for item in executor.items))
+    assert executor.waiting() == 2
     assert waiters(executor._changed) == asleep
     assert [first(pipe.run()) for _ in range(4)] == [[0], [1], [2], [3]]
     pipe.close()

@@ -256,7 +256,7 @@ def test_a_context_lends_its_threads(photographs: Path) -> None:
     for files, _ in loop:
         gradiva.decoders.image(files).evaluate()
         ahead = getattr(loop, "_prefetcher")  # noqa: B009
-        assert ahead is None or ahead._pool.num_threads == 3
+        assert ahead is None or ahead.pool.num_threads == 3
     assert len(list(reader.next_epoch(2, gradiva.EvalContext(num_threads=1)))) == 4
     with pytest.raises(TypeError, match="ctx"):
         reader.next_epoch(2, ctx=3)
