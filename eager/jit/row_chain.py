@@ -7,7 +7,7 @@ chain of one step; a fused group is a longer one that calls the same machine cod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -17,7 +17,7 @@ from gradiva.eager.types.arrays import F32Table, I64Table, I64Vector, Int64Array
 
 from .intrinsics import call_row
 from .jit import always_inline, jit, noinline
-from .packed_calls import BEGIN, END, PackedCall, PerThread, pack_call
+from .packed_calls import KernelCall, PerThread, for_each_thread
 from .row_kernel import RowKernel, copy, join, reverse, split, split_reversed, stream
 from .streaming import finish_lines, use_nontemporal
 
@@ -26,10 +26,8 @@ __all__ = [
     "PIECE",
     "Chain",
     "RowStep",
-    "bind_strips",
     "finish_row",
-    "pack_strips",
-    "run_strips",
+    "strip_calls",
     "strips_use_nontemporal",
     "table",
 ]
@@ -349,45 +347,17 @@ def _run(
         finish_lines()
 
 
-def bind_strips(
-    samples: Int64Array, chain: Chain, target: np.ndarray[Any, Any]
-) -> Callable[[np.ndarray[Any, Any], int, int], None]:
-    """A function `(source, begin, end)` that takes samples from one slab to another, with scratch
-    for one thread; see `table` for `samples`."""
-    sizes = np.array((0, target.itemsize), np.int64)
-    arguments = samples, chain.form, chain.parameters, sizes, chain.scratch()[0]
-    address = target.ctypes.data
-
-    def run(source: np.ndarray[Any, Any], begin: int, end: int) -> None:
-        sizes[0] = source.itemsize
-        _run(source.ctypes.data, address, *arguments, begin, end)
-
-    return run
-
-
-def pack_strips(
+def strip_calls(
     data: np.ndarray[Any, Any],
     samples: Int64Array,
     chain: Chain,
     target: np.ndarray[Any, Any],
-    threads: int,
-) -> list[PackedCall]:
-    """The same for several threads, which read one slab, or each a row of `data`."""
+    threads: int = 1,
+) -> list[KernelCall]:
+    """The call that takes samples from one slab to another, by so many threads; see `table` for
+    `samples`. data: the slab, or one for each thread, (threads, elements)."""
     sizes = np.array((data.itemsize, target.itemsize), np.int64)
-    parts = chain.form, chain.parameters, sizes
-    scratch, address = PerThread(chain.scratch(threads)), target.ctypes.data
+    scratch = for_each_thread(chain.scratch(threads), threads)
     source = data.ctypes.data if data.ndim == 1 else PerThread(data, address=True)
-    arguments = source, address, samples, *parts, scratch, BEGIN, END
-    return [pack_call(_run, arguments, threads)]
-
-
-def run_strips(
-    source: np.ndarray[Any, Any],
-    samples: Int64Array,
-    chain: Chain,
-    target: np.ndarray[Any, Any],
-    begin: int,
-    end: int,
-) -> None:
-    """Take the samples `begin .. end - 1` from one slab to another."""
-    bind_strips(samples, chain, target)(source, begin, end)
+    parts = chain.form, chain.parameters, sizes, scratch
+    return [(_run, (source, target.ctypes.data, samples, *parts))]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.packed_calls import BEGIN, END, PackedCall, PerThread, pack_call
+from gradiva.eager.jit.packed_calls import KernelCall, PerThread, for_each_thread, run_calls
 from gradiva.eager.jit.row_chain import (
     MIRROR,
     TARGET,
@@ -110,7 +109,7 @@ _WAYS: Final = (
     (COLUMNS_FIRST * DEEP, (None, True, True)),
     (PICKED, (True, None, None)),
 )
-"""The last arguments of `resample_range` for each way."""
+"""The arguments of `resample_range` that choose each way."""
 
 
 def expect_images(dtype: str) -> None:
@@ -118,35 +117,24 @@ def expect_images(dtype: str) -> None:
     filtered_compiler.begin(dtype)
 
 
-def bind_resample(
-    tables: Tables, samples: Int64Array, chain: Chain, target: Array, part: slice = slice(None)
-) -> Callable[[Array, int, int], None]:
-    """A function of a slab, `begin` and `end`, that takes samples of `part` through a chain into
-    another slab. It has scratch of its own, for one thread."""
-    buffers, ways = _buffers(tables, part, 1)
-    buffer, address, item = tuple(one[0] for one in buffers), target.ctypes.data, target.itemsize
-    steps = (chain.form, chain.parameters, chain.scratch()[0], address, item)
-    arguments: tuple[Any, Any, Any, Any] = tuple(tables), buffer, samples, steps
-
-    def run(data: Array, begin: int, end: int) -> None:
-        for way in ways:
-            resample_range(data, *arguments, begin, end, *way)
-
-    return run
-
-
-def pack_resample(
-    data: Array, tables: Tables, samples: Int64Array, chain: Chain, target: Array, threads: int
-) -> list[PackedCall]:
-    """The same for several threads, which read one slab, or each a row of `data`: a call for each
-    kernel that takes part."""
-    filtered_compiler.begin(data.dtype.name)
-    buffers, ways = _buffers(tables, slice(None), threads)
-    buffer, scratch = tuple(map(PerThread, buffers)), PerThread(chain.scratch(threads))
+def resample_calls(
+    data: Array,
+    tables: Tables,
+    samples: Int64Array,
+    chain: Chain,
+    target: Array,
+    threads: int = 1,
+    part: slice = slice(None),
+) -> list[KernelCall]:
+    """The calls that take samples of `part` through a chain into another slab, by so many threads:
+    one for each way that they go. data: their slab, or one for each thread, (threads, elements)."""
+    filtered_compiler.begin(data.dtype.str)
+    buffers, ways = _buffers(tables, part, threads)
+    buffer = tuple([for_each_thread(one, threads) for one in buffers])
+    scratch = for_each_thread(chain.scratch(threads), threads)
     steps = chain.form, chain.parameters, scratch, target.ctypes.data, target.itemsize
     source = data if data.ndim == 1 else PerThread(data)
-    arguments = source, tuple(tables), buffer, samples, steps, BEGIN, END
-    return [pack_call(resample_range, (*arguments, *way), threads) for way in ways]
+    return [(resample_range, (source, tuple(tables), buffer, samples, steps, *way)) for way in ways]
 
 
 _APART: Final = 64
@@ -168,20 +156,6 @@ def _buffers(
         np.full((threads, 3, 9), np.nan),
     )
     return buffers, [kernel for way, kernel in _WAYS if some & way]
-
-
-def run_resample(
-    data: Array,
-    tables: Tables,
-    samples: Int64Array,
-    chain: Chain,
-    target: Array,
-    begin: int,
-    end: int,
-) -> None:
-    """Resample the samples `begin .. end - 1` of a slab through a chain into another slab."""
-    filtered_compiler.begin(data.dtype.name)
-    bind_resample(tables, samples, chain, target, slice(begin, end))(data, begin, end)
 
 
 def resample_samples(
@@ -212,9 +186,7 @@ def resample_samples(
     # Rows that are not mirrored pass as rows of one channel, however many they have.
     if mirror is None or not mirror.any():
         chain = Chain(steps, single, 1, longest)
-        call.for_samples(
-            run_resample, source.data, tables, samples, chain, target.data, packed=pack_resample
-        )
+        call.for_calls(partial(resample_calls, source.data, tables, samples, chain, target.data))
         return
     samples[:, MIRROR] = mirror
     parts = [slice(0, call.size)]
@@ -224,9 +196,8 @@ def resample_samples(
         count = int(channels[part.start])
         own = [step._replace(made=count) for step in steps]
         chain = Chain(own, single, count, longest, mirrored=True)
+        calls = partial(resample_calls, source.data, tables, samples, chain, target.data)
         if len(parts) == 1:
-            call.for_samples(
-                run_resample, source.data, tables, samples, chain, target.data, packed=pack_resample
-            )
+            call.for_calls(calls)
         else:
-            run_resample(source.data, tables, samples, chain, target.data, part.start, part.stop)
+            run_calls(calls(part=part), part.start, part.stop)

@@ -14,12 +14,10 @@ from gradiva.eager.operators.type_rules import own_or_float32
 from gradiva.ops.image.resample.gpu import resample_call, resample_launches
 from gradiva.ops.image.resample.run import (
     Tables,
-    bind_resample,
     expect_images,
-    pack_resample,
+    resample_calls,
     resample_samples,
     rounding,
-    run_resample,
     whole_tables,
 )
 
@@ -135,14 +133,7 @@ def resample_tables(call: op.Call, source: op.BatchShape, layout: str) -> Tables
 resize.not_serializable("compat")
 resize.libraries = compat_libraries
 resize.fusion_role = Resample(
-    resample_tables,
-    run_resample,
-    bind_resample,
-    pack_resample,
-    rounding,
-    ("compat",),
-    resample_launches,
-    expect=expect_images,
+    resample_tables, resample_calls, rounding, ("compat",), resample_launches, expect=expect_images
 )
 
 
