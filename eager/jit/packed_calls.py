@@ -11,13 +11,12 @@ The first word of a row is the address of what takes it apart, the second that o
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from gradiva.eager.runtime.host_memory import address_of
 from gradiva.eager.types.arrays import Int64Array
 
 from . import numba_adapter, numba_compiler
@@ -29,7 +28,6 @@ __all__ = [
     "PackedCall",
     "PerThread",
     "call_packed",
-    "for_each_thread",
     "pack_call",
     "run_calls",
     "take_next",
@@ -51,11 +49,6 @@ class PerThread(NamedTuple):
 
     parts: np.ndarray[Any, Any]
     address: bool = False
-
-
-def for_each_thread(parts: np.ndarray[Any, Any], threads: int) -> Any:
-    """The argument of a kernel that each thread has for itself. parts: (threads, ...)."""
-    return parts[0] if threads == 1 else PerThread(parts)
 
 
 def run_calls(calls: Sequence[KernelCall], begin: int, end: int) -> None:
@@ -100,26 +93,6 @@ def pack_call(kernel: Callable[..., Any], arguments: tuple[Any, ...], threads: i
     return PackedCall(rows, arguments)
 
 
-_BEHIND_HEAD: Final = object.__basicsize__
-"""Where an array keeps its address, as NumPy's headers for C say: first of all."""
-
-
-def _quick_address(array: np.ndarray[Any, Any]) -> int:
-    """The address of an array's first element, in a tenth of the time that `array.ctypes` takes."""
-    return ctypes.c_void_p.from_address(id(array) + _BEHIND_HEAD).value or 0
-
-
-def _plain_address(array: np.ndarray[Any, Any]) -> int:
-    return array.ctypes.data
-
-
-def _is_quick() -> bool:
-    sample = np.zeros(64)[8:]
-    return sys.implementation.name == "cpython" and _quick_address(sample) == sample.ctypes.data
-
-
-_address = _quick_address if _is_quick() else _plain_address
-
 _entries: dict[tuple[Any, bytes], tuple[int, int]] = {}
 """The first two words of a row, by the kernel and the types of its arguments."""
 
@@ -131,9 +104,9 @@ def _laid(value: Any, words: list[int], steps: list[tuple[int, int]]) -> Any:
     between threads, and by how much."""
     if isinstance(value, PerThread):
         steps.append((len(words) + (0 if value.address else 4), value.parts.strides[0]))
-        value = _address(value.parts) if value.address else value.parts[0]
+        value = address_of(value.parts) if value.address else value.parts[0]
     if isinstance(value, np.ndarray):
-        words += 0, 0, value.size, value.itemsize, _address(value), *value.shape, *value.strides
+        words += 0, 0, value.size, value.itemsize, address_of(value), *value.shape, *value.strides
         return value
     if type(value) is tuple:
         return tuple([_laid(part, words, steps) for part in value])

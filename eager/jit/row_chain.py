@@ -13,11 +13,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from gradiva.eager.runtime.host_memory import address_of
 from gradiva.eager.types.arrays import F32Table, I64Table, I64Vector, Int64Array, U8Vector
 
 from .intrinsics import call_row
 from .jit import always_inline, jit, noinline
-from .packed_calls import KernelCall, PerThread, for_each_thread
+from .packed_calls import KernelCall, PerThread
 from .row_kernel import RowKernel, copy, join, reverse, split, split_reversed, stream
 from .streaming import finish_lines, use_nontemporal
 
@@ -173,11 +174,12 @@ class Chain:
         mirrored: bool = False,
         past: bool = False,
     ) -> None:
-        parts = tuple(
-            (step.row, step.source, step.target, step.parameters.shape[1:], step.made)
-            for step in steps
+        parts: list[_Part] = []
+        for row, source, target, parameters, made in steps:
+            parts.append((row, source, target, parameters.shape[1:], made))
+        self.form = _form(
+            tuple(parts), dtype, channels, pixels, planes_in, planes_out, mirrored, past
         )
-        self.form = _form(parts, dtype, channels, pixels, planes_in, planes_out, mirrored, past)
         if len(steps) == 1:
             joined = steps[0].parameters.reshape(len(steps[0].parameters), -1)
         elif steps:
@@ -357,7 +359,7 @@ def strip_calls(
     """The call that takes samples from one slab to another, by so many threads; see `table` for
     `samples`. data: the slab, or one for each thread, (threads, elements)."""
     sizes = np.array((data.itemsize, target.itemsize), np.int64)
-    scratch = for_each_thread(chain.scratch(threads), threads)
-    source = data.ctypes.data if data.ndim == 1 else PerThread(data, address=True)
-    parts = chain.form, chain.parameters, sizes, scratch
-    return [(_run, (source, target.ctypes.data, samples, *parts))]
+    scratch = chain.scratch(threads)
+    source = address_of(data) if data.ndim == 1 else PerThread(data, address=True)
+    parts = chain.form, chain.parameters, sizes, scratch[0] if threads == 1 else PerThread(scratch)
+    return [(_run, (source, address_of(target), samples, *parts))]

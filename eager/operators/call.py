@@ -48,15 +48,29 @@ _INLINE_SECONDS = 250e-6
 """Work of less time, in seconds, is not worth it either."""
 
 
+class _Arguments(dict[str, Any]):
+    """The values of arguments; a default with a row for each sample is made when it is read."""
+
+    __slots__ = ("operator", "size")
+    operator: OperatorBase
+    size: int
+
+    def __missing__(self, name: str) -> Any:
+        argument = self.operator.arguments[name]
+        self[name] = value = argument.rows(argument.default, self.size)
+        return value
+
+
 class Call:
     """One call while it runs: what shape rules and kernels see.
 
-    `call["name"]` is the value of an argument: an array with one row per sample if the argument
-    may be given per sample, else the value; None if it was not given and has no default.
+    `call.arguments["name"]`, or `call["name"]` for short, is the value of an argument: an array
+    with one row per sample if the argument may be given per sample, else the value; None if it was
+    not given and has no default.
     """
 
     __slots__ = (
-        "_given",
+        "arguments",
         "batch_shapes",
         "edges",
         "failures",
@@ -82,7 +96,9 @@ class Call:
     ) -> None:
         self.operator = operator
         self.inputs = inputs
-        self._given = given
+        self.arguments = values = _Arguments(operator.fixed_defaults)
+        values.operator, values.size = operator, size
+        values.update(given)
         self.size = size
         self.pool = pool
         self.types: tuple[SampleType, ...] = ()
@@ -103,7 +119,7 @@ class Call:
     def again(self, inputs: tuple[Batch, ...], pool: WorkerPool) -> Call:
         """A call with the same arguments, types, shapes and plan, for other inputs of the same
         types and shapes."""
-        made = Call(self.operator, inputs, self._given, self.size, pool)
+        made = Call(self.operator, inputs, self.arguments, self.size, pool)
         made.types, made.batch_shapes, made.plan = self.types, self.batch_shapes, self.plan
         made.edges, made.kept = self.edges, self.kept
         return made
@@ -114,15 +130,7 @@ class Call:
         return self.batch_shapes
 
     def __getitem__(self, name: str) -> Any:
-        try:
-            return self._given[name]
-        except KeyError:
-            argument = self.operator.arguments[name]
-            value = argument.default
-            if value is not None and argument.per_sample:
-                value = argument.rows(value, self.size)
-            self._given[name] = value
-            return value
+        return self.arguments[name]
 
     @property
     def seed_and_number(self) -> tuple[np.uint64, np.uint32]:
@@ -198,7 +206,8 @@ class Call:
         that will make them, each with memory of its own."""
         output, threads = self.outputs[0] if work is None else work, self.pool.num_threads
         if output.data.nbytes < _INLINE_BYTES or self.size < 2 or threads == 1:
-            run_calls(calls(1), 0, self.size)
+            for kernel, arguments in calls(1):
+                kernel(*arguments, 0, self.size)
             return
         ranges = output.batch_shape.shares(threads)
         if output.data.nbytes < _SURE_BYTES:

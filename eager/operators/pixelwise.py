@@ -154,7 +154,9 @@ def run_pixelwise(call: Call, spec: Pixelwise) -> None:
             )
     # One channel that becomes several is interleaved, or a plane, as the several will be.
     planes = not alike and layout[-1:] != "C"
-    data = convert_array(source.data, step.source)
+    data = source.data
+    if data.dtype != step.source:
+        data = convert_array(data, step.source)
     result = target.data
     if target.dtype is float16:
         result = np.zeros(target.data.shape, np.float32)

@@ -15,7 +15,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.jit.native.guarded_calls import call_guarded
-from gradiva.eager.jit.packed_calls import KernelCall, PerThread, for_each_thread, run_calls
+from gradiva.eager.jit.packed_calls import KernelCall, PerThread, run_calls
 from gradiva.eager.operators.fusion_roles import DecodeSeveral
 from gradiva.eager.runtime.chunks import MANY
 from gradiva.eager.types.arrays import BoolVector, I32Vector, I64Table, I64Vector, U8Vector
@@ -111,10 +111,11 @@ def decode_small_jpegs(
     def calls(memory: Array, places: op.Int64Array, threads: int) -> list[KernelCall]:
         words = (-(-STATE_BYTES // _APART) * _APART + _APART) // 8
         states = np.empty((threads, words), np.int64)
-        own = [for_each_thread(one, threads) for one in (states, states.view(np.int32))]
+        rows = np.empty((threads, longest), np.uint8)
+        parts = states, states.view(np.int32), rows
+        *own, row = [one[0] if threads == 1 else PerThread(one) for one in parts]
         given = files.data, laid.offsets, laid.volumes, facts, *chosen, int(fast_idct)
         target = memory if memory.ndim == 1 else PerThread(memory)
-        row = for_each_thread(np.empty((threads, longest), np.uint8), threads)
         return [(_decode, (jpeg_functions(), *own, *given, target, places, row, done))]
 
     def prepare() -> None:

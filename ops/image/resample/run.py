@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.packed_calls import KernelCall, PerThread, for_each_thread, run_calls
+from gradiva.eager.jit.packed_calls import KernelCall, PerThread, run_calls
 from gradiva.eager.jit.row_chain import (
     MIRROR,
     TARGET,
@@ -19,6 +19,7 @@ from gradiva.eager.jit.row_chain import (
     RowStep,
     table,
 )
+from gradiva.eager.runtime.host_memory import address_of
 from gradiva.eager.types.arrays import Array, Float32Array, Float64Array, Int64Array
 
 from .columns import (
@@ -72,7 +73,8 @@ def whole_tables(
     """For whole outputs; inputs, outputs: extents, (N, axes), for the last of D, H and W; region:
     its low and high ends there."""
     size, count = inputs.shape
-    sizes = np.ones((size, 11), np.int64)
+    sizes = np.empty((size, 11), np.int64)
+    sizes[:] = 1
     sizes[:, PLANES], sizes[:, CHANNELS] = planes, channels
     sizes[:, 5 - count : 5], sizes[:, 8 - count : 8] = inputs, outputs
     sizes[:, ROW_PITCH] = sizes[:, IN_W] * sizes[:, CHANNELS]
@@ -128,13 +130,15 @@ def resample_calls(
 ) -> list[KernelCall]:
     """The calls that take samples of `part` through a chain into another slab, by so many threads:
     one for each way that they go. data: their slab, or one for each thread, (threads, elements)."""
-    filtered_compiler.begin(data.dtype.str)
+    if not filtered_compiler.asked:
+        filtered_compiler.begin(data.dtype.str)
     buffers, ways = _buffers(tables, part, threads)
-    buffer = tuple([for_each_thread(one, threads) for one in buffers])
-    scratch = for_each_thread(chain.scratch(threads), threads)
-    steps = chain.form, chain.parameters, scratch, target.ctypes.data, target.itemsize
+    own = [*buffers, chain.scratch(threads)]
+    *buffer, scratch = [one[0] if threads == 1 else PerThread(one) for one in own]
+    steps = chain.form, chain.parameters, scratch, address_of(target), target.itemsize
     source = data if data.ndim == 1 else PerThread(data)
-    return [(resample_range, (source, tuple(tables), buffer, samples, steps, *way)) for way in ways]
+    arguments = source, tuple(tables), tuple(buffer), samples, steps
+    return [(resample_range, (*arguments, *way)) for way in ways]
 
 
 _APART: Final = 64
@@ -153,8 +157,9 @@ def _buffers(
         np.empty((threads, 3, b), np.float32),
         np.empty((threads, c + _APART), np.float32),
         np.empty((threads, d + _APART), np.int64),
-        np.full((threads, 3, 9), np.nan),
+        np.empty((threads, 3, 9)),
     )
+    buffers[-1].fill(np.nan)
     return buffers, [kernel for way, kernel in _WAYS if some & way]
 
 
@@ -166,12 +171,15 @@ def resample_samples(
     mirror, upside_down: (N,), whether a sample is then mirrored along W, H; None for none is.
     """
     source, target = call.inputs[0], call.outputs[0]
-    turned = [one for one in (mirror, upside_down) if one is not None and one.any()]
-    if source.dtype is target.dtype and not turned and not tables.filters[:, :3].any():
+    mirror = None if mirror is None or not mirror.any() else mirror
+    upside_down = None if upside_down is None or not upside_down.any() else upside_down
+    dtype = target.data.dtype
+    same = source.type.dtype is target.type.dtype and mirror is upside_down is None
+    if same and not tables.filters[:, :3].any():
         data, _, result, places = call.words
         call.for_samples(pick_range, data, result, places, tuple(tables))
         return
-    sizes, window, item = tables.sizes, tables.window, target.data.itemsize
+    sizes, window, item = tables.sizes, tables.window, dtype.itemsize
     channels = sizes[:, CHANNELS]
     values = (window[:, W_END] - window[:, W_BEGIN]) * channels
     samples = table(call.size)
@@ -181,10 +189,10 @@ def resample_samples(
     samples[:, TARGET_FRAME] = heights * values * item
     if upside_down is not None:
         samples[:, UPSIDE_DOWN] = upside_down
-    steps = rounding(target.dtype.numpy, call.size)
+    steps = rounding(dtype, call.size)
     single, longest = np.dtype(np.float32), int(values.max())
     # Rows that are not mirrored pass as rows of one channel, however many they have.
-    if mirror is None or not mirror.any():
+    if mirror is None:
         chain = Chain(steps, single, 1, longest)
         call.for_calls(partial(resample_calls, source.data, tables, samples, chain, target.data))
         return

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from gradiva.eager.jit import packed_calls, work_sharing
+from gradiva.eager.jit import work_sharing
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.jit.packed_calls import (
     NotPackableError,
@@ -23,6 +23,7 @@ from gradiva.eager.jit.packed_calls import (
     take_next,
 )
 from gradiva.eager.jit.work_sharing import chunk_size, parallel_for
+from gradiva.eager.runtime import host_memory
 from gradiva.eager.runtime.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.core
@@ -163,10 +164,10 @@ def test_the_main_thread_looks_up_after_each_range(
 def test_addresses_of_arrays() -> None:
     """In the quick way and in the plain one, of empty arrays, too."""
     for array in (np.zeros(3), np.zeros((4, 5))[1:, 2], np.zeros(0), np.zeros((2, 0))):
-        assert packed_calls._plain_address(array) == array.ctypes.data
+        assert host_memory._plain_address(array) == array.ctypes.data
         if sys.implementation.name == "cpython":
-            assert packed_calls._quick_address(array) == array.ctypes.data
-    assert packed_calls._is_quick() == (packed_calls._address is packed_calls._quick_address)
+            assert host_memory._quick_address(array) == array.ctypes.data
+    assert host_memory._is_quick() == (host_memory.address_of is host_memory._quick_address)
 
 
 @pytest.fixture
