@@ -39,6 +39,14 @@ class SourceOffsets(NamedTuple):
     channels: int
     unit: int
 
+    def set_origin(self, sample: int, first: int, pitch: int) -> None:
+        """Say of a sample where it begins, and how many elements are from one of its rows to the
+        next."""
+        top, left = self.corners[sample].tolist()
+        inside = top * pitch + left * self.channels
+        self.begins[sample, self.begin_column] = self.unit * (first + inside)
+        self.pitches[sample, self.pitch_column] = pitch * self.unit * int(self.ways[sample])
+
 
 _NO_TABLE, _NO_PAIRS = np.zeros((0, 1), np.int64), np.zeros((0, 2), np.int64)
 _NO_OFFSETS = SourceOffsets(_NO_TABLE, 0, _NO_TABLE, 0, _NO_PAIRS, np.zeros(0, np.int64), 0, 0)

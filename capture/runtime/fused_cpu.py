@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,7 @@ from gradiva.eager.jit.row_chain import (
     UPSIDE_DOWN,
     Chain,
     RowStep,
-    bind_strips,
-    pack_strips,
-    run_strips,
+    strip_calls,
     table,
 )
 from gradiva.eager.operators.call import Call
@@ -147,7 +145,6 @@ class FusedLoop:
         samples[:, TARGET_PLANE] = height * width * there
         pitch = shapes[:, at + 1] * count
         inside = first_pixels(view, size)
-        corners = inside.T.tolist()
         heads, paces = samples[:, TARGET].tolist(), samples[:, TARGET_FRAME].tolist()
 
         def set_frame(sample: int, frame: int) -> None:
@@ -172,25 +169,15 @@ class FusedLoop:
                 samples[:, SOURCE_ROW] = pitch * here
             if view is not None:
                 samples[:, MIRROR], samples[:, UPSIDE_DOWN] = view.mirror, view.upside_down
-
-            def set_strip_origin(sample: int, first: int, pitch: int) -> None:
-                top, left = corners[sample]
-                samples[sample, SOURCE] = (first + top * pitch + left * count) * here
-                samples[sample, SOURCE_ROW] = pitch * here
-
             turned = bool(samples[:, MIRROR].any())
             chain = Chain(steps, kind, count, longest, False, self.planes, turned)
-            arguments: tuple[Any, ...] = samples, chain, target.data
             source_offsets = SourceOffsets(
                 samples, SOURCE, samples, SOURCE_ROW, inside.T.copy(), _forward(size), count, here
             )
             return SampleKernel(
-                run_strips,
-                bind_strips,
-                set_strip_origin,
+                lambda data, threads: strip_calls(data, samples, chain, target.data, threads),
+                source_offsets.set_origin,
                 set_frame,
-                arguments,
-                pack_strips,
                 source_offsets,
             )
         tables, window = self.resampling(at, count)
@@ -203,21 +190,14 @@ class FusedLoop:
         role, offsets = self.rows.operator.fusion_role, tables.offsets
         heights = self.rows.inputs[0].batch_shape.shapes[:, at]
         inside, way = first_rows(view, heights)
-        beginnings, ways = inside.T.tolist(), way.tolist()
-
-        pitches = tables.sizes[:, 8]
-
-        def set_row_origin(sample: int, first: int, pitch: int) -> None:
-            top, left = beginnings[sample]
-            offsets[sample] = first + top * pitch + left * count
-            pitches[sample] = pitch * ways[sample]
-
         source_offsets = SourceOffsets(
             offsets[:, np.newaxis], 0, tables.sizes, 8, inside.T.copy(), way, count, 1
         )
-        arguments = tables, samples, chain, target.data
         return SampleKernel(
-            role.run, role.bind, set_row_origin, set_frame, arguments, role.packed, source_offsets
+            lambda data, threads: role.calls(data, tables, samples, chain, target.data, threads),
+            source_offsets.set_origin,
+            set_frame,
+            source_offsets,
         )
 
     def _decode_in_chunks(self, call: Call) -> None:
@@ -279,17 +259,17 @@ class FusedLoop:
         return steps, made
 
     def _for_samples(self, run: SampleKernel) -> None:
-        """SampleKernel the kernel; after a decoder, chunk by chunk, in memory that each thread
+        """Run the kernel; after a decoder, chunk by chunk, in memory that each thread
         keeps."""
         last, data = self.calls[-1], self.source.data
         last.outputs = (self.target,)
         if self.decoded is None:
-            last.for_samples(run.kernel, data, *run.arguments, packed=run.packed)
+            last.for_calls(functools.partial(run.calls, data))
         else:
             self.decoded.run(run, self.locate_error)
 
 
-@lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=16)
 def _forward(size: int) -> Int64Array:
     return np.ones(size, np.int64)
 

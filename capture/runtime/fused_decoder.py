@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Container, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from gradiva.eager.execution.error_policy import replacements
-from gradiva.eager.jit.packed_calls import NotPackableError
+from gradiva.eager.jit.packed_calls import KernelCall, NotPackableError, pack_call, run_calls
 from gradiva.eager.jit.work_sharing import FEW
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.fusion_roles import DecodeSeveral, PackedDecode
+from gradiva.eager.operators.fusion_roles import DecodeSeveral
 from gradiva.eager.runtime.chunks import chunks
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support import tracing
@@ -41,8 +41,6 @@ _ROOM_OF_SEVERAL = 1 << 21
 """The same where threads take turns in the interpreter: longer chunks ask for it less often, which
 gains more than is lost where what was decoded comes from the cache that cores share."""
 _ALIGNED = 64
-
-_RunSamples: TypeAlias = Callable[[Any, int, int], None]
 
 
 class FusedDecoder:
@@ -69,7 +67,7 @@ class FusedDecoder:
             sizes = np.maximum(needed, sizes)
         padded = -(-sizes // _ALIGNED) * _ALIGNED
         threads = call.pool.num_threads
-        several = threads > 1 and (self._several is None or self._several.packed is None)
+        several = threads > 1 and self._several is None
         room = (_ROOM_OF_SEVERAL if several else _ROOM) // dtype.itemsize
         longer, dedicated = threads > 1, call.pool.dedicated
         self._ranges = chunks(needed + made, threads, padded, room, longer, dedicated)
@@ -89,29 +87,26 @@ class FusedDecoder:
         """Decode each chunk, and run the rest of the group on it."""
         pool, ranges, several = self._call.pool, self._ranges, self._several
         together = len(ranges) > FEW and tracing.active is None
-        if several is not None and several.packed and run.packed and together and can_loop():
-            self._run_in_loop(several, several.packed, run)
-            if pool.cancelled or several.packed.done.all():
+        if several is not None and run.source_offsets and together and can_loop():
+            self._run_in_loop(several, run)
+            if pool.cancelled or several.done.all():
                 return
-            ranges, several = _undone(ranges, several.packed.done.tolist()), None
+            ranges, several = _undone(ranges, several.done.tolist()), None
         pool.run(_Chunks(self, run, several, locate_error), ranges)
 
-    def _run_in_loop(self, several: DecodeSeveral, packed: PackedDecode, run: SampleKernel) -> None:
+    def _run_in_loop(self, several: DecodeSeveral, run: SampleKernel) -> None:
         """What of it takes no Python."""
-        assert run.packed is not None
         pool, ranges = self._call.pool, self._ranges
         threads = min(pool.num_threads, len(ranges))
         memory = allocate(threads * self._room, self._dtype).reshape(threads, self._room)
-        places, source_offsets = (
-            self.batch_shape.offsets,
-            run.source_offsets if self._decodes_in_place else None,
-        )
+        places, offsets = self.batch_shape.offsets, run.source_offsets
+        calls = *several.calls(memory, places, threads), *run.calls(memory, threads)
         try:
-            head = packed.call(memory, places, threads)
-            rest = run.packed(memory, *run.arguments, threads)
+            head, *rest = [pack_call(*one, threads) for one in calls]
         except NotPackableError:
             return
-        decode_in_loop(pool, ranges, head, rest, packed.done, places, several.laid, source_offsets)
+        laid = several.laid if self._decodes_in_place else None
+        decode_in_loop(pool, ranges, head, rest, several.done, places, laid, offsets)
 
 
 class _Chunks:
@@ -131,7 +126,7 @@ class _Chunks:
         call = decoder._call
         self._decoder, self._way, self._several = decoder, run, several
         self._locate_error = locate_error
-        self._own: dict[int, tuple[Any, _RunSamples]] = {}
+        self._own: dict[int, tuple[Any, Sequence[KernelCall]]] = {}
         self._failed: Container[int] = () if call.failures is None else call.failures
         self._decodes_in_place, self._framewise = decoder._decodes_in_place, decoder._framewise
         self._offsets = decoder.batch_shape.offsets
@@ -140,7 +135,7 @@ class _Chunks:
 
     def __call__(self, begin: int, end: int) -> None:
         """Decode the samples `begin` to `end - 1`, and run the rest of the group on them."""
-        memory, run = self._memory_and_run()
+        memory, calls = self._memory_and_calls()
         done = self._decode_several(memory, begin, end)
         first = begin
         for sample in range(begin, end):
@@ -153,19 +148,19 @@ class _Chunks:
 
             def show(frame: int, sample: int = sample) -> None:
                 self._way.set_frame(sample, frame)
-                run(memory, sample, sample + 1)
+                run_calls(calls, sample, sample + 1)
 
             if sample in self._failed or not self._decode(sample, out, show):
                 self._stand_in(sample, out, show)
         if first < end:
-            run(memory, first, end)
+            run_calls(calls, first, end)
 
-    def _memory_and_run(self) -> tuple[Any, _RunSamples]:
+    def _memory_and_calls(self) -> tuple[Any, Sequence[KernelCall]]:
         """Of this thread: memory for a chunk, and the rest of the group."""
         thread = threading.get_ident()
         if thread not in self._own:
             memory = allocate(self._decoder._room, self._decoder._dtype)
-            self._own[thread] = memory, self._way.bind(*self._way.arguments)
+            self._own[thread] = memory, self._way.calls(memory, 1)
         return self._own[thread]
 
     def _decode_several(self, memory: Any, begin: int, end: int) -> Sequence[bool]:

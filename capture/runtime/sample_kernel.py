@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.packed_calls import PackedCall
+from gradiva.eager.jit.packed_calls import KernelCall, run_calls
 from gradiva.eager.operators.fusion_roles import SourceWindow
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.types.arrays import Array, Int64Array, Vector
@@ -20,19 +20,15 @@ __all__ = ["SampleKernel", "by_channels", "mirrored"]
 
 
 class SampleKernel(NamedTuple):
-    """kernel: called with the source, `arguments`, begin and end; bind: from `arguments` to the
-    same for one thread; set_origin: tell the tables where a sample begins, and the elements from
-    one of its rows to the next; set_frame: tell them that of a sample one frame is in memory, and
-    which; flat:
-    from the source, `arguments` and a number of threads to the same as calls from a loop, which
-    tells the `source_offsets` itself; None where it takes Python."""
+    """calls: from the source, and a number of threads, to the calls that run its samples; the
+    source has a row for each thread, or is one slab. set_origin: tell the tables where a sample
+    begins, and the elements from one of its rows to the next; set_frame: tell them that of a sample
+    one frame is in memory, and which. source_offsets: for loops in compiled code, which set the
+    origins themselves; None where the calls take Python."""
 
-    kernel: Callable[..., Any]
-    bind: Callable[..., Callable[[Array, int, int], None]]
+    calls: Callable[[Array, int], list[KernelCall]]
     set_origin: Callable[[int, int, int], None]
     set_frame: Callable[[int, int], None]
-    arguments: tuple[Any, ...]
-    packed: Callable[..., list[PackedCall]] | None = None
     source_offsets: SourceOffsets | None = None
 
 
@@ -41,22 +37,17 @@ def by_channels(runs: Mapping[int, SampleKernel], channels: Sequence[int]) -> Sa
     if len(runs) == 1:
         return runs[channels[0]]
 
-    def kernel(data: Array, begin: int, end: int) -> None:
-        for first, last in _alike(channels, begin, end):
-            run = runs[channels[first]]
-            run.kernel(data, *run.arguments, first, last)
+    def calls(data: Array, _threads: int) -> list[KernelCall]:
+        made: dict[int, list[KernelCall]] = {}
 
-    def bind() -> Callable[[Array, int, int], None]:
-        bound: dict[int, Callable[[Array, int, int], None]] = {}
-
-        def run(data: Array, begin: int, end: int) -> None:
+        def run(begin: int, end: int) -> None:
             for first, last in _alike(channels, begin, end):
                 count = channels[first]
-                if count not in bound:
-                    bound[count] = runs[count].bind(*runs[count].arguments)
-                bound[count](data, first, last)
+                if count not in made:
+                    made[count] = runs[count].calls(data, 1)
+                run_calls(made[count], first, last)
 
-        return run
+        return [(run, ())]
 
     def set_origin(sample: int, first: int, pitch: int) -> None:
         runs[channels[sample]].set_origin(sample, first, pitch)
@@ -64,7 +55,7 @@ def by_channels(runs: Mapping[int, SampleKernel], channels: Sequence[int]) -> Sa
     def set_frame(sample: int, frame: int) -> None:
         runs[channels[sample]].set_frame(sample, frame)
 
-    return SampleKernel(kernel, bind, set_origin, set_frame, ())
+    return SampleKernel(calls, set_origin, set_frame)
 
 
 def _alike(values: Sequence[int], begin: int, end: int) -> Iterator[tuple[int, int]]:
@@ -115,34 +106,28 @@ def mirrored(
         words, first = data.view(f"u{data.itemsize}"), first + top * pitch + left * channels
         _mirror_rows(words, first, frames, frame_pitch, height, pitch, width, channels)
 
-    def bind() -> Callable[[Array, int, int], None]:
-        bound = run.bind(*run.arguments)
+    def calls(data: Array, _threads: int) -> list[KernelCall]:
+        memory = data
+        if not decoded:
+            volumes = source.batch_shape.volumes
+            memory = allocate(int(volumes[list(wanted)].max()), data.dtype)
+        plain, turned = run.calls(data, 1), run.calls(memory, 1)
 
-        def mirrored(data: Array, begin: int, end: int) -> None:
+        def run_mirrored(begin: int, end: int) -> None:
             for sample in range(begin, end):
                 if sample in wanted:
-                    mirror(data, sample)
-                bound(data, sample, sample + 1)
+                    if not decoded:
+                        whole = source.array(sample).reshape(-1)
+                        memory[: len(whole)] = whole
+                    mirror(memory, sample)
+                run_calls(turned if sample in wanted else plain, sample, sample + 1)
 
-        return mirrored
-
-    def kernel(data: Array, begin: int, end: int) -> None:
-        bound, memory = run.bind(*run.arguments), np.empty(0, data.dtype)
-        for sample in range(begin, end):
-            if sample not in wanted:
-                bound(data, sample, sample + 1)
-                continue
-            whole = source.array(sample).reshape(-1)
-            if len(memory) < len(whole):
-                memory = allocate(len(whole), data.dtype)
-            memory[: len(whole)] = whole
-            mirror(memory, sample)
-            bound(memory, sample, sample + 1)
+        return [(run_mirrored, ())]
 
     if not decoded:
         for sample in wanted:
             run.set_origin(sample, 0, pitches[sample])
-    return SampleKernel(kernel, bind, set_origin, run.set_frame, ())
+    return SampleKernel(calls, set_origin, run.set_frame)
 
 
 @jit

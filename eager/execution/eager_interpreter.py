@@ -75,11 +75,16 @@ class Eager:
             )
         given, common = split_common(operator, keywords)
         size, single = batch_size_of(operator, inputs, given, common)
-        check_not_single(given, single)
+        if single:
+            check_not_single(given, single)
         drawn = random_origin_of_call(operator.name, operator.random, single, inputs, keywords)
         if drawn is not None and not single:
             warn_of_values(operator.name, (*inputs, *given.values()))
-        batches = tuple(as_input(value, size, number) for number, value in enumerate(inputs))
+        batches = inputs
+        for number, value in enumerate(inputs):
+            if not isinstance(value, Batch):
+                made = as_input(value, size, number)
+                batches = *batches[:number], made, *batches[number + 1 :]
         for name, value in given.items():
             given[name] = as_argument(operator.arguments[name], value, size)
         key, positions = None, None
@@ -102,10 +107,10 @@ class Eager:
 
 def _is_symbolic(inputs: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
     """Whether there are symbols among the values of a call. Symbols have no data."""
-    for value in inputs:  # a loop, since a generator takes longer, and each call asks
+    for value in (*inputs, *keywords.values()):  # noqa: SIM110  each call asks: this is faster
         if isinstance(value, Symbolic):
             return True
-    return bool(keywords) and any(isinstance(value, Symbolic) for value in keywords.values())
+    return False
 
 
 def split_common(
@@ -160,7 +165,11 @@ def device_for(
     CPU."""
     if "device" in common:
         return device_named(common["device"])
-    return next((one.device for one in inputs if one.device is not CPU), CPU)
+    for one in inputs:
+        where = one.device
+        if where is not CPU:
+            return where
+    return CPU
 
 
 def random_key(common: Mapping[str, Any]) -> RandomKey:
@@ -298,7 +307,8 @@ def check_on_cpu(argument: Argument, value: Any) -> None:
 
 def as_argument(argument: Argument, value: Any, size: int) -> Any:
     """A static value, or a Batch or array with one row per sample."""
-    check_on_cpu(argument, value)
+    if isinstance(value, Value):
+        check_on_cpu(argument, value)
     if isinstance(value, Batch):
         return value
     if isinstance(value, Tensor):

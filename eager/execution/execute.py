@@ -7,6 +7,8 @@ eagerly or is a node of a graph.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import count, repeat
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -25,12 +27,14 @@ from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.buffers import device_of, for_reading, on_cpu
+from gradiva.eager.values.buffers import for_reading, on_cpu
 
 from .error_policy import apply_error_policy, continues_on_error
 from .per_frame import execute_frames, given_per_frame
 
 __all__ = ["annotate_error", "backends", "execute", "prepare"]
+
+_TYPE = attrgetter("type")
 
 
 def prepare(
@@ -49,8 +53,11 @@ def prepare(
     """
     rows: dict[str, Any] = {}
     static: dict[str, Any] = {}
+    edges: list[str] = []
     for name, value in given.items():
         argument = operator.arguments[name]
+        if isinstance(value, Batch | np.ndarray):
+            edges.append(name)
         if isinstance(value, Batch):
             static[name] = value.type
             if argument.kind.shaped:
@@ -63,18 +70,16 @@ def prepare(
             static[name] = SampleType(None, value.ndim - 1, "")
             checked = argument.given_rows(value, size)
             rows[name] = list(checked) if argument.kind.ragged else checked
-        elif argument.per_sample:
+        elif argument.kind.element is not None:
             static[name] = value
             rows[name] = argument.rows(value, size)
         else:
             static[name] = rows[name] = value
-    types = operator.types([batch.type for batch in inputs], static)
+    types = operator.types(list(map(_TYPE, inputs)), static)
     call = Call(operator, inputs, rows, size, pool)
     call.types = types
     call.key, call.positions = key, positions
-    call.edges = frozenset(
-        name for name, value in given.items() if isinstance(value, Batch | np.ndarray)
-    )
+    call.edges = frozenset(edges)
     call.failures = {} if collect_failures else None
     if operator.shape_rule is None:
         raise OperatorRuntimeError("the operator has no shape rule: declare one with `.shapes`")
@@ -95,7 +100,7 @@ def prepare(
             type = type.with_(ndim=batch_shape.ndim, layout=type.layout or "")
         known.append(type)
     call.types, call.batch_shapes = tuple(known), tuple(batch_shapes)
-    if inputs and not inputs[0].layout and known:
+    if inputs and not inputs[0].type.layout and known:
         warn_of_channels_first(operator.name, inputs[0], known[0])
     return call
 
@@ -120,29 +125,25 @@ def execute(
     Outputs that have lost samples (`on_error="skip"`) say so in `valid`.
     Raises GradivaError without the user's line.
     """
-    where = next((batch.provenance for batch in inputs if batch.provenance is not None), None)
+    where = None
+    for batch in reversed(inputs):
+        where = where if batch.provenance is None else batch.provenance
     valid = inputs[0].valid if inputs else None
     lack: str | None = None
     try:
         if operator.transfers and inputs[0].device != device:
             return (Batch.to_device(inputs[0], device),)
         work: Any = backends[device.device_type](operator, device)
-        inputs = tuple(
-            to_required_device(operator, number, batch, device)
-            for number, batch in enumerate(inputs)
-        )
+        inputs = tuple(map(to_required_device, repeat(operator), count(), inputs, repeat(device)))
         if operator.frames and given_per_frame(operator.frames, inputs, given):
             return execute_frames(prepare, operator, inputs, given, size, pool, work, device)
-        call = prepare(
-            operator, inputs, given, size, pool, key, positions, continues_on_error(given)
-        )
+        goes_on = "on_error" in given and continues_on_error(given)
+        call = prepare(operator, inputs, given, size, pool, key, positions, goes_on)
         if operator.view_rule is not None:
             call.outputs = (operator.view_rule(call),)
             return call.outputs
-        call.outputs = tuple(
-            Batch.empty(batch_shape, type, where, device)
-            for batch_shape, type in zip(call.batch_shapes, call.types, strict=True)
-        )
+        made = map(Batch.empty, call.batch_shapes, call.types, repeat(where), repeat(device))
+        call.outputs = tuple(made)
         if size:
             work(call)
     except GradivaError as error:
@@ -181,7 +182,7 @@ def to_required_device(operator: OperatorBase, number: int, batch: Batch, device
     if operator.metadata:
         return batch
     data = batch.data
-    if device_of(data) is not wanted:
+    if (CPU if isinstance(data, np.ndarray) else data.device) is not wanted:
         return Batch.to_device(batch, wanted)
     if wanted is CPU and operator.view_rule is None and not data.flags.writeable:
         return Batch.over(for_reading(data), batch.batch_shape, batch.type, batch.provenance)

@@ -38,8 +38,9 @@ def given_per_frame(
     names: frozenset[str], inputs: tuple[Batch, ...], given: Mapping[str, Any]
 ) -> bool:
     """Whether an argument among `names`, or an input beside the first ("1"), is given per frame."""
-    if any(isinstance(given.get(name), Batch) and has_frames(given[name].type) for name in names):
-        return True
+    for name, value in given.items():
+        if isinstance(value, Batch) and name in names and has_frames(value.type):
+            return True
     return "1" in names and any(has_frames(batch.type) for batch in inputs[1:])
 
 

@@ -324,16 +324,14 @@ def noinline_call(numba: Any, function: Any, noinline: NoinlineKernel) -> Any:
     return numba.extending.intrinsic(call)
 
 
-_unpackers: dict[tuple[str, tuple[int, int]], tuple[int, Any]] = {}
+_unpackers: dict[str, tuple[int, Any]] = {}
 
 
-def packed_entry(
-    numba: Any, dispatcher: Any, arguments: tuple[Any, ...], places: tuple[int, int]
-) -> tuple[int, int] | None:
+def packed_entry(numba: Any, dispatcher: Any, arguments: tuple[Any, ...]) -> tuple[int, int] | None:
     """For a kernel that returns nothing, else None: the address of a C function `(row, begin,
-    end)`, which calls it with the words of a row from the third on, and the kernel's own address.
-    places: of `begin` and `end` among these words, which hold all other arguments as Numba takes
-    them apart. The function returns 0, or another number where the kernel has raised."""
+    end)`, which calls it with the words of a row from the third on and then with `begin` and `end`,
+    and the kernel's own address. The words are the other arguments as Numba takes them apart. The
+    function returns 0, or another number where the kernel has raised."""
     kinds = tuple(dispatcher.typeof_pyval(one) for one in arguments)
     dispatcher.compile(kinds)
     result, context = dispatcher.overloads[kinds], dispatcher.targetctx
@@ -342,14 +340,14 @@ def packed_entry(
         return None  # what it returns would need room
     kind = context.call_conv.get_function_type(facts.restype, facts.argtypes)
     address = result.library.get_pointer_to_function(facts.llvm_func_name)
-    known = str(kind), places
+    known = str(kind)
     with compiler_lock():
         if known not in _unpackers:
-            _unpackers[known] = _unpacker(context, kind, places)
+            _unpackers[known] = _unpacker(context, kind)
     return _unpackers[known][0], address
 
 
-def _unpacker(context: Any, kind: Any, places: tuple[int, int]) -> tuple[int, Any]:
+def _unpacker(context: Any, kind: Any) -> tuple[int, Any]:
     """The function of `packed_entry` for one kind of kernel, and what keeps it."""
     ir, _ = llvm()
     word, name = ir.IntType(64), f"gradiva_unpack_{len(_unpackers)}"
@@ -363,7 +361,8 @@ def _unpacker(context: Any, kind: Any, places: tuple[int, int]) -> tuple[int, An
         return builder.load(builder.gep(row, [ir.Constant(word, number)]))
 
     def given(number: int, wanted: Any) -> Any:
-        value = function.args[1 + places.index(number)] if number in places else at(number + 2)
+        left = number - (len(kind.args) - 2)
+        value = at(number + 2) if left < -2 else function.args[left]
         if isinstance(wanted, ir.DoubleType):
             return builder.bitcast(value, wanted)
         if isinstance(wanted, ir.FloatType):

@@ -11,41 +11,36 @@ The first word of a row is the address of what takes it apart, the second that o
 
 from __future__ import annotations
 
-import ctypes
-import sys
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from gradiva.eager.runtime.host_memory import address_of
 from gradiva.eager.types.arrays import Int64Array
 
 from . import numba_adapter, numba_compiler
-from .jit import load_numba, register_intrinsic
+from .jit import Kernel, load_numba, register_intrinsic
 
 __all__ = [
-    "BEGIN",
-    "END",
+    "KernelCall",
     "NotPackableError",
     "PackedCall",
     "PerThread",
     "call_packed",
     "pack_call",
+    "run_calls",
     "take_next",
 ]
 
 
+KernelCall: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...]]
+"""A kernel, and all its arguments but the last two, which are a range of samples. One thread makes
+the call from Python (`run_calls`); for several it is packed."""
+
+
 class NotPackableError(TypeError):
-    """A call that cannot be laid out: it has to be made from Python."""
-
-
-class _Bound(int):
-    """The place of an argument that is given with each call."""
-
-
-BEGIN: Final = _Bound(0)
-END: Final = _Bound(0)
-"""Stand for the range of samples among the arguments of a kernel."""
+    """A call that cannot be packed: it has to be made from Python."""
 
 
 class PerThread(NamedTuple):
@@ -54,6 +49,12 @@ class PerThread(NamedTuple):
 
     parts: np.ndarray[Any, Any]
     address: bool = False
+
+
+def run_calls(calls: Sequence[KernelCall], begin: int, end: int) -> None:
+    """Make calls for a range of samples from Python, one after the other."""
+    for kernel, arguments in calls:
+        kernel(*arguments, begin, end)
 
 
 class PackedCall(NamedTuple):
@@ -65,9 +66,10 @@ class PackedCall(NamedTuple):
 
 
 def pack_call(kernel: Callable[..., Any], arguments: tuple[Any, ...], threads: int) -> PackedCall:
-    """The call of a kernel by `threads` threads, with BEGIN and END among the arguments. Raises
-    NotPackableError for arguments other than arrays, numbers, None and tuples of them, and for
-    kernels that return something."""
+    """The call of a kernel by `threads` threads. Raises NotPackableError for what is no kernel or
+    returns something, and for arguments other than arrays, numbers, None and tuples of them."""
+    if not isinstance(kernel, Kernel):
+        raise NotPackableError(f"no kernel: {kernel!r}")
     words, steps = [0, 0], list[tuple[int, int]]()
     plain = _laid(arguments, words, steps)
     try:
@@ -76,7 +78,10 @@ def pack_call(kernel: Callable[..., Any], arguments: tuple[Any, ...], threads: i
         raise NotPackableError(f"Numba has no short name for the arguments: {error}") from error
     found = _entries.get(known)
     if found is None:
-        found = _entries[known] = _entry(kernel, arguments)
+        entry = numba_compiler.packed_entry(load_numba(), kernel.dispatcher(), (*plain, 0, 0))
+        if entry is None:
+            raise NotPackableError(f"{kernel} returns something")
+        found = _entries[known] = entry
     words[:2] = found
     row = np.array(words, np.int64)
     if threads == 1:
@@ -88,43 +93,8 @@ def pack_call(kernel: Callable[..., Any], arguments: tuple[Any, ...], threads: i
     return PackedCall(rows, arguments)
 
 
-_BEHIND_HEAD: Final = object.__basicsize__
-"""Where an array keeps its address, as NumPy's headers for C say: first of all."""
-
-
-def _quick_address(array: np.ndarray[Any, Any]) -> int:
-    """The address of an array's first element, in a tenth of the time that `array.ctypes` takes."""
-    return ctypes.c_void_p.from_address(id(array) + _BEHIND_HEAD).value or 0
-
-
-def _plain_address(array: np.ndarray[Any, Any]) -> int:
-    return array.ctypes.data
-
-
-def _is_quick() -> bool:
-    sample = np.zeros(64)[8:]
-    return sys.implementation.name == "cpython" and _quick_address(sample) == sample.ctypes.data
-
-
-_address = _quick_address if _is_quick() else _plain_address
-
 _entries: dict[tuple[Any, bytes], tuple[int, int]] = {}
-
-
-def _entry(kernel: Any, arguments: tuple[Any, ...]) -> tuple[int, int]:
-    """The first two words of a row."""
-    places, words = [0, 0], list[int]()
-    plain: list[Any] = []
-    for argument in arguments:
-        if argument is BEGIN or argument is END:
-            places[argument is END] = len(words)
-        plain.append(_laid(argument, words, []))
-    found = numba_compiler.packed_entry(
-        load_numba(), kernel.dispatcher(), tuple(plain), (places[0], places[1])
-    )
-    if found is None:
-        raise NotPackableError(f"{kernel} returns something")
-    return found
+"""The first two words of a row, by the kernel and the types of its arguments."""
 
 
 def _laid(value: Any, words: list[int], steps: list[tuple[int, int]]) -> Any:
@@ -134,9 +104,9 @@ def _laid(value: Any, words: list[int], steps: list[tuple[int, int]]) -> Any:
     between threads, and by how much."""
     if isinstance(value, PerThread):
         steps.append((len(words) + (0 if value.address else 4), value.parts.strides[0]))
-        value = _address(value.parts) if value.address else value.parts[0]
+        value = address_of(value.parts) if value.address else value.parts[0]
     if isinstance(value, np.ndarray):
-        words += 0, 0, value.size, value.itemsize, _address(value), *value.shape, *value.strides
+        words += 0, 0, value.size, value.itemsize, address_of(value), *value.shape, *value.strides
         return value
     if type(value) is tuple:
         return tuple([_laid(part, words, steps) for part in value])
@@ -148,7 +118,7 @@ def _laid(value: Any, words: list[int], steps: list[tuple[int, int]]) -> Any:
     if isinstance(value, int | np.integer):
         number = int(value)
         words.append(number - (1 << 64) if number >= 1 << 63 else number)
-        return 0 if isinstance(value, _Bound) else value
+        return value
     if isinstance(value, float | np.float32):
         bits = value.view(np.int32) if isinstance(value, np.float32) else _bits_of(value)
         words.append(int(bits))

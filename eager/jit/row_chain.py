@@ -7,17 +7,18 @@ chain of one step; a fused group is a longer one that calls the same machine cod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from gradiva.eager.runtime.host_memory import address_of
 from gradiva.eager.types.arrays import F32Table, I64Table, I64Vector, Int64Array, U8Vector
 
 from .intrinsics import call_row
 from .jit import always_inline, jit, noinline
-from .packed_calls import BEGIN, END, PackedCall, PerThread, pack_call
+from .packed_calls import KernelCall, PerThread
 from .row_kernel import RowKernel, copy, join, reverse, split, split_reversed, stream
 from .streaming import finish_lines, use_nontemporal
 
@@ -26,10 +27,8 @@ __all__ = [
     "PIECE",
     "Chain",
     "RowStep",
-    "bind_strips",
     "finish_row",
-    "pack_strips",
-    "run_strips",
+    "strip_calls",
     "strips_use_nontemporal",
     "table",
 ]
@@ -175,11 +174,12 @@ class Chain:
         mirrored: bool = False,
         past: bool = False,
     ) -> None:
-        parts = tuple(
-            (step.row, step.source, step.target, step.parameters.shape[1:], step.made)
-            for step in steps
+        parts: list[_Part] = []
+        for row, source, target, parameters, made in steps:
+            parts.append((row, source, target, parameters.shape[1:], made))
+        self.form = _form(
+            tuple(parts), dtype, channels, pixels, planes_in, planes_out, mirrored, past
         )
-        self.form = _form(parts, dtype, channels, pixels, planes_in, planes_out, mirrored, past)
         if len(steps) == 1:
             joined = steps[0].parameters.reshape(len(steps[0].parameters), -1)
         elif steps:
@@ -349,45 +349,17 @@ def _run(
         finish_lines()
 
 
-def bind_strips(
-    samples: Int64Array, chain: Chain, target: np.ndarray[Any, Any]
-) -> Callable[[np.ndarray[Any, Any], int, int], None]:
-    """A function `(source, begin, end)` that takes samples from one slab to another, with scratch
-    for one thread; see `table` for `samples`."""
-    sizes = np.array((0, target.itemsize), np.int64)
-    arguments = samples, chain.form, chain.parameters, sizes, chain.scratch()[0]
-    address = target.ctypes.data
-
-    def run(source: np.ndarray[Any, Any], begin: int, end: int) -> None:
-        sizes[0] = source.itemsize
-        _run(source.ctypes.data, address, *arguments, begin, end)
-
-    return run
-
-
-def pack_strips(
+def strip_calls(
     data: np.ndarray[Any, Any],
     samples: Int64Array,
     chain: Chain,
     target: np.ndarray[Any, Any],
-    threads: int,
-) -> list[PackedCall]:
-    """The same for several threads, which read one slab, or each a row of `data`."""
+    threads: int = 1,
+) -> list[KernelCall]:
+    """The call that takes samples from one slab to another, by so many threads; see `table` for
+    `samples`. data: the slab, or one for each thread, (threads, elements)."""
     sizes = np.array((data.itemsize, target.itemsize), np.int64)
-    parts = chain.form, chain.parameters, sizes
-    scratch, address = PerThread(chain.scratch(threads)), target.ctypes.data
-    source = data.ctypes.data if data.ndim == 1 else PerThread(data, address=True)
-    arguments = source, address, samples, *parts, scratch, BEGIN, END
-    return [pack_call(_run, arguments, threads)]
-
-
-def run_strips(
-    source: np.ndarray[Any, Any],
-    samples: Int64Array,
-    chain: Chain,
-    target: np.ndarray[Any, Any],
-    begin: int,
-    end: int,
-) -> None:
-    """Take the samples `begin .. end - 1` from one slab to another."""
-    bind_strips(samples, chain, target)(source, begin, end)
+    scratch = chain.scratch(threads)
+    source = address_of(data) if data.ndim == 1 else PerThread(data, address=True)
+    parts = chain.form, chain.parameters, sizes, scratch[0] if threads == 1 else PerThread(scratch)
+    return [(_run, (source, address_of(target), samples, *parts))]

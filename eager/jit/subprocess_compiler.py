@@ -66,7 +66,8 @@ class SubprocessCompiler:
         self._words: tuple[str, ...] = ()
         self._began = 0.0
         self._lock = threading.Lock()
-        self._asked = False
+        self.asked = False
+        """Whether `begin` was called."""
         self._process: subprocess.Popen[bytes] | None = None
         self._of = 0
         """The process that has started it; others are its children, and have not."""
@@ -74,12 +75,12 @@ class SubprocessCompiler:
     def begin(self, *words: str) -> None:
         """Start the process, the first time, unless the kernel was compiled before or nothing would
         be gained: with one core, or where the user wants one thread."""
-        if self._asked:
+        if self.asked:
             return
         with self._lock:
-            if self._asked:
+            if self.asked:
                 return
-            self._asked = True
+            self.asked = True
             if _can_help() and self._is_worth_it():
                 self._start(*words)
 

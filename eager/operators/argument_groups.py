@@ -71,6 +71,7 @@ def uses_arguments(*order: type | str | EllipsisType) -> Callable[[F], F]:
         signature = inspect.signature(function)
         parameters = _arranged(signature, order if ... in order else (..., *order))
         rule.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        rule.group_defaults = defaults  # type: ignore[attr-defined]
         rule.__doc__ = merge_docstrings(
             function.__doc__ or "",
             [group.__doc__ or "" for group in groups],

@@ -68,12 +68,13 @@ def _real(value: Any) -> float:
 
 
 _LARGEST = float(np.finfo(np.float32).max)
+_NUMBERS = (int, float)
 
 
 def _single(value: Any) -> float:
     """A number for kernels, which compute in float32: numbers that are too large become
     infinite."""
-    number = _real(value)
+    number = float(value) if type(value) in _NUMBERS else _real(value)
     if number > _LARGEST:
         return float("inf")
     return float("-inf") if number < -_LARGEST else number
@@ -103,9 +104,9 @@ def _policy(value: Any) -> str:
 
 def _vector(convert: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
     def convert_all(value: Any) -> tuple[Any, ...]:
-        if isinstance(value, str) or np.ndim(value) == 0:
+        if not isinstance(value, list | tuple) and (isinstance(value, str) or np.ndim(value) == 0):
             return (convert(value),)
-        return tuple(convert(item) for item in value)
+        return tuple(map(convert, value))
 
     return convert_all
 

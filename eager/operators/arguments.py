@@ -65,6 +65,9 @@ COMMON = frozenset(Common.__annotations__)
 SAMPLED = frozenset(Sampled.__annotations__)
 
 
+_NUMBERS = (int, float)
+
+
 @dataclass(frozen=True, slots=True)
 class Argument:
     """A declared argument. `default` is None where "not given" has a meaning of its own."""
@@ -102,9 +105,7 @@ class Argument:
         element = self.kind.element
         if self.kind.ragged:
             return [np.array(value, element)] * count
-        if not self.kind.vector:
-            return np.full(count, value, element)
-        result = np.empty((count, len(value)), element)
+        result = np.empty((count, len(value)) if self.kind.vector else count, element)
         result[:] = value
         return result
 
@@ -169,7 +170,9 @@ def is_edge(argument: Argument, value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return value.ndim > int(argument.kind.vector)
     if isinstance(value, list | tuple):
-        return not argument.kind.vector or bool(value and np.ndim(value[0]))
+        if not argument.kind.vector or not value:
+            return not argument.kind.vector
+        return type(value[0]) not in _NUMBERS and np.ndim(value[0]) > 0
     return False
 
 

@@ -10,8 +10,13 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.jit.jit import Kernel
-from gradiva.eager.jit.packed_calls import BEGIN, END, NotPackableError, PackedCall, pack_call
+from gradiva.eager.jit.packed_calls import (
+    KernelCall,
+    NotPackableError,
+    PackedCall,
+    pack_call,
+    run_calls,
+)
 from gradiva.eager.jit.work_sharing import can_share, parallel_for
 from gradiva.eager.random.keys import RandomKey
 from gradiva.eager.runtime.chunks import chunks
@@ -43,15 +48,29 @@ _INLINE_SECONDS = 250e-6
 """Work of less time, in seconds, is not worth it either."""
 
 
+class _Arguments(dict[str, Any]):
+    """The values of arguments; a default with a row for each sample is made when it is read."""
+
+    __slots__ = ("operator", "size")
+    operator: OperatorBase
+    size: int
+
+    def __missing__(self, name: str) -> Any:
+        argument = self.operator.arguments[name]
+        self[name] = value = argument.rows(argument.default, self.size)
+        return value
+
+
 class Call:
     """One call while it runs: what shape rules and kernels see.
 
-    `call["name"]` is the value of an argument: an array with one row per sample if the argument
-    may be given per sample, else the value; None if it was not given and has no default.
+    `call.arguments["name"]`, or `call["name"]` for short, is the value of an argument: an array
+    with one row per sample if the argument may be given per sample, else the value; None if it was
+    not given and has no default.
     """
 
     __slots__ = (
-        "_given",
+        "arguments",
         "batch_shapes",
         "edges",
         "failures",
@@ -77,7 +96,9 @@ class Call:
     ) -> None:
         self.operator = operator
         self.inputs = inputs
-        self._given = given
+        self.arguments = values = _Arguments(operator.fixed_defaults)
+        values.operator, values.size = operator, size
+        values.update(given)
         self.size = size
         self.pool = pool
         self.types: tuple[SampleType, ...] = ()
@@ -98,7 +119,7 @@ class Call:
     def again(self, inputs: tuple[Batch, ...], pool: WorkerPool) -> Call:
         """A call with the same arguments, types, shapes and plan, for other inputs of the same
         types and shapes."""
-        made = Call(self.operator, inputs, self._given, self.size, pool)
+        made = Call(self.operator, inputs, self.arguments, self.size, pool)
         made.types, made.batch_shapes, made.plan = self.types, self.batch_shapes, self.plan
         made.edges, made.kept = self.edges, self.kept
         return made
@@ -109,15 +130,7 @@ class Call:
         return self.batch_shapes
 
     def __getitem__(self, name: str) -> Any:
-        try:
-            return self._given[name]
-        except KeyError:
-            argument = self.operator.arguments[name]
-            value = argument.default
-            if value is not None and argument.per_sample:
-                value = argument.rows(value, self.size)
-            self._given[name] = value
-            return value
+        return self.arguments[name]
 
     @property
     def seed_and_number(self) -> tuple[np.uint64, np.uint32]:
@@ -153,75 +166,71 @@ class Call:
         threads.
         """
         threads, size = self.pool.num_threads, self.size
-        few = self._begin(kernel, arrays, None)
+        calls = [(kernel, arrays)]
+        few = self._begin(calls, None)
         if few == size:
             return
         step = max(1, size // (4 * threads))
         ranges = [(k, min(k + step, size)) for k in range(few, size, step)]
-        self._in_threads(kernel, arrays, ranges)
+        self._in_threads(lambda _: calls, ranges)
 
-    def _begin(
-        self, kernel: Callable[..., Any], arrays: tuple[Any, ...], costs: Int64Array | None
-    ) -> int:
-        """Run it over a few samples, and over all of them if that does not take long. Returns the
+    def _begin(self, calls: Sequence[KernelCall], costs: Int64Array | None) -> int:
+        """Make calls for a few samples, and for all of them if that does not take long. Returns the
         number of samples that are done. costs: of each sample, in elements; None for equal
         costs."""
         threads, size = self.pool.num_threads, self.size
         few = size if threads == 1 else min(max(1, size // (16 * threads)), size)
         began = time.perf_counter()
-        kernel(*arrays, 0, few)
+        run_calls(calls, 0, few)
         spent = time.perf_counter() - began
         done, whole = (few, size) if costs is None else (costs[:few].sum(), costs.sum())
         if few < size and spent * (whole - done) < _INLINE_SECONDS * done:
-            kernel(*arrays, few, size)
+            run_calls(calls, few, size)
             return size
         return few
 
     def for_samples(
-        self,
-        kernel: Callable[..., Any],
-        *arrays: Any,
-        work: Batch | None = None,
-        packed: Callable[..., list[PackedCall]] | None = None,
+        self, kernel: Callable[..., Any], *arrays: Any, work: Batch | None = None
     ) -> None:
         """Run `kernel(*arrays, begin, end)` over ranges that together cover all samples.
 
-        work: the batch whose size tells how much work there is; the first output by default. flat:
-        for what is no kernel itself, from `arrays` and a number of threads to calls of kernels.
+        work: the batch whose size tells how much work there is; the first output by default.
         """
+        calls = [(kernel, arrays)]
+        self.for_calls(lambda _: calls, work)
+
+    def for_calls(
+        self, calls: Callable[[int], Sequence[KernelCall]], work: Batch | None = None
+    ) -> None:
+        """The same for several kernels, one after the other. calls: from the number of threads
+        that will make them, each with memory of its own."""
         output, threads = self.outputs[0] if work is None else work, self.pool.num_threads
         if output.data.nbytes < _INLINE_BYTES or self.size < 2 or threads == 1:
-            kernel(*arrays, 0, self.size)
+            for kernel, arguments in calls(1):
+                kernel(*arguments, 0, self.size)
             return
         ranges = output.batch_shape.shares(threads)
         if output.data.nbytes < _SURE_BYTES:
-            few = self._begin(kernel, arrays, output.batch_shape.volumes)
+            few = self._begin(calls(1), output.batch_shape.volumes)
             ranges = [(max(begin, few), end) for begin, end in ranges if end > few]
         if ranges:
-            self._in_threads(kernel, arrays, ranges, packed)
+            self._in_threads(calls, ranges)
 
     def _in_threads(
-        self,
-        kernel: Callable[..., Any],
-        arrays: tuple[Any, ...],
-        ranges: list[tuple[int, int]],
-        packed: Callable[..., list[PackedCall]] | None = None,
+        self, calls: Callable[[int], Sequence[KernelCall]], ranges: list[tuple[int, int]]
     ) -> None:
-        """Run `kernel(*arrays, begin, end)` for each range, in the threads of the pool."""
+        """Make calls for each range, in the threads of the pool."""
         threads = min(self.pool.num_threads, len(ranges))
 
         def run(begin: int, end: int) -> None:
-            kernel(*arrays, begin, end)
+            run_calls(calls(1), begin, end)
 
-        calls: list[PackedCall] = []
+        packed: list[PackedCall] = []
         if threads > 1 and tracing.active is None and can_share():
             with contextlib.suppress(NotPackableError):
-                if packed is not None:
-                    calls = packed(*arrays, threads)
-                elif isinstance(kernel, Kernel):
-                    calls = [pack_call(kernel, (*arrays, BEGIN, END), threads)]
-        if calls:
-            parallel_for(self.pool, ranges, calls, run)
+                packed = [pack_call(*one, threads) for one in calls(threads)]
+        if packed:
+            parallel_for(self.pool, ranges, packed, run)
         else:
             self.pool.run(run, ranges)
 

@@ -7,16 +7,14 @@ fuse.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from gradiva.eager.jit.packed_calls import PackedCall
+from gradiva.eager.jit.packed_calls import KernelCall, pack_call, run_calls
 from gradiva.eager.jit.work_sharing import FEW, can_share, parallel_for
 from gradiva.eager.runtime.chunks import chunks
 from gradiva.eager.support import tracing
-from gradiva.eager.types.arrays import Int64Array
+from gradiva.eager.types.arrays import BoolVector, Int64Array
 
 from .call import Call
 
@@ -24,7 +22,6 @@ __all__ = [
     "Decode",
     "DecodeSeveral",
     "Expression",
-    "PackedDecode",
     "Resample",
     "SourceWindow",
     "SpectralStep",
@@ -50,27 +47,25 @@ class SourceWindow(NamedTuple):
     upside_down: Int64Array
 
 
-class PackedDecode(NamedTuple):
-    """The same as a call of a kernel by each of several threads. call: from the memory, which has a
-    row for each, or is one slab, the places in it, and their number; done: (N,), whether each
-    sample was made."""
-
-    call: Callable[[Any, Int64Array, int], PackedCall]
-    done: np.ndarray[Any, np.dtype[np.bool_]]
-
-
 class DecodeSeveral(NamedTuple):
     """Decodes many samples with less for each.
 
-    make: `(memory, places, begin, end)` makes those of a range of samples that it can, at these
-    elements of 1-D memory, and returns whether each was made. laid: for decoders that decode in
-    place, (N, 2), filled in when a sample is made: the element of its place at which it begins, and
-    the elements from one of its rows to the next.
+    calls: from 1-D memory, or a row of it for each thread, the elements at which samples begin
+    there, and a number of threads, to calls of kernels, which make those of a range of samples that
+    they can; done: (N,), whether each was made. laid: for decoders that decode in place, (N, 2),
+    filled in when a sample is made: the element of its place at which it begins, and the elements
+    from one of its rows to the next.
     """
 
-    make: Callable[[Any, Int64Array, int, int], Sequence[bool]]
+    calls: Callable[[Any, Int64Array, int], list[KernelCall]]
+    done: BoolVector
     laid: Int64Array | None = None
-    packed: PackedDecode | None = None
+
+    def make(self, memory: Any, places: Int64Array, begin: int, end: int) -> list[bool]:
+        """Make those of a range that it can; returns whether each was made."""
+        run_calls(self.calls(memory, places, 1), begin, end)
+        made: list[bool] = self.done[begin:end].tolist()
+        return made
 
 
 class Decode(NamedTuple):
@@ -108,30 +103,21 @@ class Decode(NamedTuple):
         output, several = call.outputs[0], find and find(call)
         places, made, ranges = output.batch_shape.offsets, functools.cache(output.arrays), None
         ahead: Any = several and functools.partial(several.make, output.data, places)
-        if several and several.packed and tracing.active is None and call.pool.num_threads > 1:
-            pool, done = call.pool, several.packed.done
+        if several and tracing.active is None and call.pool.num_threads > 1:
+            pool, done = call.pool, several.done
             ranges = chunks(costs, pool.num_threads, dedicated=pool.dedicated)
             if len(ranges) > FEW and can_share():
                 threads = min(call.pool.num_threads, len(ranges))
-                parallel_for(call.pool, ranges, [several.packed.call(output.data, places, threads)])
+                calls = several.calls(output.data, places, threads)
+                parallel_for(call.pool, ranges, [pack_call(*one, threads) for one in calls])
                 if done.all():
                     return
-                ahead = _told(done)
+                ahead = lambda begin, end: done[begin:end].tolist()  # noqa: E731
         call.each_sample(lambda sample: make(sample, made()[sample]), costs, ahead, ranges)
 
     def several(self, call: Call) -> DecodeSeveral | None:
         """What `decode_several` makes of a call."""
         return None if self.decode_several is None else self.decode_several(call)
-
-
-def _told(done: np.ndarray[Any, np.dtype[np.bool_]]) -> Callable[[int, int], list[bool]]:
-    """What says of a range which of its samples were made."""
-
-    def found(begin: int, end: int) -> list[bool]:
-        made: list[bool] = done[begin:end].tolist()
-        return made
-
-    return found
 
 
 class View(NamedTuple):
@@ -154,22 +140,18 @@ class View(NamedTuple):
 class Resample(NamedTuple):
     """Makes rows in float32 out of an image: resize.
 
-    tables: what its kernel reads. run: the kernel, `(data, tables, samples, chain, target, begin,
-    end)`. bind: from `(tables, samples, chain, target)` to a function `(data, begin, end)` for one
-    thread. packed: from `(data, tables, samples, chain, target, lanes)` to the same as calls of
-    kernels by several threads; `data` has a row for each, or is one slab. rounding: the first
-    steps. unfusable_arguments: where one of them is given, a call joins no group. window: what is
-    kept of the resampled image, by operators that cut and mirror it; None for all. launches: for a
-    GPU, from `(data, tables, epilogue, flips)` to launches (`Epilogue` in eager/cuda/launch.py;
-    flips: (N, 3), whether the window is mirrored along D, H, W). expect: is called with the name of
-    a dtype when it is known that such images are to come, on the CPU: what takes long to compile
-    may be begun.
+    tables: what its kernel reads. calls: from `(data, tables, samples, chain, target, threads)` to
+    calls of kernels by so many threads; `data` has a row for each, or is one slab. rounding: the
+    first steps. unfusable_arguments: where one of them is given, a call joins no group. window:
+    what is kept of the resampled image, by operators that cut and mirror it; None for all.
+    launches: for a GPU, from `(data, tables, epilogue, flips)` to launches (`Epilogue` in
+    eager/cuda/launch.py; flips: (N, 3), whether the window is mirrored along D, H, W). expect: is
+    called with the name of a dtype when it is known that such images are to come, on the CPU: what
+    takes long to compile may be begun.
     """
 
     tables: Callable[..., Any]
-    run: Callable[..., None]
-    bind: Callable[..., Any]
-    packed: Callable[..., list[PackedCall]]
+    calls: Callable[..., list[KernelCall]]
     rounding: Callable[..., Any]
     unfusable_arguments: tuple[str, ...] = ()
     launches: Callable[..., Any] | None = None

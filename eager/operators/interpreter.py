@@ -21,6 +21,7 @@ __all__ = [
     "free_calls_hook",
     "interpreter",
     "leave_interpreter",
+    "running",
     "runs_at_once",
 ]
 
@@ -33,7 +34,8 @@ class Interpreter(Protocol):
     ) -> Any: ...
 
 
-_interpreter: ContextVar[Interpreter | None] = ContextVar("gradiva_interpreter", default=None)
+running: ContextVar[Interpreter | None] = ContextVar("gradiva_interpreter", default=None)
+"""The current interpreter; None for the eager one."""
 eager_hook: Hook[Interpreter] = Hook(
     "the interpreter that runs calls at once", "gradiva.eager.execution.eager_interpreter"
 )
@@ -46,23 +48,23 @@ free_calls_hook: Hook[Interpreter] = Hook(
 def interpreter(chosen: Interpreter | None) -> Iterator[None]:
     """Make `chosen` the current interpreter in this block, in this context; None for the eager
     one."""
-    token = _interpreter.set(chosen)
+    token = running.set(chosen)
     try:
         yield
     finally:
-        _interpreter.reset(token)
+        running.reset(token)
 
 
 def enter_interpreter(chosen: Interpreter | None) -> Token[Interpreter | None]:
     """Make `chosen` the current interpreter of this context, until `leave_interpreter`; None for
     the eager one."""
-    return _interpreter.set(chosen)
+    return running.set(chosen)
 
 
 def leave_interpreter(token: Token[Interpreter | None]) -> None:
     """Undo `enter_interpreter`; from another context it has no effect."""
     with suppress(ValueError):
-        _interpreter.reset(token)
+        running.reset(token)
 
 
 def eager_interpreter() -> Interpreter:
@@ -73,10 +75,10 @@ def eager_interpreter() -> Interpreter:
 def runs_at_once() -> bool:
     """Whether a call now runs immediately, or makes a free node if it has no data: it is not
     recorded. Captured loops let such calls pass."""
-    running = _interpreter.get()
-    return running is None or getattr(running, "runs_at_once", False)
+    chosen = running.get()
+    return chosen is None or getattr(chosen, "runs_at_once", False)
 
 
 def current_interpreter() -> Interpreter | None:
     """The current interpreter, or None for the eager one."""
-    return _interpreter.get()
+    return running.get()

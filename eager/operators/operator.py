@@ -6,6 +6,7 @@ interpreter of the calling context: eager by default, recording inside a pipelin
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
@@ -19,18 +20,18 @@ from gradiva.eager.support.errors import (
     leaving,
 )
 from gradiva.eager.support.registry import Modules, Registry
+from gradiva.eager.types.dtypes import bfloat16
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.tensor import Tensor
-from gradiva.eager.values.value import Symbolic, Value, check_no_bfloat16
+from gradiva.eager.values.value import Symbolic, Value
 
 from .arguments import check_names, parse_signature, position_hint
 from .decomposition import Decomposition
 from .docstrings import with_common
 from .input_sets import SET_TYPES, call_sets, has_sets, with_batches
-from .interpreter import current_interpreter, eager_interpreter
+from .interpreter import eager_hook, running
 from .old_arguments import modern_arguments
 from .per_frame_types import framed_types
-from .plan import kernel_of_call
 from .signature import described, explained, spread
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from .call import Call
 
-__all__ = ["Maker", "Operator", "maker", "operator", "operators"]
+__all__ = ["Maker", "Operator", "kernel_of_call", "maker", "operator", "operators"]
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=Value)
@@ -75,6 +76,7 @@ class OperatorBase:
     give other bits (see `libraries_of`);
     identity_on_same_type: its output is its input where both have the same type;
     decomposition: the chain of simpler operators that a call is (see `decomposition`), if any;
+    fixed_defaults: the default values of arguments, but for those with a row for each sample;
     schema: what the format of stored pipelines calls it, None if that has no name for it;
     unstored: the arguments that this format has no place for;
     formerly: its names in old scripts, without `fn.`; old_arguments: arguments of old scripts, and
@@ -103,6 +105,10 @@ class OperatorBase:
         self.frames = frozenset(frames)
         self.bfloat16 = bfloat16
         self.infer = framed_types(function, self.frames) if frames else function
+        # The same without the function around it that adds the defaults of argument groups.
+        self._defaults: dict[str, Any] = getattr(function, "group_defaults", {})
+        rule = getattr(function, "__wrapped__", function) if self._defaults else function
+        self._rule = framed_types(rule, self.frames) if frames else rule
         self.min_inputs, self.max_inputs = inputs
         self.random = random
         self.effects = effects
@@ -110,6 +116,11 @@ class OperatorBase:
         self.takes_seed = random or self.takes_seed
         hidden = self.hidden_common if random or self.draws else self.hidden_common | {"seed"}
         self.shown_common = self.common - hidden - self.arguments.keys()
+        self.fixed_defaults = {
+            name: argument.default
+            for name, argument in self.arguments.items()
+            if argument.default is None or argument.kind.element is None
+        }
         self.shape_rule: Callable[[Call], Any] | None = None
         self.kernels: dict[str, Callable[[Call], Any]] = {}
         self.view_rule: Callable[[Call], Any] | None = None
@@ -204,19 +215,18 @@ class OperatorBase:
     def bind(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Pass a call to the current interpreter; errors leave with the user's line."""
         try:
-            if self.old_arguments:
+            if self.old_arguments and not self.old_arguments.keys().isdisjoint(keywords):
                 keywords = self.modern(keywords)
+            interpreter = running.get() or eager_hook.value or eager_hook.get()
             if not SET_TYPES.isdisjoint(map(type, inputs)):
                 if has_sets(inputs):
-                    return call_sets(self._bind, inputs, keywords, self.random)
+                    bind = functools.partial(interpreter.bind, self)
+                    return call_sets(bind, inputs, keywords, self.random)
                 inputs = with_batches(inputs)
-            return self._bind(inputs, keywords)
+            return interpreter.bind(self, inputs, keywords)
         except GradivaError as error:
             del inputs, keywords  # who keeps the error keeps this frame
             raise leaving(error, self.name) from error.__cause__
-
-    def _bind(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        return (current_interpreter() or eager_interpreter()).bind(self, inputs, keywords)
 
     def modern(self, keywords: dict[str, Any], quiet: bool = False) -> dict[str, Any]:
         """Keywords under the names of today; warns, unless `quiet`. Raises OperatorTypeError for
@@ -229,12 +239,14 @@ class OperatorBase:
         self, inputs: Sequence[SampleType], arguments: dict[str, Any]
     ) -> tuple[SampleType, ...]:
         """The types of the outputs, by the type rule. Raises OperatorTypeError."""
-        if not self.bfloat16:
-            check_no_bfloat16(inputs, "the input")
-        types = self.infer(*inputs, **arguments)
+        for one in inputs:
+            if one.dtype is bfloat16 and not self.bfloat16:
+                raise _bfloat16_error("the input")
+        types = self._rule(*inputs, **{**self._defaults, **arguments})
         made: tuple[SampleType, ...] = types if isinstance(types, tuple) else (types,)
-        if not self.bfloat16:
-            check_no_bfloat16(made, "the output")
+        for one in made:
+            if one.dtype is bfloat16 and not self.bfloat16:
+                raise _bfloat16_error("the output")
         return made
 
     def has_side_effects(self, keywords: dict[str, Any]) -> bool:
@@ -271,8 +283,33 @@ class OperatorBase:
         return (_named, (self.__module__, self.name))
 
 
+def kernel_of_call(kernel: Any, arguments: int) -> Callable[..., Any]:
+    """A kernel as a function of its first `arguments` arguments; the plan of the call is added."""
+    code = getattr(kernel, "__code__", None)
+    if code is None:
+        return kernel  # type: ignore[no-any-return]
+    # Neither the object of a method nor parameters with a default count.
+    bound = int(getattr(kernel, "__self__", None) is not None)
+    if code.co_argcount - bound - len(kernel.__defaults__ or ()) <= arguments:
+        return kernel  # type: ignore[no-any-return]
+
+    def planned(call: Any, *more: Any) -> Any:
+        return kernel(call, *more, call.plan)
+
+    return planned
+
+
 def _same_shapes(call: Call) -> Any:
     return call.inputs[0].batch_shape
+
+
+def _bfloat16_error(what: str) -> OperatorTypeError:
+    """For an operator that does not support it."""
+    return OperatorTypeError(
+        f"{what} has a dtype this operator does not take",
+        expected="another dtype (`cast` converts to float32 and back)",
+        got="bfloat16",
+    )
 
 
 def _is_ours(operator: OperatorBase) -> bool:

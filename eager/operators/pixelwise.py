@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -25,8 +25,7 @@ from gradiva.eager.jit.row_chain import (
     TARGET_ROW,
     Chain,
     RowStep,
-    pack_strips,
-    run_strips,
+    strip_calls,
     strips_use_nontemporal,
     table,
 )
@@ -104,7 +103,7 @@ def _storable(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float32) if dtype == np.float16 else dtype
 
 
-@lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=256)
 def _samples(
     source: BatchShape, target: BatchShape, layout: str, made: int, here: int, there: int
 ) -> Int64Array:
@@ -155,7 +154,9 @@ def run_pixelwise(call: Call, spec: Pixelwise) -> None:
             )
     # One channel that becomes several is interleaved, or a plane, as the several will be.
     planes = not alike and layout[-1:] != "C"
-    data = convert_array(source.data, step.source)
+    data = source.data
+    if data.dtype != step.source:
+        data = convert_array(data, step.source)
     result = target.data
     if target.dtype is float16:
         result = np.zeros(target.data.shape, np.float32)
@@ -168,6 +169,6 @@ def run_pixelwise(call: Call, spec: Pixelwise) -> None:
     count = 1 if alike else count
     past = strips_use_nontemporal(result, samples)
     chain = Chain((step,), data.dtype, count, PIECE, planes, planes, past=past)
-    call.for_samples(run_strips, data, samples, chain, result, packed=pack_strips)
+    call.for_calls(functools.partial(strip_calls, data, samples, chain, result))
     if result is not target.data:
         target.data[:] = convert_array(result, target.data.dtype)

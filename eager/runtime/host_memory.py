@@ -14,12 +14,14 @@ still there.)
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 import threading
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -27,7 +29,16 @@ from . import memory_settings
 from .memory_settings import MemorySettings
 from .shared_blocks import SharedBlocks
 
-__all__ = ["ALIGNMENT", "MemoryPool", "MemoryStats", "allocate", "capacity", "is_leased", "pool"]
+__all__ = [
+    "ALIGNMENT",
+    "MemoryPool",
+    "MemoryStats",
+    "address_of",
+    "allocate",
+    "capacity",
+    "is_leased",
+    "pool",
+]
 
 ALIGNMENT = 64
 POISON = 0xFF
@@ -35,6 +46,27 @@ POISON = 0xFF
 _PAGE = 4096
 _SHARED = 1 << 18
 """Blocks of so many bytes can be shared, where that is wanted: each is a file."""
+
+
+_BEHIND_HEAD: Final = object.__basicsize__
+"""Where an array keeps its address, as NumPy's headers for C say: first of all."""
+
+
+def _quick_address(array: np.ndarray[Any, Any]) -> int:
+    """The address of an array's first element, in a tenth of the time that `array.ctypes` takes."""
+    return ctypes.c_void_p.from_address(id(array) + _BEHIND_HEAD).value or 0
+
+
+def _plain_address(array: np.ndarray[Any, Any]) -> int:
+    return array.ctypes.data
+
+
+def _is_quick() -> bool:
+    sample = np.zeros(64)[8:]
+    return sys.implementation.name == "cpython" and _quick_address(sample) == sample.ctypes.data
+
+
+address_of = _quick_address if _is_quick() else _plain_address
 
 
 class MemoryStats(NamedTuple):
@@ -62,7 +94,7 @@ class _Lease:
         end.size = block.size
         end.block = block if keep else None
         self.__array_interface__ = {
-            "data": (block.ctypes.data, False),
+            "data": (address_of(block), False),
             "shape": (nbytes,),
             "typestr": "|u1",
             "version": 3,
@@ -81,7 +113,7 @@ class _End(weakref.ref[_Lease]):
 
 def _aligned(nbytes: int) -> np.ndarray[Any, Any]:
     raw = np.empty(nbytes + ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
+    start = -address_of(raw) % ALIGNMENT
     return raw[start : start + nbytes]
 
 

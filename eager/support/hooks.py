@@ -15,28 +15,29 @@ class Hook(Generic[T]):
 
     what: names it in the error of who finds it empty. module: the one that fills it, which is
     imported when somebody asks first; it is named by its text, for it is in a higher package.
+    value: None until it is set.
     """
 
-    __slots__ = ("_value", "module", "what")
+    __slots__ = ("module", "value", "what")
 
     def __init__(self, what: str, module: str) -> None:
         self.what = what
         self.module = module
-        self._value: T | None = None
+        self.value: T | None = None
 
     @property
     def filled(self) -> bool:
         """Whether a value is set. Asking does not import anything."""
-        return self._value is not None
+        return self.value is not None
 
     def fill(self, value: T) -> None:
         """Set the value, replacing an earlier one."""
-        self._value = value
+        self.value = value
 
     def get(self) -> T:
         """The value. Raises LookupError if none is set."""
-        if self._value is None:
+        if self.value is None:
             importlib.import_module(self.module)
-        if self._value is None:
+        if self.value is None:
             raise LookupError(f"{self.what}: {self.module} does not provide it")
-        return self._value
+        return self.value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from .dtypes import DType
@@ -25,7 +25,8 @@ class SampleType:
 
     def with_(self, **changes: Any) -> SampleType:
         """A copy with some fields changed."""
-        return replace(self, **changes)
+        known = {"dtype": self.dtype, "ndim": self.ndim, "layout": self.layout}
+        return SampleType(**{**known, "device": self.device, **changes})
 
     def __str__(self) -> str:
         dtype = "?" if self.dtype is None else self.dtype.name

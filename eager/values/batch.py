@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from gradiva.eager.cuda.cupy_runtime import gpu_of
+from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.errors import (
     OperatorTypeError,
     OperatorValueError,
@@ -21,7 +23,7 @@ from gradiva.eager.types.dtypes import DType, DTypeLike
 from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 
-from .buffers import allocated, check_on_host, device_of, moved, stacked
+from .buffers import check_on_host, device_of, moved, stacked
 from .collate import BatchFields, converted, from_array, from_samples, repeated
 from .device_value import DeviceValue
 from .indexing import chosen_samples, sample_number
@@ -114,8 +116,14 @@ class Batch(DeviceValue):
         device: Device = CPU,
     ) -> Batch:
         """A batch whose samples are not initialized. Raises MemoryError."""
-        type = type if device.device_type == "cpu" else type.with_(device="gpu")
-        data = allocated(batch_shape.size, type.dtype.numpy, device)  # type: ignore[union-attr]
+        assert type.dtype is not None
+        dtype: np.dtype[Any] = type.dtype.numpy
+        data: Any
+        if device.device_type == "cpu":
+            data = allocate(batch_shape.size, dtype)
+        else:
+            type = type.with_(device="gpu")
+            data = gpu_of(device).empty(batch_shape.size, dtype)
         return Batch.over(data, batch_shape, type, provenance)
 
     @staticmethod
@@ -139,7 +147,13 @@ class Batch(DeviceValue):
         return len(self.batch_shape)
 
     def __len__(self) -> int:
-        return len(self.batch_shape)
+        return len(self.batch_shape.offsets)
+
+    @property
+    def device(self) -> Device:
+        """The device of the elements."""
+        data: Any = self.data
+        return CPU if isinstance(data, np.ndarray) else data.device
 
     @property
     def dtype(self) -> DType:

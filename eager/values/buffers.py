@@ -11,7 +11,6 @@ import numpy as np
 from gradiva.eager.cuda.cupy_runtime import gpu_of
 from gradiva.eager.cuda.device_array import DeviceArray, Foreign
 from gradiva.eager.cuda.streams import LEGACY, DeviceStream
-from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.arrays import Array
 from gradiva.eager.types.bfloat16 import export, is_bfloat16
@@ -23,7 +22,6 @@ from .value import Value
 
 __all__ = [
     "Exported",
-    "allocated",
     "capsule_of",
     "check_on_host",
     "cuda_interface",
@@ -154,13 +152,6 @@ def same_dtype(array: Any, dtype: DTypeLike | None) -> None:
             expected=f"the array's own, {array.dtype} (`cast` converts on a GPU)",
             got=str(dtype),
         )
-
-
-def allocated(size: int, dtype: np.dtype[Any], device: Device) -> Any:
-    """A 1-D array on a device, not initialized. Raises MemoryError."""
-    return (
-        allocate(size, dtype) if device.device_type == "cpu" else gpu_of(device).empty(size, dtype)
-    )
 
 
 def stacked(arrays: Sequence[Any], like: Any) -> Any:

@@ -57,7 +57,7 @@ def random_origin_of_call(
     """The mark of the outputs of a call. random: whether its operator draws random values; single:
     whether it makes one sample, without a batch."""
     if not random:
-        return random_origin_among(inputs) or random_origin_among(keywords.values())
+        return random_origin_among((*inputs, *keywords.values()))
     where = user_location()
     if where is None:
         return _UNKNOWN

@@ -6,15 +6,12 @@ the registry, because operators are in a higher layer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from gradiva.eager.support.errors import OperatorTypeError, user_location
 from gradiva.eager.support.registry import Modules, Registry
-from gradiva.eager.types.dtypes import bfloat16
-from gradiva.eager.types.sample_type import SampleType
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -30,21 +27,10 @@ if TYPE_CHECKING:
         complex | np.generic | np.ndarray[Any, Any] | list[Any] | tuple[Any, ...] | Sample
     )
 
-__all__ = ["Slicing", "Value", "arithmetic", "check_no_bfloat16", "ufuncs"]
+__all__ = ["Slicing", "Value", "arithmetic", "ufuncs"]
 
 
 V = TypeVar("V", bound="Value")
-
-
-def check_no_bfloat16(types: Sequence[SampleType], what: str) -> None:
-    """Raise OperatorTypeError for this dtype, in operators that do not support it."""
-    for type in types:
-        if type.dtype is bfloat16:
-            raise OperatorTypeError(
-                f"{what} has a dtype this operator does not take",
-                expected="another dtype (`cast` converts to float32 and back)",
-                got="bfloat16",
-            )
 
 
 arithmetic: Registry[Any] = Registry(Modules("gradiva._names:arithmetic"))

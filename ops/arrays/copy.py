@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import sample_launches
-from gradiva.eager.jit.packed_calls import BEGIN, END, PackedCall, pack_call
 from gradiva.eager.jit.streaming import (
     copy_nontemporal,
     finish_lines,
@@ -78,15 +77,7 @@ def copy_samples(call: op.Call, source: NDArray[Any], starts: Sequence[op.Int64A
         _job(output, source, begins, *_places(output), firsts)
         for output, begins in zip(call.outputs, starts, strict=True)
     ]
-
-    def copy(begin: int, end: int) -> None:
-        for job in jobs:
-            _copy(*job, begin, end)
-
-    def packed(threads: int) -> list[PackedCall]:
-        return [pack_call(_copy, (*job, BEGIN, END), threads) for job in jobs]
-
-    call.for_samples(copy, packed=packed)
+    call.for_calls(lambda _: [(_copy, job) for job in jobs])
 
 
 def copy_pieces(

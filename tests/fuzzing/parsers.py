@@ -188,7 +188,7 @@ def small_jpegs(data: bytes) -> None:
     if several is None:
         return
     memory = np.empty(2 * size + before.height * before.width * 3, np.uint8)
-    done = several(memory, np.array([2 * size, size, 0]), 0, 3)
+    done = several.make(memory, np.array([2 * size, size, 0]), 0, 3)
     assert done[0] == (facts[0, 3] != 0)
     if done[1]:
         whole = np.empty((info.height, info.width, 3), np.uint8)
@@ -206,7 +206,7 @@ def small_jpegs(data: bytes) -> None:
     by_row = decode_small_jpegs(gradiva.as_batch([array]), facts[2:], False, of_one, by_row=True)
     assert by_row is not None
     rows = np.empty(3 * window[2] * window[3], np.uint8)
-    assert by_row(rows, np.zeros(1, np.int64), 0, 1) == [found is not None]
+    assert by_row.make(rows, np.zeros(1, np.int64), 0, 1) == [found is not None]
     if found is not None:
         assert np.array_equal(rows.reshape(shape), window_at(*found, shape, alone))
 

@@ -240,8 +240,7 @@ def _decode_several(call: op.Call) -> DecodeSeveral | None:
     """The small JPEGs."""
     facts = small_files(DecodePlan.of(call), direct_colors(call))
     threads = call.pool.num_threads
-    make = decode_small_jpegs(call.inputs[0], facts, call["use_fast_idct"], threads=threads)
-    return None if make is None else DecodeSeveral(make, packed=make.packed)
+    return decode_small_jpegs(call.inputs[0], facts, call["use_fast_idct"], threads=threads)
 
 
 image.fusion_role = Decode(_decode, decode_several=_decode_several)

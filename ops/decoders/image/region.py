@@ -113,8 +113,8 @@ def _several_in_place(call: op.Call) -> DecodeSeveral | None:
     begins = windows[:, 0] * pitches + windows[:, 1] * (pitches // np.maximum(facts[:, 1], 1))
     parts = Parts(windows, np.stack([begins, pitches], axis=1))
     threads, fast = call.pool.num_threads, call["use_fast_idct"]
-    make = decode_small_jpegs(call.inputs[0], facts, fast, parts, threads)
-    return None if make is None else DecodeSeveral(make, parts.laid, make.packed)
+    several = decode_small_jpegs(call.inputs[0], facts, fast, parts, threads)
+    return several and several._replace(laid=parts.laid)
 
 
 def _several_alone(call: op.Call) -> DecodeSeveral | None:
@@ -123,8 +123,7 @@ def _several_alone(call: op.Call) -> DecodeSeveral | None:
     facts[windows[:, 2] == 0, 3] = 0
     parts = Parts(windows, np.zeros((len(facts), 2), np.int64))
     threads, fast = call.pool.num_threads, call["use_fast_idct"]
-    make = decode_small_jpegs(call.inputs[0], facts, fast, parts, threads, by_row=True)
-    return None if make is None else DecodeSeveral(make, packed=make.packed)
+    return decode_small_jpegs(call.inputs[0], facts, fast, parts, threads, by_row=True)
 
 
 def _by_window(

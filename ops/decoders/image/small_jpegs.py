@@ -15,8 +15,8 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.jit.native.guarded_calls import call_guarded
-from gradiva.eager.jit.packed_calls import BEGIN, END, PackedCall, PerThread, pack_call
-from gradiva.eager.operators.fusion_roles import PackedDecode
+from gradiva.eager.jit.packed_calls import KernelCall, PerThread, run_calls
+from gradiva.eager.operators.fusion_roles import DecodeSeveral
 from gradiva.eager.runtime.chunks import MANY
 from gradiva.eager.types.arrays import BoolVector, I32Vector, I64Table, I64Vector, U8Vector
 from gradiva.ops.decoders.formats.image_info import ImageInfo
@@ -38,7 +38,7 @@ from gradiva.ops.decoders.formats.jpeg_window import (
     window_decoder_works,
 )
 
-__all__ = ["Parts", "SmallJpegs", "decode_small_jpegs", "small_jpeg"]
+__all__ = ["Parts", "decode_small_jpegs", "small_jpeg"]
 
 Array = np.ndarray[Any, Any]
 
@@ -87,50 +87,6 @@ def _that_pay(facts: op.Int64Array, threads: int) -> op.Int64Array:
     return np.where(larger[:, None], 0, facts)
 
 
-class SmallJpegs:
-    """Decodes the small ones of a range of files: `(memory, places, begin, end)` to whether each
-    was. A file that was not is to be decoded in the usual way.
-
-    memory: uint8, 1-D; places: where each file begins; it has room for the whole image.
-    """
-
-    def __init__(
-        self, files: op.Batch, facts: op.Int64Array, fast_idct: bool, parts: Parts, by_row: bool
-    ) -> None:
-        functions, laid = jpeg_functions(), files.batch_shape
-        assert functions is not None
-        self._functions = functions
-        self._files = files.data, laid.offsets, laid.volumes, facts, *parts, int(fast_idct)
-        self._longest = 3 * int(facts[:, 1].max()) if by_row else 0
-        self._done = np.zeros(len(facts), np.bool_)
-
-    def __call__(self, memory: Array, places: op.Int64Array, begin: int, end: int) -> list[bool]:
-        state, row = self._room(1)
-        own = self._functions, state[0], state[0].view(np.int32), *self._files
-        _decode(*own, memory, places, row[0], begin, end, self._done)
-        found: list[bool] = self._done[begin:end].tolist()
-        return found
-
-    @property
-    def packed(self) -> PackedDecode:
-        """The same by several threads."""
-
-        def call(memory: Array, places: op.Int64Array, threads: int) -> PackedCall:
-            states, rows = self._room(threads)
-            own = self._functions, PerThread(states), PerThread(states.view(np.int32)), *self._files
-            target = memory if memory.ndim == 1 else PerThread(memory)
-            arguments = *own, target, places, PerThread(rows), BEGIN, END, self._done
-            return pack_call(_decode, arguments, threads)
-
-        return PackedDecode(call, self._done)
-
-    def _room(self, threads: int) -> tuple[Array, Array]:
-        """What each of so many threads writes to: the codec's state, and a row of pixels."""
-        words, row = -(-STATE_BYTES // _APART) * _APART + _APART, self._longest
-        row += _APART if row else 0
-        return np.empty((threads, words // 8), np.int64), np.empty((threads, row), np.uint8)
-
-
 def decode_small_jpegs(
     files: op.Batch,
     facts: op.Int64Array,
@@ -138,30 +94,37 @@ def decode_small_jpegs(
     parts: Parts | None = None,
     threads: int = 1,
     by_row: bool = False,
-) -> SmallJpegs | None:
-    """What decodes the small ones of some files, if there are any, and they can be decoded here.
+) -> DecodeSeveral | None:
+    """What decodes the small ones of some files, if there are any, and they can be decoded here. A
+    file that it does not make is to be decoded in the usual way.
 
     facts: (N, 4), what `small_jpeg` says of each; parts: all of all, unless given. threads: that
-    share the files. by_row: each is a window, and its place has room for no more.
+    share the files. by_row: each is a window, and its place has room for no more; else for the
+    whole image.
     """
     facts = _that_pay(facts, threads) if len(facts) else facts
     few = int(np.count_nonzero(facts[:, 3])) if len(facts) else 0
+    chosen, laid = parts or Parts.whole(len(facts)), files.batch_shape
+    longest = 3 * int(facts[:, 1].max()) + _APART if by_row and few else 0
+    done = np.zeros(len(facts), np.bool_)
 
-    def made() -> SmallJpegs | None:
-        if not window_decoder_works():
-            return None
-        return SmallJpegs(files, facts, fast_idct, parts or Parts.whole(len(facts)), by_row)
+    def calls(memory: Array, places: op.Int64Array, threads: int) -> list[KernelCall]:
+        words = (-(-STATE_BYTES // _APART) * _APART + _APART) // 8
+        states = np.empty((threads, words), np.int64)
+        rows = np.empty((threads, longest), np.uint8)
+        parts = states, states.view(np.int32), rows
+        *own, row = [one[0] if threads == 1 else PerThread(one) for one in parts]
+        given = files.data, laid.offsets, laid.volumes, facts, *chosen, int(fast_idct)
+        target = memory if memory.ndim == 1 else PerThread(memory)
+        return [(_decode, (jpeg_functions(), *own, *given, target, places, row, done))]
 
-    return (
-        made()
-        if few and _background.is_worth_compiling(few, lambda: _decode_none(made()))
-        else None
-    )
+    def prepare() -> None:
+        if window_decoder_works():
+            run_calls(calls(np.empty(0, np.uint8), np.zeros(0, np.int64), 1), 0, 0)
 
-
-def _decode_none(decode: SmallJpegs | None) -> None:
-    if decode is not None:
-        decode(np.empty(0, np.uint8), np.zeros(0, np.int64), 0, 0)
+    if not few or not _background.is_worth_compiling(few, prepare) or not window_decoder_works():
+        return None
+    return DecodeSeveral(calls, done)
 
 
 @op.jit
@@ -179,9 +142,9 @@ def _decode(
     memory: U8Vector,
     places: I64Vector,
     row: U8Vector,
+    done: BoolVector,
     begin: int,
     end: int,
-    done: BoolVector,
 ) -> None:
     """Decode small JPEGs with libjpeg, and note in `done` which were decoded.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Final, TypedDict
 
 import numpy as np
@@ -12,15 +13,13 @@ from gradiva.eager import extension as op
 from gradiva.eager.support.errors import OperatorIndexError
 from gradiva.eager.types.arrays import Array, Float32Array, Int64Array
 
-# A scalar for all samples, or one value per sample.
-Scalar = float | Sequence[float] | Array
-
 LAYOUTS: Final = (
     "HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW",
 )  # fmt: skip
 DEFAULT_LAYOUTS: Final = {3: "HWC", 4: "DHWC", 5: "FDHWC"}
 _LARGEST: Final = 1 << 31
 POSITIONS: Final = {"W": "x", "H": "y", "D": "z"}
+_SIZES: Final = itemgetter("crop", "crop_h", "crop_w", "crop_d")
 POLICIES: Final = ("error", "pad", "trim_to_shape")
 
 
@@ -82,18 +81,19 @@ def window_of(call: op.Call, shapes: Int64Array, layout: str) -> tuple[Int64Arra
     """
     if layout not in LAYOUTS:
         raise op.OperatorValueError(f"Layout {layout!r} is not one of {', '.join(LAYOUTS)}.")
-    count, rounding = len(shapes), call["rounding"]
+    values = call.arguments
+    rounding = values["rounding"]
     if rounding not in ("round", "truncate"):
         raise op.wrong_value("rounding", "'round' or 'truncate'", repr(rounding))
-    sizes = _sizes(call, count)
-    anchors = np.zeros_like(shapes)
+    sizes = _sizes(values)
+    anchors = np.zeros(shapes.shape, np.int64)
     windows = shapes.copy()
     for letter, size in sizes.items():
         axis = layout.find("F" if letter == "D" and "D" not in layout else letter)
         if axis < 0:
             continue
         name = f"crop_pos_{POSITIONS[letter]}"
-        position = _per_sample(name, call[name], count)
+        position = values[name]
         outside = ~((position >= 0) & (position <= 1))
         op.refuse_samples(outside, name, "a position from 0 to 1", position)
         windows[:, axis] = np.where(size > 0, size, shapes[:, axis])
@@ -163,25 +163,23 @@ def fill_array(fill_values: float | Sequence[float] | Array, dtype: np.dtype[Any
         return np.where(np.isnan(values), 0, values).astype(np.int64).astype(dtype)
 
 
-def _sizes(call: op.Call, count: int) -> dict[str, Int64Array]:
-    crop, crop_h, crop_w, crop_d = (call[name] for name in ("crop", "crop_h", "crop_w", "crop_d"))
+def _sizes(values: dict[str, Any]) -> dict[str, Int64Array]:
+    crop, crop_h, crop_w, crop_d = _SIZES(values)
     if crop is not None:
         if crop_h is not None or crop_w is not None or crop_d is not None:
             raise op.OperatorValueError("`crop` excludes `crop_h`, `crop_w` and `crop_d`")
-        table = np.asarray(crop, np.float32)
-        if table.ndim == 0 or table.shape[-1] not in (2, 3):
-            shown = "one number" if table.shape[-1:] in ((), (1,)) else f"{table.shape[-1]} numbers"
+        if crop.shape[1] not in (2, 3):
+            shown = "one number" if crop.shape[1] == 1 else f"{crop.shape[1]} numbers"
             raise op.wrong_value("crop", "two numbers (h, w), or three (d, h, w)", shown)
-        table = np.broadcast_to(table, (count, table.shape[-1]))
-        letters = "DHW"[-table.shape[1] :]
-        return {letter: _whole("crop", table[:, k]) for k, letter in enumerate(letters)}
+        whole = _whole("crop", crop)
+        return {letter: whole[:, k] for k, letter in enumerate("DHW"[-crop.shape[1] :])}
     if (crop_h is None) != (crop_w is None):
         raise op.OperatorValueError("`crop_w` and `crop_h` must be given together")
     if crop_d is not None and crop_w is None:
         raise op.OperatorValueError("`crop_d` must be given together with `crop_w` and `crop_h`")
     given = {"D": crop_d, "H": crop_h, "W": crop_w}
     return {
-        letter: _whole(name := f"crop_{letter.lower()}", _per_sample(name, value, count))
+        letter: _whole(f"crop_{letter.lower()}", value)
         for letter, value in given.items()
         if value is not None
     }
@@ -195,11 +193,3 @@ def _whole(name: str, sizes: Float32Array) -> Int64Array:
     part = (sizes > 0) & (sizes < 1)  # 0 would be the whole extent
     op.refuse_samples(part, name, "pixels; `slice` takes parts of the extent", sizes)
     return sizes.astype(np.int64)
-
-
-def _per_sample(name: str, value: Scalar, count: int) -> Float32Array:
-    # Arguments are float32 at the interface, and both truncation and rounding must see that.
-    values = np.asarray(value, np.float32)
-    if values.ndim > 1 or (values.ndim == 1 and len(values) != count):
-        raise op.OperatorValueError(f"`{name}` must be a scalar or have {count} values.")
-    return np.broadcast_to(values, (count,))

@@ -42,10 +42,10 @@ def merge_axes(
         raise op.OperatorTypeError(
             "too many axes are cut", expected=f"at most {AXES}", got=str(len(groups))
         )
-    wide = tuple(np.ones((len(shapes), AXES), np.int64) for _ in range(3))
-    wide[1][:] = 0
+    wide = np.ones((3, len(shapes), AXES), np.int64)
+    wide[1] = 0
     for number, group in enumerate(groups):
-        size = shapes[:, group[1:]].prod(axis=1)
+        size = np.multiply.reduce(shapes[:, group[1:]], axis=1)
         for table, rows in zip(wide, (shapes, anchors, windows), strict=True):
             table[:, AXES - 1 - number] = rows[:, group[0]] * size
     place = next((AXES - 1 - k for k, group in enumerate(groups) if channel in group), AXES - 1)
@@ -142,10 +142,11 @@ def channel_fill(call: op.Call, layout: str) -> tuple[Array, int | None]:
     Raises OperatorValueError if the numbers of values and of channels of the output differ.
     """
     dtype = call.outputs[0].dtype
-    fill = fill_array(call["fill_values"], np.dtype(np.float32) if dtype in HALVES else dtype.numpy)
-    if call["out_of_bounds_policy"] != "pad":
-        fill = fill[:1]
+    kind = np.dtype(np.float32) if dtype in HALVES else dtype.numpy
     channel = None
+    if call.arguments["out_of_bounds_policy"] != "pad":
+        return np.zeros((call.size, 1), kind), channel  # nothing is filled
+    fill = fill_array(call["fill_values"], kind)
     if len(fill) != 1:
         channel = layout.find("C")
         counts = call.batch_shapes[0].shapes[:, channel]

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.jit.intrinsics import without_refcount
 from gradiva.eager.jit.jit import always_inline
 from gradiva.eager.jit.streaming import copy_nontemporal, finish_lines, use_nontemporal
 from gradiva.eager.operators.argument_types import RaggedFloatsArg
@@ -197,6 +198,7 @@ def erase_kernel(
 ) -> None:
     """Copy samples, then fill regions of them; tables: as `_tables` makes them."""
     (src, src_offsets, dst, dst_offsets), (shapes, starts, regions, fill, channel) = slabs, tables
+    dst = without_refcount(dst)  # each row would count its holders
     for i in range(begin, end):
         d, shape = dst_offsets[i], shapes[i]
         volume = shape[0] * shape[1] * shape[2] * shape[3] * shape[4]

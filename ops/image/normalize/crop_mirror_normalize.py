@@ -151,10 +151,10 @@ def _mean_factor(call: op.Call) -> tuple[Float32Array, Float32Array]:
     """(N, channels) each, see `fold`."""
     channels = call.inputs[0].batch_shape.shapes[:, _layout(call).index("C")]
     most = int(channels.max())
-    mean, std = (channel_rows(name, call[name], channels) for name in ("mean", "std"))
-    mean, factor = fold(mean, std, call["scale"], call["shift"])
-    mean, factor = (np.broadcast_to(rows, (call.size, most)).copy() for rows in (mean, factor))
-    return mean, factor
+    given, made = call.arguments, np.empty((2, call.size, most), np.float32)
+    mean, std = (channel_rows(name, given[name], channels) for name in ("mean", "std"))
+    made[0], made[1] = fold(mean, std, given["scale"], given["shift"])
+    return made[0], made[1]
 
 
 @crop_mirror_normalize.cpu

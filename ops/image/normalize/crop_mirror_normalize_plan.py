@@ -41,17 +41,17 @@ def plan(
             f"Output layout {output_layout!r} is not a permutation of {layout!r}."
         )
     count, ndim = shapes.shape
-    strides = np.ones_like(shapes)
+    strides = np.ones(shapes.shape, np.int64)
     for axis in range(ndim - 2, -1, -1):
         strides[:, axis] = strides[:, axis + 1] * shapes[:, axis + 1]
     order = [layout.index(letter) for letter in output_layout]
     channel, width = layout.index("C"), layout.index("W")
 
     starts = (anchors * strides).sum(axis=1)
-    lows = np.clip(-anchors, 0, windows)
+    lows = np.minimum(np.maximum(-anchors, 0), windows)
     highs = np.maximum(np.minimum(shapes - anchors, windows), lows)
     steps = strides.copy()
-    flipped = np.broadcast_to(np.asarray(mirror) != 0, (count,))
+    flipped = mirror != 0
     last = windows[:, width] - 1
     starts = np.where(flipped, starts + last * strides[:, width], starts)
     steps[:, width] = np.where(flipped, -steps[:, width], steps[:, width])

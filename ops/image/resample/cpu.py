@@ -286,11 +286,11 @@ def resample_range(
     room: tuple[I64Table, F32Table, F32Vector, I64Vector, F64Table],
     samples: Int64Array,
     chain: tuple[I64Vector, F32Table, U8Vector, int, int],
-    begin: int,
-    end: int,
     pick: bool | None,
     columns_first: bool | None,
     deep: bool | None,
+    begin: int,
+    end: int,
 ) -> None:
     """Resize those of the samples `begin .. end - 1` that go one way: where `pick` is not None,
     those that are picked; else, where `columns_first` is None, those whose rows are blended before
@@ -361,7 +361,7 @@ def compile_filtered(dtype: str) -> None:
 def _is_for(types: tuple[Any, ...], dtype: str) -> bool:
     """Whether `compile_filtered` compiles for these types."""
     columns_first, deep = (str(one) for one in types[5:7])
-    return str(types[0].dtype) == dtype and columns_first == deep == "none"
+    return str(types[0].dtype) == np.dtype(dtype).name and columns_first == deep == "none"
 
 
 filtered_compiler: Final = SubprocessCompiler(_filtered_sample, compile_filtered, _is_for)

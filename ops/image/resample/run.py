@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.packed_calls import BEGIN, END, PackedCall, PerThread, pack_call
+from gradiva.eager.jit.packed_calls import KernelCall, PerThread, run_calls
 from gradiva.eager.jit.row_chain import (
     MIRROR,
     TARGET,
@@ -20,6 +19,7 @@ from gradiva.eager.jit.row_chain import (
     RowStep,
     table,
 )
+from gradiva.eager.runtime.host_memory import address_of
 from gradiva.eager.types.arrays import Array, Float32Array, Float64Array, Int64Array
 
 from .columns import (
@@ -73,7 +73,8 @@ def whole_tables(
     """For whole outputs; inputs, outputs: extents, (N, axes), for the last of D, H and W; region:
     its low and high ends there."""
     size, count = inputs.shape
-    sizes = np.ones((size, 11), np.int64)
+    sizes = np.empty((size, 11), np.int64)
+    sizes[:] = 1
     sizes[:, PLANES], sizes[:, CHANNELS] = planes, channels
     sizes[:, 5 - count : 5], sizes[:, 8 - count : 8] = inputs, outputs
     sizes[:, ROW_PITCH] = sizes[:, IN_W] * sizes[:, CHANNELS]
@@ -110,7 +111,7 @@ _WAYS: Final = (
     (COLUMNS_FIRST * DEEP, (None, True, True)),
     (PICKED, (True, None, None)),
 )
-"""The last arguments of `resample_range` for each way."""
+"""The arguments of `resample_range` that choose each way."""
 
 
 def expect_images(dtype: str) -> None:
@@ -118,35 +119,26 @@ def expect_images(dtype: str) -> None:
     filtered_compiler.begin(dtype)
 
 
-def bind_resample(
-    tables: Tables, samples: Int64Array, chain: Chain, target: Array, part: slice = slice(None)
-) -> Callable[[Array, int, int], None]:
-    """A function of a slab, `begin` and `end`, that takes samples of `part` through a chain into
-    another slab. It has scratch of its own, for one thread."""
-    buffers, ways = _buffers(tables, part, 1)
-    buffer, address, item = tuple(one[0] for one in buffers), target.ctypes.data, target.itemsize
-    steps = (chain.form, chain.parameters, chain.scratch()[0], address, item)
-    arguments: tuple[Any, Any, Any, Any] = tuple(tables), buffer, samples, steps
-
-    def run(data: Array, begin: int, end: int) -> None:
-        for way in ways:
-            resample_range(data, *arguments, begin, end, *way)
-
-    return run
-
-
-def pack_resample(
-    data: Array, tables: Tables, samples: Int64Array, chain: Chain, target: Array, threads: int
-) -> list[PackedCall]:
-    """The same for several threads, which read one slab, or each a row of `data`: a call for each
-    kernel that takes part."""
-    filtered_compiler.begin(data.dtype.name)
-    buffers, ways = _buffers(tables, slice(None), threads)
-    buffer, scratch = tuple(map(PerThread, buffers)), PerThread(chain.scratch(threads))
-    steps = chain.form, chain.parameters, scratch, target.ctypes.data, target.itemsize
+def resample_calls(
+    data: Array,
+    tables: Tables,
+    samples: Int64Array,
+    chain: Chain,
+    target: Array,
+    threads: int = 1,
+    part: slice = slice(None),
+) -> list[KernelCall]:
+    """The calls that take samples of `part` through a chain into another slab, by so many threads:
+    one for each way that they go. data: their slab, or one for each thread, (threads, elements)."""
+    if not filtered_compiler.asked:
+        filtered_compiler.begin(data.dtype.str)
+    buffers, ways = _buffers(tables, part, threads)
+    own = [*buffers, chain.scratch(threads)]
+    *buffer, scratch = [one[0] if threads == 1 else PerThread(one) for one in own]
+    steps = chain.form, chain.parameters, scratch, address_of(target), target.itemsize
     source = data if data.ndim == 1 else PerThread(data)
-    arguments = source, tuple(tables), buffer, samples, steps, BEGIN, END
-    return [pack_call(resample_range, (*arguments, *way), threads) for way in ways]
+    arguments = source, tuple(tables), tuple(buffer), samples, steps
+    return [(resample_range, (*arguments, *way)) for way in ways]
 
 
 _APART: Final = 64
@@ -165,23 +157,10 @@ def _buffers(
         np.empty((threads, 3, b), np.float32),
         np.empty((threads, c + _APART), np.float32),
         np.empty((threads, d + _APART), np.int64),
-        np.full((threads, 3, 9), np.nan),
+        np.empty((threads, 3, 9)),
     )
+    buffers[-1].fill(np.nan)
     return buffers, [kernel for way, kernel in _WAYS if some & way]
-
-
-def run_resample(
-    data: Array,
-    tables: Tables,
-    samples: Int64Array,
-    chain: Chain,
-    target: Array,
-    begin: int,
-    end: int,
-) -> None:
-    """Resample the samples `begin .. end - 1` of a slab through a chain into another slab."""
-    filtered_compiler.begin(data.dtype.name)
-    bind_resample(tables, samples, chain, target, slice(begin, end))(data, begin, end)
 
 
 def resample_samples(
@@ -192,12 +171,15 @@ def resample_samples(
     mirror, upside_down: (N,), whether a sample is then mirrored along W, H; None for none is.
     """
     source, target = call.inputs[0], call.outputs[0]
-    turned = [one for one in (mirror, upside_down) if one is not None and one.any()]
-    if source.dtype is target.dtype and not turned and not tables.filters[:, :3].any():
+    mirror = None if mirror is None or not mirror.any() else mirror
+    upside_down = None if upside_down is None or not upside_down.any() else upside_down
+    dtype = target.data.dtype
+    same = source.type.dtype is target.type.dtype and mirror is upside_down is None
+    if same and not tables.filters[:, :3].any():
         data, _, result, places = call.words
         call.for_samples(pick_range, data, result, places, tuple(tables))
         return
-    sizes, window, item = tables.sizes, tables.window, target.data.itemsize
+    sizes, window, item = tables.sizes, tables.window, dtype.itemsize
     channels = sizes[:, CHANNELS]
     values = (window[:, W_END] - window[:, W_BEGIN]) * channels
     samples = table(call.size)
@@ -207,14 +189,12 @@ def resample_samples(
     samples[:, TARGET_FRAME] = heights * values * item
     if upside_down is not None:
         samples[:, UPSIDE_DOWN] = upside_down
-    steps = rounding(target.dtype.numpy, call.size)
+    steps = rounding(dtype, call.size)
     single, longest = np.dtype(np.float32), int(values.max())
     # Rows that are not mirrored pass as rows of one channel, however many they have.
-    if mirror is None or not mirror.any():
+    if mirror is None:
         chain = Chain(steps, single, 1, longest)
-        call.for_samples(
-            run_resample, source.data, tables, samples, chain, target.data, packed=pack_resample
-        )
+        call.for_calls(partial(resample_calls, source.data, tables, samples, chain, target.data))
         return
     samples[:, MIRROR] = mirror
     parts = [slice(0, call.size)]
@@ -224,9 +204,8 @@ def resample_samples(
         count = int(channels[part.start])
         own = [step._replace(made=count) for step in steps]
         chain = Chain(own, single, count, longest, mirrored=True)
+        calls = partial(resample_calls, source.data, tables, samples, chain, target.data)
         if len(parts) == 1:
-            call.for_samples(
-                run_resample, source.data, tables, samples, chain, target.data, packed=pack_resample
-            )
+            call.for_calls(calls)
         else:
-            run_resample(source.data, tables, samples, chain, target.data, part.start, part.stop)
+            run_calls(calls(part=part), part.start, part.stop)

@@ -101,29 +101,32 @@ class WindowedResize(Resize, CropWindow, total=False):
     """What `resize_crop_mirror` takes."""
 
 
+_LINEAR = np.array([int(op.InterpType.INTERP_LINEAR)])
 _AXES = ("size", "max_size", "roi_start", "roi_end")
 _NUMBERS = ("resize_x", "resize_y", "resize_z", "resize_shorter", "resize_longer")
 
 
 def sizes_of(call: op.Call, inputs: op.Int64Array) -> tuple[op.Int64Array, Any, Any]:
     """What the arguments of a call make of the extents (N, axes): see `resize_geometry`."""
+    values, given = call.arguments, dict[str, Any]()
+    for name in _AXES:
+        if values[name] is not None:
+            given[name] = per_axis(call, name, inputs.shape[1])
+    for name in _NUMBERS:
+        if values[name] is not None:
+            given[name] = values[name].astype(np.float64)
     return resize_geometry(
         inputs,
-        **{name: per_axis(call, name, inputs.shape[1]) for name in _AXES},
-        **{name: _wide(call[name]) for name in _NUMBERS},
-        mode=call["mode"],
-        subpixel_scale=call["subpixel_scale"],
-        roi_relative=call["roi_relative"],
+        **given,
+        mode=values["mode"],
+        subpixel_scale=values["subpixel_scale"],
+        roi_relative=values["roi_relative"],
     )
-
-
-def _wide(rows: Any) -> Any:
-    return None if rows is None else rows.astype(np.float64)
 
 
 def per_axis(call: op.Call, name: str, count: int) -> Any:
     """(N, axes) float64; one number stands for all axes."""
-    rows = call[name]
+    rows = call.arguments[name]
     if rows is None:
         return None
     rows = np.asarray(rows)
@@ -136,14 +139,13 @@ def per_axis(call: op.Call, name: str, count: int) -> Any:
 
 def filters_of(call: op.Call, sizes: op.Int64Array, low: Any, high: Any) -> op.Int64Array:
     """(N, 5): the filter of D, H and W, then 1 for antialiasing, then the number of axes."""
-    given = {name: call[name] for name in ("interp_type", "min_filter", "mag_filter")}
-    plain = given["interp_type"]
-    if plain is None:
-        plain = np.full(call.size, int(op.InterpType.INTERP_LINEAR), np.int64)
-    for name, rows in given.items():
+    given = call.arguments
+    for name in ("interp_type", "min_filter", "mag_filter"):
+        rows = given[name]
         if rows is not None:
             expected = "an interpolation such as types.INTERP_LINEAR"
             op.refuse_samples((rows < 0) | (rows > 5), name, expected, rows)
+    plain = _LINEAR if given["interp_type"] is None else given["interp_type"]
     shrinking = plain if given["min_filter"] is None else given["min_filter"]
     growing = plain if given["mag_filter"] is None else given["mag_filter"]
     filters = np.zeros((call.size, 5), np.int64)
@@ -151,6 +153,6 @@ def filters_of(call: op.Call, sizes: op.Int64Array, low: Any, high: Any) -> op.I
     if shrinking is not growing:
         chosen = np.where(sizes < np.abs(high - low), shrinking[:, None], chosen)
     filters[:, 3 - sizes.shape[1] : 3] = chosen
-    filters[:, 3] = call["antialias"]
+    filters[:, 3] = given["antialias"]
     filters[:, 4] = sizes.shape[1]
     return filters

@@ -14,12 +14,10 @@ from gradiva.eager.operators.type_rules import own_or_float32
 from gradiva.ops.image.resample.gpu import resample_call, resample_launches
 from gradiva.ops.image.resample.run import (
     Tables,
-    bind_resample,
     expect_images,
-    pack_resample,
+    resample_calls,
     resample_samples,
     rounding,
-    run_resample,
     whole_tables,
 )
 
@@ -106,7 +104,7 @@ def _shapes(call: op.Call) -> ResizePlan:
     layout = call.types[0].layout or ""
     axes = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
     inputs = source.shapes[:, axes]
-    if call["compat"] is None:
+    if call.arguments["compat"] is None:
         sizes, low, high = sizes_of(call, inputs)
         filters = filters_of(call, sizes, low, high)
     else:
@@ -115,7 +113,7 @@ def _shapes(call: op.Call) -> ResizePlan:
     shapes = source.shapes.copy()
     shapes[:, axes] = sizes
     made: Any = shapes
-    if call["save_attrs"]:
+    if call.arguments["save_attrs"]:
         made = shapes, np.full((call.size, 1), len(axes), np.int64)
     return ResizePlan(made, inputs, sizes, low, high, filters)
 
@@ -126,8 +124,8 @@ def resample_tables(call: op.Call, source: op.BatchShape, layout: str) -> Tables
     assert isinstance(plan, ResizePlan)
     count = plan.inputs.shape[1]
     first = layout.index("D" if count == 3 else "H")
-    planes = source.shapes[:, :first].prod(axis=1)
-    channels = source.shapes[:, first + count :].prod(axis=1)
+    planes = np.multiply.reduce(source.shapes[:, :first], axis=1)
+    channels = np.multiply.reduce(source.shapes[:, first + count :], axis=1)
     ends = (plan.low, plan.high)
     return whole_tables(source, planes, channels, plan.inputs, plan.outputs, ends, plan.filters)
 
@@ -135,14 +133,7 @@ def resample_tables(call: op.Call, source: op.BatchShape, layout: str) -> Tables
 resize.not_serializable("compat")
 resize.libraries = compat_libraries
 resize.fusion_role = Resample(
-    resample_tables,
-    run_resample,
-    bind_resample,
-    pack_resample,
-    rounding,
-    ("compat",),
-    resample_launches,
-    expect=expect_images,
+    resample_tables, resample_calls, rounding, ("compat",), resample_launches, expect=expect_images
 )
 
 
@@ -150,10 +141,10 @@ resize.fusion_role = Resample(
 def run_plan(call: op.Call, plan: ResizePlan) -> None:
     """The kernel."""
     source = call.inputs[0].batch_shape
-    layout = call.outputs[0].layout
-    if call["compat"] is not None:
+    if call.arguments["compat"] is not None:
         run_compat(call, plan)
     else:
+        layout = call.types[0].layout or ""
         resample_samples(call, resample_tables(call, source, layout))
     if len(call.outputs) > 1:
         call.outputs[1].as_array()[:] = plan.inputs

@@ -11,6 +11,7 @@ from gradiva import as_batch, cast
 from gradiva.eager.jit import row_chain
 from gradiva.eager.jit.convert import convert_array, to_half
 from gradiva.eager.jit.half_row import half_step
+from gradiva.eager.jit.packed_calls import run_calls
 from gradiva.eager.types.dtypes import DType, dtypes
 
 TABLE: list[tuple[float, str, int]] = [
@@ -121,6 +122,6 @@ def test_the_row_kernel_of_half_has_the_bits_of_to_half() -> None:
     samples = row_chain.table(1)
     samples[:, row_chain.PIXELS] = samples[:, row_chain.LAST] = len(bits)
     chain = row_chain.Chain([half_step(1, 1)], np.dtype(np.uint32), 1, len(bits))
-    row_chain.run_strips(bits, samples, chain, found, 0, 1)
+    run_calls(row_chain.strip_calls(bits, samples, chain, found), 0, 1)
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal(found, to_half(bits.view(np.float32)).view(np.uint16))

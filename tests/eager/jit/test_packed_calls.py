@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from gradiva.eager.jit import packed_calls, work_sharing
+from gradiva.eager.jit import work_sharing
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.jit.packed_calls import (
-    BEGIN,
-    END,
     NotPackableError,
     PerThread,
     call_packed,
     pack_call,
+    run_calls,
     take_next,
 )
 from gradiva.eager.jit.work_sharing import chunk_size, parallel_for
+from gradiva.eager.runtime import host_memory
 from gradiva.eager.runtime.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.core
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.core
 
 @jit
 def mix(
-    target: Any, pair: Any, big: Any, begin: int, single: Any, end: int, none: Any, flag: bool
+    target: Any, pair: Any, big: Any, single: Any, none: Any, flag: bool, begin: int, end: int
 ) -> None:
     """Arguments of all kinds; more of them than go in registers."""
     table, (low, factor) = pair
@@ -64,12 +64,11 @@ def numbers(counter: Any, row: Any, found: Any) -> None:
 
 def given(target: Any, table: Any) -> tuple[Any, ...]:
     pair = table, (7, 0.5)
-    return target, pair, np.uint64(0xFFFFFFFFFFFFFFFF), BEGIN, np.float32(0.25), END, None, True
+    return target, pair, np.uint64(0xFFFFFFFFFFFFFFFF), np.float32(0.25), None, True
 
 
 def plain(target: Any, table: Any, begin: int, end: int) -> None:
-    pair = table, (7, 0.5)
-    mix(target, pair, np.uint64(0xFFFFFFFFFFFFFFFF), begin, np.float32(0.25), end, None, True)
+    run_calls([(mix, given(target, table))], begin, end)
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
@@ -105,7 +104,7 @@ def test_arrays_of_any_stride() -> None:
 def test_each_thread_has_its_part() -> None:
     """Of an array a row, or its address."""
     parts, words = np.zeros((3, 6)), np.zeros((3, 2), np.int64)
-    call = pack_call(put, (PerThread(parts, address=True), PerThread(words), BEGIN, END), 3)
+    call = pack_call(put, (PerThread(parts, address=True), PerThread(words)), 3)
     for row in call.rows:
         numbers(np.zeros(1, np.int64), row, np.zeros(0))
     assert words.tolist() == [[parts[lane].ctypes.data, 3] for lane in range(3)]
@@ -131,11 +130,13 @@ def test_what_cannot_be_laid_out() -> None:
         (1 << 63, "64 bits"),
     ):
         with pytest.raises(NotPackableError, match=why):
-            pack_call(count, (value, BEGIN, END), 1)
+            pack_call(count, (value,), 1)
     with pytest.raises(NotPackableError, match="first_of> returns something"):
-        pack_call(first_of, (target, BEGIN, END), 1)
+        pack_call(first_of, (target,), 1)
+    with pytest.raises(NotPackableError, match="no kernel"):
+        pack_call(plain, (target, target), 1)
     with pytest.raises(NotPackableError, match="no short name"):
-        pack_call(count, (np.zeros(4, object), BEGIN, END), 1)
+        pack_call(count, (np.zeros(4, object),), 1)
 
 
 def test_the_main_thread_looks_up_after_each_range(
@@ -155,9 +156,7 @@ def test_the_main_thread_looks_up_after_each_range(
     monkeypatch.setattr(work_sharing, "_share", noted)
     target = np.zeros(10, np.int64)
     alone = WorkerPool(1)
-    parallel_for(
-        alone, [(k, k + 1) for k in range(10)], [pack_call(count, (target, BEGIN, END), 1)]
-    )
+    parallel_for(alone, [(k, k + 1) for k in range(10)], [pack_call(count, (target,), 1)])
     assert target.tolist() == [1] * 10
     assert turns == [1] * 10
 
@@ -165,10 +164,10 @@ def test_the_main_thread_looks_up_after_each_range(
 def test_addresses_of_arrays() -> None:
     """In the quick way and in the plain one, of empty arrays, too."""
     for array in (np.zeros(3), np.zeros((4, 5))[1:, 2], np.zeros(0), np.zeros((2, 0))):
-        assert packed_calls._plain_address(array) == array.ctypes.data
+        assert host_memory._plain_address(array) == array.ctypes.data
         if sys.implementation.name == "cpython":
-            assert packed_calls._quick_address(array) == array.ctypes.data
-    assert packed_calls._is_quick() == (packed_calls._address is packed_calls._quick_address)
+            assert host_memory._quick_address(array) == array.ctypes.data
+    assert host_memory._is_quick() == (host_memory.address_of is host_memory._quick_address)
 
 
 @pytest.fixture
@@ -183,7 +182,7 @@ def test_each_range_once(pool: WorkerPool) -> None:
     target = np.zeros(1000, np.int64)
     ranges = [(k, min(k + 7, 1000)) for k in range(0, 1000, 7)]
     for made in range(1, 30):
-        calls = [pack_call(count, (target, BEGIN, END), 4)] * 2
+        calls = [pack_call(count, (target,), 4)] * 2
         parallel_for(pool, ranges, calls)
         assert (target == 2 * made).all()
 
@@ -224,7 +223,7 @@ def test_control_c(compiled: bool, pool: WorkerPool, monkeypatch: pytest.MonkeyP
     ranges = [(k, k + 1) for k in range(2000)]
     target = np.zeros(len(ranges), np.int64)
     monkeypatch.setattr(work_sharing, "_share", one)
-    calls = [pack_call(count, (target, BEGIN, END), 4)]
+    calls = [pack_call(count, (target,), 4)]
     share = functools.partial(parallel_for, pool, ranges, calls)
     run = functools.partial(pool.run, lambda begin, _end: interrupted(begin), ranges)
     with pytest.raises(KeyboardInterrupt):
@@ -236,7 +235,7 @@ def test_a_pool_that_is_stopped(pool: WorkerPool) -> None:
     """Its loops take nothing more."""
     target = np.zeros(10, np.int64)
     pool.cancelled = True
-    parallel_for(pool, [(k, k + 1) for k in range(10)], [pack_call(count, (target, BEGIN, END), 2)])
+    parallel_for(pool, [(k, k + 1) for k in range(10)], [pack_call(count, (target,), 2)])
     assert not target.any()
     pool.cancelled = False
     assert not pool.cancelled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradiva.eager.operators.plan import kernel_of_call
+from gradiva.eager.operators.operator import kernel_of_call
 
 
 class Planned:

@@ -66,7 +66,7 @@ def decoded(
         sizes = [rows * columns * channels for _, _, rows, columns in parts.windows.tolist()]
     places = np.cumsum([64, *(size + 64 for size in sizes[:-1])])
     memory = np.full(sum(sizes) + 64 * (len(sizes) + 1), 77, np.uint8)
-    done = several(memory, places, 0, len(files))
+    done = several.make(memory, places, 0, len(files))
     found: list[Array | None] = []
     for number, (place, size, info) in enumerate(zip(places, sizes, infos, strict=True)):
         assert (memory[place - 64 : place] == 77).all()
