@@ -13,8 +13,7 @@ import numpy as np
 
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array
-
-from .image_info import ImageInfo
+from gradiva.ops.decoders.image_info import ImageInfo
 
 if TYPE_CHECKING:
     import cv2
@@ -59,11 +58,12 @@ def decode_opencv(data: Array, info: ImageInfo, color: str) -> Array:
     return image
 
 
-def color_of_file(info: ImageInfo, color: str) -> str:
-    """ALL by the name of one or three channels, which a file may store in other ways."""
-    if color != "ALL" or info.channels not in (1, 3):
-        return color
-    return "GRAY" if info.channels == 1 else "RGB"
+def decode_by_opencv(data: Array, info: ImageInfo, color: str) -> Array:
+    """The same, with ALL by the name of one or three channels, which a file may store in other
+    ways."""
+    if color == "ALL" and info.channels in (1, 3):
+        color = "GRAY" if info.channels == 1 else "RGB"
+    return decode_opencv(data, info, color)
 
 
 def try_opencv(data: Array, color: str) -> Array | None:

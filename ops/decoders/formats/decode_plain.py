@@ -7,11 +7,11 @@ import struct
 import numpy as np
 
 from gradiva.eager.types.arrays import Array
+from gradiva.ops.decoders.convert import integer_gray
+from gradiva.ops.decoders.image_info import ImageInfo
 
-from .convert import integer_gray
-from .decode_opencv import color_of_file, decode_opencv
+from .decode_opencv import decode_by_opencv, decode_opencv
 from .headers_other import UINT16_TOP, bmp_masks, pnm_header
-from .image_info import ImageInfo
 
 _SAMPLES = {4: 1, 5: 1, 6: 3}
 
@@ -27,7 +27,7 @@ def decode_bmp(data: Array, info: ImageInfo, color: str) -> Array:
         rgb = decode_opencv(data, info, "RGB")
         return np.concatenate([rgb, alpha.astype(np.uint8)[..., None]], axis=2)
     else:
-        return decode_opencv(data, info, color_of_file(info, color))
+        return decode_by_opencv(data, info, color)
     if color == "GRAY":
         return integer_gray(image)
     if color == "BGR":
@@ -76,7 +76,7 @@ def decode_pnm(data: Array, info: ImageInfo, color: str) -> Array:
         top = " ".join(parts[:2] if header.kind in (1, 4) else parts)
         start = np.frombuffer(f"P{header.kind} {top}\n".encode(), np.uint8)
         data = np.concatenate([start, pixels])
-    return decode_opencv(data, info, color_of_file(info, color))
+    return decode_by_opencv(data, info, color)
 
 
 def _table(maximum: int) -> Array:

@@ -3,7 +3,7 @@
 Pillow's wheels have it as a shared library, whose functions can be found through Pillow's own
 module. It decodes a part of an image, which the libraries that gradiva calls for whole images do
 not offer. Where it is not there, is old, or is made for another version of the structures,
-`jpeg_functions` says so, and there is another way (`jpeg_rows`).
+`jpeg_functions` says so, and there is another way (`rows`).
 """
 
 from __future__ import annotations

@@ -27,11 +27,13 @@ from gradiva.eager.jit.native.guarded_calls import (
     leaving_handler,
     silent_handler,
 )
+from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array, I32Vector, Int64Array
+from gradiva.ops.decoders.image_info import ImageInfo, Window
 
-from .image_info import ImageInfo, Window
-from .jpeg_library import (
+from .cpu import decode_jpeg
+from .library import (
     COPY,
     CREATE,
     CROP,
@@ -50,7 +52,7 @@ from .jpeg_library import (
     ErrorManager,
     jpeg_functions,
 )
-from .jpeg_rows import WORTH, decode_jpeg_rows
+from .rows import WORTH, decode_jpeg_rows
 
 if TYPE_CHECKING:
     import simplejpeg
@@ -70,6 +72,7 @@ __all__ = [
     "decode_jpeg_window",
     "ends_well",
     "fill_jpeg_window",
+    "jpeg_window",
     "leaves_enough_out",
     "read_rows",
     "read_whole_rows",
@@ -84,7 +87,6 @@ _MANY_PIXELS: Final = 1 << 16
 """So many that are left out pay for the kernel as a sample does whose kernel saves microseconds."""
 COLORS: Final = {"GRAY": 1, "RGB": 6, "BGR": 8}
 """J_COLOR_SPACE: JCS_GRAYSCALE, JCS_EXT_RGB, JCS_EXT_BGR."""
-_CODINGS: Final = frozenset({"baseline", "extended"})
 
 # Where things are in the memory of one decoding, in bytes from its beginning.
 CODEC: Final = MARK_BYTES
@@ -134,6 +136,20 @@ def _left_out(info: ImageInfo, window: Window) -> int:
     return info.height * info.width - window[2] * window[3]
 
 
+def jpeg_window(data: Array, info: ImageInfo, color: str, fast_idct: bool, window: Window) -> Array:
+    """The window of the image as stored. ``color`` as in ``decode_jpeg``, whose errors it
+    raises."""
+    top, left, height, width = window
+    if info.channels not in (1, 3):
+        image = decode_jpeg(data, info, color, None, fast_idct)
+        return image[top : top + height, left : left + width]
+    channels = 1 if color == "GRAY" else 3
+    # For the whole image, however little is wanted: so that images of one size share it.
+    memory = allocate(info.height * info.width * channels, np.dtype(np.uint8))
+    first, pitch = decode_jpeg_window(data, info, color, window, fast_idct, memory)
+    return window_at(first, pitch, (height, width, channels), memory)
+
+
 def decode_jpeg_window(
     data: Array, info: ImageInfo, color: str, window: Window, fast_idct: bool, memory: Array
 ) -> tuple[int, int]:
@@ -168,8 +184,7 @@ def fill_jpeg_window(
 
 
 def _is_for_us(info: ImageInfo, window: Window) -> bool:
-    plain = info.coding in _CODINGS and info.bits == 8 and info.channels != 4
-    if not plain or not leaves_enough_out(info, window):
+    if not info.is_sequential_jpeg or not leaves_enough_out(info, window):
         return False
     count = 1 + _left_out(info, window) // _MANY_PIXELS
     return _background.is_worth_compiling(count, window_decoder_works) and window_decoder_works()

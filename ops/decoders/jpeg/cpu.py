@@ -10,10 +10,10 @@ import numpy as np
 
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array
-from gradiva.ops.decoders.jpeg_eighth.eighth import decode_eighth
+from gradiva.ops.decoders.convert import cmyk_to_rgb, weighted_gray
+from gradiva.ops.decoders.image_info import ImageInfo
 
-from .convert import cmyk_to_rgb, weighted_gray
-from .image_info import ImageInfo
+from .eighth.eighth import decode_eighth
 
 if TYPE_CHECKING:
     import cv2
@@ -24,7 +24,6 @@ else:
     simplejpeg = lazy_module("simplejpeg", "simplejpeg")
     JpegImagePlugin = lazy_module("PIL.JpegImagePlugin", "pillow")
 
-_SEQUENTIAL = frozenset({"baseline", "extended"})
 _CUT = "Premature end of JPEG file"
 _NO_CONVERSION = "Unsupported color conversion"
 _NO_HEADER = "Could not determine subsampling"
@@ -101,8 +100,7 @@ def _decode(data: Array, info: ImageInfo, color: str, out: Array | None, fast_id
     if out is None:
         channels = {"GRAY": 1, "CMYK": 4}.get(color, 3)
         out = np.empty((info.height, info.width, channels), np.uint8)
-    at_eighth = info.scale == 8 and info.coding in _SEQUENTIAL and info.channels != 4
-    if at_eighth and decode_eighth(data, color, out):
+    if info.scale == 8 and info.is_sequential_jpeg and decode_eighth(data, color, out):
         return out
     least = (info.height, info.width) if info.scale > 1 else (0, 0)
     try:
@@ -125,12 +123,19 @@ def _decode_tolerantly(
     if _NO_HEADER in complaint:
         _decode_by_pillow(data, info, color, out)
         return
-    out.fill(0)  # whatever stays undecoded must not show another sample's pixels
-    try:
-        least = (info.height, info.width) if info.scale > 1 else (0, 0)
-        simplejpeg.decode_jpeg(data, color, fast_idct, False, *least, buffer=out, strict=False)
-    except ValueError as error:
-        raise ValueError(f"JPEG data is damaged: {str(error).split(': ', 1)[-1]}") from None
+    least = (info.height, info.width) if info.scale > 1 else (0, 0)
+    # Whatever stays undecoded must not show another sample's pixels. Behind a warning, simplejpeg
+    # does not tell of an error, after which nothing is decoded: nothing but what was there before.
+    for before in (0, 255):
+        out.fill(before)
+        try:
+            simplejpeg.decode_jpeg(data, color, fast_idct, False, *least, buffer=out, strict=False)
+        except ValueError as error:
+            complaint = str(error)
+            break
+        if (out != before).any():
+            return
+    raise ValueError(f"JPEG data is damaged: {complaint.split(': ', 1)[-1]}")
 
 
 def _decode_by_pillow(data: Array, info: ImageInfo, color: str, out: Array) -> None:
