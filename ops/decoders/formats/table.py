@@ -26,8 +26,6 @@ from .headers_png import read_png
 from .headers_tiff import read_tiff
 from .pillow_formats import decode_with_pillow, is_avif, read_with_pillow
 
-__all__ = ["FORMATS", "Format", "format_of", "known_format"]
-
 _Decode = Callable[[Array, ImageInfo, str, bool], Array]
 
 

@@ -9,8 +9,6 @@ from gradiva.ops.decoders.tiff.tags import exif_orientation
 
 from .segments import ADOBE, APP1, END, FRAMES, SCAN, START, count_scans, segments
 
-__all__ = ["PIXELS_PER_BYTE", "check_image_data", "jpeg_info", "read_jpeg"]
-
 _HIERARCHICAL = frozenset((0xC5, 0xC6, 0xC7, 0xCD, 0xCE, 0xCF))
 _LAST = frozenset((START, END, SCAN))
 """Behind these there is nothing more to know."""

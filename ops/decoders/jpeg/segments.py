@@ -9,24 +9,6 @@ from typing import Final
 
 from gradiva.ops.decoders.image_info import SEQUENTIAL
 
-__all__ = [
-    "ADOBE",
-    "APP1",
-    "CODES",
-    "COMMENT",
-    "END",
-    "FRAMES",
-    "JFIF",
-    "QUANTIZERS",
-    "RESTARTS",
-    "SCAN",
-    "SEQUENTIAL_FRAMES",
-    "START",
-    "count_scans",
-    "ends_well",
-    "segments",
-]
-
 CODES, START, END, SCAN, QUANTIZERS, RESTARTS = 0xC4, 0xD8, 0xD9, 0xDA, 0xDB, 0xDD
 JFIF, APP1, ADOBE, COMMENT = 0xE0, 0xE1, 0xEE, 0xFE
 FRAMES: Final = {

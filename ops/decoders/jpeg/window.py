@@ -51,8 +51,10 @@ from .library import (
     Decompress,
     ErrorManager,
     jpeg_functions,
+    warn_of_library,
 )
 from .rows import WORTH, decode_jpeg_rows
+from .self_test import TEST_SIZE, misplaced_field
 
 if TYPE_CHECKING:
     import simplejpeg
@@ -198,25 +200,35 @@ def window_at(first: int, pitch: int, shape: tuple[int, int, int], memory: Array
 @functools.cache
 def window_decoder_works() -> bool:
     """Whether there is a libjpeg-turbo here that gives the bits of simplejpeg's. A few windows are
-    decoded to see it, when it is first asked."""
-    if jpeg_functions() is None:
+    decoded to see it, when it is first asked; where one should do and does not, it warns."""
+    functions = jpeg_functions()
+    if functions is None:
         return False
-    y, x = np.mgrid[0:61, 0:83]
+    y, x = np.mgrid[: TEST_SIZE[0], : TEST_SIZE[1]]
     picture = np.stack([3 * y + x, 5 * x, y * x // 7], -1).astype(np.uint8)
-    for subsampling in ("444", "422", "420"):
+    problem = ""
+    for subsampling in ("420", "422", "444"):
         encoded = simplejpeg.encode_jpeg(picture, 90, colorsubsampling=subsampling)
-        if not _is_as_whole(np.frombuffer(encoded, np.uint8)):
+        if subsampling == "420":
+            scan = encoded.index(b"\xff\xda")
+            flawed = encoded[:scan] + b"\0" + encoded[scan:]
+            problem = misplaced_field(functions, np.frombuffer(flawed, np.uint8))
+        data = np.frombuffer(encoded, np.uint8)
+        if not problem and not (_is_as_whole(data, False) and _is_as_whole(data, True)):
+            problem = "its pixels differ"
+        if problem:
+            warn_of_library(problem)
             return False
     return True
 
 
-def _is_as_whole(data: Array) -> bool:
-    whole = simplejpeg.decode_jpeg(data, "RGB")
+def _is_as_whole(data: Array, fast_idct: bool) -> bool:
+    whole = simplejpeg.decode_jpeg(data, "RGB", fast_idct)
     height, width, channels = whole.shape
     info = ImageInfo("jpeg", height, width, 3, color="ycbcr", coding="baseline")
     memory = np.empty(whole.size, np.uint8)
     for window in ((0, 0, height, 20), (19, 37, 5, 11), (33, 50, height - 33, width - 50)):
-        found = _decode(data, info, "RGB", window, False, memory)
+        found = _decode(data, info, "RGB", window, fast_idct, memory)
         if found is None:
             return False
         top, left, rows, columns = window
