@@ -40,21 +40,18 @@ from .library import (
 
 TEST_SIZE: Final = 61, 83
 """Height and width of the file: no other field has these values."""
-_HEADER: Final = {
+_FACTS: Final = {
     "image_width": 83, "image_height": 61, "num_components": 3, "jpeg_color_space": 3,
     "out_color_space": 2, "scale_num": 1, "scale_denom": 1, "output_gamma": 1.0,
     "buffered_image": 0, "raw_data_out": 0, "dct_method": 0, "do_fancy_upsampling": 1,
     "do_block_smoothing": 1, "quantize_colors": 0, "dither_mode": 2, "two_pass_quantize": 1,
-    "desired_number_of_colors": 256, "data_precision": 8, "progressive_mode": 0,
-    "saw_JFIF_marker": 1, "unread_marker": 0,
-}  # fmt: skip
-"""Once the header is read: libjpeg's defaults, and what the file says."""
-_STARTED: Final = {
-    **_HEADER, "output_width": 83, "output_height": 61, "out_color_components": 3,
-    "output_components": 3, "output_scanline": 0, "max_h_samp_factor": 2, "max_v_samp_factor": 2,
+    "desired_number_of_colors": 256, "output_width": 83, "output_height": 61,
+    "out_color_components": 3, "output_components": 3, "output_scanline": 0, "data_precision": 8,
+    "progressive_mode": 0, "saw_JFIF_marker": 1, "max_h_samp_factor": 2, "max_v_samp_factor": 2,
     "min_DCT_scaled_size": 8, "total_iMCU_rows": 4, "comps_in_scan": 3, "MCUs_per_row": 6,
-    "MCU_rows_in_scan": 4, "Ss": 0, "Se": 63, "Ah": 0, "Al": 0,
+    "MCU_rows_in_scan": 4, "Ss": 0, "Se": 63, "Ah": 0, "Al": 0, "unread_marker": 0,
 }  # fmt: skip
+"""Once decoding has started: libjpeg's defaults, and what the file says."""
 _TABLES: Final = "quant_tbl_ptrs", "dc_huff_tbl_ptrs", "ac_huff_tbl_ptrs"
 _COMPONENTS: Final = [(1, 0, 2, 2), (2, 1, 1, 1), (3, 2, 1, 1)]
 """Name, number and sampling factors of each component, of 4:2:0."""
@@ -104,19 +101,20 @@ def _difference(
         return "its structures have another version or size"
     if call(MEM_SRC, file.ctypes.data, file.size) < 0 or call(READ_HEADER, 1) != 1:
         return "it does not read a header"
-    wrong = _differing(codec, _HEADER)
-    if wrong or manager.num_warnings != 1:
-        return wrong or "num_warnings"
     source = _read_memory(codec.src, 16)
     next_byte, left = np.frombuffer(source or bytes(16), np.int64).tolist()
     if next_byte + left != file.ctypes.data + file.size or not 0 < left < file.size:
         return "src"
     if call(START) != 1:
         return "it does not start"
-    wrong = _differing(codec, _STARTED)
+    for name, value in _FACTS.items():
+        if getattr(codec, name) != value:
+            return name
+    if manager.num_warnings != 1:
+        return "num_warnings"
     tables = [[bool(one) for one in getattr(codec, name)] for name in _TABLES]
-    if wrong or tables != [[True, True, False, False]] * 3:
-        return wrong or "tables"
+    if tables != [[True, True, False, False]] * 3:
+        return "tables"
     # Those of quantizers come first, and begin with the first one in 16 bits; others with zeros.
     first = _read_memory(codec.quant_tbl_ptrs[0], 2)
     if first != bytes([file[file.tobytes().index(b"\xff\xdb") + 5], 0]):
@@ -127,11 +125,6 @@ def _difference(
     names = "component_id", "component_index", "h_samp_factor", "v_samp_factor"
     given = [tuple(getattr(one, name) for name in names) for one in found]
     return "" if given == _COMPONENTS else "comp_info"
-
-
-def _differing(codec: Decompress, expected: dict[str, float]) -> str:
-    """The first field that has another value."""
-    return next((name for name, value in expected.items() if getattr(codec, name) != value), "")
 
 
 def _read_memory(address: int | None, size: int) -> bytes | None:
