@@ -1,4 +1,4 @@
-"""What a file's header says about its image, and the limits put on it."""
+"""What a file's header says about its image, the limits put on it, and windows of it."""
 
 from __future__ import annotations
 

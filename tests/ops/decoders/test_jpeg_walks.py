@@ -108,7 +108,7 @@ def test_walks_agree(name: str) -> None:
         assert count_scans(view) == 1
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", few(KINDS, every=4))
 def test_pixels(name: str) -> None:
     """Whole and in a window: libjpeg-turbo's pixels, turned as Pillow turns them; what it refuses
     is refused."""
@@ -205,6 +205,14 @@ def test_jfif_and_adobe_are_as_long_as_libjpeg_wants_them() -> None:
         assert (simplejpeg.decode_jpeg_header(data)[2] == "RGB") == is_rgb
         assert read_frame(array(data), probe(array(data))).stored_rgb == is_rgb
         assert plain(data).is_rgb == is_rgb
+
+
+@pytest.mark.parametrize("name", ["interval too short", "interval too long"])
+def test_restart_intervals_that_libjpeg_refuses(name: str) -> None:
+    data = KINDS[name]
+    assert by_library(data) is None
+    assert "restart interval" in read_frame(array(data), probe(array(data))).damage
+    assert plain(data).channels == 0
 
 
 def test_segments() -> None:

@@ -122,6 +122,8 @@ def _read(view: memoryview, info: ImageInfo) -> JpegFrame:
         elif marker == CODES:
             codes = True
         elif marker == RESTARTS:
+            if end - start != 2:
+                return _unreliable(view, info, "has a restart interval of another length")
             restart = view[start] << 8 | view[start + 1]
         elif marker == JFIF and end - start >= 14 and bytes(view[start : start + 5]) == b"JFIF\0":
             jfif = True
