@@ -13,6 +13,19 @@ from gradiva.eager.types.arrays import I64Table, I64Vector, Int, U8Vector
 from gradiva.eager.values.batch import Batch
 
 from .headers import PIXELS_PER_BYTE
+from .segments import (
+    ADOBE,
+    APP1,
+    BASELINE,
+    CODES,
+    COMMENT,
+    END,
+    JFIF,
+    QUANTIZERS,
+    RESTARTS,
+    SCAN,
+    START,
+)
 
 __all__ = ["PlainHeader", "header_rows", "read_plain_headers"]
 
@@ -44,9 +57,9 @@ class PlainHeader(NamedTuple):
 _HEIGHT, _WIDTH, _CHANNELS, _FACTORS, _, _, _IS_RGB, _RESTART, _HAS_EXIF, _IS_WHOLE = range(
     len(PlainHeader._fields)
 )
-_JFIF: Final = 0x4A46494600
-_ADOBE: Final = 0x41646F6265
-_RGB: Final = 0x524742
+_JFIF_NAME: Final = 0x4A46494600
+_ADOBE_NAME: Final = 0x41646F6265
+_RGB_NAMES: Final = 0x524742
 """Names of segments and of components, as numbers."""
 _NOTHING, _JFIF_YCBCR, _ADOBE_RGB, _ADOBE_YCBCR = range(4)
 """What segments say of the colors."""
@@ -88,7 +101,7 @@ def read_plain_headers(
 @jit
 def _read_header(data: U8Vector, begin: Int, end: Int, most: int, row: I64Vector) -> bool:
     """Fill the row of one file; False for what is not plain, or damaged."""
-    if end - begin < 4 or data[begin] != 0xFF or data[begin + 1] != 0xD8:
+    if end - begin < 4 or data[begin] != 0xFF or data[begin + 1] != START:
         return False
     names = np.int64(0)
     colors = np.int64(_NOTHING)
@@ -98,30 +111,30 @@ def _read_header(data: U8Vector, begin: Int, end: Int, most: int, row: I64Vector
         marker, start = data[place + 1], place + 4
         length = _word(data, place + 2, 2)
         behind = place + 2 + length
-        if marker == 0xDA:
-            named_rgb = colors == _NOTHING and names == _RGB
+        if marker == SCAN:
+            named_rgb = colors == _NOTHING and names == _RGB_NAMES
             row[_IS_RGB] = row[_CHANNELS] == 3 and (colors == _ADOBE_RGB or named_rgb)
-            ends = behind <= end and data[end - 2] == 0xFF and data[end - 1] == 0xD9
+            ends = behind <= end and data[end - 2] == 0xFF and data[end - 1] == END
             row[_IS_WHOLE] = tables and codes and is_sane and length >= 2 and ends
             return bool(row[_CHANNELS] > 0 and data[start] == row[_CHANNELS])
-        if marker == 0xC0 and row[_CHANNELS] == 0:
+        if marker == BASELINE and row[_CHANNELS] == 0:
             if length < 11 or start + length - 3 >= end or data[start] != 8:
                 return False
             names, is_sane = _read_components(data, start, length, row)
             pixels = row[_HEIGHT] * row[_WIDTH]
             if row[_CHANNELS] == 0 or not 0 < pixels <= min(most, (end - begin) * PIXELS_PER_BYTE):
                 return False
-        elif marker == 0xDB:
+        elif marker == QUANTIZERS:
             tables = True
-        elif marker == 0xC4:
+        elif marker == CODES:
             codes = True
-        elif marker == 0xDD and length == 4:
+        elif marker == RESTARTS and length == 4:
             row[_RESTART] = _word(data, start, 2)
-        elif not 0xE0 <= marker <= 0xFE:  # also fill bytes, restarts, and other frames
+        elif not JFIF <= marker <= COMMENT:  # also fill bytes, restarts, and other frames
             return False
         elif behind <= end:
             colors = _colors_of(data, marker, start, length, colors)
-        row[_HAS_EXIF] |= marker == 0xE1 and data[start] == 0x45  # "E" of EXIF
+        row[_HAS_EXIF] |= marker == APP1 and data[start] == 0x45  # "E" of EXIF
         if length < 2:
             return False
         place = behind
@@ -134,9 +147,9 @@ def _colors_of(data: U8Vector, marker: Int, start: Int, length: Int, before: Int
     libjpeg understands them: JFIF goes before Adobe."""
     if before == _JFIF_YCBCR:
         return np.int64(before)
-    if marker == 0xE0 and length >= 16 and _word(data, start, 5) == _JFIF:
+    if marker == JFIF and length >= 16 and _word(data, start, 5) == _JFIF_NAME:
         return np.int64(_JFIF_YCBCR)
-    if marker == 0xEE and length >= 14 and _word(data, start, 5) == _ADOBE:
+    if marker == ADOBE and length >= 14 and _word(data, start, 5) == _ADOBE_NAME:
         return np.int64(_ADOBE_RGB if data[start + 11] == 0 else _ADOBE_YCBCR)
     return np.int64(before)
 

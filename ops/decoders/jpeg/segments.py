@@ -11,8 +11,9 @@ from gradiva.ops.decoders.image_info import SEQUENTIAL
 
 CODES, START, END, SCAN, QUANTIZERS, RESTARTS = 0xC4, 0xD8, 0xD9, 0xDA, 0xDB, 0xDD
 JFIF, APP1, ADOBE, COMMENT = 0xE0, 0xE1, 0xEE, 0xFE
+BASELINE: Final = 0xC0
 FRAMES: Final = {
-    0xC0: "baseline",
+    BASELINE: "baseline",
     0xC1: "extended",
     0xC2: "progressive",
     0xC3: "lossless",

@@ -54,6 +54,7 @@ from .library import (
     warn_of_library,
 )
 from .rows import WORTH, decode_jpeg_rows
+from .segments import END
 from .self_test import TEST_SIZE, misplaced_field
 
 if TYPE_CHECKING:
@@ -124,7 +125,6 @@ _MARKER: Final = (CODEC + Decompress.unread_marker.offset) // 4
 _SAMPLING: Final = (_COMPONENTS + Component.h_samp_factor.offset) // 4
 _STRIDE: Final = _COMPONENT_BYTES // 4
 
-_EOI: Final = 0xD9
 OK: Final = 1  # JPEG_HEADER_OK, and TRUE
 
 
@@ -445,7 +445,7 @@ def ends_well(functions: Int64Array, state: Int64Array, fields: I32Vector) -> bo
     """Whether the data that were not read are followed by the marker that ends an image."""
     marker = fields[_MARKER]
     if marker != 0 and not 0xD0 <= marker <= 0xD7:  # else data go on after it
-        return bool(marker == _EOI)
+        return bool(marker == END)
     mark = state.ctypes.data
     place = mark + 8 * _NEXT
     call_c(functions[COPY], place, state[_SOURCE], 16, 0)  # next_input_byte, bytes_in_buffer
@@ -457,7 +457,7 @@ def ends_well(functions: Int64Array, state: Int64Array, fields: I32Vector) -> bo
         call_c(functions[COPY], place, found + 1, 1, 0)
         marker = state[_NEXT] & 0xFF
         if marker != 0 and marker != 0xFF and not 0xD0 <= marker <= 0xD7:
-            return bool(marker == _EOI)
+            return bool(marker == END)
         step = found + (1 if marker == 0xFF else 2) - next_byte
         next_byte, count = next_byte + step, count - step
     return False
