@@ -41,7 +41,7 @@ from gradiva.eager.cuda.context import Gpu
 from gradiva.eager.cuda.cupy_runtime import check_gpu, gpu_at
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.ops.decoders.nvjpeg.library import load
+from gradiva.ops.decoders.jpeg.gpu.library import load
 
 cupy: Any = lazy_module("cupy")
 

@@ -11,9 +11,9 @@ import numpy as np
 from gradiva.eager.cuda.context import Gpu
 from gradiva.eager.support.errors import OperatorRuntimeError
 from gradiva.ops.decoders.formats.probe import probe
-from gradiva.ops.decoders.nvjpeg.declarations import Backend, Output
-from gradiva.ops.decoders.nvjpeg.library import Library, NvjpegError
-from gradiva.ops.decoders.nvjpeg.runtime import Owned
+from gradiva.ops.decoders.jpeg.gpu.declarations import Backend, Output
+from gradiva.ops.decoders.jpeg.gpu.library import Library, NvjpegError
+from gradiva.ops.decoders.jpeg.gpu.runtime import Owned
 
 __all__ = ["batched_rate"]
 

@@ -6,7 +6,6 @@ import argparse
 import csv
 import io
 import os
-import re
 from collections import Counter
 from hashlib import blake2b
 from pathlib import Path
@@ -19,9 +18,10 @@ from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import GradivaError, OperatorValueError
 from gradiva.eager.support.local_files import write_whole
 from gradiva.eager.values.batch import batch
-from gradiva.ops.decoders.formats.image_info import ImageInfo
 from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.image.image import image as decode
+from gradiva.ops.decoders.image_info import ImageInfo
+from gradiva.ops.decoders.jpeg.segments import ends_well
 from gradiva.ops.readers.left_out import left_out
 
 __all__ = ["add_arguments", "run"]
@@ -42,8 +42,6 @@ _MODES: Final = {
     "ycck": "CMYK",
 }
 """Pillow's names of the colors that a header tells."""
-_MARKER: Final = re.compile(rb"\xff+[^\x00\xd0-\xd7\xff]")
-"""Of a JPEG: what ends the data of a scan, in which 0xff is followed by 0 or by a restart."""
 _BATCH = 64
 _SIDES = (64, 128, 256, 512, 1024, 2048)
 
@@ -152,7 +150,7 @@ def look_at(root: Path, path: str) -> ScannedFile:
 def _ends_early(data: bytes, info: ImageInfo) -> bool:
     """Whether a JPEG or PNG file lacks its end. Phones put videos behind it, and others text."""
     if info.format == "jpeg":
-        return not _jpeg_ends(data)
+        return not ends_well(memoryview(data))
     if info.format != "png":
         return False
     place = 8
@@ -161,21 +159,6 @@ def _ends_early(data: bytes, info: ImageInfo) -> bool:
             return True
         place += 12 + int.from_bytes(data[place : place + 4], "big")
     return False
-
-
-def _jpeg_ends(data: bytes) -> bool:
-    """Whether the marker of the end follows the data of a scan."""
-    place, scanned = 2, False
-    while True:
-        found = _MARKER.search(data, place)
-        if found is None:
-            return False
-        kind, place = data[found.end() - 1], found.end()
-        if kind == 0xD9 and scanned:
-            return True
-        if kind not in (0x01, 0xD8, 0xD9):  # these have no length
-            place += int.from_bytes(data[place : place + 2], "big")
-        scanned = scanned or kind == 0xDA
 
 
 def report(found: list[ScannedFile], others: int, endings: str) -> None:

@@ -13,8 +13,8 @@ from gradiva.eager.readers.source import source_operator
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.decoders.formats.decode import decode_into, output_shape
-from gradiva.ops.decoders.formats.image_info import ImageInfo
 from gradiva.ops.decoders.formats.probe import probe
+from gradiva.ops.decoders.image_info import ImageInfo
 
 from .ahead.remote import storage_of
 from .listing import FilesTable, digest_of, list_root

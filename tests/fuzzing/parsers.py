@@ -29,16 +29,18 @@ from gradiva.capture.serialization.reader import read_pipeline
 from gradiva.eager.checkpoints import files as checkpoint_files
 from gradiva.eager.checkpoints.json_codec import from_json_value
 from gradiva.eager.storage.errors import StorageError
-from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
-from gradiva.ops.decoders.formats.headers_jpeg import read_plain
-from gradiva.ops.decoders.formats.image_info import at_scale
-from gradiva.ops.decoders.formats.jpeg_window import _decode, window_at, window_decoder_works
 from gradiva.ops.decoders.formats.probe import check_data, probe
-from gradiva.ops.decoders.image.small_jpegs import Parts, decode_small_jpegs, small_jpeg
-from gradiva.ops.decoders.jpeg_eighth.eighth import fill_eighth
+from gradiva.ops.decoders.image_info import at_scale
+from gradiva.ops.decoders.jpeg.cpu import decode_jpeg
+from gradiva.ops.decoders.jpeg.eighth.eighth import fill_eighth
+from gradiva.ops.decoders.jpeg.eighth.scan import read_scan
+from gradiva.ops.decoders.jpeg.gpu.frame import read_frame
+from gradiva.ops.decoders.jpeg.plain_headers import PlainHeader, read_plain_headers
+from gradiva.ops.decoders.jpeg.rows import shortenable
+from gradiva.ops.decoders.jpeg.segments import count_scans, ends_well
+from gradiva.ops.decoders.jpeg.small import Parts, decode_small_jpegs, small_jpeg
+from gradiva.ops.decoders.jpeg.window import _decode, window_at, window_decoder_works
 from gradiva.ops.decoders.npy_header import read_header
-from gradiva.ops.decoders.nvjpeg.frame import read_frame
-from gradiva.ops.decoders.nvjpeg.plain_frames import _crc_table, read_frames
 from gradiva.ops.readers.webdataset import archive, plain_headers
 from gradiva.ops.video.video_file import NoVideoError
 from tests.capture.serialization.stored import again
@@ -105,14 +107,22 @@ def clear() -> None:
 def image_header(data: bytes) -> None:
     """The header; the walk over plain ones must say the same."""
     array = np.frombuffer(data, np.uint8)
-    found = np.full((1, 3), 7, np.int64)
-    places = np.array([0]), np.array([array.size])
-    read_plain(array, *places, MOST_PIXELS, found)
+    plain = _plain_header(array)
     info = probe(array, max_pixels=MOST_PIXELS)
     check_data(array, info)
-    if found[0, 2]:
-        assert found[0].tolist() == [info.height, info.width, info.channels]
-        assert (info.orientation, info.coding, info.bits) == (1, "baseline", 8)
+    if info.format == "jpeg":
+        count_scans(array.data), ends_well(array.data), shortenable(array.data, info)
+        read_scan(array.data), read_frame(array, info)
+    if plain.channels:
+        assert plain[:3] == (info.height, info.width, info.channels)
+        assert (info.coding, info.bits) == ("baseline", 8)
+        assert plain.has_exif or info.orientation == 1
+
+
+def _plain_header(array: np.ndarray[Any, Any]) -> PlainHeader:
+    found = np.full((1, len(PlainHeader._fields)), 7, np.int64)
+    read_plain_headers(array, np.array([0]), np.array([array.size]), MOST_PIXELS, found)
+    return PlainHeader._make(found[0].tolist())
 
 
 def image(data: bytes) -> None:
@@ -159,18 +169,16 @@ def jpeg_eighth(data: bytes) -> None:
 
 
 def plain_frame(data: bytes) -> None:
-    """The loop that reads the frames of a batch finds what `read_frame` does, or nothing."""
+    """The walk over the headers of a batch finds what `read_frame` does, or nothing."""
     array = np.frombuffer(data, np.uint8)
     info = probe(array, max_pixels=MOST_PIXELS)
-    found = np.empty((1, 7), np.int64)
-    read_frames(array, np.zeros(1, np.int64), np.array([array.size]), _crc_table(), found)
-    channels, *factors, stored, restart, crc = found[0].tolist()
-    if channels:
+    plain = _plain_header(array)
+    if plain.is_whole:
         frame = read_frame(array, info)
-        assert frame.factors == tuple((pair >> 4, pair & 15) for pair in factors[:channels])
+        factors = plain.first, plain.second, plain.third
+        assert frame.factors == tuple(divmod(pair, 16) for pair in factors[: plain.channels])
         known = frame.stored_rgb, frame.restart_interval, frame.interleaved, frame.damage
-        assert known == (bool(stored), restart, True, "")
-        assert frame.share == crc / 2**32
+        assert known == (bool(plain.is_rgb), plain.restart, True, "")
 
 
 def small_jpegs(data: bytes) -> None:

@@ -20,9 +20,9 @@ from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.decoders.formats.probe import probe
-from gradiva.ops.decoders.nvjpeg import decoder_pool
-from gradiva.ops.decoders.nvjpeg.declarations import Output
-from gradiva.ops.decoders.nvjpeg.library import Library
+from gradiva.ops.decoders.jpeg.gpu import decoder_pool
+from gradiva.ops.decoders.jpeg.gpu.declarations import Output
+from gradiva.ops.decoders.jpeg.gpu.library import Library
 from tests.ops.decoders.nvjpeg_fake import FakeNvjpeg
 
 from .simulated import SimulatedRuntime, simulated

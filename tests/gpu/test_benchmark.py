@@ -18,7 +18,7 @@ import gradiva
 from gradiva.eager.cuda import cupy_runtime
 from gradiva.eager.cuda.cupy_runtime import gpu_at
 from gradiva.eager.support.errors import OperatorRuntimeError
-from gradiva.ops.decoders.nvjpeg.library import Library
+from gradiva.ops.decoders.jpeg.gpu.library import Library
 from tests.ops.decoders.nvjpeg_fake import FakeNvjpeg
 
 from .nvjpeg import SimulatedNvjpeg, decoding

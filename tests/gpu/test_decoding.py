@@ -18,12 +18,12 @@ from gradiva.eager.cuda.cupy_runtime import gpu_at
 from gradiva.eager.cuda.streams import DeviceStream
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
 from gradiva.eager.types.dtypes import DType, ImageType, float32, int8, int16, int32, uint16, uint32
-from gradiva.ops.decoders.nvjpeg import decoder_pool
-from gradiva.ops.decoders.nvjpeg.declarations import Status
-from gradiva.ops.decoders.nvjpeg.decoder import JpegDecoder
-from gradiva.ops.decoders.nvjpeg.decoder_pool import DecoderPool
-from gradiva.ops.decoders.nvjpeg.hybrid import HybridWorker
-from gradiva.ops.decoders.nvjpeg.library import NvjpegError
+from gradiva.ops.decoders.jpeg.gpu import decoder_pool
+from gradiva.ops.decoders.jpeg.gpu.declarations import Status
+from gradiva.ops.decoders.jpeg.gpu.decoder import JpegDecoder
+from gradiva.ops.decoders.jpeg.gpu.decoder_pool import DecoderPool
+from gradiva.ops.decoders.jpeg.gpu.hybrid import HybridWorker
+from gradiva.ops.decoders.jpeg.gpu.library import NvjpegError
 from tests.oracle import flavors
 from tests.tiers import few
 

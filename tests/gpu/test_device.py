@@ -22,8 +22,8 @@ from gradiva.eager.cuda.launch import NoGpuKernelError
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.support.errors import OperatorRuntimeError
-from gradiva.ops.decoders.nvjpeg import decoder_pool
-from gradiva.ops.decoders.nvjpeg.library import Library
+from gradiva.ops.decoders.jpeg.gpu import decoder_pool
+from gradiva.ops.decoders.jpeg.gpu.library import Library
 from tests.oracle import flavors
 
 from .harness import Planned, all_launches, planned, require_equal, with_gpu_kernels

@@ -18,10 +18,10 @@ from gradiva.eager.values.batch import Batch
 from gradiva.ops.decoders.formats.decode import output_shape
 from gradiva.ops.decoders.formats.decode_region import decode_region_into
 from gradiva.ops.decoders.formats.probe import probe
-from gradiva.ops.decoders.nvjpeg.finish import finish_launch, window_of
-from gradiva.ops.decoders.nvjpeg.job import WHOLE
-from gradiva.ops.decoders.nvjpeg.plan import plan
-from gradiva.ops.decoders.nvjpeg.route import Options
+from gradiva.ops.decoders.jpeg.gpu.finish import finish_launch, window_of
+from gradiva.ops.decoders.jpeg.gpu.job import WHOLE
+from gradiva.ops.decoders.jpeg.gpu.plan import plan
+from gradiva.ops.decoders.jpeg.gpu.route import Options
 from tests.ops.decoders.nvjpeg_fake import as_asked
 from tests.oracle import flavors
 from tests.tiers import few

@@ -16,7 +16,7 @@ from gradiva.capture.graph.fingerprint import library_versions
 OPS = Path(__file__).parent.parent.parent / "ops"
 EXACT = {
     # They move bytes, or are compared with another computation in the cases of their operators.
-    *("decoders/formats/convert.py", "decoders/formats/decode_jpeg.py"),
+    *("decoders/convert.py", "decoders/jpeg/cpu.py"),
     *("decoders/formats/decode_opencv.py", "image/color/equalize.py"),
 }
 HELPERS = {

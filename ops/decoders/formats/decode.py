@@ -7,16 +7,11 @@ from typing import Any, TypedDict
 import numpy as np
 
 from gradiva.eager.types.arrays import Array
+from gradiva.ops.decoders.convert import OUTPUT_DTYPES, write_oriented, write_range, write_ycbcr
+from gradiva.ops.decoders.image_info import ImageInfo, encoded_bytes
+from gradiva.ops.decoders.jpeg.cpu import decode_jpeg
 
-from .convert import OUTPUT_DTYPES, write_oriented, write_range, write_ycbcr
-from .decode_jpeg import decode_jpeg
-from .decode_opencv import color_of_file, decode_opencv
-from .decode_plain import decode_bmp, decode_pnm
-from .decode_png import decode_png
-from .decode_tiff import decode_tiff
-from .image_info import ImageInfo
-from .pillow_formats import decode_with_pillow
-from .probe import encoded_bytes
+from .table import format_of
 
 OUTPUT_TYPES = ("RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA")
 
@@ -73,10 +68,7 @@ def decode_into(
     if is_direct(info, out.dtype, output_type, adjust_orientation):
         decode_jpeg(data, info, color, out, use_fast_idct)
         return
-    if info.format == "jpeg":
-        image = decode_jpeg(data, info, color, None, use_fast_idct)
-    else:
-        image = decode_other(data, info, color)
+    image = format_of(info).decode(data, info, color, use_fast_idct)
     orientation = info.orientation if adjust_orientation else 1
     finish(image, out, orientation, output_type == "YCbCr", info.maximum)
 
@@ -86,8 +78,7 @@ def is_direct(
 ) -> bool:
     """Whether the codec's pixels are those of the output, for ``decode_jpeg`` to write there."""
     upright = info.orientation == 1 or not adjust_orientation
-    plain = info.format == "jpeg" and info.channels != 4 and output_type != "YCbCr"
-    plain = plain and info.bits == 8 and "lossless" not in info.coding
+    plain = info.is_lossy_jpeg and info.channels != 4 and output_type != "YCbCr"
     return upright and plain and dtype == np.uint8
 
 
@@ -100,21 +91,6 @@ def codec_color(info: ImageInfo, output_type: str) -> str:
     if info.format == "jpeg":
         return {1: "GRAY", 4: "CMYK"}.get(info.channels, "RGB")
     return "ALL"
-
-
-def decode_other(data: Array, info: ImageInfo, color: str) -> Array:
-    """Pixels (H, W, C) in stored orientation of anything but JPEG."""
-    if info.format == "png":
-        return decode_png(data, info, color)
-    if info.format == "tiff":
-        return decode_tiff(data, info, color)
-    if info.format in ("gif", "avif"):
-        return decode_with_pillow(data, info, color)
-    if info.format == "bmp":
-        return decode_bmp(data, info, color)
-    if info.format == "pnm":
-        return decode_pnm(data, info, color)
-    return decode_opencv(data, info, color_of_file(info, color))
 
 
 def finish(image: Array, out: Array, orientation: int, ycbcr: bool, maximum: int) -> None:

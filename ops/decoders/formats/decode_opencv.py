@@ -12,8 +12,8 @@ import numpy as np
 
 from gradiva.eager.support.opencv import cv2, has_opencv
 from gradiva.eager.types.arrays import Array
+from gradiva.ops.decoders.image_info import ImageInfo
 
-from .image_info import ImageInfo
 from .pillow_formats import decode_with_pillow, is_exact_with_pillow
 
 
@@ -61,6 +61,11 @@ def color_of_file(info: ImageInfo, color: str) -> str:
     if color != "ALL" or info.channels not in (1, 3):
         return color
     return "GRAY" if info.channels == 1 else "RGB"
+
+
+def decode_by_opencv(data: Array, info: ImageInfo, color: str) -> Array:
+    """The same as `decode_opencv`, with ALL by the name of one or three channels."""
+    return decode_opencv(data, info, color_of_file(info, color))
 
 
 def try_opencv(data: Array, color: str) -> Array | None:

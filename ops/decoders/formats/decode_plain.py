@@ -7,11 +7,11 @@ import struct
 import numpy as np
 
 from gradiva.eager.types.arrays import Array
+from gradiva.ops.decoders.convert import integer_gray
+from gradiva.ops.decoders.image_info import ImageInfo
 
-from .convert import integer_gray
-from .decode_opencv import color_of_file, decode_opencv
+from .decode_opencv import color_of_file, decode_by_opencv, decode_opencv
 from .headers_other import UINT8_TOP, UINT16_TOP, PnmHeader, bmp_masks, pnm_header
-from .image_info import ImageInfo
 
 _IN_TEXT = (1, 2, 3)
 _BITS, _COLORS = 4, 6
@@ -28,7 +28,7 @@ def decode_bmp(data: Array, info: ImageInfo, color: str) -> Array:
         rgb = decode_opencv(data, info, "RGB")
         return np.concatenate([rgb, alpha.astype(np.uint8)[..., None]], axis=2)
     else:
-        return decode_opencv(data, info, color_of_file(info, color))
+        return decode_by_opencv(data, info, color)
     if color == "GRAY":
         return integer_gray(image)
     if color == "BGR":

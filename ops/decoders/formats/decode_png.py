@@ -8,9 +8,9 @@ import zlib
 import numpy as np
 
 from gradiva.eager.types.arrays import Array
+from gradiva.ops.decoders.image_info import ImageInfo
 
 from .decode_opencv import decode_opencv
-from .image_info import ImageInfo
 
 _CHUNK = struct.Struct(">I4s")
 _CRC = struct.Struct(">I")

@@ -4,26 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.types.arrays import Array
+from gradiva.ops.decoders.image_info import ImageInfo, Window, encoded_bytes, stored_window
+from gradiva.ops.decoders.jpeg.window import decode_jpeg_window, fill_jpeg_window
 
-from .convert import backwards
-from .decode import (
-    Decoding,
-    check_out,
-    codec_color,
-    decode_into,
-    decode_other,
-    finish,
-    is_direct,
-    output_shape,
-)
-from .decode_jpeg import decode_jpeg
-from .image_info import ImageInfo, Window
-from .jpeg_window import decode_jpeg_window, fill_jpeg_window, window_at
-from .probe import encoded_bytes
+from .decode import Decoding, check_out, codec_color, decode_into, finish, is_direct, output_shape
+from .table import format_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -61,26 +47,12 @@ def decode_region_into(
     direct = is_direct(info, out.dtype, output_type, adjust_orientation)
     if direct and fill_jpeg_window(data, info, color, (y, x, h, w), fast_idct, out):
         return
-    if info.format == "jpeg":
-        part = _part_of_jpeg(data, info, color, (y, x, h, w), fast_idct)
+    kind = format_of(info)
+    if kind.decode_window is None:
+        part = kind.decode(data, info, color, fast_idct)[y : y + h, x : x + w]
     else:
-        part = decode_other(data, info, color)[y : y + h, x : x + w]
+        part = kind.decode_window(data, info, color, fast_idct, (y, x, h, w))
     finish(part, out, orientation, output_type == "YCbCr", info.maximum)
-
-
-def _part_of_jpeg(
-    data: Array, info: ImageInfo, color: str, window: Window, fast_idct: bool
-) -> Array:
-    """The window of the stored image."""
-    top, left, height, width = window
-    if info.channels not in (1, 3):
-        image = decode_jpeg(data, info, color, None, fast_idct)
-        return image[top : top + height, left : left + width]
-    channels = 1 if color == "GRAY" else 3
-    # For the whole image, however little is wanted: so that images of one size share it.
-    memory = allocate(info.height * info.width * channels, np.dtype(np.uint8))
-    first, pitch = decode_jpeg_window(data, info, color, window, fast_idct, memory)
-    return window_at(first, pitch, (height, width, channels), memory)
 
 
 def decode_region_somewhere(
@@ -101,16 +73,3 @@ def decode_region_somewhere(
     out = memory[: height * width * channels].reshape(height, width, channels)
     decode_region_into(data, info, window, out, **options)
     return 0, width * channels
-
-
-def stored_window(window: Window, height: int, width: int, orientation: int) -> Window:
-    """Where a window of the upright image lies in the stored image of that height and width."""
-    y, x, h, w = window
-    if orientation >= 5:
-        y, x, h, w = x, y, w, h
-    rows_backwards, columns_backwards = backwards(orientation)
-    if rows_backwards:
-        y = height - y - h
-    if columns_backwards:
-        x = width - x - w
-    return y, x, h, w

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from .image_info import ImageInfo, integer_dtype
+from gradiva.ops.decoders.image_info import ImageInfo, integer_dtype
 
 CODESTREAM = b"\xff\x4f\xff\x51"
 _BOX = struct.Struct(">I4s")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import struct
 
+from gradiva.ops.decoders.image_info import ImageInfo, integer_dtype
 from gradiva.ops.decoders.tiff.tags import exif_orientation
-
-from .image_info import ImageInfo, integer_dtype
 
 _COLORS = {
     0: (1, "gray"),

@@ -13,22 +13,15 @@ import numpy as np
 
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array
-
-from .convert import integer_gray, weighted_gray
-from .image_info import ImageInfo
+from gradiva.ops.decoders.convert import integer_gray, weighted_gray
+from gradiva.ops.decoders.image_info import ImageInfo
 
 if TYPE_CHECKING:
     from PIL import features
 else:
     features = lazy_module("PIL.features", "pillow")
 
-__all__ = [
-    "decode_with_pillow",
-    "has_avif",
-    "is_exact_with_pillow",
-    "pillow_format",
-    "read_with_pillow",
-]
+__all__ = ["decode_with_pillow", "has_avif", "is_avif", "is_exact_with_pillow", "read_with_pillow"]
 
 _MODES = {"L": 1, "RGB": 3, "P": 3, "RGBA": 4}
 _COLORS = {1: "gray", 3: "rgb", 4: "rgb+alpha"}
@@ -50,20 +43,14 @@ _MOST_GROWN = 1 << 26
 """Pixels; from some 89 million on Pillow warns."""
 
 
-def pillow_format(view: memoryview) -> str | None:
-    """GIF or AVIF, if a file begins like one."""
+def is_avif(view: memoryview) -> bool:
+    """Whether a file begins like an AVIF."""
     head = bytes(view[:_BRANDS])
-    if head[:6] in (b"GIF87a", b"GIF89a"):
-        return "GIF"
     if head[4:8] != b"ftyp":
-        return None
+        return False
     # Its main brand may be that of all pictures in this container; then another one tells.
     brands = head[8 : int.from_bytes(head[:4], "big")]
-    return (
-        "AVIF"
-        if {b"avif", b"avis"} & {brands[k : k + 4] for k in range(0, len(brands), 4)}
-        else None
-    )
+    return bool({b"avif", b"avis"} & {brands[k : k + 4] for k in range(0, len(brands), 4)})
 
 
 def has_avif() -> bool:

@@ -7,23 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.values.batch import Batch
+from gradiva.ops.decoders.image_info import MAX_PIXELS, ImageInfo, check_size, encoded_bytes
+from gradiva.ops.decoders.jpeg.headers import check_image_data, jpeg_info
+from gradiva.ops.decoders.jpeg.plain_headers import header_rows
 
-from .headers_jp2 import CODESTREAM, read_jp2
-from .headers_jpeg import check_image_data, jpeg_info, read_jpeg, read_plain
-from .headers_other import read_bmp, read_pnm, read_webp
-from .headers_png import read_png
-from .headers_tiff import read_tiff
-from .image_info import MAX_PIXELS, ImageInfo, check_size
-from .pillow_formats import pillow_format, read_with_pillow
+from .table import FORMATS, known_format
 
-_PNG = b"\x89PNG\r\n\x1a\n"
-_JP2 = b"\0\0\0\x0cjP  \r\n\x87\n"
-_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
-_PNM = (b"P1", b"P2", b"P3", b"P4", b"P5", b"P6")
-_WHITE = b" \t\r\n#"
-FORMATS = "JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000, GIF, AVIF"
 _OTHERS: tuple[tuple[int, bytes, str], ...] = (
     (4, b"ftypheic", "HEIC, which is not supported"),
     (4, b"ftypheix", "HEIC, which is not supported"),
@@ -45,22 +35,16 @@ _OTHERS: tuple[tuple[int, bytes, str], ...] = (
 _PATH = re.compile(rb"[\x20-\x7e]{1,1000}\.[A-Za-z0-9]{2,5}")
 
 
-_background = BackgroundKernel()
-
-
 def plain_headers(batch: Batch, max_pixels: int = MAX_PIXELS) -> list[ImageInfo | None]:
     """The headers of those files that most are like, read at once; None for what `probe` reads."""
-    data, laid = batch.data, batch.batch_shape
-    found = np.empty((len(laid), 3), np.int64)
-
-    def read(count: int) -> None:
-        read_plain(data, laid.offsets[:count], laid.volumes[:count], max_pixels, found)
-
-    fits = data.flags.writeable and data.flags.c_contiguous
-    if not fits or not _background.is_worth_compiling(len(laid), lambda: read(0)):
-        return [None] * len(laid)
-    read(len(laid))
-    return [jpeg_info(*row) if row[2] else None for row in found.tolist()]
+    rows = header_rows(batch, max_pixels)
+    if rows is None:
+        return [None] * len(batch)
+    infos: list[ImageInfo | None] = []
+    for height, width, channels, *_, has_exif, _ in rows:
+        plain = channels and not has_exif
+        infos.append(jpeg_info(height, width, channels) if plain else None)
+    return infos
 
 
 def probe(data: np.ndarray[Any, Any], *, max_pixels: int = MAX_PIXELS) -> ImageInfo:
@@ -71,11 +55,13 @@ def probe(data: np.ndarray[Any, Any], *, max_pixels: int = MAX_PIXELS) -> ImageI
     than ``max_pixels`` pixels.
     """
     view = encoded_bytes(data).data
-    if bytes(view[:3]) == b"\xff\xd8\xff":
-        info = read_jpeg(view)
-    else:
-        info = _read_other(view)
-    return check_size(info, max_pixels)
+    found = known_format(view)
+    if found is None:
+        raise ValueError(
+            f"unknown image format: starts with bytes {bytes(view[:8]).hex(' ')}{_hint(view)}; "
+            f"known are {', '.join(each.name for each in FORMATS)}"
+        )
+    return check_size(found.read_header(view), max_pixels)
 
 
 def check_data(data: np.ndarray[Any, Any], info: ImageInfo) -> None:
@@ -85,43 +71,6 @@ def check_data(data: np.ndarray[Any, Any], info: ImageInfo) -> None:
     """
     if info.format == "jpeg":
         check_image_data(encoded_bytes(data).data, info)
-
-
-def encoded_bytes(data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """``data`` with its bytes in one piece, or a ``ValueError`` that says what is wrong with it."""
-    if data.dtype != np.uint8 or data.ndim != 1:
-        raise ValueError(
-            "an encoded image is a one-dimensional array of uint8; got "
-            f"{data.ndim} dimensions of {data.dtype}"
-        )
-    if not data.size:
-        raise ValueError("empty file")
-    return data if data.flags.c_contiguous else np.ascontiguousarray(data)
-
-
-def _read_other(view: memoryview) -> ImageInfo:
-    head = bytes(view[:16])
-    if head.startswith(_PNG):
-        return read_png(view)
-    if head.startswith(_TIFF):
-        return read_tiff(view)
-    if head[:2] == b"BM":
-        return read_bmp(view)
-    if head.startswith(_PNM) and head[2:3] in _WHITE:
-        return read_pnm(view)
-    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return read_webp(view)
-    if head.startswith((_JP2, CODESTREAM)):
-        return read_jp2(view)
-    if head[:2] == b"\xff\xd8":
-        raise ValueError("JPEG ends before its frame header")
-    found = pillow_format(view)
-    if found is not None:
-        return read_with_pillow(view, found)
-    raise ValueError(
-        f"unknown image format: starts with bytes {head[:8].hex(' ')}{_hint(view)}; "
-        f"known are {FORMATS}"
-    )
 
 
 def _hint(view: memoryview) -> str:

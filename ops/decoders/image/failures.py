@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.ops.decoders.formats.image_info import ImageInfo
+from gradiva.ops.decoders.image_info import ImageInfo
 
 __all__ = ["failed", "has_room"]
 

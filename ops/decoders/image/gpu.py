@@ -20,13 +20,13 @@ from gradiva.eager.cuda.device_array import DeviceArray
 from gradiva.eager.runtime.host_memory import allocate, is_leased
 from gradiva.eager.runtime.worker_pool import Task
 from gradiva.eager.support.errors import failure_text
-from gradiva.ops.decoders.formats.image_info import Window
-from gradiva.ops.decoders.nvjpeg.decoder import JpegDecoder
-from gradiva.ops.decoders.nvjpeg.decoder_pool import DecoderPool, Settings
-from gradiva.ops.decoders.nvjpeg.finish import finish_launch, is_finished, window_of
-from gradiva.ops.decoders.nvjpeg.job import Job
-from gradiva.ops.decoders.nvjpeg.plan import plan
-from gradiva.ops.decoders.nvjpeg.route import Options
+from gradiva.ops.decoders.image_info import Window
+from gradiva.ops.decoders.jpeg.gpu.decoder import JpegDecoder
+from gradiva.ops.decoders.jpeg.gpu.decoder_pool import DecoderPool, Settings
+from gradiva.ops.decoders.jpeg.gpu.finish import finish_launch, is_finished, window_of
+from gradiva.ops.decoders.jpeg.gpu.job import Job
+from gradiva.ops.decoders.jpeg.gpu.plan import plan
+from gradiva.ops.decoders.jpeg.gpu.route import Options
 
 from .plan import DecodePlan
 

@@ -13,15 +13,15 @@ from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Decode, DecodeSeveral
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.decoders.formats.decode import codec_color, decode_into, is_direct, output_shape
-from gradiva.ops.decoders.formats.decode_jpeg import straight_decoder
-from gradiva.ops.decoders.formats.image_info import MAX_PIXELS, ImageInfo, at_scale
 from gradiva.ops.decoders.formats.probe import check_data, plain_headers, probe
+from gradiva.ops.decoders.image_info import MAX_PIXELS, ImageInfo, at_scale
+from gradiva.ops.decoders.jpeg.cpu import straight_decoder
+from gradiva.ops.decoders.jpeg.small import decode_small_jpegs, small_jpeg
 
 from .arguments import OWN, Decoded, OnGpu, Pixels, Preallocated, Replacement
 from .failures import failed
 from .gpu import decode_on_gpu
 from .plan import DecodePlan, Headers
-from .small_jpegs import decode_small_jpegs, small_jpeg
 
 if TYPE_CHECKING:
     import PIL.Image as pil

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.ops.decoders.formats.image_info import ImageInfo, Window
+from gradiva.ops.decoders.image_info import ImageInfo, Window
 
 
 class Headers:

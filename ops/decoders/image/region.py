@@ -12,15 +12,15 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Decode, DecodeSeveral
 from gradiva.eager.types.arrays import Array
-from gradiva.ops.decoders.formats.decode_jpeg import straight_decoder
 from gradiva.ops.decoders.formats.decode_region import decode_region_into, decode_region_somewhere
-from gradiva.ops.decoders.formats.jpeg_rows import WORTH
-from gradiva.ops.decoders.formats.jpeg_window import COLORS, decode_jpeg_window, leaves_enough_out
+from gradiva.ops.decoders.jpeg.cpu import straight_decoder
+from gradiva.ops.decoders.jpeg.rows import WORTH
+from gradiva.ops.decoders.jpeg.small import Parts, decode_small_jpegs
+from gradiva.ops.decoders.jpeg.window import COLORS, decode_jpeg_window, leaves_enough_out
 
 from .failures import failed
 from .image import decode_options, direct_colors, small_files
 from .plan import DecodePlan
-from .small_jpegs import Parts, decode_small_jpegs
 
 
 def place_windows(call: op.Call, plan: DecodePlan, windows: op.Int64Array) -> DecodePlan:

@@ -13,8 +13,8 @@ import gradiva.eager.operators.fusion_roles as fusion_roles
 from gradiva import fn, pipeline_def
 from gradiva.capture.runtime.decode_loop import decode_in_loop
 from gradiva.eager.support import tracing
-from gradiva.ops.decoders.formats.jpeg_window import window_decoder_works
-from gradiva.ops.decoders.image import small_jpegs
+from gradiva.ops.decoders.jpeg import small as small_jpegs
+from gradiva.ops.decoders.jpeg.window import window_decoder_works
 from tests.ops.decoders.test_decode_region import jpeg
 from tests.ops.decoders.test_small_jpegs import mixed
 

@@ -14,7 +14,7 @@ import pytest
 import gradiva
 from gradiva import EvalMode, fn, random, readers
 from gradiva.eager.readers import files as read_files
-from gradiva.ops.decoders.image import small_jpegs
+from gradiva.ops.decoders.jpeg import small as small_jpegs
 from tests.capture.loop.loops import bits
 from tests.eager.execution.damaged import (
     BODIES,
@@ -252,7 +252,7 @@ def test_errors_that_are_not_of_the_data(paths: list[str]) -> None:
 
 @needs_simplejpeg
 def test_want_of_memory_is_not_forgiven(paths: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    module = __import__("gradiva.ops.decoders.formats.decode_jpeg", fromlist=["decode_jpeg"])
+    module = __import__("gradiva.ops.decoders.jpeg.cpu", fromlist=["decode_jpeg"])
     ((files, _),) = readers.File(files=paths[:1]).next_epoch(batch_size=1)
 
     def fail(*_: Any, **__: Any) -> None:

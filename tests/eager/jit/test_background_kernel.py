@@ -239,15 +239,15 @@ from gradiva.eager.jit import work_sharing
 from gradiva.eager.jit.jit import Kernel
 from gradiva.eager.jit.background_kernel import BackgroundKernel, wait_until_prepared
 from gradiva.eager.readers import files
-from gradiva.ops.decoders.formats import headers_jpeg
-from gradiva.ops.decoders.image import small_jpegs
+from gradiva.ops.decoders.jpeg import plain_headers
+from gradiva.ops.decoders.jpeg import small
 import gradiva, pathlib
 
 KERNELS = [
-    files._open, files._read, headers_jpeg.read_plain, small_jpegs._decode, decode_loop._work,
+    files._open, files._read, plain_headers.read_plain_headers, small._decode, decode_loop._work,
     work_sharing._share,
 ]
-small_jpegs._SMALL = 1 << 30
+small._SMALL = 1 << 30
 folder = str(pathlib.Path(gradiva.__file__).parent / "photographs")
 
 @pipeline_def(batch_size=48, num_threads=2, seed=1)
@@ -274,7 +274,7 @@ def test_what_is_prepared_is_what_is_called() -> None:
     )
     assert run.returncode == 0, run.stderr
     assert "Traceback" not in run.stderr
-    names = ("_open", "_read", "read_plain", "_decode", "_work", "_share")
+    names = ("_open", "_read", "read_plain_headers", "_decode", "_work", "_share")
     assert run.stdout.splitlines() == ["[]", str(dict.fromkeys(names, 1))]
 
 

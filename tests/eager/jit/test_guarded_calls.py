@@ -15,7 +15,7 @@ from gradiva.eager.jit.native.guarded_calls import (
     silent_handler,
 )
 from gradiva.eager.types.arrays import Int64Array
-from gradiva.ops.decoders.formats.jpeg_library import CREATE, DESTROY, VERSION, jpeg_functions
+from gradiva.ops.decoders.jpeg.library import CREATE, DESTROY, VERSION, jpeg_functions
 
 pytestmark = pytest.mark.skipif(not can_guard(), reason="jumps are others here")
 LEAVE, SILENT = 1, 2

@@ -10,12 +10,12 @@ import numpy as np
 
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.ops.decoders.formats.probe import probe
-from gradiva.ops.decoders.nvjpeg.allocators import Allocator
-from gradiva.ops.decoders.nvjpeg.decoder import JpegDecoder
-from gradiva.ops.decoders.nvjpeg.job import Job
-from gradiva.ops.decoders.nvjpeg.library import Library, NvjpegError
-from gradiva.ops.decoders.nvjpeg.plan import plan
-from gradiva.ops.decoders.nvjpeg.route import Options
+from gradiva.ops.decoders.jpeg.gpu.allocators import Allocator
+from gradiva.ops.decoders.jpeg.gpu.decoder import JpegDecoder
+from gradiva.ops.decoders.jpeg.gpu.job import Job
+from gradiva.ops.decoders.jpeg.gpu.library import Library, NvjpegError
+from gradiva.ops.decoders.jpeg.gpu.plan import plan
+from gradiva.ops.decoders.jpeg.gpu.route import Options
 from tests.ops.decoders.nvjpeg_clock import FakeGpu
 from tests.ops.decoders.nvjpeg_fake import FakeNvjpeg, as_asked
 from tests.oracle import flavors

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from gradiva.ops.decoders.formats.decode import decode_into
-from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
-from gradiva.ops.decoders.formats.image_info import ImageInfo
 from gradiva.ops.decoders.formats.probe import probe
-from gradiva.ops.decoders.nvjpeg.declarations import Output
+from gradiva.ops.decoders.image_info import ImageInfo
+from gradiva.ops.decoders.jpeg.cpu import decode_jpeg
+from gradiva.ops.decoders.jpeg.gpu.declarations import Output
 from tests.ops.decoders.nvjpeg_handles import OK, FakeHandles
 
 simplejpeg: Any = pytest.importorskip("simplejpeg")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.ops.decoders.nvjpeg.declarations import (
+from gradiva.ops.decoders.jpeg.gpu.declarations import (
     PROTOTYPES,
     DeviceAllocator,
     PinnedAllocator,

@@ -15,11 +15,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from gradiva.ops.decoders.formats import jpeg_rows, jpeg_window
 from gradiva.ops.decoders.formats.decode import decode_into, output_shape
 from gradiva.ops.decoders.formats.decode_region import decode_region_into
 from gradiva.ops.decoders.formats.probe import probe
-from gradiva.ops.decoders.jpeg_codec import has_simplejpeg
+from gradiva.ops.decoders.jpeg import rows as jpeg_rows
+from gradiva.ops.decoders.jpeg import window as jpeg_window
+from gradiva.ops.decoders.jpeg.codec import has_simplejpeg
 from tests.needs import needs_simplejpeg
 from tests.tiers import examples
 

@@ -20,14 +20,14 @@ from gradiva import decoders, fn
 from gradiva.eager.jit.background_kernel import at_once
 from gradiva.eager.jit.intrinsics import put_word, word_at
 from gradiva.eager.jit.jit import jit
-from gradiva.ops.decoders.formats import decode_jpeg as decoding
-from gradiva.ops.decoders.formats.image_info import ImageInfo, at_scale
 from gradiva.ops.decoders.formats.probe import probe
-from gradiva.ops.decoders.jpeg_eighth import eighth as module
-from gradiva.ops.decoders.jpeg_eighth.blocks import BEYOND, PLACES, clean_data
-from gradiva.ops.decoders.jpeg_eighth.codes import SEVERAL, SHORT, TABLE, code_tables
-from gradiva.ops.decoders.jpeg_eighth.eighth import decode_eighth, eighth_works, fill_eighth
-from gradiva.ops.decoders.jpeg_eighth.scan import read_scan
+from gradiva.ops.decoders.image_info import ImageInfo, at_scale
+from gradiva.ops.decoders.jpeg import cpu as decoding
+from gradiva.ops.decoders.jpeg.eighth import eighth as module
+from gradiva.ops.decoders.jpeg.eighth.blocks import BEYOND, PLACES, clean_data
+from gradiva.ops.decoders.jpeg.eighth.codes import SEVERAL, SHORT, TABLE, code_tables
+from gradiva.ops.decoders.jpeg.eighth.eighth import decode_eighth, eighth_works, fill_eighth
+from gradiva.ops.decoders.jpeg.eighth.scan import read_scan
 from tests.tiers import examples
 
 simplejpeg: Any = pytest.importorskip("simplejpeg")

@@ -15,10 +15,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gradiva.ops.decoders.formats import jpeg_library, jpeg_rows, jpeg_window
-from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
-from gradiva.ops.decoders.formats.image_info import ImageInfo, at_scale
 from gradiva.ops.decoders.formats.probe import probe
+from gradiva.ops.decoders.image_info import ImageInfo, at_scale
+from gradiva.ops.decoders.jpeg import library as jpeg_library
+from gradiva.ops.decoders.jpeg import rows as jpeg_rows
+from gradiva.ops.decoders.jpeg import window as jpeg_window
+from gradiva.ops.decoders.jpeg.cpu import decode_jpeg
 from tests.tiers import examples
 
 from .test_decode_region import assert_crop, encoded, jpeg, judged, picture, region, whole
@@ -152,7 +154,8 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
             assert find() is None
     with monkeypatch.context() as patch:
         patch.setattr(jpeg_library, "_pillow", lambda: None)
-        assert find() is None
+        with pytest.warns(UserWarning, match="decoded by simplejpeg"):
+            assert find() is None
     assert find() is not None
 
 

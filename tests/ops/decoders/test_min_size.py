@@ -12,10 +12,10 @@ from PIL import Image
 import gradiva
 from gradiva import fn, pipeline_def, types
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError
-from gradiva.ops.decoders.formats.image_info import at_scale
 from gradiva.ops.decoders.formats.probe import probe
-from gradiva.ops.decoders.nvjpeg.plan import plan
-from gradiva.ops.decoders.nvjpeg.route import Options
+from gradiva.ops.decoders.image_info import at_scale
+from gradiva.ops.decoders.jpeg.gpu.plan import plan
+from gradiva.ops.decoders.jpeg.gpu.route import Options
 from tests.oracle import flavors
 from tests.tiers import few
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from gradiva.eager.support.errors import OperatorRuntimeError
-from gradiva.ops.decoders.nvjpeg import library as library_module
-from gradiva.ops.decoders.nvjpeg.allocators import Allocator
-from gradiva.ops.decoders.nvjpeg.declarations import (
+from gradiva.ops.decoders.jpeg.gpu import library as library_module
+from gradiva.ops.decoders.jpeg.gpu.allocators import Allocator
+from gradiva.ops.decoders.jpeg.gpu.declarations import (
     FLAG_SMOOTH,
     FLAG_STRICT,
     PROTOTYPES,
@@ -26,7 +26,7 @@ from gradiva.ops.decoders.nvjpeg.declarations import (
     Status,
     Subsampling,
 )
-from gradiva.ops.decoders.nvjpeg.library import Library, NvjpegError, open_library, wheel_files
+from gradiva.ops.decoders.jpeg.gpu.library import Library, NvjpegError, open_library, wheel_files
 
 WHEELS = list(wheel_files())
 wheel = pytest.mark.skipif(not WHEELS, reason="no nvJPEG wheel is installed (nvidia-nvjpeg-cu12)")

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from gradiva.ops.decoders.formats.probe import probe
-from gradiva.ops.decoders.nvjpeg.declarations import FLAG_SMOOTH, FLAG_STRICT
-from gradiva.ops.decoders.nvjpeg.plan import plan
-from gradiva.ops.decoders.nvjpeg.route import Options, Path, Reason
+from gradiva.ops.decoders.jpeg.gpu.declarations import FLAG_SMOOTH, FLAG_STRICT
+from gradiva.ops.decoders.jpeg.gpu.plan import plan
+from gradiva.ops.decoders.jpeg.gpu.route import Options, Path, Reason
 from tests.ops.decoders.nvjpeg_bench import (
     FILES,
     FLAVORS,

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from gradiva.eager.support.errors import OperatorRuntimeError
-from gradiva.ops.decoders.nvjpeg import decoder as decoder_module
-from gradiva.ops.decoders.nvjpeg.declarations import Status
-from gradiva.ops.decoders.nvjpeg.decoder import JpegDecoder
-from gradiva.ops.decoders.nvjpeg.hardware import HardwareDecoder
-from gradiva.ops.decoders.nvjpeg.hybrid import HybridWorker
-from gradiva.ops.decoders.nvjpeg.library import REFUSALS, Library, NvjpegError
-from gradiva.ops.decoders.nvjpeg.route import Options
-from gradiva.ops.decoders.nvjpeg.runtime import Owned
+from gradiva.ops.decoders.jpeg.gpu import decoder as decoder_module
+from gradiva.ops.decoders.jpeg.gpu.declarations import Status
+from gradiva.ops.decoders.jpeg.gpu.decoder import JpegDecoder
+from gradiva.ops.decoders.jpeg.gpu.hardware import HardwareDecoder
+from gradiva.ops.decoders.jpeg.gpu.hybrid import HybridWorker
+from gradiva.ops.decoders.jpeg.gpu.library import REFUSALS, Library, NvjpegError
+from gradiva.ops.decoders.jpeg.gpu.route import Options
+from gradiva.ops.decoders.jpeg.gpu.runtime import Owned
 from tests.ops.decoders.nvjpeg_bench import (
     DEVICE,
     HYBRID_CALLS,

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from gradiva.ops.decoders.formats.probe import probe
-from gradiva.ops.decoders.nvjpeg.declarations import Subsampling
-from gradiva.ops.decoders.nvjpeg.frame import JpegFrame, count_scans, read_frame
+from gradiva.ops.decoders.jpeg.gpu.declarations import Subsampling
+from gradiva.ops.decoders.jpeg.gpu.frame import JpegFrame, read_frame
+from gradiva.ops.decoders.jpeg.segments import count_scans
 from tests.needs import needs_opencv
 from tests.oracle import flavors, odd_jpegs
 from tests.tiers import examples, few
@@ -123,11 +124,11 @@ def test_colors_as_stored() -> None:
 def test_restarts_and_scans() -> None:
     assert frame(BASE).restart_interval == 0
     assert frame(JPEGS["jpeg_restart"]()).restart_interval == 3
-    assert count_scans(array(BASE)) == 1
-    assert count_scans(array(JPEGS["jpeg_restart"]())) == 1
-    assert count_scans(array(PROGRESSIVE)) == PROGRESSIVE.count(b"\xff\xda") == 10
-    assert count_scans(array(PROGRESSIVE[: len(PROGRESSIVE) // 2])) in range(1, 10)
-    assert count_scans(array(odd_jpegs.ARITHMETIC)) == 1
+    assert count_scans(memoryview(BASE)) == 1
+    assert count_scans(memoryview(JPEGS["jpeg_restart"]())) == 1
+    assert count_scans(memoryview(PROGRESSIVE)) == PROGRESSIVE.count(b"\xff\xda") == 10
+    assert count_scans(memoryview(PROGRESSIVE[: len(PROGRESSIVE) // 2])) in range(1, 10)
+    assert count_scans(memoryview(odd_jpegs.ARITHMETIC)) == 1
 
 
 def test_a_file_of_several_scans_is_seen_from_its_first() -> None:
@@ -193,7 +194,7 @@ def survives(data: bytes) -> None:
     except ValueError:
         return  # the reason of the CPU's reader
     assert isinstance(found, JpegFrame)
-    count_scans(array(data))
+    count_scans(memoryview(data))
 
 
 SEEDS = [

@@ -7,10 +7,10 @@ import pytest
 
 import gradiva
 from gradiva.eager.jit.background_kernel import BackgroundKernel
-from gradiva.ops.decoders.formats.image_info import ImageInfo
 from gradiva.ops.decoders.formats.probe import probe
-from gradiva.ops.decoders.nvjpeg.frame import read_frame
-from gradiva.ops.decoders.nvjpeg.plain_frames import plain_frames
+from gradiva.ops.decoders.image_info import ImageInfo
+from gradiva.ops.decoders.jpeg.gpu.frame import read_frame, read_frames
+from gradiva.ops.decoders.jpeg.plain_headers import PlainHeader, header_rows
 from tests.oracle import flavors
 
 JPEGS = flavors.jpegs()
@@ -18,7 +18,7 @@ BASE = flavors.pil(flavors.ASTRONAUT, "JPEG", quality=90)
 
 
 def test_plain_frames(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of a batch at once: what `read_frame` finds, or nothing; whatever the bytes are."""
+    """All of a batch at once: what `read_frame` finds, whatever the bytes are."""
     monkeypatch.setattr(BackgroundKernel, "is_worth_compiling", lambda *_: True)
     generator = np.random.default_rng(0)
     files = [make() for make in JPEGS.values()] + [
@@ -34,13 +34,14 @@ def test_plain_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     read = [(one, info) for one in files if (info := _info(one)) is not None]
     known, infos = [one for one, _ in read], [info for _, info in read]
     batch = gradiva.as_batch([np.frombuffer(one, np.uint8).copy() for one in known])
-    found = plain_frames(batch, infos)
-    wanted = [
-        read_frame(np.frombuffer(one, np.uint8), info)
-        for one, info in zip(known, infos, strict=True)
-    ]
-    assert all(one is None or one == other for one, other in zip(found, wanted, strict=True))
-    plain = {name for name, one in zip(JPEGS, found, strict=False) if one is not None}
+    arrays = [np.frombuffer(one, np.uint8) for one in known]
+    wanted = [read_frame(one, info) for one, info in zip(arrays, infos, strict=True)]
+    assert read_frames(arrays, infos, batch) == wanted
+    rows = header_rows(batch, 1 << 30)
+    assert rows is not None
+    plain = {
+        name for name, row in zip(JPEGS, rows, strict=False) if PlainHeader._make(row).is_whole
+    }
     assert {"jpeg_420", "jpeg_444", "jpeg_gray", "jpeg_rgb", "jpeg_restart"} <= plain
     assert not {"jpeg_progressive", "jpeg_cmyk", "jpeg_arithmetic"} & plain
 

@@ -10,10 +10,10 @@ import pytest
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.ops.decoders.formats.decode import output_shape
 from gradiva.ops.decoders.formats.probe import probe
-from gradiva.ops.decoders.nvjpeg.declarations import Output, Subsampling
-from gradiva.ops.decoders.nvjpeg.frame import JpegFrame, read_frame
-from gradiva.ops.decoders.nvjpeg.job import WHOLE, Job, stored_region
-from gradiva.ops.decoders.nvjpeg.route import TABLE, Options, Path, Reason, route, table
+from gradiva.ops.decoders.jpeg.gpu.declarations import Output, Subsampling
+from gradiva.ops.decoders.jpeg.gpu.frame import JpegFrame, read_frame
+from gradiva.ops.decoders.jpeg.gpu.job import WHOLE, Job, stored_region
+from gradiva.ops.decoders.jpeg.gpu.route import TABLE, Options, Path, Reason, route, table
 from tests.oracle import flavors
 
 pytestmark = pytest.mark.tiny

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.ops.decoders.formats import probe as module
 from gradiva.ops.decoders.formats.probe import plain_headers, probe
+from gradiva.ops.decoders.jpeg import plain_headers as module
 from tests.oracle import flavors
 from tests.tiers import few
 

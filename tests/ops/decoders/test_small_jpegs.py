@@ -14,16 +14,12 @@ from hypothesis import strategies as st
 import gradiva
 from gradiva import fn, pipeline_def
 from gradiva.eager.jit.background_kernel import MANY, BackgroundKernel
-from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
-from gradiva.ops.decoders.formats.image_info import ImageInfo, Window
-from gradiva.ops.decoders.formats.jpeg_window import (
-    fill_jpeg_window,
-    window_at,
-    window_decoder_works,
-)
 from gradiva.ops.decoders.formats.probe import probe
-from gradiva.ops.decoders.image import small_jpegs
-from gradiva.ops.decoders.image.small_jpegs import Parts, decode_small_jpegs, small_jpeg
+from gradiva.ops.decoders.image_info import ImageInfo, Window
+from gradiva.ops.decoders.jpeg import small as small_jpegs
+from gradiva.ops.decoders.jpeg.cpu import decode_jpeg
+from gradiva.ops.decoders.jpeg.small import Parts, decode_small_jpegs, small_jpeg
+from gradiva.ops.decoders.jpeg.window import fill_jpeg_window, window_at, window_decoder_works
 from tests.tiers import examples
 
 from .test_decode_region import encoded, exif, jpeg, picture

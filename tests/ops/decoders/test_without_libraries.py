@@ -17,8 +17,9 @@ from gradiva import fn, pipeline_def, types
 from gradiva.capture.graph import fingerprint
 from gradiva.eager.support.errors import SampleDataError
 from gradiva.eager.support.lazy_import import can_import, lazy_module
-from gradiva.ops.decoders import jpeg_codec
-from gradiva.ops.decoders.formats import convert, decode_jpeg, decode_opencv
+from gradiva.ops.decoders import convert
+from gradiva.ops.decoders.formats import decode_opencv
+from gradiva.ops.decoders.jpeg import codec, cpu
 from gradiva.ops.image.filter import median_blur
 from gradiva.ops.image.jpeg import jpeg_compression_distortion as jpegs
 from tests.needs import needs_opencv, needs_simplejpeg
@@ -101,7 +102,7 @@ def leave_out(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]
     def leave_out(name: str) -> None:
         monkeypatch.setitem(sys.modules, name, None)
         can_import.cache_clear()
-        for module in (convert, decode_opencv, jpeg_codec, decode_jpeg, jpegs, median_blur):
+        for module in (convert, decode_opencv, codec, cpu, jpegs, median_blur):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, lazy_module(name, "what is absent"))
 

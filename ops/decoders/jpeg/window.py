@@ -27,11 +27,13 @@ from gradiva.eager.jit.native.guarded_calls import (
     leaving_handler,
     silent_handler,
 )
+from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.types.arrays import Array, I32Vector, Int64Array
-from gradiva.ops.decoders.jpeg_codec import decode_whole, encoded_sample
+from gradiva.ops.decoders.image_info import ImageInfo, Window
 
-from .image_info import ImageInfo, Window
-from .jpeg_library import (
+from .codec import decode_whole, encoded_sample, has_simplejpeg
+from .cpu import decode_jpeg
+from .library import (
     COPY,
     CREATE,
     CROP,
@@ -49,8 +51,11 @@ from .jpeg_library import (
     Decompress,
     ErrorManager,
     jpeg_functions,
+    warn_of_library,
 )
-from .jpeg_rows import WORTH, decode_jpeg_rows
+from .rows import WORTH, decode_jpeg_rows
+from .segments import END
+from .self_test import TEST_SIZE, misplaced_field
 
 __all__ = [
     "CODEC",
@@ -65,6 +70,7 @@ __all__ = [
     "decode_jpeg_window",
     "ends_well",
     "fill_jpeg_window",
+    "jpeg_window",
     "leaves_enough_out",
     "read_rows",
     "read_whole_rows",
@@ -79,7 +85,6 @@ _MANY_PIXELS: Final = 1 << 16
 """So many that are left out pay for the kernel as a sample does whose kernel saves microseconds."""
 COLORS: Final = {"GRAY": 1, "RGB": 6, "BGR": 8}
 """J_COLOR_SPACE: JCS_GRAYSCALE, JCS_EXT_RGB, JCS_EXT_BGR."""
-_CODINGS: Final = frozenset({"baseline", "extended"})
 
 # Where things are in the memory of one decoding, in bytes from its beginning.
 CODEC: Final = MARK_BYTES
@@ -115,7 +120,6 @@ _MARKER: Final = (CODEC + Decompress.unread_marker.offset) // 4
 _SAMPLING: Final = (_COMPONENTS + Component.h_samp_factor.offset) // 4
 _STRIDE: Final = _COMPONENT_BYTES // 4
 
-_EOI: Final = 0xD9
 OK: Final = 1  # JPEG_HEADER_OK, and TRUE
 
 
@@ -127,6 +131,20 @@ def leaves_enough_out(info: ImageInfo, window: Window) -> bool:
 def _left_out(info: ImageInfo, window: Window) -> int:
     """How many pixels are not in the window."""
     return info.height * info.width - window[2] * window[3]
+
+
+def jpeg_window(data: Array, info: ImageInfo, color: str, fast_idct: bool, window: Window) -> Array:
+    """The window of the image as stored. ``color`` as in ``decode_jpeg``, whose errors it
+    raises."""
+    top, left, height, width = window
+    if info.channels not in (1, 3):
+        image = decode_jpeg(data, info, color, None, fast_idct)
+        return image[top : top + height, left : left + width]
+    channels = 1 if color == "GRAY" else 3
+    # For the whole image, however little is wanted: so that images of one size share it.
+    memory = allocate(info.height * info.width * channels, np.dtype(np.uint8))
+    first, pitch = decode_jpeg_window(data, info, color, window, fast_idct, memory)
+    return window_at(first, pitch, (height, width, channels), memory)
 
 
 def decode_jpeg_window(
@@ -163,8 +181,7 @@ def fill_jpeg_window(
 
 
 def _is_for_us(info: ImageInfo, window: Window) -> bool:
-    plain = info.coding in _CODINGS and info.bits == 8 and info.channels != 4
-    if not plain or not leaves_enough_out(info, window):
+    if not info.is_sequential_jpeg or not leaves_enough_out(info, window):
         return False
     count = 1 + _left_out(info, window) // _MANY_PIXELS
     return _background.is_worth_compiling(count, window_decoder_works) and window_decoder_works()
@@ -178,20 +195,33 @@ def window_at(first: int, pitch: int, shape: tuple[int, int, int], memory: Array
 @functools.cache
 def window_decoder_works() -> bool:
     """Whether there is a libjpeg-turbo here that gives the bits of the codec for whole images. A
-    few windows are decoded to see it, when it is first asked."""
-    if jpeg_functions() is None:
+    few windows are decoded to see it, when it is first asked; where one should do and does not, it
+    warns."""
+    functions = jpeg_functions()
+    if functions is None:
         return False
-    return all(_is_as_whole(encoded_sample(61, 83, kind)) for kind in ("444", "422", "420"))
+    problem = ""
+    for subsampling in ("420", "422", "444"):
+        data = encoded_sample(*TEST_SIZE, subsampling)
+        if subsampling == "420":
+            scan = data.tobytes().index(b"\xff\xda")
+            problem = misplaced_field(functions, np.insert(data, scan, 0))
+        if not problem and not all(_is_as_whole(data, fast) for fast in {False, has_simplejpeg()}):
+            problem = "its pixels differ"
+        if problem:
+            warn_of_library(problem)
+            return False
+    return True
 
 
-def _is_as_whole(data: Array) -> bool:
-    whole = np.empty((61, 83, 3), np.uint8)
-    decode_whole(data, "RGB", whole)
+def _is_as_whole(data: Array, fast_idct: bool) -> bool:
+    whole = np.empty((*TEST_SIZE, 3), np.uint8)
+    decode_whole(data, "RGB", whole, fast_idct)
     height, width, channels = whole.shape
     info = ImageInfo("jpeg", height, width, 3, color="ycbcr", coding="baseline")
     memory = np.empty(whole.size, np.uint8)
     for window in ((0, 0, height, 20), (19, 37, 5, 11), (33, 50, height - 33, width - 50)):
-        found = _decode(data, info, "RGB", window, False, memory)
+        found = _decode(data, info, "RGB", window, fast_idct, memory)
         if found is None:
             return False
         top, left, rows, columns = window
@@ -408,7 +438,7 @@ def ends_well(functions: Int64Array, state: Int64Array, fields: I32Vector) -> bo
     """Whether the data that were not read are followed by the marker that ends an image."""
     marker = fields[_MARKER]
     if marker != 0 and not 0xD0 <= marker <= 0xD7:  # else data go on after it
-        return bool(marker == _EOI)
+        return bool(marker == END)
     mark = state.ctypes.data
     place = mark + 8 * _NEXT
     call_c(functions[COPY], place, state[_SOURCE], 16, 0)  # next_input_byte, bytes_in_buffer
@@ -420,7 +450,7 @@ def ends_well(functions: Int64Array, state: Int64Array, fields: I32Vector) -> bo
         call_c(functions[COPY], place, found + 1, 1, 0)
         marker = state[_NEXT] & 0xFF
         if marker != 0 and marker != 0xFF and not 0xD0 <= marker <= 0xD7:
-            return bool(marker == _EOI)
+            return bool(marker == END)
         step = found + (1 if marker == 0xFF else 2) - next_byte
         next_byte, count = next_byte + step, count - step
     return False

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.ops.decoders.formats.decode_region import stored_window
-from gradiva.ops.decoders.formats.image_info import Window
+from gradiva.ops.decoders.image_info import Window, stored_window
 
 from .declarations import Output
 from .frame import JpegFrame

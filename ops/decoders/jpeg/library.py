@@ -3,7 +3,7 @@
 Pillow's wheels have it as a shared library, whose functions can be found through Pillow's own
 module. It decodes a part of an image, which the libraries that gradiva calls for whole images do
 not offer. Where it is not there, is old, or is made for another version of the structures,
-`jpeg_functions` says so, and there is another way (`jpeg_rows`).
+`jpeg_functions` says so, and there is another way (`rows`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -73,9 +74,20 @@ def jpeg_functions() -> Int64Array | None:
     try:
         library = ctypes.CDLL(_pillow())  # loaded already: it finds what that has loaded
         found = [_address(getattr(library, f"jpeg_{name}")) for name in _CODEC]
-    except (OSError, AttributeError):
+    except (OSError, AttributeError) as error:
+        warn_of_library(str(error))
         return None
     return None if of_c is None else np.array([*found, *of_c], np.int64)
+
+
+def warn_of_library(problem: str) -> None:
+    """Say that a library that should do is not used, and what is done instead."""
+    warnings.warn(
+        f"gradiva does not know the libjpeg-turbo {features.version('libjpeg_turbo')} in Pillow "
+        f"({problem}): small JPEGs and windows are decoded by simplejpeg, which takes longer",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 def _pillow() -> str | None:

@@ -8,18 +8,12 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.types.arrays import Array
-from gradiva.ops.decoders.jpeg_codec import (
-    decode_by_pillow,
-    decode_whole,
-    has_simplejpeg,
-    simplejpeg,
-)
-from gradiva.ops.decoders.jpeg_eighth.eighth import decode_eighth
+from gradiva.ops.decoders.convert import cmyk_to_rgb, weighted_gray
+from gradiva.ops.decoders.image_info import ImageInfo
 
-from .convert import cmyk_to_rgb, weighted_gray
-from .image_info import ImageInfo
+from .codec import decode_by_pillow, decode_whole, has_simplejpeg, simplejpeg
+from .eighth.eighth import decode_eighth
 
-_SEQUENTIAL = frozenset({"baseline", "extended"})
 _CUT = "Premature end of JPEG file"
 _NO_CONVERSION = "Unsupported color conversion"
 _NO_HEADER = "Could not determine subsampling"
@@ -98,8 +92,7 @@ def _decode(data: Array, info: ImageInfo, color: str, out: Array | None, fast_id
     if out is None:
         channels = {"GRAY": 1, "CMYK": 4}.get(color, 3)
         out = np.empty((info.height, info.width, channels), np.uint8)
-    at_eighth = info.scale == 8 and info.coding in _SEQUENTIAL and info.channels != 4
-    if at_eighth and decode_eighth(data, color, out):
+    if info.scale == 8 and info.is_sequential_jpeg and decode_eighth(data, color, out):
         return out
     try:
         decode_whole(data, color, out, fast_idct, info.scale)
@@ -123,8 +116,15 @@ def _decode_tolerantly(
     if _NO_HEADER in complaint:
         decode_by_pillow(data, color, out, info.scale)
         return
-    out.fill(0)  # whatever stays undecoded must not show another sample's pixels
-    try:
-        decode_whole(data, color, out, fast_idct, info.scale, strict=False)
-    except ValueError as error:
-        raise ValueError(f"JPEG data is damaged: {str(error).split(': ', 1)[-1]}") from None
+    # Whatever stays undecoded must not show another sample's pixels. Behind a warning, simplejpeg
+    # does not tell of an error, after which nothing is decoded: nothing but what was there before.
+    for before in (0, 255):
+        out.fill(before)
+        try:
+            decode_whole(data, color, out, fast_idct, info.scale, strict=False)
+        except ValueError as error:
+            complaint = str(error)
+            break
+        if (out != before).any():
+            return
+    raise ValueError(f"JPEG data is damaged: {complaint.split(': ', 1)[-1]}")

@@ -16,6 +16,8 @@ import numpy as np
 from gradiva.eager.support.opencv import cv2, has_opencv
 from gradiva.eager.types.arrays import Array
 
+from .image_info import backwards
+
 OUTPUT_DTYPES = frozenset(
     np.dtype(name) for name in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32")
 )
@@ -31,9 +33,6 @@ _YCBCR = (
     (128.0, -0.14822289945, -0.29099278682, 0.43921568627),
     (128.0, 0.43921568627, -0.36778831435, -0.07142737192),
 )
-# Which axes of the stored image run backwards in the upright one, by EXIF orientation.
-_ROWS_BACKWARDS = (3, 4, 6, 7)
-_COLUMNS_BACKWARDS = (2, 3, 7, 8)
 _GRAY = (_F32(0.299), _F32(0.587), _F32(0.114))
 
 
@@ -168,11 +167,6 @@ def cmyk_to_rgb(inverted: Array) -> Array:
         product //= np.uint16(255)
         rgb[rows] = product
     return rgb
-
-
-def backwards(orientation: int) -> tuple[bool, bool]:
-    """Whether the rows and the columns of the stored image run backwards in the upright one."""
-    return orientation in _ROWS_BACKWARDS, orientation in _COLUMNS_BACKWARDS
 
 
 def write_oriented(source: Array, out: Array, orientation: int) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.ops.decoders.image_info import SEQUENTIAL
 
 from .declarations import Output, Subsampling
 from .frame import JpegFrame
@@ -108,7 +109,6 @@ TABLE = np.dtype(
 _HARDWARE_SUBSAMPLING = frozenset(
     Subsampling[name] for name in ("CSS_444", "CSS_422", "CSS_420", "CSS_440", "GRAY")
 )
-_SEQUENTIAL = ("baseline", "extended")
 
 
 def table(frames: Sequence[JpegFrame | None], options: Options) -> np.ndarray[Any, Any]:
@@ -130,7 +130,7 @@ def _judge(frame: JpegFrame, options: Options) -> tuple[Path, Reason]:
     coding, channels = frame.info.coding, frame.info.channels
     if frame.info.bits != 8:
         return Path.HOST, Reason.PRECISION
-    if coding not in (*_SEQUENTIAL, "progressive"):
+    if coding not in (*SEQUENTIAL, "progressive"):
         return Path.HOST, Reason.CODING
     if frame.damage:
         return Path.HOST, Reason.DAMAGE

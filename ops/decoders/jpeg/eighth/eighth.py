@@ -22,7 +22,7 @@ from gradiva.eager.jit.intrinsics import span
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.types.arrays import Array, U8Vector
-from gradiva.ops.decoders.jpeg_codec import decode_whole, encoded_sample
+from gradiva.ops.decoders.jpeg.codec import decode_whole, encoded_sample
 
 from .blocks import BEYOND, MEANS, NONE, PAIRS, PLACES, SKIPPED, clean_data, read_blocks
 from .codes import code_tables

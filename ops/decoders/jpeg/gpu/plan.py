@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.ops.decoders.formats.image_info import ImageInfo, Window
+from gradiva.ops.decoders.image_info import ImageInfo, Window
 
 from .declarations import Output
-from .frame import read_frame
+from .frame import read_frames
 from .job import Job, stored_region
-from .plain_frames import plain_frames
 from .route import Options, Path, Reason, route, table
 
 
@@ -44,10 +43,7 @@ def plan(
     files as a batch, which lets most be read faster.
 
     Raises ValueError for a file that is no array of bytes."""
-    frames = plain_frames(batch, infos)
-    for index, info in enumerate(infos):
-        if frames[index] is None and info.format == "jpeg" and info.scale == 1:
-            frames[index] = read_frame(files[index], info)
+    frames = read_frames(files, infos, batch)
     rows = table(frames, options)
     routes = route(rows, options)
     jobs: dict[int, Job] = {}

@@ -16,15 +16,13 @@ from typing import NamedTuple
 
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.types.arrays import Array
-from gradiva.ops.decoders.jpeg_codec import decode_whole, has_simplejpeg
+from gradiva.ops.decoders.image_info import ImageInfo
 
-from .decode_jpeg import decode_jpeg
-from .image_info import ImageInfo
+from .codec import decode_whole, has_simplejpeg
+from .cpu import decode_jpeg
+from .segments import FRAMES, RESTARTS, SCAN, SEQUENTIAL_FRAMES, segments
 
 _SKIPPED = "extraneous bytes before marker 0xd9"
-_SEQUENTIAL = (0xC0, 0xC1)
-_RESTARTS, _SCAN = 0xDD, 0xDA
-_WITHOUT_LENGTH = frozenset((0x01, *range(0xD0, 0xD9)))
 
 WORTH = 1 << 12
 """Fewer pixels are decoded sooner than a way is found to leave them out."""
@@ -81,24 +79,20 @@ def shortenable(view: memoryview, info: ImageInfo) -> Frame | None:
     All of its image data must be one sequential scan: of several scans, each would have to be
     skipped by itself. With restart markers the complaint about skipped bytes has a second meaning.
     """
-    position, frame = 2, None
+    frame = None
     try:
-        while True:
-            marker = view[position + 1]
-            if view[position] != 0xFF or marker == 0xFF:  # stray or fill bytes: rare
+        for marker, _, start, _, stray in segments(view):
+            if stray >= 0:  # rare
                 return None
-            if marker in _WITHOUT_LENGTH:
-                position += 2
-                continue
-            if marker == _SCAN:
-                return frame if view[position + 4] == info.channels else None
-            if marker == _RESTARTS and (view[position + 4] or view[position + 5]):
+            if marker == SCAN:
+                return frame if view[start] == info.channels else None
+            if marker == RESTARTS and (view[start] or view[start + 1]):
                 return None
-            if marker in _SEQUENTIAL:
-                heights = [view[position + 11 + 3 * k] & 15 for k in range(info.channels)]
-                frame = Frame(position + 5, max(heights))
-            elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-                return None
-            position += 2 + (view[position + 2] << 8 | view[position + 3])
+            if marker in FRAMES:
+                if frame is not None or marker not in SEQUENTIAL_FRAMES:
+                    return None
+                heights = [view[start + 7 + 3 * k] & 15 for k in range(info.channels)]
+                frame = Frame(start + 1, max(heights))
     except IndexError:
-        return None
+        pass
+    return None

@@ -2,7 +2,7 @@
 
 For a picture of a few hundred pixels, making a codec, calling it, and taking turns in the
 interpreter cost as much as the decoding. Here one codec decodes one file after the other. Nothing
-is judged, as with windows (`jpeg_window`): a file about which the library has anything to say is
+is judged, as with windows (`window`): a file about which the library has anything to say is
 left to the usual way.
 """
 
@@ -19,9 +19,10 @@ from gradiva.eager.jit.packed_calls import KernelCall, PerThread, run_calls
 from gradiva.eager.operators.fusion_roles import DecodeSeveral
 from gradiva.eager.runtime.chunks import MANY
 from gradiva.eager.types.arrays import BoolVector, I32Vector, I64Table, I64Vector, U8Vector
-from gradiva.ops.decoders.formats.image_info import ImageInfo
-from gradiva.ops.decoders.formats.jpeg_library import ABORT, DESTROY, FINISH, jpeg_functions
-from gradiva.ops.decoders.formats.jpeg_window import (
+from gradiva.ops.decoders.image_info import ImageInfo
+
+from .library import ABORT, DESTROY, FINISH, jpeg_functions
+from .window import (
     CODEC,
     COLORS,
     HEIGHT,
@@ -52,7 +53,6 @@ _FILES: Final = 16
 _APART: Final = 256
 """Bytes between what two threads write all the time: CPUs fetch lines of 64 bytes in pairs,
 and no two threads shall share one."""
-_CODINGS: Final = frozenset({"baseline", "extended"})
 _background, _larger = BackgroundKernel(), BackgroundKernel()
 
 
@@ -73,7 +73,7 @@ class Parts(NamedTuple):
 def small_jpeg(info: ImageInfo, color: str | None) -> tuple[int, int, int, int]:
     """Height, width, channels of the file and the library's number of the color that is wanted; 0
     for a file that is no small JPEG. color: None for one that does not go straight to the codec."""
-    plain = color in COLORS and info.coding in _CODINGS and info.scale == 1
+    plain = color in COLORS and info.is_sequential_jpeg and info.scale == 1
     small = info.height * info.width <= _MOST
     return info.height, info.width, info.channels, COLORS[str(color)] if plain and small else 0
 

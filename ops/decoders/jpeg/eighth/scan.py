@@ -4,21 +4,28 @@ blocks are ordered, quantized and coded. (ITU-T T.81, annex B.)"""
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from gradiva.eager.types.arrays import Int64Array
 
+from ..segments import (
+    ADOBE,
+    CODES,
+    COMMENT,
+    JFIF,
+    QUANTIZERS,
+    RESTARTS,
+    SCAN,
+    SEQUENTIAL_FRAMES,
+    segments,
+)
 from .codes import Symbols
 
 __all__ = ["Component", "Scan", "read_scan"]
 
-_SCAN, _RESTARTS, _CODES, _QUANTIZERS = 0xDA, 0xDD, 0xC4, 0xDB
-_JFIF, _ADOBE = 0xE0, 0xEE
-_SEQUENTIAL: Final = (0xC0, 0xC1)
-_PASSED: Final = frozenset((0xFE, *range(0xE0, 0xF0)))
+_PASSED: Final = frozenset((COMMENT, *range(0xE0, 0xF0)))
 """Comments, and what applications have written."""
 _YCBCR: Final = 1
 _RGB_NAMES: Final = tuple(b"RGB")
@@ -68,18 +75,21 @@ def read_scan(view: memoryview) -> Scan | None:
     tables = _Tables({}, {})
     restart, frame = 0, None
     try:
-        for marker, part, end in _segments(view):
-            if marker == _SCAN:
+        for marker, _, start, end, stray in segments(view):
+            if stray >= 0 or not start <= end <= len(view):
+                return None
+            part = view[start:end]
+            if marker == SCAN:
                 return None if frame is None else _scan(end, frame, part, restart, tables)
-            if marker in _SEQUENTIAL:
+            if marker in SEQUENTIAL_FRAMES:
                 if frame is not None:
                     return None
                 frame = part
-            elif marker == _CODES:
+            elif marker == CODES:
                 _read_codes(part, tables.codes)
-            elif marker == _QUANTIZERS:
+            elif marker == QUANTIZERS:
                 _read_steps(part, tables.steps)
-            elif marker == _RESTARTS:
+            elif marker == RESTARTS:
                 (restart,) = struct.unpack(">H", part)
             elif marker not in _PASSED or _is_odd(marker, part):
                 return None
@@ -88,22 +98,11 @@ def read_scan(view: memoryview) -> Scan | None:
     return None
 
 
-def _segments(view: memoryview) -> Iterator[tuple[int, memoryview, int]]:
-    """Of each segment its marker, what it says, and where it ends."""
-    position = 2
-    while view[position] == 0xFF:
-        begin = position + 4
-        position += 2 + (view[position + 2] << 8 | view[position + 3])
-        if position > len(view) or position < begin:
-            return
-        yield view[begin - 3], view[begin:position], position
-
-
 def _is_odd(marker: int, part: memoryview) -> bool:
     """Whether it names other colors than YCbCr, or a version that libjpeg complains about."""
-    if marker == _JFIF and bytes(part[:5]) == b"JFIF\0":
+    if marker == JFIF and bytes(part[:5]) == b"JFIF\0":
         return part[5] != 1
-    return marker == _ADOBE and bytes(part[:5]) == b"Adobe" and part[11] != _YCBCR
+    return marker == ADOBE and bytes(part[:5]) == b"Adobe" and part[11] != _YCBCR
 
 
 def _scan(

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from gradiva.ops.decoders.formats.image_info import ImageInfo
-from gradiva.ops.decoders.formats.probe import encoded_bytes
+from gradiva.eager.values.batch import Batch
+from gradiva.ops.decoders.image_info import ImageInfo, encoded_bytes
 
+from ..plain_headers import PlainHeader, header_rows
+from ..segments import ADOBE, CODES, FRAMES, JFIF, QUANTIZERS, RESTARTS, SCAN, segments
 from .declarations import Subsampling
 
-_FRAME_HEADERS = frozenset((0xC0, 0xC1, 0xC2, 0xC3, 0xC9, 0xCA, 0xCB))
-_WITHOUT_LENGTH = frozenset((0x01, *range(0xD0, 0xD9)))
-_SCAN, _END, _TABLES, _CODES, _RESTART = 0xDA, 0xD9, 0xDB, 0xC4, 0xDD
 _END_MARKER = b"\xff\xd9"
 _RATIOS = {
     (1, 1): Subsampling.CSS_444,
@@ -27,9 +27,11 @@ _RATIOS = {
     (4, 2): Subsampling.CSS_410,
     (2, 4): Subsampling.CSS_410V,
 }
+_MOST_PIXELS = 1 << 62
+"""The limit was checked when the header was read."""
 _LOOK_BACK = 1 << 16
 """How far from its end a file's last marker is looked for: some writers pad their files."""
-SIGNED = 512
+_SIGNED = 512
 """So many bytes of the middle of a file, and as many of its end, make its `share`."""
 
 
@@ -75,35 +77,63 @@ def read_frame(data: np.ndarray[Any, Any], info: ImageInfo) -> JpegFrame:
         return _unreliable(view, info, "ends before its first scan")
 
 
+def read_frames(
+    files: Sequence[np.ndarray[Any, Any]], infos: Sequence[ImageInfo], batch: Batch | None = None
+) -> list[JpegFrame | None]:
+    """The frames of those files that are JPEGs at their own size, None for the others; with the
+    same files as a batch, those of most are read at once. Raises as `read_frame` does."""
+    rows = None if batch is None else header_rows(batch, _MOST_PIXELS)
+    frames: list[JpegFrame | None] = [None] * len(infos)
+    for index, info in enumerate(infos):
+        if info.format != "jpeg" or info.scale != 1:
+            continue
+        plain = None if rows is None else PlainHeader._make(rows[index])
+        if plain is None or not plain.is_whole:
+            frames[index] = read_frame(files[index], info)
+            continue
+        sampling = _sampling(plain.channels, plain.first, plain.second, plain.third)
+        share, is_rgb = _share(files[index].data), bool(plain.is_rgb)
+        frames[index] = JpegFrame(info, *sampling, is_rgb, plain.restart, True, "", share)
+    return frames
+
+
+@lru_cache(maxsize=256)
+def _sampling(channels: int, *packed: int) -> tuple[Any, Subsampling, bool]:
+    factors = [(pair >> 4, pair & 15) for pair in packed[:channels]]
+    return (tuple(factors), *classify(factors))
+
+
 def _read(view: memoryview, info: ImageInfo) -> JpegFrame:
     factors: list[tuple[int, int]] = []
     names = b""
     restart, transform, jfif = 0, -1, False
     tables = codes = interleaved = False
-    for marker, start, end in _segments(view):
-        if end > len(view):
+    for marker, _, start, end, stray in segments(view):
+        if stray >= 0 or not start <= end <= len(view):
             raise IndexError
-        if marker in _FRAME_HEADERS:
+        if marker in FRAMES:
             if factors:
                 return _unreliable(view, info, "has two frame headers")
             rows = [view[at : at + 3] for at in range(start + 6, end, 3)]
             factors = [(row[1] >> 4, row[1] & 15) for row in rows]
             names = bytes(row[0] for row in rows)
-        elif marker == _TABLES:
+        elif marker == QUANTIZERS:
             tables = True
-        elif marker == _CODES:
+        elif marker == CODES:
             codes = True
-        elif marker == _RESTART:
+        elif marker == RESTARTS:
+            if end - start != 2:
+                return _unreliable(view, info, "has a restart interval of another length")
             restart = view[start] << 8 | view[start + 1]
-        elif marker == 0xE0 and bytes(view[start : start + 5]) == b"JFIF\0":
+        elif marker == JFIF and end - start >= 14 and bytes(view[start : start + 5]) == b"JFIF\0":
             jfif = True
-        elif marker == 0xEE and end - start >= 12 and bytes(view[start : start + 5]) == b"Adobe":
+        elif marker == ADOBE and end - start >= 12 and bytes(view[start : start + 5]) == b"Adobe":
             transform = view[start + 11]
-        elif marker == _SCAN:
+        elif marker == SCAN:
             interleaved = view[start] == info.channels
             break
     else:
-        return _unreliable(view, info, "ends before its first scan")
+        raise IndexError
     problem = ""
     if len(factors) != info.channels or not all(1 <= f <= 4 for pair in factors for f in pair):
         return _unreliable(view, info, "has impossible sampling factors")
@@ -117,24 +147,6 @@ def _read(view: memoryview, info: ImageInfo) -> JpegFrame:
     )
     sampling = tuple(factors), subsampling, plain
     return JpegFrame(info, *sampling, stored_rgb, restart, interleaved, problem, _share(view))
-
-
-def _segments(view: memoryview) -> Iterator[tuple[int, int, int]]:
-    """(marker, first byte of its content, byte behind it) of each segment before image data; stops
-    where no marker stands."""
-    position = 2
-    while view[position] == 0xFF:
-        marker = view[position + 1]
-        if marker == 0xFF:  # a fill byte
-            position += 1
-        elif marker in _WITHOUT_LENGTH:
-            position += 2
-        else:
-            length = view[position + 2] << 8 | view[position + 3]
-            if marker == _END or length < 2:
-                return
-            position += 2 + length
-            yield marker, position - length + 2, position
 
 
 def _unreliable(view: memoryview, info: ImageInfo, problem: str) -> JpegFrame:
@@ -167,26 +179,5 @@ def _share(view: memoryview) -> float:
     """From the middle and the end of the file, where every file differs: headers of one camera
     agree, and an end may be padded."""
     middle = len(view) // 2
-    half = zlib.crc32(view[middle : middle + SIGNED], len(view))
-    return zlib.crc32(view[-SIGNED:], half) / 2**32
-
-
-def count_scans(data: np.ndarray[Any, Any]) -> int:
-    """How many scans a JPEG has, by a walk through all of its bytes (0.1 to 1 ms): for tests and
-    for people. A damaged file has those that are found before the damage."""
-    view = encoded_bytes(data)
-    content = view.tobytes()
-    position, scans = 2, 0
-    while True:
-        # Inside a scan, 0xFF stands before 0 or a restart; any other follower ends it.
-        position = content.find(b"\xff", position)
-        if position < 0 or position + 4 > len(content):
-            return scans
-        marker = content[position + 1]
-        if marker == _END:
-            return scans
-        if marker in (0, 0xFF) or marker in _WITHOUT_LENGTH:
-            position += 1 if marker == 0xFF else 2
-            continue
-        scans += marker == _SCAN
-        position += 2 + max(2, content[position + 2] << 8 | content[position + 3])
+    half = zlib.crc32(view[middle : middle + _SIGNED], len(view))
+    return zlib.crc32(view[-_SIGNED:], half) / 2**32

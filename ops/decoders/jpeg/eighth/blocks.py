@@ -15,6 +15,7 @@ from gradiva.eager.jit.intrinsics import local_words, put_word, without_refcount
 from gradiva.eager.jit.jit import always_inline, jit
 from gradiva.eager.types.arrays import Array, I64Vector, U8Table, U8Vector, U32Vector
 
+from ..segments import END
 from .codes import (
     ADVANCE,
     ALL_BITS,
@@ -118,7 +119,7 @@ def clean_data(data: U8Vector, begin: int, stream: U8Vector, ends: I64Vector) ->
             if found == ends.size:
                 return False
             ends[found] = made
-            if marker == 0xD9:
+            if marker == END:
                 for k in range(BEYOND):
                     stream[made + np.uint64(k)] = 0
                 return found + 1 == ends.size
