@@ -484,12 +484,9 @@ class Pipeline:
         """The picture of its graph that a notebook shows, if there is a graph yet."""
         if self._runtime is None and self._definition.outputs is None:
             return None
-        graph = self._graph()
+        graph = facts.graph(self)
         return svg.svg(graph, f"{graph.title}: {self._state()}")
 
     def _state(self) -> str:
         state = "built" if self._runtime is not None else "not built"
         return f"batch_size={self._options.batch_size}, {state}"
-
-    def _graph(self) -> Graph:
-        return self._recorded() if self._runtime is None else self._runtime.plan.graph

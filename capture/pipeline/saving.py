@@ -10,6 +10,7 @@ from gradiva.eager.support.errors import annotate_error
 from gradiva.eager.support.lazy_import import lazy_module
 
 from . import checkpoint as checkpoints
+from . import facts
 
 if TYPE_CHECKING:
     from .pipeline import Pipeline
@@ -78,6 +79,6 @@ def save_graph_to_dot_file(
     """Write the graph for Graphviz. show_tensors: with what flows between the operators;
     show_ids: with numbers; use_colors: filled by where they run. Raises OperatorValueError for
     a file that cannot be written."""
-    text = dot.operator_dot(pipe._graph(), show_tensors, bool(show_ids), use_colors)
+    text = dot.operator_dot(facts.graph(pipe), show_tensors, bool(show_ids), use_colors)
     data = text.encode("utf-8", "surrogateescape")  # names of files among it
     files.write_file(filename, data, "Pipeline.save_graph_to_dot_file")
