@@ -22,7 +22,7 @@ from gradiva.eager.support.overridable import overridable
 from gradiva.eager.types.device import Device
 
 from . import facts, run_api, saving
-from .checkpoint import Restored, read_checkpoint
+from .checkpoint import Restored, checkpoint, read_checkpoint
 from .definition import GraphDefinition, current_pipeline, leave_current_pipeline, push_pipeline
 from .feed_input import feed
 from .options import OperatorConcurrency, StreamPolicy, check_options
@@ -129,7 +129,7 @@ class Pipeline:
     diagnose = facts.diagnose
 
     # Its files.
-    checkpoint = saving.checkpoint
+    checkpoint = checkpoint
     serialize = saving.serialize
     deserialize_and_build = saving.deserialize_and_build
     save_graph_to_dot_file = saving.save_graph_to_dot_file
