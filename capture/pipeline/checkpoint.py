@@ -7,7 +7,7 @@ the states of the pipeline when the user receives that batch. Random operators h
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradiva.capture.graph.fingerprint import difference, fingerprint, user_nodes
 from gradiva.capture.graph.graph import Graph
@@ -28,12 +28,16 @@ from gradiva.eager.support.errors import (
     OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
+    annotate_error,
     describe,
     fresh,
 )
 
 from .source_plan import SourcePlan
-from .source_states import States, source_key
+from .source_states import source_key
+
+if TYPE_CHECKING:
+    from .pipeline import Pipeline
 
 __all__ = ["Restored", "checkpoint", "read_checkpoint"]
 
@@ -41,57 +45,62 @@ Content = dict[str, Any]
 
 
 def checkpoint(
-    plan: SourcePlan,
-    states: States | None,
-    ended: bool,
-    graph: Graph,
+    pipe: Pipeline,
     filename: str | os.PathLike[str] | None = None,
-    context: Content | None = None,
+    context: dict[str, Any] | None = None,
 ) -> bytes:
-    """The checkpoint of a pipeline, written to a file too if one is named.
+    """The place of this pipeline after the last batch that was returned, for the argument
+    `checkpoint` of a pipeline with the same graph, which goes on from there bit by bit.
 
-    states: after the batch that the user got last. ended: whether the end of the data was met.
-    graph: as it was recorded. context: plain data of the user's. Raises OperatorRuntimeError if the
-    pipeline makes none, a source has no state or the file cannot be written; OperatorTypeError for
-    a state or context that is no plain data.
+    filename: a file to write it to as well, atomically; the one before it is kept as
+    `<filename>.previous`. context: data of your own (numbers, strings, lists, dicts, arrays)
+    to be saved with it, found in `checkpoint_context` of the restored pipeline.
+
+    Raises OperatorRuntimeError if the pipeline was made without enable_checkpointing=True, a
+    source cannot tell its state, or the file cannot be written; OperatorTypeError for a state
+    or context that is no plain data.
     """
-    if states is None:
-        raise OperatorRuntimeError(
-            "this pipeline makes no checkpoints: it was made without enable_checkpointing=True"
-        )
-    if plan.states.fingerprint is None:
-        plan.states.fingerprint = fingerprint(graph)
-    sources = {}
-    for node, source in plan.sources.items():
-        state = states.by_source[source_key(node)]
-        if isinstance(state, GradivaError):
-            raise plan.program.locate(fresh(state), node)
-        if isinstance(state, BaseException):
+    executor = pipe._built().executor
+    with annotate_error("Pipeline.checkpoint"):
+        states, ended = executor.source_states()
+        plan, graph = executor.plan, pipe._recorded()
+        if states is None:
             raise OperatorRuntimeError(
-                f"`{node.operator.name}` cannot tell its state: {state!r}"
-            ) from state
-        sources[source_key(node)] = {
-            "operator": node.operator.name,
-            "state": to_json_value(state, f"the state of `{node.operator.name}`"),
-            "data": source.contents(),
-        }
-    if context is not None and not isinstance(context, dict):
-        raise OperatorTypeError(argument="context", expected="a dict", got=describe(context))
-    text = pack(
-        {
-            "kind": "pipeline",
-            "batch_size": plan.batch_size,
-            "seed": plan.seed,
-            "iteration": states.iteration,
-            "ended": ended,
-            "graph": plan.states.fingerprint,
-            "sources": sources,
-            "context": to_json_value(context, "`context`"),
-        }
-    )
-    if filename is not None:
-        save(filename, text)
-    return text.encode("ascii")
+                "this pipeline makes no checkpoints: it was made without enable_checkpointing=True"
+            )
+        if plan.states.fingerprint is None:
+            plan.states.fingerprint = fingerprint(graph)
+        sources = {}
+        for node, source in plan.sources.items():
+            state = states.by_source[source_key(node)]
+            if isinstance(state, GradivaError):
+                raise plan.program.locate(fresh(state), node)
+            if isinstance(state, BaseException):
+                raise OperatorRuntimeError(
+                    f"`{node.operator.name}` cannot tell its state: {state!r}"
+                ) from state
+            sources[source_key(node)] = {
+                "operator": node.operator.name,
+                "state": to_json_value(state, f"the state of `{node.operator.name}`"),
+                "data": source.contents(),
+            }
+        if context is not None and not isinstance(context, dict):
+            raise OperatorTypeError(argument="context", expected="a dict", got=describe(context))
+        text = pack(
+            {
+                "kind": "pipeline",
+                "batch_size": plan.batch_size,
+                "seed": plan.seed,
+                "iteration": states.iteration,
+                "ended": ended,
+                "graph": plan.states.fingerprint,
+                "sources": sources,
+                "context": to_json_value(context, "`context`"),
+            }
+        )
+        if filename is not None:
+            save(filename, text)
+        return text.encode("ascii")
 
 
 def read_checkpoint(given: Any) -> Restored:

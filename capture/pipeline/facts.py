@@ -44,7 +44,7 @@ def output_ndim(pipe: Pipeline) -> list[int | None]:
 
 def graph(pipe: Pipeline) -> Graph:
     """The graph as it was recorded, or, once built, as it was compiled."""
-    return pipe._graph()
+    return pipe._recorded() if pipe._runtime is None else pipe._runtime.plan.graph
 
 
 @overload

@@ -22,7 +22,7 @@ from gradiva.eager.support.overridable import overridable
 from gradiva.eager.types.device import Device
 
 from . import facts, run_api, saving
-from .checkpoint import Restored, read_checkpoint
+from .checkpoint import Restored, checkpoint, read_checkpoint
 from .definition import GraphDefinition, current_pipeline, leave_current_pipeline, push_pipeline
 from .feed_input import feed
 from .options import OperatorConcurrency, StreamPolicy, check_options
@@ -40,14 +40,9 @@ else:
 __all__ = ["Pipeline"]
 
 
-class _Option(property):
-    def __set_name__(self, owner: type, name: str) -> None:
-        super().__init__(operator.attrgetter(f"_options.{name}"), doc=self.__doc__)
-
-
-def option(doc: str) -> Any:
-    """An attribute of a pipeline that reads the option of the same name."""
-    return _Option(doc=doc)
+def option(name: str, doc: str) -> Any:
+    """An attribute of a pipeline that reads an option."""
+    return property(operator.attrgetter(f"_options.{name}"), doc=doc)
 
 
 class Pipeline:
@@ -86,31 +81,40 @@ class Pipeline:
 
     # The options.
     num_threads: int = option(
-        "Threads that work on a batch; the cores this process may use, if none were given."
+        "num_threads",
+        "Threads that work on a batch; the cores this process may use, if none were given.",
     )
-    device_id: int | None = option("The number of the GPU that was given, or None.")
-    seed: int | None = option("The seed that was given, or None.")
-    exec_pipelined: bool = option("Whether batches are made ahead.")
-    exec_async: bool = option("Whether batches are made in threads of their own.")
+    device_id: int | None = option("device_id", "The number of the GPU that was given, or None.")
+    seed: int | None = option("seed", "The seed that was given, or None.")
+    exec_pipelined: bool = option("exec_pipelined", "Whether batches are made ahead.")
+    exec_async: bool = option("exec_async", "Whether batches are made in threads of their own.")
     exec_dynamic: bool | None = option(
+        "exec_dynamic",
         "As it was given; otherwise True if batches are made ahead in one queue, or else None. "
-        "There is one executor, which serves all."
+        "There is one executor, which serves all.",
     )
     prefetch_queue_depth: int | dict[str, int] = option(
-        "Batches that are made ahead, as it was given."
+        "prefetch_queue_depth", "Batches that are made ahead, as it was given."
     )
     max_streams: int = option(
-        "1 for one CUDA stream; by default there are two, on which batches take turns."
+        "max_streams",
+        "1 for one CUDA stream; by default there are two, on which batches take turns.",
     )
-    default_cuda_stream_priority: int = option("The priority of the CUDA streams.")
-    set_affinity: bool = option("Whether each worker thread is bound to a CPU.")
-    enable_memory_stats: bool = option("Whether `executor_statistics` returns any.")
-    py_num_workers: int = option("Processes that run the callbacks of parallel external sources.")
+    default_cuda_stream_priority: int = option(
+        "default_cuda_stream_priority", "The priority of the CUDA streams."
+    )
+    set_affinity: bool = option("set_affinity", "Whether each worker thread is bound to a CPU.")
+    enable_memory_stats: bool = option(
+        "enable_memory_stats", "Whether `executor_statistics` returns any."
+    )
+    py_num_workers: int = option(
+        "py_num_workers", "Processes that run the callbacks of parallel external sources."
+    )
     py_start_method: str = option(
-        'How these processes are started: "fork", "spawn" or "forkserver".'
+        "py_start_method", 'How these processes are started: "fork", "spawn" or "forkserver".'
     )
-    stream_policy: StreamPolicy | None = option("As it was given.")
-    concurrency: OperatorConcurrency | None = option("As it was given.")
+    stream_policy: StreamPolicy | None = option("stream_policy", "As it was given.")
+    concurrency: OperatorConcurrency | None = option("concurrency", "As it was given.")
 
     # What it answers about itself and its batches.
     output_dtype = facts.output_dtype
@@ -129,7 +133,7 @@ class Pipeline:
     diagnose = facts.diagnose
 
     # Its files.
-    checkpoint = saving.checkpoint
+    checkpoint = checkpoint
     serialize = saving.serialize
     deserialize_and_build = saving.deserialize_and_build
     save_graph_to_dot_file = saving.save_graph_to_dot_file
@@ -484,12 +488,9 @@ class Pipeline:
         """The picture of its graph that a notebook shows, if there is a graph yet."""
         if self._runtime is None and self._definition.outputs is None:
             return None
-        graph = self._graph()
+        graph = facts.graph(self)
         return svg.svg(graph, f"{graph.title}: {self._state()}")
 
     def _state(self) -> str:
         state = "built" if self._runtime is not None else "not built"
         return f"batch_size={self._options.batch_size}, {state}"
-
-    def _graph(self) -> Graph:
-        return self._recorded() if self._runtime is None else self._runtime.plan.graph

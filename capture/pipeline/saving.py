@@ -1,15 +1,13 @@
-"""Files of a pipeline: its checkpoint, its graph as bytes, and the graph for Graphviz. These are
-methods of `Pipeline`."""
+"""Files of the graph of a pipeline, for storage and for Graphviz: methods of `Pipeline`."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, Any
 
-from gradiva.eager.support.errors import annotate_error
 from gradiva.eager.support.lazy_import import lazy_module
 
-from . import checkpoint as checkpoints
+from . import facts
 
 if TYPE_CHECKING:
     from .pipeline import Pipeline
@@ -17,30 +15,6 @@ if TYPE_CHECKING:
 # They are for few programs: the others do not wait for them.
 dot = lazy_module("gradiva.capture.serialization.dot")
 files = lazy_module("gradiva.capture.serialization.files")
-
-
-def checkpoint(
-    pipe: Pipeline,
-    filename: str | os.PathLike[str] | None = None,
-    context: dict[str, Any] | None = None,
-) -> bytes:
-    """The place of this pipeline after the last batch that was returned, for the argument
-    `checkpoint` of a pipeline with the same graph, which goes on from there bit by bit.
-
-    filename: a file to write it to as well, atomically; the one before it is kept as
-    `<filename>.previous`. context: data of your own (numbers, strings, lists, dicts, arrays)
-    to be saved with it, found in `checkpoint_context` of the restored pipeline.
-
-    Raises OperatorRuntimeError if the pipeline was made without enable_checkpointing=True, a
-    source cannot tell its state, or the file cannot be written; OperatorTypeError for a state
-    or context that is no plain data.
-    """
-    executor = pipe._built().executor
-    with annotate_error("Pipeline.checkpoint"):
-        states, ended = executor.source_states()
-        return checkpoints.checkpoint(
-            executor.plan, states, ended, pipe._recorded(), filename, context
-        )
 
 
 def serialize(
@@ -78,6 +52,6 @@ def save_graph_to_dot_file(
     """Write the graph for Graphviz. show_tensors: with what flows between the operators;
     show_ids: with numbers; use_colors: filled by where they run. Raises OperatorValueError for
     a file that cannot be written."""
-    text = dot.operator_dot(pipe._graph(), show_tensors, bool(show_ids), use_colors)
+    text = dot.operator_dot(facts.graph(pipe), show_tensors, bool(show_ids), use_colors)
     data = text.encode("utf-8", "surrogateescape")  # names of files among it
     files.write_file(filename, data, "Pipeline.save_graph_to_dot_file")

@@ -34,6 +34,17 @@ def test_options_are_frozen_and_know_what_was_given() -> None:
     assert stored.with_stored(-1, 6).num_threads == 5
 
 
+def test_attributes_and_methods_are_described() -> None:
+    for name, value in vars(Pipeline).items():
+        if not name.startswith("_"):
+            assert "attrgetter" not in (value.__doc__ or "attrgetter"), name
+    assert Pipeline.__mro__ == (Pipeline, object)
+    pipe = Pipeline(batch_size=3, num_threads=2, seed=7)
+    assert (pipe.num_threads, pipe.seed, pipe.cpu_queue_size) == (2, 7, 2)
+    with pytest.raises(AttributeError):
+        pipe.seed = 8
+
+
 def test_the_runtime_is_there_once_the_pipeline_is_built() -> None:
     pipe = Pipeline(batch_size=1, num_threads=1)
     with pytest.raises(Exception, match="has no outputs"):
