@@ -89,21 +89,25 @@ def side_of(node: Node, output: int, running: Scope | None) -> Scope | None:
 class Selection:
     """The samples of each scope in one run, as masks of the samples of the batch as it was read.
 
-    valid: those that no operator has lost (`on_error="skip"`); None for all.
+    may_lose: whether an operator may lose samples (`on_error="skip"`); valid: those that none has
+    lost; None for all.
     """
 
-    __slots__ = ("_masks", "_sides", "size", "valid")
+    __slots__ = ("_masks", "_sides", "may_lose", "size", "valid")
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, may_lose: bool) -> None:
         self.size = size
+        self.may_lose = may_lose
         self.valid: BoolVector | None = None
         self._sides: dict[tuple[Node, int], tuple[BoolVector, BoolVector]] = {}
         self._masks: dict[Scope, BoolVector] = {}
 
-    def see(self, edge: Edge, predicate: Batch) -> None:
+    def see(self, edge: Edge, predicate: Batch, scope: Scope | None) -> None:
         """Note for which samples of its scope a predicate is true, and for which it is false."""
         if edge[:2] not in self._sides:
-            inside = np.ones(self.size, np.bool_) if predicate.valid is None else predicate.valid
+            inside = predicate.valid if self.may_lose else self.mask(scope)
+            if inside is None:
+                inside = np.ones(self.size, np.bool_)
             true = np.zeros(self.size, np.bool_)
             true[inside] = truth(predicate)
             self._sides[edge[:2]] = true, inside & ~true
@@ -116,6 +120,11 @@ class Selection:
             own = self._sides[scope.node, scope.output][scope.side]
             self._masks[scope] = own if self.valid is None else own & self.valid
         return self._masks[scope]
+
+    def mark(self, scope: Scope | None) -> BoolVector | None:
+        """The `valid` of a batch that holds the remaining samples of a scope. Where no operator may
+        lose any, batches always hold all of their scope and need none."""
+        return self.mask(scope) if self.may_lose else None
 
     def count(self, scope: Scope | None) -> int:
         """The number of samples of a scope."""

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from gradiva.capture.compiler.passes.dce import may_skip_samples
 from gradiva.capture.graph.builtin_ops import constant, fused, parameter, random_key
 from gradiva.capture.graph.graph import Graph, Node
 from gradiva.capture.graph.scopes import Selection, scopes_of
@@ -87,6 +88,7 @@ class Program:
         self.has_side_effects = any(node.operator.effects for node in self._steps)
         """Whether its runs must follow each other, because they have effects."""
         self._scopes = scopes_of(graph.nodes)
+        self._may_lose = any(map(may_skip_samples, self._steps))
         self._last_use = self._find_last_uses()
         self.statistics: MemoryStatistics | None = None
         """Where the sizes of results are recorded; None for nowhere."""
@@ -143,7 +145,7 @@ class Program:
         smaller; then also the numbers of the samples that are left.
         """
         recording, began, started = tracing.active, 0, Stopwatch()
-        state = _RunState(values, positions, seed, pool, keys, Selection(size), gpu)
+        state = _RunState(values, positions, seed, pool, keys, Selection(size, self._may_lose), gpu)
         self._bring(state)
         for node in self._steps:
             if pool.cancelled:
@@ -176,6 +178,8 @@ class Program:
         """The samples that a node works on; None for all that were read."""
         if self._together:
             return state.selection.mask(self._scopes.get(node))
+        if not self._may_lose:
+            return None
         inputs = (state.values.get((edge.node, edge.output)) for edge in node.inputs)
         masks = [one.valid for one in inputs if one is not None and one.valid is not None]
         return functools.reduce(np.logical_and, masks) if masks else None
@@ -206,6 +210,8 @@ class Program:
             outputs = self._group(node, state, size, valid)
         else:
             outputs = self._execute(node, state, size, valid)
+        if not self._may_lose:
+            return outputs
         left = outputs[0].valid if outputs else None
         if left is not None and left is not valid and self._together:
             state.selection.lose(scope, left)
@@ -216,7 +222,7 @@ class Program:
         self, node: Node, state: _RunState, size: int, valid: BoolVector | None
     ) -> Outputs:
         scope, pool, device = self._scopes.get(node), state.pool, state.device_of(node)
-        inputs, given = resolve(node, state.values, size, valid)
+        inputs, given = resolve(node, state.values, size, valid if self._may_lose else None)
         key, positions = None, state.positions[None]
         shared = node.operator.random and bool(node.attribute("shared"))
         for edge in node.inputs:
@@ -251,7 +257,8 @@ class Program:
                 if outer.node.operator is random_key:
                     drawn[edge.node] = self._drawn(outer.node, state, valid)
                 else:
-                    inside[edge.node, edge.output] = value_of(outer, state.values, size, valid)
+                    narrow = valid if self._may_lose else None
+                    inside[edge.node, edge.output] = value_of(outer, state.values, size, narrow)
         pool, device, began, samples = state.pool, state.device_of(node), Stopwatch(), size
         # As many members as possible run fused; the first that does not fit runs alone, and so on.
         rest = part = node.members

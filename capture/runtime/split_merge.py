@@ -24,15 +24,16 @@ __all__ = ["join", "part"]
 def part(node: Node, outer: Scope | None, selection: Selection, values: Any) -> tuple[Batch, Batch]:
     """The output of a `split` in the scope `outer`."""
     edge, predicate = node.inputs
-    selection.see(predicate, values[predicate[:2]])
+    selection.see(predicate, values[predicate[:2]], outer)
     inside = selection.mask(outer)
-    batch = value_of(edge, values, selection.count(outer), inside)
+    batch = value_of(edge, values, selection.count(outer), selection.mark(outer))
 
     def side(number: int) -> Batch:
-        mask = selection.mask(Scope(predicate.node, predicate.output, number, outer))
+        scope = Scope(predicate.node, predicate.output, number, outer)
+        mask = selection.mask(scope)
         assert mask is not None
-        chosen = np.flatnonzero(mask if inside is None else mask[inside])
-        return with_mask(select(batch, chosen), mask)
+        chosen = select(batch, np.flatnonzero(mask if inside is None else mask[inside]))
+        return with_mask(chosen, mask) if selection.may_lose else chosen
 
     return side(0), side(1)
 
@@ -48,10 +49,10 @@ def join(
     """The output of a `merge`, on a device. Raises OperatorTypeError if the branches do not fit
     together, OperatorRuntimeError if there is no memory for it."""
     predicate = node.inputs[2]
-    selection.see(predicate, values[predicate[:2]])
+    selection.see(predicate, values[predicate[:2]], outer)
     sides = [Scope(predicate.node, predicate.output, side, outer) for side in (0, 1)]
     true, false = (
-        value_of(edge, values, selection.count(side), selection.mask(side)).to_device(device)
+        value_of(edge, values, selection.count(side), selection.mark(side)).to_device(device)
         for edge, side in zip(node.inputs, sides, strict=False)
     )
     inside, mask = selection.mask(outer), selection.mask(sides[0])
@@ -68,4 +69,5 @@ def join(
         call.for_samples(copy_all)
 
     merged = merge_batches(true, false, mask, node.type[0], run)
-    return merged if inside is None else with_mask(merged, inside)
+    mark = selection.mark(outer)
+    return merged if mark is None else with_mask(merged, mark)
