@@ -11,7 +11,7 @@ import numpy as np
 from gradiva.eager.random.default_generator import get_default_rng
 from gradiva.eager.random.generator import RNG
 from gradiva.eager.random.repeated import RepeatedRNG
-from gradiva.eager.support.errors import GradivaError, OperatorValueError
+from gradiva.eager.support.errors import GradivaError, OperatorTypeError, OperatorValueError
 from gradiva.eager.values.batch import batch_on
 from gradiva.eager.values.interop import is_array
 from gradiva.eager.values.value import Value
@@ -35,15 +35,22 @@ def _is_set(value: Any) -> bool:
     return type(value) in SET_TYPES and bool(value) and all(isinstance(v, Value) for v in value)
 
 
-def with_batches(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+def with_batches(inputs: tuple[Any, ...], instead_of_texts: str = "") -> tuple[Any, ...]:
     """The inputs of a call in dynamic mode, with a batch in place of each list of samples: arrays,
     bytes or texts. Lists of numbers are arrays, and so are all lists in a pipeline definition,
-    where data are constants. Raises OperatorTypeError and OperatorValueError, naming the sample."""
+    where data are constants. instead_of_texts: of the operator. Raises OperatorTypeError and
+    OperatorValueError, naming the sample."""
     if getattr(current_interpreter(), "symbolic", False):
         return inputs
     found = list(inputs)
     for number, value in enumerate(inputs):
         if type(value) in SET_TYPES and value and all(map(_is_sample, value)):
+            if instead_of_texts and any(isinstance(one, str) for one in value):
+                raise OperatorTypeError(
+                    f"input {number} is a list of texts, each of which would be a sample of bytes",
+                    expected=instead_of_texts,
+                    got=repr(value)[:80],
+                )
             try:
                 found[number] = batch_on(value)
             except GradivaError as error:

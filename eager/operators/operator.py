@@ -79,6 +79,8 @@ class OperatorBase:
     fixed_defaults: the default values of arguments, but for those with a row for each sample;
     schema: what the format of stored pipelines calls it, None if that has no name for it;
     unstored: the arguments that this format has no place for;
+    instead_of_texts: what to write in place of a list of texts, where that would be no batch of
+    bytes to a user; "" where it is one;
     formerly: its names in old scripts, without `fn.`; old_arguments: arguments of old scripts, and
     their names of today, None for those that have no effect any more.
     """
@@ -131,6 +133,7 @@ class OperatorBase:
         self.decomposition: Decomposition | None = None
         self.gpu_tolerance = 0.0
         self.unstored: frozenset[str] = frozenset()
+        self.instead_of_texts = ""
         self.mixed = self.transfers = self.metadata = self.delivers_on_gpu = False
         self.host_from: int | None = None
         self.gpu_work: Callable[[Call, Gpu], None] | None = None
@@ -222,7 +225,7 @@ class OperatorBase:
                 if has_sets(inputs):
                     bind = functools.partial(interpreter.bind, self)
                     return call_sets(bind, inputs, keywords, self.random)
-                inputs = with_batches(inputs)
+                inputs = with_batches(inputs, self.instead_of_texts)
             return interpreter.bind(self, inputs, keywords)
         except GradivaError as error:
             del inputs, keywords  # who keeps the error keeps this frame

@@ -132,6 +132,9 @@ def _one_operator(name: str) -> Iterator[str]:
     inputs = str(fewest) if fewest == most else f"{fewest} to {most}"
     places = "on the CPU and on GPUs" if len(devices_of(operator)) > 1 else "on the CPU"
     yield f"{operator.name}: {inputs} input{'' if inputs == '1' else 's'}, {places}"
+    if most:
+        same = ", with the same random values" if operator.random else ""
+        yield f"an input may be a list of batches: the operator is called for each{same}"
     yield ""
     yield inspect.cleandoc(operator.__doc__ or "")
     yield ""

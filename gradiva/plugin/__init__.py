@@ -1,19 +1,9 @@
 """Bridges to other libraries, each loaded when it is imported or asked for."""
 
-from importlib import import_module as _import_module
-from typing import Any as _Any
+from gradiva.eager.support.lazy_names import lazy_names as _lazy_names
 
 _BRIDGES = (
     *("base_iterator", "huggingface", "jax", "mxnet", "numba", "numpy", "paddle", "pytorch", "ray"),
     *("row_source", "tf", "triton"),
 )
-
-
-def __getattr__(name: str) -> _Any:
-    if name in _BRIDGES:
-        return _import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return [*globals(), *_BRIDGES]
+__getattr__, __dir__ = _lazy_names(__name__, {name: f"{__name__}.{name}" for name in _BRIDGES})

@@ -14,6 +14,10 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.types.arrays import Array, F32Vector, I16Vector, Vector
 
+INTEGERS: Final = (
+    *(op.uint8, op.int8, op.uint16, op.int16),
+    *(op.uint32, op.int32, op.uint64, op.int64),
+)
 SOUND_TYPES: Final = (op.uint8, op.int8, op.uint16, op.int16, op.uint32, op.int32, op.float32)
 
 

@@ -12,17 +12,9 @@ from gradiva.eager import extension as op
 from gradiva.eager.cuda.launch import THREADS
 from gradiva.eager.types.arrays import F64Vector, I32Vector, I64Vector, Vector
 
-_DTYPES: Final = (
-    op.uint8,
-    op.int8,
-    op.uint16,
-    op.int16,
-    op.uint32,
-    op.int32,
-    op.uint64,
-    op.int64,
-    op.float32,
-)
+from .audio_types import INTEGERS
+
+_DTYPES: Final = (*INTEGERS, op.float32)
 _NARROW: Final = (op.uint8, op.int8, op.uint16, op.int16)
 
 

@@ -12,23 +12,13 @@ from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.operators.fusion_roles import SpectralStep
 from gradiva.eager.types.arrays import I64Vector, Slabs, Vector
 
+from .audio_types import INTEGERS
 from .spectra import one_axis
 from .spectral_pass import Emphasis
 
 _BEFORE: Final = {"clamp": 0, "zero": -1, "reflect": 1}
 """The number of the sample that stands before the first; -1 for none."""
-_DTYPES: Final = (
-    op.uint8,
-    op.int8,
-    op.uint16,
-    op.int16,
-    op.uint32,
-    op.int32,
-    op.uint64,
-    op.int64,
-    op.float32,
-    op.float64,
-)
+_DTYPES: Final = (*INTEGERS, op.float32, op.float64)
 
 
 @op.operator("preemphasis_filter", schema="PreemphasisFilter")

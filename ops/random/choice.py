@@ -49,7 +49,7 @@ def choice(
         found from a random word of 64 bits by integer operations.
 
     Raises:
-        OperatorTypeError: for a scalar that is not an integer.
+        OperatorTypeError: for a scalar that is not an integer, and for a list of texts.
         OperatorValueError: for an `a` without elements, and for a `p` of another length, outside
             0..1, or with a sum that is 1e-4 or more away from 1.
 
@@ -72,6 +72,9 @@ def choice(
     elif drawn.ndim < 2:
         layout = source.layout[1 - drawn.ndim :]
     return op.SampleType(source.dtype, ndim, layout, source.device)
+
+
+choice.instead_of_texts = "names[int(gradiva.random.choice(len(names)))] for one of some names"
 
 
 @choice.shapes

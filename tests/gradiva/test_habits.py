@@ -112,6 +112,19 @@ def test_lists_of_numbers_are_inputs() -> None:
             choice(batch, batch_size=5)
 
 
+def test_a_choice_among_texts_is_refused() -> None:
+    """NumPy returns one of them; as samples of bytes each would give one of its bytes."""
+    choice: Any = gradiva.random.choice
+    for mode in (EvalMode.eager, EvalMode.deferred):
+        for names in (["cat", "dog"], ("a", "b"), [b"a", "b"]):
+            with mode, pytest.raises(TypeError, match=r"a list of texts.*choice\(len\(names\)\)"):
+                choice(names)
+    with pytest.raises(TypeError, match="list of texts"):
+        capture.compile(lambda: choice(["cat", "dog"]))()
+    names = ["cat", "dog"]
+    assert names[int(choice(len(names)))] in names
+
+
 @pytest.mark.parametrize("name", ["tensor", "as_tensor", "batch", "as_batch"])
 def test_values_that_cannot_be_made_name_the_line(name: str) -> None:
     make = getattr(gradiva, name)

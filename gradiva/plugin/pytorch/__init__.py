@@ -5,10 +5,8 @@ take them. `IterableDataset`, `collate`, `Transform`, `loader_evaluator` and `no
 dynamic mode for torchdata, are loaded when they are asked for.
 """
 
-from importlib import import_module
-from typing import Any
-
 from gradiva.capture.iterators.iterator import LastBatchPolicy
+from gradiva.eager.support.lazy_names import lazy_names
 from gradiva.plugin.pytorch import fn
 from gradiva.plugin.pytorch.function import TorchPythonFunction
 from gradiva.plugin.pytorch.iterators import (
@@ -31,18 +29,17 @@ __all__ = [
     "fn",
 ]
 
-_LATER = {
-    "IterableDataset": "datasets",
-    "Transform": "transforms",
-    "collate": "transforms",
-    "to_torch_type": "torch_utils",
-}
-_MODULES = ("experimental", "loader_evaluator", "nodes", "torch_utils")
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-    if name in _MODULES:
-        return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+_HERE = "gradiva.plugin.pytorch"
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "IterableDataset": f"{_HERE}.datasets:IterableDataset",
+        "Transform": f"{_HERE}.transforms:Transform",
+        "collate": f"{_HERE}.transforms:collate",
+        "to_torch_type": f"{_HERE}.torch_utils:to_torch_type",
+        "experimental": f"{_HERE}.experimental",
+        "loader_evaluator": f"{_HERE}.loader_evaluator",
+        "nodes": f"{_HERE}.nodes",
+        "torch_utils": f"{_HERE}.torch_utils",
+    },
+)

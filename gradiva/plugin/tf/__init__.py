@@ -6,10 +6,10 @@ name of this module is first asked for.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy
+from gradiva.eager.support.lazy_names import lazy_names
 from gradiva.plugin.tf import experimental
 
 if TYPE_CHECKING:
@@ -33,14 +33,13 @@ __all__ = [
 ]
 
 _PLACES = {
-    "DALIDataset": "dataset",
-    "DALIGenericIterator": "iterators",
-    "DALIIterator": "operations",
-    "DALIIteratorWrapper": "operations",
-    "DALIRawIterator": "operations",
-    "dataset_options": "dataset",
-    "serialize_pipeline": "dataset",
+    "dataset": ("DALIDataset", "dataset_options", "serialize_pipeline"),
+    "iterators": ("DALIGenericIterator",),
+    "operations": ("DALIIterator", "DALIIteratorWrapper", "DALIRawIterator"),
 }
+__getattr__, __dir__ = lazy_names(
+    __name__, {name: f"{__name__}.{one}:{name}" for one, names in _PLACES.items() for name in names}
+)
 
 
 def dataset_compatible_tensorflow() -> bool:
@@ -56,13 +55,3 @@ def dataset_inputs_compatible_tensorflow() -> bool:
 def dataset_distributed_compatible_tensorflow() -> bool:
     """Whether a `DALIDataset` works with `tf.distribute`."""
     return True
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_PLACES})

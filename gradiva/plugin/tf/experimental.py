@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from gradiva.eager.support.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from gradiva.plugin.tf.inputs import DALIDatasetWithInputs, Input
 
 __all__ = ["DALIDatasetWithInputs", "Input"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("gradiva.plugin.tf.inputs"), name)
+__getattr__, __dir__ = lazy_names(
+    __name__, {name: f"gradiva.plugin.tf.inputs:{name}" for name in __all__}
+)

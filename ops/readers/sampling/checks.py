@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.support.validation import integer
 
 __all__ = [
     "Floats",
@@ -33,11 +34,7 @@ def as_count(value: Any, argument: str) -> int | None:
     """A positive number, or None. Raises OperatorValueError, OperatorTypeError."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise op.wrong_type(argument, "a positive integer", repr(value))
-    if value < 1:
-        raise op.wrong_value(argument, "a positive integer", value)
-    return int(value)
+    return integer(value, 1, expected="a positive integer", bools=False, argument=argument)
 
 
 def as_numbers(value: Any, argument: str) -> Floats:

@@ -251,6 +251,14 @@ def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert "range: numbers, or a row per sample" in capsys.readouterr().out
     assert main(["ops", "experimental.filter"]) == 0
     assert capsys.readouterr().out.startswith("filter: 2 to 3 inputs")
+    assert main(["ops", "random_resized_crop"]) == 0
+    head, lists, _ = capsys.readouterr().out.split("\n", 2)
+    assert head == "random_resized_crop: 1 input, on the CPU and on GPUs"
+    assert lists.endswith("the operator is called for each, with the same random values")
+    assert main(["ops", "random.uniform"]) == 0
+    assert "a list of batches" in capsys.readouterr().out
+    assert main(["ops", "zeros"]) == 0
+    assert "a list of batches" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

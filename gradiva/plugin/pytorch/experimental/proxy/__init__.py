@@ -1,15 +1,11 @@
 """A pipeline of the main process for the workers of a torch DataLoader."""
 
-from importlib import import_module
-from typing import Any
-
+from gradiva.eager.support.lazy_names import lazy_names
 from gradiva.plugin.pytorch.experimental.proxy.calls import DALIOutputBatchRef, DALIOutputSampleRef
 from gradiva.plugin.pytorch.experimental.proxy.server import DALIServer
 
 __all__ = ["DALIOutputBatchRef", "DALIOutputSampleRef", "DALIServer", "DataLoader"]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "DataLoader":  # a class of torch's, which is not imported for the server alone
-        return import_module(f"{__name__}.loader").DataLoader
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# A class of torch's, which is not imported for the server alone.
+__getattr__, __dir__ = lazy_names(__name__, {"DataLoader": f"{__name__}.loader:DataLoader"})
