@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.ops.decoders.formats.convert import write_range, ycbcr_weights
-from gradiva.ops.decoders.formats.decode_region import backwards, stored_window
+from gradiva.ops.decoders.formats.convert import backwards, write_range, ycbcr_weights
+from gradiva.ops.decoders.formats.decode_region import stored_window
 from gradiva.ops.decoders.formats.image_info import Window
 
 from .declarations import Output
