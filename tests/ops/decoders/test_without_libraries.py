@@ -155,6 +155,19 @@ def test_the_losses_of_jpeg(leave_out: Callable[[str], None], name: str) -> None
             np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("factors", [0x11, 0x21])
+def test_inks_without_the_marker_of_adobe(factors: int) -> None:
+    """They are as stored: 255 - 50, also in a subsampling that only Pillow reads."""
+    stream = io.BytesIO()
+    flat = Image.new("CMYK", (64, 8), (50, 50, 50, 50))
+    flat.save(stream, "JPEG", quality=100, subsampling=0)
+    data = bytearray(stream.getvalue().replace(b"Adobe", b"other"))
+    frame = data.index(b"\xff\xc0")
+    data[frame + 11], data[frame + 8] = factors, 16
+    found = gradiva.decoders.image(np.frombuffer(data, np.uint8), output_type=types.ANY_DATA)
+    np.testing.assert_array_equal(np.asarray(found)[:, :8, :3], np.full((8, 8, 3), 205, np.uint8))
+
+
 def test_what_pillow_cannot_do_says_what_to_install(leave_out: Callable[[str], None]) -> None:
     leave_out("cv2")
     leave_out("simplejpeg")

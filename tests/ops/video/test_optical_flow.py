@@ -11,9 +11,11 @@ import gradiva
 from gradiva import batch
 from gradiva.eager.types.dtypes import ImageType
 from gradiva.ops.video.optical_flow import optical_flow, sliding
+from tests.needs import needs_opencv
 from tests.tiers import few
 
 
+@needs_opencv
 @pytest.mark.parametrize("preset", few([0.0, 0.5, 1.0], 0.0))
 @pytest.mark.parametrize("grid", [1, 4])
 def test_distances(preset: float, grid: int) -> None:
@@ -27,6 +29,7 @@ def test_distances(preset: float, grid: int) -> None:
     assert np.abs(np.median(inner, axis=(0, 1, 2)) - (right, down)).max() < 0.2
 
 
+@needs_opencv
 def test_cells_are_means() -> None:
     video = batch([sliding(45, 51, 2, 1)], layout="FHWC")
     fine = np.asarray(optical_flow(video, output_grid=1).at(0))
@@ -57,6 +60,7 @@ def test_hints() -> None:
     assert np.abs(np.median(middle, axis=(0, 1)) - (60, 0)).max() < 1
 
 
+@needs_opencv
 @pytest.mark.parametrize("size", [(1, 1), (5, 300), (300, 9), (17, 100), (31, 640), (33, 1000)])
 def test_sizes_that_opencv_does_not_take(size: tuple[int, int]) -> None:
     """Narrow images make OpenCV read outside of them."""
