@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import struct
 
 from gradiva.ops.decoders.image_info import UINT8, UINT16, ImageInfo
 from gradiva.ops.decoders.tiff.tags import exif_orientation
@@ -14,6 +15,7 @@ _LAST = frozenset((START, END, SCAN))
 """Behind these there is nothing more to know."""
 _WRONG = _HIERARCHICAL | _LAST
 """Before the frame header."""
+_FRAME = struct.Struct(">BHHB")
 _COLORS = {1: "gray", 3: "ycbcr", 4: "cmyk inverted"}
 _NO_ADOBE, _YCCK = -1, 2  # values of the color transform in Adobe's segment
 _EXIF = b"Exif\0\0"
@@ -30,17 +32,10 @@ leaves a block for 114 pixels (three components of which one has 4 x 1 blocks, o
 def read_jpeg(view: memoryview) -> ImageInfo:
     """Walk the segments up to the first scan: EXIF and Adobe's segment may stand anywhere before
     it. Raises ValueError."""
-    try:
-        return _read(view)
-    except IndexError:
-        raise ValueError(_SHORT) from None
-
-
-def _read(view: memoryview) -> ImageInfo:
     orientation, transform = 1, _NO_ADOBE
-    frame: tuple[int, str] | None = None
-    problem = _SHORT
-    if view[2] != 0xFF:
+    frame: tuple[int, int, int, int] | None = None
+    coding, problem = "", _SHORT
+    if bytes(view[2:3]) != b"\xff":
         raise ValueError(_SHORT)
     for marker, begin, start, end, stray in segments(view):
         # What is damaged behind the frame header is judged when the image is decoded.
@@ -48,8 +43,7 @@ def _read(view: memoryview) -> ImageInfo:
             if marker in _LAST:
                 break
         elif marker in FRAMES and stray < 0:
-            frame = start, FRAMES[marker]
-            _check_frame(view, start, end - start + 2)
+            frame, coding = _read_frame(view, start, end), FRAMES[marker]
         elif stray >= 0 or marker in _WRONG:
             raise ValueError(_what_is_wrong(view, marker, begin, stray))
         elif end < start:  # libjpeg passes over it
@@ -60,7 +54,7 @@ def _read(view: memoryview) -> ImageInfo:
             transform = view[start + 11] if start + 11 < len(view) else transform
     if frame is None:
         raise ValueError(problem)
-    return _info(view, *frame, orientation, transform)
+    return jpeg_info(*frame, orientation, coding, transform)
 
 
 def _what_is_wrong(view: memoryview, marker: int, begin: int, stray: int) -> str:
@@ -100,18 +94,17 @@ def _is_one_scan(view: memoryview, channels: int) -> bool:
     return False
 
 
-def _check_frame(view: memoryview, start: int, length: int) -> None:
-    channels = view[start + 5]
+def _read_frame(view: memoryview, start: int, end: int) -> tuple[int, int, int, int]:
+    """Height, width, channels and bits. Raises ValueError."""
+    if start + _FRAME.size > len(view):
+        raise ValueError(_SHORT)
+    bits, height, width, channels = _FRAME.unpack_from(view, start)
+    length = end - start + 2
     if channels not in _COLORS or length != 8 + 3 * channels:
         raise ValueError(f"JPEG frame header is damaged: {channels} components in {length} bytes")
-    view[start + length - 3]  # the component table must be there too
-
-
-def _info(view: memoryview, start: int, coding: str, orientation: int, transform: int) -> ImageInfo:
-    bits = view[start]
-    height = view[start + 1] << 8 | view[start + 2]
-    width = view[start + 3] << 8 | view[start + 4]
-    return jpeg_info(height, width, view[start + 5], bits, orientation, coding, transform)
+    if end > len(view):  # the component table must be there too
+        raise ValueError(_SHORT)
+    return height, width, channels, bits
 
 
 @functools.lru_cache(maxsize=4096)
