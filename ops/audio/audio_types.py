@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.rows.convert import convert_sat
 from gradiva.eager.types.arrays import Array, F32Vector, I16Vector, Vector
 
 SOUND_TYPES: Final = (op.uint8, op.int8, op.uint16, op.int16, op.uint32, op.int32, op.float32)

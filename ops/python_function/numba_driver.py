@@ -6,9 +6,9 @@ from functools import lru_cache
 from typing import Any
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.intrinsics import without_refcount
 from gradiva.eager.jit.jit import load_intrinsic, load_numba
 from gradiva.eager.jit.numba_adapter import can_compile, fixed_tuple
+from gradiva.eager.simd.intrinsics import without_refcount
 
 from .prefetchable import name_of
 
