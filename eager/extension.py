@@ -15,9 +15,7 @@ from gradiva.eager.cuda.launch import numbered as numbered
 from gradiva.eager.cuda.launch import refuse_large as refuse_large
 from gradiva.eager.cuda.launch import struct_rows as struct_rows
 from gradiva.eager.cuda.launch import type_name as type_name
-from gradiva.eager.jit.convert import convert_sat as convert_sat
 from gradiva.eager.jit.jit import jit as jit
-from gradiva.eager.jit.row_kernel import row_kernel as row_kernel
 from gradiva.eager.operators.argument_groups import argument_group as argument_group
 from gradiva.eager.operators.argument_groups import uses_arguments as uses_arguments
 from gradiva.eager.operators.argument_types import DTypeLike as DTypeLike
@@ -62,6 +60,8 @@ from gradiva.eager.operators.type_rules import wrong_type as wrong_type
 from gradiva.eager.operators.type_rules import wrong_value as wrong_value
 from gradiva.eager.random.philox import normal_from_word as normal_from_word
 from gradiva.eager.random.philox import philox as philox
+from gradiva.eager.rows.convert import convert_sat as convert_sat
+from gradiva.eager.rows.row_kernel import row_kernel as row_kernel
 from gradiva.eager.runtime.worker_pool import WorkerPool as WorkerPool
 from gradiva.eager.support.errors import GradivaError as GradivaError
 from gradiva.eager.support.errors import OperatorRuntimeError as OperatorRuntimeError

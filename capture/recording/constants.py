@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.operators.interpreter import current_interpreter
+from gradiva.eager.rows.convert import convert_array
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorOverflowError,

@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.jit.half_row import half_step
-from gradiva.eager.jit.row_chain import (
+from gradiva.eager.operators.call import Call
+from gradiva.eager.operators.fusion_roles import Decode, Resample, SourceWindow, ToPlanar, View
+from gradiva.eager.operators.pixelwise import Pixelwise, step_of
+from gradiva.eager.rows.half_row import half_step
+from gradiva.eager.rows.row_chain import (
     FRAMES,
     LAST,
     MIRROR,
@@ -29,9 +32,6 @@ from gradiva.eager.jit.row_chain import (
     strip_calls,
     table,
 )
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.fusion_roles import Decode, Resample, SourceWindow, ToPlanar, View
-from gradiva.eager.operators.pixelwise import Pixelwise, step_of
 from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import BatchShape

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError
 
 if TYPE_CHECKING:
-    from gradiva.eager.jit.row_chain import RowStep
+    from gradiva.eager.rows.row_chain import RowStep
 
 __all__ = [
     "SPAN",

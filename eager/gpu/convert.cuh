@@ -32,7 +32,7 @@ DEVICE f32 single_of_half(f16 half) {
 }
 
 DEVICE f16 half_of_single(f32 value) {
-    // Ties away from zero, as `to_half` in eager/jit/convert.py.
+    // Ties away from zero, as `to_half` in eager/rows/convert.py.
     u32 bits = BITS_OF_FLOAT(value), size = bits & 0x7FFFFFFFu, half;
     if (size > 0x7F800000u) half = 0x7E00u;
     else if (size >= 0x47800000u) half = 0x7C00u;

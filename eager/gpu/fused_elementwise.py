@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from gradiva.eager.cuda.launch import CudaKernel, Launch, OutputArg, blocks_of, type_name
-from gradiva.eager.jit.row_chain import RowStep
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.pixelwise import Pixelwise, axes_of, step_of
+from gradiva.eager.rows.row_chain import RowStep
 from gradiva.eager.support.errors import OperatorRuntimeError
 from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.dtypes import bfloat16

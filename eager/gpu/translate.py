@@ -18,8 +18,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.jit.jit import Kernel
+from gradiva.eager.rows.convert import convert_sat
 from gradiva.eager.support.errors import OperatorRuntimeError
 
 from .syntax import BINARY, BUILTINS, CASTS, MATHS, NOT_FINITE, assigned, is_number, loaded

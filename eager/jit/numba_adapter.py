@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 __all__ = [
     "array_part",
     "can_compile",
+    "compile_error",
     "fingerprint",
     "first_element",
     "fixed_tuple",
@@ -31,6 +32,12 @@ def fingerprint(arguments: tuple[Any, ...]) -> bytes:
     """What says of values how they are compiled: equal for those of the same types. In
     microseconds."""
     found: bytes = importlib.import_module("numba._dispatcher").compute_fingerprint(arguments)
+    return found
+
+
+def compile_error() -> type[Exception]:
+    """What Numba raises for a function that it cannot compile."""
+    found: type[Exception] = importlib.import_module("numba.core.errors").NumbaError
     return found
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.jit.packed_calls import (
     KernelCall,
     NotPackableError,
@@ -19,6 +18,7 @@ from gradiva.eager.jit.packed_calls import (
 )
 from gradiva.eager.jit.work_sharing import can_share, parallel_for
 from gradiva.eager.random.keys import RandomKey
+from gradiva.eager.rows.convert import convert_array
 from gradiva.eager.runtime.chunks import chunks
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support import tracing

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.jit.row_chain import (
+from gradiva.eager.rows.convert import convert_array
+from gradiva.eager.rows.row_chain import (
     FRAMES,
     LAST,
     PIECE,
@@ -29,7 +29,7 @@ from gradiva.eager.jit.row_chain import (
     strips_use_nontemporal,
     table,
 )
-from gradiva.eager.jit.row_kernel import RowKernel
+from gradiva.eager.rows.row_kernel import RowKernel
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import SHARED, BatchShape

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.rows.convert import convert_array
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.errors import GradivaError, OperatorValueError
 from gradiva.eager.support.layouts import as_layout

@@ -8,9 +8,9 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import move_launch
-from gradiva.eager.jit.convert import convert_array, convert_sat
 from gradiva.eager.operators.cases import samples
 from gradiva.eager.operators.pixelwise import run_pixelwise
+from gradiva.eager.rows.convert import convert_array, convert_sat
 from gradiva.eager.types.arrays import F32Vector, Vector
 from gradiva.eager.types.dtypes import bfloat16
 

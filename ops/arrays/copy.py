@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import sample_launches
-from gradiva.eager.jit.streaming import (
+from gradiva.eager.simd.streaming import (
     copy_nontemporal,
     finish_lines,
     move_nontemporal,

@@ -9,8 +9,8 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import SLABS, in_eights, piece_launches
-from gradiva.eager.jit.pixel_vectors import move_three
-from gradiva.eager.jit.streaming import copy_nontemporal, finish_lines, use_nontemporal
+from gradiva.eager.simd.pixel_vectors import move_three
+from gradiva.eager.simd.streaming import copy_nontemporal, finish_lines, use_nontemporal
 from gradiva.eager.types.arrays import Slabs
 
 _KERNEL: Final = op.CudaKernel("join", ("slabs.cuh", Path(__file__).with_name("join.cuh")))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.rows.convert import convert_array
 from gradiva.eager.types.arrays import Number, Vector
 
 from .axes import resolve_axis, with_axis

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.rows.convert import convert_sat
 from gradiva.eager.types.arrays import Array, F32Vector, I16Vector, Vector
 
 INTEGERS: Final = (

@@ -3,7 +3,7 @@
 Method: the self-sorting transform of T. G. Stockham (C. Van Loan, "Computational Frameworks for the
 Fast Fourier Transform", 1992, section 1.7), by factors of 4, 2 and odd primes. Two halves of a row
 of even length are one complex transform of half of the length. Each row is a lane of its own
-(`eager/jit/vectors.py`): so its bits depend on itself alone.
+(`eager/simd/vectors.py`): so its bits depend on itself alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.vectors import LANES, add, load, mul, spread, square_root, store, sub
+from gradiva.eager.simd.vectors import LANES, add, load, mul, spread, square_root, store, sub
 from gradiva.eager.types.arrays import F32Vector, Float32Array
 
 _LARGEST_PRIME: Final = 31

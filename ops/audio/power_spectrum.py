@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.vectors import LANES
+from gradiva.eager.simd.vectors import LANES
 from gradiva.eager.types.arrays import F32Table, F32Vector, Float32Array
 
 from .fourier import FourierPlan, fourier_plan, place_of, power_of_lanes, work_size

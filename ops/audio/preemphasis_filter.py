@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.operators.fusion_roles import SpectralStep
+from gradiva.eager.rows.convert import convert_sat
 from gradiva.eager.types.arrays import I64Vector, Slabs, Vector
 
 from .audio_types import INTEGERS

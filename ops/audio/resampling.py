@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.vectors import LANES, add, load, mul, spread, store, sub, total
+from gradiva.eager.simd.vectors import LANES, add, load, mul, spread, store, sub, total
 from gradiva.eager.types.arrays import Array, F32Vector, Float32Array
 
 _PER_SAMPLE: Final = 32

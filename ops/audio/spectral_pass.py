@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.intrinsics import span
-from gradiva.eager.jit.vectors import LANES, add, gather, load, mul, narrow, spread, store, widen
+from gradiva.eager.simd.intrinsics import span
+from gradiva.eager.simd.vectors import LANES, add, gather, load, mul, narrow, spread, store, widen
 from gradiva.eager.types.arrays import Array, F32Vector, Float32Array, I64Vector
 
 from .fourier import FourierPlan, place_of, power_of_lanes, work_size

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.rows.convert import convert_array
 from gradiva.ops.arrays.copy import copy_pieces
 
 from .npy_header import Header, read_header

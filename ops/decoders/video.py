@@ -13,9 +13,9 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.cuda.context import Gpu
-from gradiva.eager.jit.streaming import use_nontemporal
 from gradiva.eager.operators.argument_types import RaggedIntsArg
 from gradiva.eager.operators.fusion_roles import Decode
+from gradiva.eager.simd.streaming import use_nontemporal
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.video.clip_frames import fill_values, pad_mode_of, padded
 from gradiva.ops.video.clips import Clip, decode_clips, in_host_memory, show_clip

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.intrinsics import span
+from gradiva.eager.simd.intrinsics import span
 from gradiva.eager.types.arrays import BoolTable, F32Table, I64Table, Slabs
 
 

@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.operators.argument_types import MatrixArg
 from gradiva.eager.operators.type_rules import own_or_float32
+from gradiva.eager.rows.convert import convert_sat
 from gradiva.eager.types.arrays import F32Volume, Float32Array, I64Vector, Slabs
 
 _DTYPES: Final = (op.uint8, op.uint16, op.int16, op.int32, op.float32, op.int8)

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.operators.cases import samples
+from gradiva.eager.rows.convert import convert_sat
 from gradiva.eager.types.arrays import F32Vector, Vector
 from gradiva.eager.types.dtypes import dtypes
 

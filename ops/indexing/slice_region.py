@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol, TypedDict
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import round_half_away
+from gradiva.eager.rows.convert import round_half_away
 from gradiva.eager.support.errors import OperatorIndexError
 from gradiva.eager.types.arrays import Array
 

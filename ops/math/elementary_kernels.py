@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.intrinsics import chosen
 from gradiva.eager.jit.jit import always_inline
+from gradiva.eager.simd.intrinsics import chosen
 from gradiva.eager.types.arrays import Array, F32Vector, Float32Array
 
 from .elementary import (

@@ -9,8 +9,8 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.background_kernel import BackgroundKernel
-from gradiva.eager.jit.intrinsics import span
-from gradiva.eager.jit.streaming import copy_nontemporal, finish_lines, use_nontemporal
+from gradiva.eager.simd.intrinsics import span
+from gradiva.eager.simd.streaming import copy_nontemporal, finish_lines, use_nontemporal
 from gradiva.eager.types.arrays import Array, U32Vector, Vector
 
 __all__ = ["fill_with_number", "put_numbers"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.rows.convert import convert_sat
 from gradiva.eager.types.arrays import Draws, F32Vector, I64Vector, Slabs
 
 from .words import NOISY, STRIP, disturb, launch_noise, normal_values, random_words

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.rows.convert import convert_array
 from gradiva.eager.types.arrays import Draws, I64Table, Slabs, U64Vector, Vector
 
 from .words import NOISY, STRIP, random_words

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.rows.convert import convert_sat
 from gradiva.eager.types.arrays import Draws, F32Vector, I64Vector, Slabs
 
 from .poisson import LONGEST, SUMMED, falling, fill_sums, poisson_from_sums, poisson_from_word

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.random.philox import normal_from_word, normal_middle, philox
+from gradiva.eager.rows.convert import convert_array
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import F64Vector, U32Vector
 from gradiva.eager.types.dtypes import dtypes

@@ -6,9 +6,9 @@ from functools import lru_cache
 from typing import Any
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.intrinsics import without_refcount
 from gradiva.eager.jit.jit import load_intrinsic, load_numba
-from gradiva.eager.jit.numba_adapter import can_compile, fixed_tuple
+from gradiva.eager.jit.numba_adapter import can_compile, compile_error, fixed_tuple
+from gradiva.eager.simd.intrinsics import without_refcount
 
 from .prefetchable import name_of
 
@@ -76,7 +76,7 @@ def compile_for(target: Any, arguments: tuple[Any, ...], role: str, function: An
     numba = load_numba()
     try:
         target.compile(tuple(numba.typeof(value) for value in arguments))
-    except numba.core.errors.NumbaError as error:
+    except compile_error() as error:
         raise op.OperatorTypeError(
             f"{name_of(function)} does not compile in Numba's nopython mode: {_reason(error)}",
             argument=role,

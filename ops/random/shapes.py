@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.rows.convert import convert_array
 from gradiva.eager.support.lazy_import import lazy_module
 
 # Few calls need it, and `import gradiva` must stay fast.

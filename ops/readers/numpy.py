@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.readers.files import unreadable
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import source_operator
+from gradiva.eager.rows.convert import convert_array
 from gradiva.eager.storage.handles import (
     Handle,
     RemoteFile,

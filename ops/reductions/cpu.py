@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.jit.intrinsics import span, without_refcount
+from gradiva.eager.rows.convert import convert_sat
+from gradiva.eager.simd.intrinsics import span, without_refcount
 from gradiva.eager.types.arrays import F64Vector, I64Table, I64Vector, Number, Slabs, Vector
 
 SUM: Final = 0

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.rows.convert import convert_array
 from gradiva.eager.support.errors import OperatorIndexError
 
 from .cpu import DEVIATIONS, MAXIMUM, MINIMUM, PLAIN, SQUARES, SUM, reduce_samples

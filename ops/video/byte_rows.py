@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.intrinsics import span, without_refcount
-from gradiva.eager.jit.streaming import AHEAD, fetch_line, finish_lines
+from gradiva.eager.simd.intrinsics import span, without_refcount
+from gradiva.eager.simd.streaming import AHEAD, fetch_line, finish_lines
 from gradiva.eager.types.arrays import Array, I16Vector, I64Table, I64Vector, U8Table, U8Vector
 
 from .byte_pixels import LINE, ONE, PARTS, PIXELS, put_pixels, put_pixels_past

@@ -10,9 +10,9 @@ import pytest
 
 from gradiva.eager.gpu.fused_elementwise import gpu_kernel
 from gradiva.eager.gpu.translate import UntranslatableError, translated
-from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.operator import operators
+from gradiva.eager.rows.convert import convert_sat
 
 pytestmark = pytest.mark.tiny
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva import batch
-from gradiva.eager.jit.convert import to_half
+from gradiva.eager.rows.convert import to_half
 
 from .pictures import pictures
 from .reference import DTYPES, check, reference

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -87,6 +88,22 @@ def test_folders_are_packages() -> None:
     assert len(folders) > 50
     assert [folder for folder in folders if not (folder / "__init__.py").exists()] == []
     assert '\n"*" = ["*.cuh"]\n' in (ROOT / "pyproject.toml").read_text("utf-8")
+
+
+def test_private_parts_of_numba_have_one_place() -> None:
+    """Numba may change them with any version: two modules use them, one of which compiles."""
+    private = re.compile(
+        r"numba\.(core|np|_\w+|typed|parfors)\b|llvmlite\.|\.(_cache|_rebuild|_reduce|_getvalue)\b"
+        r"|CACHE_DIR|make_array\(|get_dummy_value|_can_compile|\.(overloads|targetctx|fndesc)\b"
+        r"|typeof_pyval|magic_tuple|call_internal"
+    )
+    users = {
+        path.relative_to(ROOT).as_posix()
+        for layer in LAYERS
+        for path in files(layer)
+        if private.search(path.read_text("utf-8"))
+    }
+    assert users == {"eager/jit/numba_adapter.py", "eager/jit/numba_compiler.py"}
 
 
 @pytest.mark.full

@@ -17,8 +17,9 @@ from gradiva.capture.graph.builtin_ops import random_key
 from gradiva.capture.graph.graph import Edge, Graph, Node
 from gradiva.capture.runtime import program as running
 from gradiva.capture.runtime.fused_group import run_group
-from gradiva.eager.jit import row_chain, streaming
 from gradiva.eager.operators.pixelwise import Pixelwise
+from gradiva.eager.rows import row_chain
+from gradiva.eager.simd import streaming
 from gradiva.eager.support.errors import GradivaError
 from tests.random_programs.program_drawing import WIDE, draw_program
 from tests.random_programs.program_moments import Moments

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import move_launch, steps_of
-from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.rows.convert import convert_array
 
 from .filling import filled_shapes, filled_type
 

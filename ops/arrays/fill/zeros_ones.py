@@ -8,7 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import fill_launch
-from gradiva.eager.jit.streaming import fill_nontemporal, use_nontemporal
+from gradiva.eager.simd.streaming import fill_nontemporal, use_nontemporal
 from gradiva.eager.types.arrays import Number, Vector
 
 from .filling import filled_shapes, filled_type

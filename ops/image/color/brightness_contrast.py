@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.rows.convert import convert_sat
 from gradiva.eager.types.arrays import F32Vector, Float32Array, Vector
 
 _DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.int32, op.float32)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.rows.convert import convert_sat
 from gradiva.eager.types.arrays import F32Vector, Float32Array, U8Table, U8Vector
 
 from .color_matrix import ASSUMED, LAYOUTS, check_channels

@@ -9,8 +9,8 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import copy_launch, gather_table, steps_of
-from gradiva.eager.jit.pixel_vectors import REVERSED, reverse_pixels
 from gradiva.eager.operators.fusion_roles import SourceWindow, View
+from gradiva.eager.simd.pixel_vectors import REVERSED, reverse_pixels
 from gradiva.eager.types.arrays import Array, I64Table, Slabs
 
 _LAYOUTS = (

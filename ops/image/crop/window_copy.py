@@ -8,7 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import copy_launch, gather_table, steps_of
-from gradiva.eager.jit.convert import convert_array, convert_sat, truncate
+from gradiva.eager.rows.convert import convert_array, convert_sat, truncate
 from gradiva.eager.types.arrays import Array, Int64Array
 from gradiva.eager.types.dtypes import bfloat16
 

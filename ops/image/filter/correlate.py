@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.rows.convert import convert_array
 from gradiva.eager.support.opencv import cv2
 from gradiva.eager.types.arrays import Array
 

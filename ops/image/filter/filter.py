@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.operators.type_rules import own_or_float32
+from gradiva.eager.rows.convert import convert_array
 from gradiva.eager.types.arrays import Array
 
 from .blur_windows import filtered_axes

@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.intrinsics import without_refcount
 from gradiva.eager.jit.jit import always_inline
-from gradiva.eager.jit.streaming import copy_nontemporal, finish_lines, use_nontemporal
 from gradiva.eager.operators.argument_types import RaggedFloatsArg
+from gradiva.eager.simd.intrinsics import without_refcount
+from gradiva.eager.simd.streaming import copy_nontemporal, finish_lines, use_nontemporal
 from gradiva.eager.types.arrays import (
     Array,
     I64Table,

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.jit.intrinsics import span
+from gradiva.eager.rows.convert import convert_sat
+from gradiva.eager.simd.intrinsics import span
 from gradiva.eager.types.arrays import F32Vector, I64Table, Slabs, Vector
 
 _LANES: Final = 256

@@ -9,8 +9,8 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import gather_table
-from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.operators.decomposition import CompositeCall, DecompositionPart
+from gradiva.eager.rows.convert import convert_array
 from gradiva.eager.types.arrays import Float32Array
 from gradiva.ops.image.crop.crop_window import (
     DEFAULT_LAYOUTS,

@@ -11,8 +11,8 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import SLABS, in_eights, steps_of
-from gradiva.eager.jit.convert import convert_array, convert_sat
 from gradiva.eager.operators.argument_types import RaggedFloatsArg, RaggedIntsArg
+from gradiva.eager.rows.convert import convert_array, convert_sat
 from gradiva.eager.types.arrays import Array, I64Table, I64Vector, Int64Array, Vector
 from gradiva.ops.image.crop.crop_window import LAYOUTS
 

@@ -3,7 +3,7 @@
 A kernel takes a slab (`src`, 1-D, every sample end to end); it handles the samples
 `begin .. end - 1`, so several threads can share a batch, each with scratch of its own
 (`scratch_sizes`). It makes the output row by row, in float32; each row goes through a chain
-(`eager/jit/row_chain.py`), which rounds it, does to it what follows in a fused group, and stores
+(`eager/rows/row_chain.py`), which rounds it, does to it what follows in a fused group, and stores
 it. Of every sample the kernel reads one row of
 
 - `sizes`   int64 `(N, 11)`: planes, channels, input D, H, W, output D, H, W, and the source
@@ -15,7 +15,7 @@ it. Of every sample the kernel reads one row of
 - `roi`     float64 `(N, 6)`: lo, hi of the source region per axis; lo > hi mirrors the axis;
 - `filters` int64 `(N, 5)`: the filter of each axis (D, H, W), then 1 for antialiasing or 0, then
   the number of axes, 2 or 3: a volume of one slice is not resampled in the order of a plane;
-- `samples`: the table of `eager/jit/row_chain.py`, which says where rows go.
+- `samples`: the table of `eager/rows/row_chain.py`, which says where rows go.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.intrinsics import local_floats, local_words, span, without_refcount
 from gradiva.eager.jit.jit import noinline
-from gradiva.eager.jit.row_chain import (
+from gradiva.eager.jit.subprocess_compiler import SubprocessCompiler, compile_noinline
+from gradiva.eager.rows.row_chain import (
     FORM_CHANNELS,
     MIRROR,
     TARGET,
@@ -37,7 +37,7 @@ from gradiva.eager.jit.row_chain import (
     UPSIDE_DOWN,
     finish_row,
 )
-from gradiva.eager.jit.subprocess_compiler import SubprocessCompiler, compile_noinline
+from gradiva.eager.simd.intrinsics import local_floats, local_words, span, without_refcount
 from gradiva.eager.types.arrays import (
     Array,
     F32Table,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.pixel_vectors import move_three
+from gradiva.eager.simd.pixel_vectors import move_three
 from gradiva.eager.types.arrays import Array, F64Table, I64Table, I64Vector, Int64Array
 
 from .columns import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.intrinsics import filter_four, holds_integers, span, without_refcount
 from gradiva.eager.jit.jit import noinline
+from gradiva.eager.simd.intrinsics import filter_four, holds_integers, span, without_refcount
 from gradiva.eager.types.arrays import (
     Array,
     F32Vector,

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.packed_calls import KernelCall, PerThread, run_calls
-from gradiva.eager.jit.row_chain import (
+from gradiva.eager.rows.row_chain import (
     MIRROR,
     TARGET,
     TARGET_FRAME,

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.intrinsics import LOCAL, local_floats
 from gradiva.eager.jit.jit import noinline
+from gradiva.eager.simd.intrinsics import LOCAL, local_floats
 from gradiva.eager.types.arrays import Float32Array, Float64Array, Int64Array
 
 from .columns import OUT_D, OUT_H, OUT_W

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.jit.pixel_vectors import blend_three
+from gradiva.eager.rows.convert import convert_sat
+from gradiva.eager.simd.pixel_vectors import blend_three
 from gradiva.eager.types.arrays import F32Vector, I32Vector, I64Vector, Number, Vector
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.rows.convert import convert_sat
 from gradiva.eager.types.arrays import F32Vector, I64Vector
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypedDict
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.rows.convert import convert_array
 from gradiva.eager.types.arrays import Float32Array, Int64Array
 
 from .warp_affine_cpu import warp_planes, warp_volumes

@@ -12,8 +12,8 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.cuda.cupy_runtime import gpu_of
 from gradiva.eager.gpu.copies import fill_launch
-from gradiva.eager.jit.streaming import use_nontemporal
 from gradiva.eager.readers.files import prefetch_files, unreadable
+from gradiva.eager.simd.streaming import use_nontemporal
 from gradiva.eager.storage.ranges import Want
 from gradiva.eager.storage.storage import Storage
 from gradiva.eager.storage.urls import is_url

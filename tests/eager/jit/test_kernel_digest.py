@@ -78,7 +78,7 @@ import gc, json, pathlib, sys
 {EVERYTHING}
 """
 DIGESTS += """
-from gradiva.eager.jit import row_kernel as rows
+from gradiva.eager.rows import row_kernel as rows
 from gradiva.eager.jit.jit import Kernel, _copied
 from gradiva.eager.jit.kernel_digest import kernel_digest, reached_functions
 functions = {}
@@ -164,9 +164,8 @@ def test_an_edited_file_changes_the_kernels_that_use_it(
 
 def test_extensions_are_found() -> None:
     """The bodies of conversions, and what intrinsics use of Numba: no kernel mentions them."""
-    assert {"eager/jit/convert.py", "eager/jit/intrinsics.py", "eager/jit/numba_adapter.py"} <= set(
-        extension_files()
-    )
+    found = {"eager/rows/convert.py", "eager/simd/intrinsics.py", "eager/jit/numba_adapter.py"}
+    assert found <= set(extension_files())
     using = [it for it in own_kernels() if "convert_sat" in global_names(it.function)]
     assert len(using) > 5
     for kernel in using:
@@ -235,11 +234,11 @@ def test_new_code_runs_after_an_update(tmp_path: Path) -> None:
     assert run_script(CAST, copy, tmp_path) == [[2, 3, 255, 0], []]
     # No kernel is made of these: lines, comments, what is not for kernels, the engine itself.
     edit_text(
-        copy / "eager/jit/convert.py", "low, high = max(", "_edited = 12345\n    low, high = max("
+        copy / "eager/rows/convert.py", "low, high = max(", "_edited = 12345\n    low, high = max("
     )
     for file in (
-        "eager/jit/convert.py",
-        "eager/jit/row_kernel.py",
+        "eager/rows/convert.py",
+        "eager/rows/row_kernel.py",
         "eager/jit/jit.py",
         "ops/arrays/cast.py",
     ):
@@ -248,7 +247,7 @@ def test_new_code_runs_after_an_update(tmp_path: Path) -> None:
     edit_text(copy / "eager/jit/jit.py", "<kernel {self", "<a kernel {self")
     assert run_script(CAST, copy, tmp_path) == [[2, 3, 255, 0], []]
     rounded = "np.int32(clipped + np.float32(_BELOW_HALF_32))"
-    edit_text(copy / "eager/jit/convert.py", rounded, f"{rounded} + 1")
+    edit_text(copy / "eager/rows/convert.py", rounded, f"{rounded} + 1")
     values, compiled = run_script(CAST, copy, tmp_path)
     assert values == [3, 4, 0, 1]
     assert compiled

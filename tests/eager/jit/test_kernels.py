@@ -19,7 +19,7 @@ SCRIPT = """
 import gc, json, numpy as np, gradiva
 from gradiva.eager.jit import numba_compiler
 from gradiva.eager.jit.jit import Kernel
-from gradiva.eager.jit.row_kernel import RowKernel
+from gradiva.eager.rows.row_kernel import RowKernel
 images = gradiva.as_batch(np.zeros((2, 9, 9, 3), np.uint8), layout="HWC")
 gradiva.crop_mirror_normalize(images, mean=[1.0, 2.0, 3.0])
 gradiva.resize(images, size=(4, 4))

@@ -146,7 +146,7 @@ def test_another_python_compiles(package: Path, monkeypatch: pytest.MonkeyPatch)
     assert not loaded()
 
 
-FILES = ["ops/arrays/cast.py", "eager/jit/convert.py", "eager/jit/row_kernel.py"]
+FILES = ["ops/arrays/cast.py", "eager/rows/convert.py", "eager/rows/row_kernel.py"]
 
 
 @pytest.mark.full

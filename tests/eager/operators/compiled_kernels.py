@@ -2,8 +2,8 @@
 values of a few. Imports nothing, for who must say so before anything else is imported."""
 
 COMPILED = (
-    "gradiva.eager.jit.row_chain",
-    "gradiva.eager.jit.row_kernel",
+    "gradiva.eager.rows.row_chain",
+    "gradiva.eager.rows.row_kernel",
     "gradiva.eager.readers.files",
     "gradiva.ops.readers.record_reads",
     "gradiva.ops.audio.resampling",

@@ -18,8 +18,8 @@ from PIL import Image
 import gradiva
 from gradiva import decoders, fn
 from gradiva.eager.jit.background_kernel import at_once
-from gradiva.eager.jit.intrinsics import put_word, word_at
 from gradiva.eager.jit.jit import jit
+from gradiva.eager.simd.intrinsics import put_word, word_at
 from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.image_info import ImageInfo, at_scale
 from gradiva.ops.decoders.jpeg import cpu as decoding

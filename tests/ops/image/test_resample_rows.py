@@ -11,8 +11,8 @@ import pytest
 
 import gradiva
 from gradiva.eager import extension as op
-from gradiva.eager.jit.intrinsics import LOCAL
-from gradiva.eager.jit.row_kernel import RowKernel
+from gradiva.eager.rows.row_kernel import RowKernel
+from gradiva.eager.simd.intrinsics import LOCAL
 from gradiva.ops.image.resample.rows import _weighed, filter_lines, store_row, store_unsigned_row
 from gradiva.ops.image.resample.taps import GAUSSIAN, TRIANGULAR, axis_taps, fill_axis
 

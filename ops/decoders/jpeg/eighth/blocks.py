@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from gradiva.eager.jit.intrinsics import local_words, put_word, without_refcount, word_at
 from gradiva.eager.jit.jit import always_inline, jit
+from gradiva.eager.simd.intrinsics import local_words, put_word, without_refcount, word_at
 from gradiva.eager.types.arrays import Array, I64Vector, U8Table, U8Vector, U32Vector
 
 from ..segments import END

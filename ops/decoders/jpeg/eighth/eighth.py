@@ -18,9 +18,9 @@ from typing import Final
 import numpy as np
 
 from gradiva.eager.jit.background_kernel import BackgroundKernel
-from gradiva.eager.jit.intrinsics import span
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.runtime.host_memory import allocate
+from gradiva.eager.simd.intrinsics import span
 from gradiva.eager.types.arrays import Array, U8Vector
 from gradiva.ops.decoders.jpeg.codec import decode_whole, encoded_sample
 

@@ -27,10 +27,9 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
+from gradiva.eager.jit import numba_adapter
+from gradiva.eager.jit.jit import register_intrinsic
 from gradiva.eager.types.arrays import Array, Float32Array, Float64Array, Int64Array
-
-from . import numba_adapter
-from .jit import register_intrinsic
 
 __all__ = [
     "LOCAL",

@@ -9,7 +9,7 @@ import pytest
 
 import gradiva
 from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.pixel_vectors import blend_three, move_three, reverse_pixels
+from gradiva.eager.simd.pixel_vectors import blend_three, move_three, reverse_pixels
 
 
 @jit

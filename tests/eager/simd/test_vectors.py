@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.vectors import (
+from gradiva.eager.simd.vectors import (
     LANES,
     add,
     gather,

@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from gradiva.eager.jit import numba_adapter
+from gradiva.eager.jit.jit import register_intrinsic
 from gradiva.eager.types.arrays import Array
-
-from . import numba_adapter
-from .jit import register_intrinsic
 
 __all__ = ["LANES", "add", "gather", "load", "mul", "narrow", "spread", "square_root", "store",
            "sub", "total", "widen"]  # fmt: skip

@@ -13,10 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from gradiva.eager.jit import numba_adapter
+from gradiva.eager.jit.jit import jit, register_intrinsic
 from gradiva.eager.types.arrays import Array, Int64Array, Number
-
-from . import numba_adapter
-from .jit import jit, register_intrinsic
 
 __all__ = [
     "AHEAD",

@@ -12,10 +12,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from gradiva.eager.jit.jit import Kernel, compile_entry, compiling, jit
+from gradiva.eager.simd.streaming import copy_nontemporal
 from gradiva.eager.types.arrays import F32Vector, Table, U32Vector, Vector
-
-from .jit import Kernel, compile_entry, compiling, jit
-from .streaming import copy_nontemporal
 
 __all__ = [
     "RowKernel",

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from gradiva import as_batch, cast
-from gradiva.eager.jit import row_chain
-from gradiva.eager.jit.convert import convert_array, to_half
-from gradiva.eager.jit.half_row import half_step
 from gradiva.eager.jit.packed_calls import run_calls
+from gradiva.eager.rows import row_chain
+from gradiva.eager.rows.convert import convert_array, to_half
+from gradiva.eager.rows.half_row import half_step
 from gradiva.eager.types.dtypes import DType, dtypes
 
 TABLE: list[tuple[float, str, int]] = [

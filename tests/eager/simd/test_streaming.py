@@ -10,15 +10,16 @@ import pytest
 
 import gradiva
 from gradiva import fn
-from gradiva.eager.jit import row_chain, streaming
 from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.streaming import (
+from gradiva.eager.operators import pixelwise
+from gradiva.eager.rows import row_chain
+from gradiva.eager.simd import streaming
+from gradiva.eager.simd.streaming import (
     copy_nontemporal,
     fill_nontemporal,
     finish_lines,
     use_nontemporal,
 )
-from gradiva.eager.operators import pixelwise
 from tests.tiers import few
 
 

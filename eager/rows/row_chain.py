@@ -13,14 +13,14 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from gradiva.eager.jit.jit import always_inline, jit, noinline
+from gradiva.eager.jit.packed_calls import KernelCall, PerThread
 from gradiva.eager.runtime.host_memory import address_of
+from gradiva.eager.simd.intrinsics import call_row
+from gradiva.eager.simd.streaming import finish_lines, use_nontemporal
 from gradiva.eager.types.arrays import F32Table, I64Table, I64Vector, Int64Array, U8Vector
 
-from .intrinsics import call_row
-from .jit import always_inline, jit, noinline
-from .packed_calls import KernelCall, PerThread
 from .row_kernel import RowKernel, copy, join, reverse, split, split_reversed, stream
-from .streaming import finish_lines, use_nontemporal
 
 __all__ = [
     "FORM_CHANNELS",

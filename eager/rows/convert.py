@@ -13,10 +13,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gradiva.eager.jit.jit import register_extension
 from gradiva.eager.types.arrays import Array
 from gradiva.eager.types.bfloat16 import from_bfloat16, is_bfloat16, to_bfloat16
-
-from .jit import register_extension
 
 __all__ = ["convert_array", "convert_sat", "round_half_away", "to_half", "truncate"]
 

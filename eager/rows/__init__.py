@@ -1,0 +1,1 @@
+"""Row kernels, chains of them, and the conversions between dtypes that they share."""
