@@ -19,6 +19,7 @@ from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support import tracing
 from gradiva.eager.support.errors import (
     GradivaError,
+    OperatorKeyError,
     OperatorRuntimeError,
     SampleDataError,
     failure_text,
@@ -112,7 +113,11 @@ class Call:
         try:
             return self._given[name]
         except KeyError:
-            argument = self.operator.arguments[name]
+            argument = self.operator.arguments.get(name)
+            if argument is None:
+                names = ", ".join(self.operator.arguments) or "none"
+                problem = f"the operator declares no argument of this name; it declares: {names}"
+                raise OperatorKeyError(problem, argument=name) from None
             value = argument.default
             if value is not None and argument.per_sample:
                 value = argument.rows(value, self.size)
@@ -186,8 +191,9 @@ class Call:
     ) -> None:
         """Run `kernel(*arrays, begin, end)` over ranges that together cover all samples.
 
-        work: the batch whose size tells how much work there is; the first output by default. flat:
-        for what is no kernel itself, from `arrays` and a number of threads to calls of kernels.
+        work: the batch whose size tells how much work there is; the first output by default.
+        packed: for what is no kernel itself: a function of `arrays` and a number of threads that
+        returns calls of kernels.
         """
         output, threads = self.outputs[0] if work is None else work, self.pool.num_threads
         if output.data.nbytes < _INLINE_BYTES or self.size < 2 or threads == 1:

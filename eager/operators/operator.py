@@ -14,6 +14,7 @@ import numpy as np
 
 from gradiva.eager.support.errors import (
     GradivaError,
+    Location,
     OperatorTypeError,
     OperatorValueError,
     leaving,
@@ -106,7 +107,13 @@ class OperatorBase:
         self.min_inputs, self.max_inputs = inputs
         self.random = random
         self.effects = effects
-        self.arguments, self.common = parse_signature(function, random)
+        try:
+            self.arguments, self.common = parse_signature(function, random)
+        except GradivaError as error:
+            code = function.__code__
+            raise error.complete(
+                operator=name, location=Location(code, code.co_firstlineno)
+            ) from error.__cause__
         self.takes_seed = random or self.takes_seed
         hidden = self.hidden_common if random or self.draws else self.hidden_common | {"seed"}
         self.shown_common = self.common - hidden - self.arguments.keys()
@@ -208,14 +215,15 @@ class OperatorBase:
                 keywords = self.modern(keywords)
             if not SET_TYPES.isdisjoint(map(type, inputs)):
                 if has_sets(inputs):
-                    return call_sets(self._bind, inputs, keywords, self.random)
+                    return call_sets(self, inputs, keywords)
                 inputs = with_batches(inputs)
-            return self._bind(inputs, keywords)
+            return self.bind_one(inputs, keywords)
         except GradivaError as error:
             del inputs, keywords  # who keeps the error keeps this frame
             raise leaving(error, self.name) from error.__cause__
 
-    def _bind(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    def bind_one(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Pass a call without input sets to the current interpreter."""
         return (current_interpreter() or eager_interpreter()).bind(self, inputs, keywords)
 
     def modern(self, keywords: dict[str, Any], quiet: bool = False) -> dict[str, Any]:

@@ -54,6 +54,10 @@ class Loop(SizedIterator, Protocol):
         """Stop reading ahead. The next loop goes on where this one was left."""
 
 
+_OF_CAPTURED_LOOPS: Final = frozenset({"explain", "graph"})
+"""What `Loop` has, and `Epoch` has not."""
+
+
 class Epoch(Iterator[Any]):
     """The batches (or samples) of one epoch. Each turn opens a step for random operators."""
 
@@ -87,6 +91,15 @@ class Epoch(Iterator[Any]):
 
     def __bool__(self) -> bool:
         return True
+
+    def __getattr__(self, name: str) -> NoReturn:
+        problem = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name in _OF_CAPTURED_LOOPS:
+            problem += (
+                ": captured loops have it, which compute ahead: "
+                f"next_epoch(batch_size=..., capture=True).{name}"
+            )
+        raise AttributeError(problem, name=name, obj=self)
 
     def __next__(self) -> Any:
         if self._ended:

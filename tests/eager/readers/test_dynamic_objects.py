@@ -187,3 +187,14 @@ def test_the_current_checkpoint() -> None:
     assert checkpoint.current() is EvalContext.default().checkpoint
     with EvalContext() as context:
         assert checkpoint.current() is context.checkpoint is not EvalContext.default().checkpoint
+
+
+def test_what_captured_loops_have(photographs: Path) -> None:
+    reader = gradiva.readers.File(file_root=str(photographs))
+    loop: Any = reader.next_epoch(batch_size=2)
+    for name in ("explain", "graph"):
+        with pytest.raises(AttributeError, match=rf"no attribute '{name}'.*capture=True\)\.{name}"):
+            getattr(loop, name)
+        assert hasattr(reader.next_epoch(batch_size=2, capture=True), name)
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
+        _ = loop.nothing
