@@ -109,6 +109,20 @@ class PipelineFactory(Generic[P]):
             )
         raise AttributeError(problem, name=name, obj=self)
 
+    def __repr__(self) -> str:
+        return f"<maker of pipelines: call it, {self.__name__}(...)>"
+
+    def __enter__(self) -> NoReturn:
+        raise OperatorTypeError(
+            f"`{self.__name__}` makes pipelines, and is none: call it, as in `with "
+            f"{self.__name__}() as pipe:`",
+            operator="pipeline_def",
+            location=user_location(),
+        )
+
+    def __exit__(self, *details: object) -> None:
+        """Never reached; Python asks for it before it enters a block."""
+
     def __reduce__(self) -> tuple[Any, ...]:
         return self._again, ()
 

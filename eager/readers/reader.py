@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Literal, NoReturn, ParamSpec, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, ParamSpec, Protocol, cast, overload
 
 import numpy as np
 
@@ -55,7 +55,20 @@ class Loop(SizedIterator, Protocol):
 
 
 _OF_CAPTURED_LOOPS: Final = frozenset({"explain", "graph"})
-"""What `Loop` has, and `Epoch` has not."""
+"""What `Loop` has, and `Epoch` and `Reader` have not."""
+
+
+def _has_no(value: object, name: str) -> AttributeError:
+    """The error of an attribute that is not there, with what has it, if something has."""
+    problem = f"{type(value).__name__!r} object has no attribute {name!r}"
+    if name in _OF_CAPTURED_LOOPS:
+        problem += (
+            ": captured loops have it, which compute ahead: `loop = "
+            f"reader.next_epoch(batch_size=..., capture=True)`, then `loop.{name}`"
+        )
+    elif name in ("run", "reset") and isinstance(value, Reader):
+        problem += ": loop over reader.next_epoch(batch_size=...); each such loop is an epoch"
+    return AttributeError(problem, name=name, obj=value)
 
 
 class Epoch(Iterator[Any]):
@@ -92,14 +105,10 @@ class Epoch(Iterator[Any]):
     def __bool__(self) -> bool:
         return True
 
-    def __getattr__(self, name: str) -> NoReturn:
-        problem = f"{type(self).__name__!r} object has no attribute {name!r}"
-        if name in _OF_CAPTURED_LOOPS:
-            problem += (
-                ": captured loops have it, which compute ahead: "
-                f"next_epoch(batch_size=..., capture=True).{name}"
-            )
-        raise AttributeError(problem, name=name, obj=self)
+    if not TYPE_CHECKING:  # type checkers are to report such names
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise _has_no(self, name)
 
     def __next__(self) -> Any:
         if self._ended:
@@ -172,6 +181,11 @@ class Reader:
     """
 
     operator: SourceOperator[Any]
+
+    if not TYPE_CHECKING:  # type checkers are to report such names
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise _has_no(self, name)
 
     def __iter__(self) -> NoReturn:
         """Readers have no loop of their own. Raises OperatorTypeError."""

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from gradiva import DataNode, OperatorTypeError, Pipeline, fn, pipeline_def, types
+from gradiva.plugin.numpy import DALIGenericIterator
 
 ROWS = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
 
@@ -189,6 +190,13 @@ def test_a_pipeline_that_was_not_made(name: str) -> None:
     with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
         _ = made.nothing
     assert not hasattr(made, "__len__")
+    with (
+        pytest.raises(OperatorTypeError, match=r"call it, as in `with training\(\) as pipe:`"),
+        made,
+    ):
+        pass
+    with pytest.raises(TypeError, match=r"got <maker of pipelines: call it, training\(\.\.\.\)>"):
+        DALIGenericIterator(made, ["a"])
 
 
 @pytest.mark.parametrize("name", ["as_array", "numpy", "torch", "tensors", "at", "item"])

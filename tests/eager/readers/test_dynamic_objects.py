@@ -190,11 +190,15 @@ def test_the_current_checkpoint() -> None:
 
 
 def test_what_captured_loops_have(photographs: Path) -> None:
-    reader = gradiva.readers.File(file_root=str(photographs))
-    loop: Any = reader.next_epoch(batch_size=2)
+    reader: Any = gradiva.readers.File(file_root=str(photographs))
     for name in ("explain", "graph"):
-        with pytest.raises(AttributeError, match=rf"no attribute '{name}'.*capture=True\)\.{name}"):
-            getattr(loop, name)
+        for value in (reader, reader.next_epoch(batch_size=2)):
+            said = rf"no attribute '{name}'.*capture=True\)`, then `loop\.{name}`"
+            with pytest.raises(AttributeError, match=said):
+                getattr(value, name)
         assert hasattr(reader.next_epoch(batch_size=2, capture=True), name)
-    with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
-        _ = loop.nothing
+    with pytest.raises(AttributeError, match=r"no attribute 'run': loop over reader\.next_epoch"):
+        _ = reader.run
+    for value in (reader, reader.next_epoch(batch_size=2)):
+        with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
+            _ = value.nothing
