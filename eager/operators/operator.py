@@ -381,12 +381,13 @@ def operator(
 ) -> Callable[[Callable[Concatenate[SampleType, P], R]], Operator[P, R]]:
     """Declare an operator: decorates its type rule, whose signature is the public one.
 
-    name: under which graphs and errors know it. inputs: how many, or (fewest, most). The type rule
-    gets a `SampleType` per input and the arguments as given, and returns the type of the output,
-    or a tuple of types. It must let unknown (None) fields pass. same_shapes: the samples of the
-    output have the shapes of the first input's; other operators have a shape rule. schema: what the
-    format of stored pipelines calls it, if it does; formerly: its names in old scripts;
-    old_arguments: those of old scripts, and their names of today, None for those without effect.
+    name: for graphs and errors; users call the Python object. It must not be the name of one of
+    gradiva's operators: "mine.gamma" is none. inputs: how many, or (fewest, most). The type rule
+    gets a `SampleType` per input and the arguments as given, and returns the type of the output, or
+    a tuple of types. It must let unknown (None) fields pass. same_shapes: the samples of the output
+    have the shapes of the first input's; other operators have a shape rule. schema: what the format
+    of stored pipelines calls it, if it does; formerly: its names in old scripts; old_arguments:
+    those of old scripts, and their names of today, None for those without effect.
     """
     bounds = (inputs, inputs) if isinstance(inputs, int) else inputs
 
