@@ -219,10 +219,8 @@ class _Ahead:
         self._taken.append((item, mark))
         if self._batch_size > 1 and not any(isinstance(part, op.Batch) for part in item):
             warn_user(
-                f"ExternalSource.captured: an item that is one sample is repeated "
-                f"{self._batch_size} times, since batch_size is {self._batch_size}: for a batch of "
-                "different samples let the source return a list of them",
-                topic="ExternalSource.captured: repeated",
+                "ExternalSource.captured: an item that is one sample is repeated `batch_size` "
+                "times: for a batch of different samples let the source return a list of them"
             )
         values, _ = self._source._values(item, self._batch_size)
         return tuple(value for value in values if isinstance(value, op.Batch))

@@ -246,7 +246,9 @@ def test_an_array_with_an_axis_of_outputs(batch: bool) -> None:
 
 def test_single_samples_are_repeated_with_a_warning() -> None:
     rows = [np.full(3, number, np.uint8) for number in range(3)]
-    with pytest.warns(UserWarning, match="an item that is one sample is repeated 2 times"):
+    with pytest.warns(
+        UserWarning, match="an item that is one sample is repeated `batch_size` times"
+    ):
         found = [one.as_array()[:, 0].tolist() for one in ExternalSource(rows).captured(2)]
     assert found == [[0, 0], [1, 1], [2, 2]]
     # Warnings are errors here.
