@@ -165,7 +165,7 @@ def with_numpy(images: Any) -> Any:
 
 
 def length(images: Any) -> Any:
-    return images * gradiva.random.uniform(batch_size=images.batch_size)
+    return images * gradiva.random.uniform(batch_size=len(images))
 
 
 images = gradiva.resize(gradiva.decoders.image(files), size=(96, 96))
