@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return index_files.run(given)
         return show_info()
     except GradivaError as error:
-        print(f"gradiva: {error}", file=sys.stderr)
+        print(f"gradiva: {error.complete(operator=given.command)}", file=sys.stderr)
         return 1
     except BrokenPipeError:
         # The reader of the pipe, such as `head`, has enough. Python would write what is left at

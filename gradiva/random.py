@@ -2,7 +2,8 @@
 
 Inside a loop over a reader a value depends on the seed, the number of the call in the step and the
 sample; outside, the generator numbers its own calls. `batch_size` asks for one value per sample,
-`rng` for another generator than the default one; an explicit `seed` makes a call repeat its values.
+`rng` for another generator than the default one. Two calls with the same `seed` draw the same
+values; in a pipeline or such a loop, samples, batches and epochs still differ.
 A forked process, and each worker of a torch DataLoader, draws values of its own (docs/dynamic.md).
 """
 

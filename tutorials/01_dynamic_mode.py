@@ -246,7 +246,7 @@ gradiva.show(eye, masks=masks, size=240)
 
 # %%
 gradiva.random.set_seed(7)
-angles = gradiva.random.uniform(range=(-25.0, 25.0), batch_size=len(square))
+angles = gradiva.random.uniform(range=(-25.0, 25.0), batch_size=square.batch_size)
 print(angles)
 gradiva.rotate(square, angle=angles, keep_size=True)
 
@@ -255,7 +255,7 @@ gradiva.rotate(square, angle=angles, keep_size=True)
 
 # %%
 gradiva.random.set_seed(7)
-again = gradiva.random.uniform(range=(-25.0, 25.0), batch_size=len(square))
+again = gradiva.random.uniform(range=(-25.0, 25.0), batch_size=square.batch_size)
 np.testing.assert_array_equal(again.as_array(), angles.as_array())
 
 # %% [markdown]
@@ -270,7 +270,7 @@ count = 0
 for files, labels in reader.next_epoch(batch_size=3):
     print(len(files), labels.as_array().ravel(), [Path(file).name for file in files.source_info()])
     decoded = gradiva.resize(gradiva.decoders.image(files), size=(96, 96))
-    mirror = gradiva.random.coin_flip(batch_size=len(decoded))
+    mirror = gradiva.random.coin_flip(batch_size=decoded.batch_size)
     decoded = gradiva.flip(decoded, horizontal=mirror)
     count += len(decoded)
 assert count == reader.get_metadata()["epoch_size"] == 7

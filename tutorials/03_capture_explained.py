@@ -288,7 +288,7 @@ for _epoch in range(2):
         images = gradiva.resize(gradiva.decoders.image(files), size=(96, 96))
         amounts = [2.0 if np.mean(image) < 90 else 1.0 for image in images.arrays()]
         images = gradiva.brightness(images, brightness=amounts)
-        coins = gradiva.random.coin_flip(batch_size=len(images))
+        coins = gradiva.random.coin_flip(batch_size=images.batch_size)
         eager_images += gradiva.flip(images, horizontal=coins).arrays()
 for one, other in zip(captured, eager_images, strict=True):
     np.testing.assert_array_equal(one, other)

@@ -447,8 +447,11 @@ assert run.stdout.strip() == "[255 255 255]"
 # ## When a pipeline is slower than you expect
 #
 # `diagnose` runs a pipeline for some seconds and says what limits it, and how much faster it could
-# be. Give it the work of your loop on a batch as `consumer`, and it compares both. Then go through
-# the list below; each line is quick to check.
+# be. Give it the work of your loop on a batch as `consumer`, and it compares both. Its first table
+# has a row for each part: `threads` are the worker threads of the pipeline (`num_threads`),
+# `processors` the cores of the machine, `reading` the readers and sources, which one thread runs,
+# and `your loop` the consumer. `busy` is the part of the time in which it worked, `samples/s` what
+# it would deliver if it never waited. Then go through the list below; each line is quick to check.
 
 # %%
 pipe = quick_pipeline()

@@ -35,7 +35,8 @@ class Explanation:
     steps: int = 0
     groups: FusionExplanation = field(default_factory=lambda: FusionExplanation("ahead", ()))
     """Which groups of the program ran fused, how long that took, why others did not, and the calls
-    of the program that are in no group."""
+    of the program that are in no group. Loops over the same source continue with one program as
+    long as they make the same calls: its groups count the batches of all of them."""
     _unserved: dict[tuple[str, Location | None, str], Unserved] = field(default_factory=dict)
 
     def add(self, operator: str, location: Location | None, step: int, reason: str) -> None:
@@ -71,6 +72,8 @@ class Explanation:
             lines.append(f"    {entry.location or 'no line known'}")
         if self.groups or self.groups.others:
             lines.append(str(self.groups))
+        if any(group.batches > self.steps for group in self.groups):
+            lines.append("(batches of earlier loops that ran the same program are counted, too)")
         return "\n".join(lines)
 
     def _summary(self) -> str:

@@ -29,8 +29,8 @@ _CONSTANT = 1 << 20
 """Arrays from outside of the loop with at most this many elements are compared by value."""
 _EFFECTS = "it has effects, so it runs when it is called"
 _DECLARE = (
-    f"{_EFFECTS}; if its function has none, declare the function with `gradiva.prefetchable` "
-    "(see `python -m gradiva ops python_function`)"
+    f"{_EFFECTS}; if its function has none, declare the function with `gradiva.prefetchable`: "
+    "write `@gradiva.prefetchable` above its `def` (see `python -m gradiva ops python_function`)"
 )
 
 
@@ -168,7 +168,10 @@ class LoopStep:
             running = current_step()
             if running is None or running.owner is not owner:
                 return "its random values belong to another source, which was read in the body"
-        return "no step before has made this call with these arguments"
+        return (
+            "no step before has made this call with these arguments: a number that changes from "
+            "step to step must be data (docs/graphs.md has a table of the reasons)"
+        )
 
     def _why_outside(self, ref: Ref, source: ConcreteInput) -> str:
         """Why a call with this input or argument, which is no value of this step, was missed."""

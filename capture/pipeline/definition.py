@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
@@ -9,10 +10,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.recording.data_node import DataNode
+from gradiva.capture.recording.free_node import FreeNode
 from gradiva.capture.recording.recorder import Recorder
 from gradiva.capture.recording.shared_values import SharedValues
 from gradiva.eager.operators.interpreter import interpreter
-from gradiva.eager.support.errors import GradivaError, OperatorTypeError, describe, user_location
+from gradiva.eager.support.errors import (
+    GradivaError,
+    Location,
+    OperatorTypeError,
+    describe,
+    user_location,
+    without_frames,
+)
+from gradiva.eager.support.tracebacks import user_places
 from gradiva.eager.types.device import Device
 
 if TYPE_CHECKING:
@@ -62,6 +72,24 @@ def leave_current_pipeline() -> None:
             "no pipeline is current", operator="Pipeline.pop_current", location=user_location()
         )
     _current.get()[-1].definition.leave(failed=False)
+
+
+_NO_LOOP = re.compile(rf"(?=.*\biter).*\b({DataNode.__name__}|{FreeNode.__name__})\b", re.DOTALL)
+"""What Python says of `for x in symbol` and `a, b = symbol`. The classes cannot say it themselves:
+with a method `__iter__` a symbol would be a `collections.abc.Iterable`, as lists of outputs are."""
+
+
+def _loop_over_symbol(error: TypeError) -> GradivaError:
+    """The error for the user, with the line and what to do."""
+    places = list(user_places(error.__traceback__))
+    made = OperatorTypeError(
+        f"{error}: it is the symbol of one output, and while a graph is recorded it has no samples "
+        "to loop over or to unpack. Operators work on each sample without a loop; "
+        "`value.slice[0]` is a part of each sample",
+        location=Location(*places[-1]) if places else None,
+    )
+    made.__cause__ = error
+    return without_frames(made)
 
 
 class GraphDefinition:
@@ -116,9 +144,15 @@ class GraphDefinition:
         self, pipeline: AbstractContextManager[Any], define_graph: Callable[[], Any], name: str
     ) -> None:
         """Record what `define_graph` calls, and set what it returns as the outputs. name: of the
-        function, for errors. Raises OperatorTypeError for invalid outputs."""
-        with pipeline:
-            outputs = define_graph()
+        function, for errors. Raises OperatorTypeError for invalid outputs, and for a loop over a
+        symbol."""
+        try:
+            with pipeline:
+                outputs = define_graph()
+        except TypeError as error:
+            if type(error) is not TypeError or not _NO_LOOP.search(str(error)):
+                raise
+            raise _loop_over_symbol(error) from error
         if isinstance(outputs, dict | set | str) or outputs is None:
             raise OperatorTypeError(
                 f"{name} must return its outputs: a symbol or a tuple",

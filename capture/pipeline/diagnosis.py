@@ -49,12 +49,14 @@ class Limit:
 class Diagnosis:
     """What a pipeline spent its time on. Prints as a sentence and tables.
 
-    rate: samples per second; limits: the parts, the slowest first; bottleneck: the part that holds
-    the others up, or "one thread at a time", "the interpreter", "other programs"; gain: how many
-    times faster it could be without that, as far as can be told; verdict: the sentence; operators:
-    the share of the working time of each; waiting: of the working threads' time, the share spent on
-    waiting for the interpreter's lock or for files; crowded: on waiting for a core; None where
-    the system does not tell.
+    rate: samples per second; limits: the parts, the slowest first: "threads" (the worker threads of
+    the pipeline, `num_threads`), "processors" (the cores of the machine, with all that this process
+    runs on them), "reading" (readers and sources, which one thread runs), "your loop" (the
+    consumer); bottleneck: the part that holds the others up, or "one thread at a time", "the
+    interpreter", "other programs"; gain: how many times faster it could be without that, as far as
+    can be told; verdict: the sentence; operators: the share of the working time of each; waiting:
+    of the working threads' time, the share spent on waiting for the interpreter's lock or for
+    files; crowded: on waiting for a core; None where the system does not tell.
     """
 
     title: str
@@ -92,7 +94,7 @@ class Diagnosis:
                 f"working threads waited for the interpreter or for files: {self.waiting:.0%}"
             )
         if self.crowded is not None:
-            found.append(f"and for a processor: {self.crowded:.0%}")
+            found.append(f"and for a core: {self.crowded:.0%}")
         if usage.disk_bytes is not None:
             found.append(f"read from disk: {usage.disk_bytes / self.seconds / 1e6:.1f} MB/s")
         if usage.faults is not None:
@@ -241,8 +243,9 @@ def _judged(found: Diagnosis, threads: int, cores: int) -> Diagnosis:
         else:
             part = "one thread at a time"
             why = (
-                "the parts wait for one another, and none is busy all the time: a larger "
-                "batch_size or prefetch_queue_depth helps"
+                "reading, the threads that compute and your loop wait for one another, and none is "
+                "busy all the time: a larger batch_size gives the threads more samples at once, "
+                "and a larger prefetch_queue_depth lets reading and computing overlap more"
             )
     elif slowest.busy < SATURATED:
         part, gain, why = "other programs", *_crowded(found, heavy)
@@ -255,12 +258,12 @@ def _judged(found: Diagnosis, threads: int, cores: int) -> Diagnosis:
         part, gain, why = "other programs", *_crowded(found, heavy)
     elif part == "threads" and threads < cores:
         gain = min(gain, cores / threads)
-        why = f"{slowest.note}, and there are {cores} processors: num_threads={cores}; {heavy}"
+        why = f"{slowest.note}, and there are {cores} cores: num_threads={cores}; {heavy}"
     else:
         part = "processors" if threads >= cores else part
         others = [limit.rate for limit in found.limits if limit.part not in ("threads", part)]
         gain = min(others, default=slowest.rate) / found.rate
-        why = f"all {cores} processors are at work; {heavy}"
+        why = f"all {cores} cores are at work; {heavy}"
     gain = max(gain, 1.0)
     more = f" Without that: up to about {found.rate * gain:,.0f} samples/s." if gain > 1.05 else ""
     verdict = f"{found.title}: {found.rate:,.0f} samples/s, held up by {part}: {why}.{more}"
@@ -270,5 +273,5 @@ def _judged(found: Diagnosis, threads: int, cores: int) -> Diagnosis:
 def _crowded(found: Diagnosis, heavy: str) -> tuple[float, str]:
     """The gain and the reason if other programs use the cores."""
     waits = found.crowded or 0.0
-    why = f"the threads wait {waits:.0%} of their time for a processor; {heavy}"
+    why = f"the threads wait {waits:.0%} of their time for a core; {heavy}"
     return 1 / (1 - min(waits, 0.9)), why

@@ -6,14 +6,14 @@ import difflib
 import functools
 import inspect
 import sys
-import warnings
 from collections.abc import Callable
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, overload
 
 from gradiva.capture.recording.conditionals.convert import convert
 from gradiva.eager.operators.signature import extended
 from gradiva.eager.support.errors import OperatorTypeError, user_location
+from gradiva.eager.support.user_warning import warn_user
 
 from .debug import DebugPipeline
 from .options import PipelineKeywords
@@ -87,7 +87,10 @@ class PipelineFactory(Generic[P]):
         if modes["debug"] and not modes["enable_conditionals"]:
             return DebugPipeline(lambda: function(*args, **kwargs), title, **options)
         if modes["debug"]:
-            _warn("debug=True has no effect with enable_conditionals=True: the graph is recorded")
+            warn_user(
+                "pipeline_def: debug=True has no effect with enable_conditionals=True: the graph "
+                "is recorded"
+            )
         pipe = Pipeline(**options)
         definition = pipe._definition
         definition.recorder.title = title
@@ -95,6 +98,30 @@ class PipelineFactory(Generic[P]):
             function = convert(function)
         definition.define(pipe, lambda: function(*args, **kwargs), self.__qualname__)
         return pipe
+
+    def __getattr__(self, name: str) -> NoReturn:
+        problem = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if not name.startswith("_") and hasattr(Pipeline, name):
+            function = vars(self).get("__name__", "training")
+            problem += (
+                f": `{function}` makes pipelines, which have it. Call it first: "
+                f"`pipe = {function}()`, then `pipe.{name}`"
+            )
+        raise AttributeError(problem, name=name, obj=self)
+
+    def __repr__(self) -> str:
+        return f"<maker of pipelines: call it, {self.__name__}(...)>"
+
+    def __enter__(self) -> NoReturn:
+        raise OperatorTypeError(
+            f"`{self.__name__}` makes pipelines, and is none: call it, as in `with "
+            f"{self.__name__}() as pipe:`",
+            operator="pipeline_def",
+            location=user_location(),
+        )
+
+    def __exit__(self, *details: object) -> None:
+        """Never reached; Python asks for it before it enters a block."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._again, ()
@@ -122,13 +149,6 @@ class PipelineFactory(Generic[P]):
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Binds to objects, like a function in a class."""
         return self if instance is None else MethodType(self, instance)
-
-
-def _warn(text: str) -> None:
-    where = user_location()
-    if where is not None:
-        text = f"pipeline_def: {text}"
-        warnings.warn_explicit(text, UserWarning, where.code.co_filename, where.line)
 
 
 @overload

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from gradiva.capture.graph.graph import Edge, Node
 from gradiva.eager.operators.operator import OperatorBase
@@ -14,6 +14,7 @@ from gradiva.eager.values.value import Symbolic, Value
 from gradiva.ops.arrays.copy import copy
 from gradiva.ops.indexing.properties import get_property, shapes
 
+from .attribute_hints import HINTS
 from .branches import Branches
 
 __all__ = ["BatchSize", "DataNode", "SymbolRecorder", "WholeBatch"]
@@ -196,6 +197,14 @@ class DataNode(Value, Symbolic):
             location=user_location(),
         )
 
+    if not TYPE_CHECKING:  # type checkers are to report such names
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name not in HINTS:
+                return object.__getattribute__(self, name)  # Python's own error
+            problem = f"{type(self).__name__!r} object has no attribute {name!r}: {HINTS[name]}"
+            raise AttributeError(problem, name=name, obj=self)
+
     def __bool__(self) -> bool:
         self._refuse(
             "its truth value (in `if`, `while`, `and`, `or`, `not`); in a pipeline defined with "
@@ -203,7 +212,10 @@ class DataNode(Value, Symbolic):
         )
 
     def __len__(self) -> int:
-        self._refuse("its length")
+        self._refuse(
+            "its length; `.batch_size` is the number of samples in all modes, as the `batch_size` "
+            "of a random operator"
+        )
 
     __iter__ = None
     """Scripts ask `isinstance(outputs, Iterable)`, as they ask for lists: one output is none.

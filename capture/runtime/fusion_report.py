@@ -140,9 +140,9 @@ class GroupReport:
     def times(self) -> list[str]:
         """The mean time of a batch: fused, partly fused and unfused."""
         timings = (
-            (self.time_fused, "ms fused"),
-            (self.time_partly, "ms in parts"),
-            (self.time_separate, "ms member by member"),
+            (self.time_fused, "ms a batch fused"),
+            (self.time_partly, "ms a batch in parts"),
+            (self.time_separate, "ms a batch member by member"),
         )
         return [f"{1e3 * it.seconds / it.runs:.2f} {how}" for it, how in timings if it.runs]
 

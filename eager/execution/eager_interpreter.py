@@ -3,7 +3,6 @@ arguments."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,8 +24,8 @@ from gradiva.eager.support.errors import (
     OperatorTypeError,
     OperatorValueError,
     describe,
-    user_location,
 )
+from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.support.validation import integer
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import CPU, Device, check_device, device
@@ -143,10 +142,7 @@ def check_common(operator: OperatorBase, common: Mapping[str, Any], present: boo
         except GradivaError as error:
             raise error.complete(argument="device") from None
     if "seed" in common and not operator.takes_seed:
-        text = f"{operator.name}: `seed` has no effect on an operator that is not random"
-        where = user_location()
-        if where is not None:
-            warnings.warn_explicit(text, UserWarning, where.code.co_filename, where.line)
+        warn_user(f"{operator.name}: `seed` has no effect on an operator that is not random")
 
 
 def device_named(name: Any) -> Device:

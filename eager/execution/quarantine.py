@@ -10,14 +10,13 @@ import csv
 import json
 import os
 import threading
-import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from typing import Any, NamedTuple, overload
 
-from gradiva.eager.support.errors import printable, user_location
+from gradiva.eager.support.user_warning import warn_user
 
 __all__ = [
     "Quarantine",
@@ -140,13 +139,7 @@ class Quarantine(Sequence[Quarantined]):
 
 def _warn(entry: Quarantined | None) -> None:
     what = "" if entry is None else f" (the first: {entry.file or 'no file'}: {entry.reason})"
-    text = f"samples that cannot be read are left out or replaced{what}; see `quarantine`"
-    text = printable(text)
-    where = user_location()
-    if where is None:
-        warnings.warn(text, UserWarning, stacklevel=3)
-    else:
-        warnings.warn_explicit(text, UserWarning, where.code.co_filename, where.line)
+    warn_user(f"samples that cannot be read are left out or replaced{what}; see `quarantine`")
 
 
 _collector: ContextVar[Quarantine | None] = ContextVar("gradiva_quarantine", default=None)

@@ -205,8 +205,8 @@ def _kind_of(parameter: inspect.Parameter, names: dict[str, Any]) -> ArgumentTyp
     except (NameError, AttributeError, SyntaxError, TypeError) as error:
         missing = annotation is parameter.empty
         raise OperatorTypeError(
-            "the annotation of an operator's argument says what kind it is; text is evaluated "
-            "among the names of its module",
+            "the annotation of an operator's argument says what kind it is"
+            + ("" if missing else "; its names are those of the operator's module"),
             argument=parameter.name,
             expected="int, float, bool, str, Any, or one of gradiva.extension such as IntArg",
             got="no annotation" if missing else describe(annotation, 60),

@@ -24,6 +24,7 @@ from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support import tracing
 from gradiva.eager.support.errors import (
     GradivaError,
+    OperatorKeyError,
     OperatorRuntimeError,
     SampleDataError,
     failure_text,
@@ -56,7 +57,11 @@ class _Arguments(dict[str, Any]):
     size: int
 
     def __missing__(self, name: str) -> Any:
-        argument = self.operator.arguments[name]
+        argument = self.operator.arguments.get(name)
+        if argument is None:
+            names = ", ".join(self.operator.arguments) or "none"
+            problem = f"the operator declares no argument of this name; it declares: {names}"
+            raise OperatorKeyError(problem, argument=name)
         self[name] = value = argument.rows(argument.default, self.size)
         return value
 

@@ -3,8 +3,8 @@ dynamic mode the samples of a batch, `decoders.image([bytes, bytes])`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,15 +12,31 @@ from gradiva.eager.random.default_generator import get_default_rng
 from gradiva.eager.random.generator import RNG
 from gradiva.eager.random.repeated import RepeatedRNG
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, OperatorValueError
+from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.values.batch import batch_on
 from gradiva.eager.values.interop import is_array
 from gradiva.eager.values.value import Value
 
+from .arguments import Argument
 from .interpreter import current_interpreter
 
 __all__ = ["SET_TYPES", "call_sets", "has_sets", "with_batches"]
 
 SET_TYPES = frozenset({list, tuple})
+
+
+class SetOperator(Protocol):
+    """An operator, as far as it is needed here."""
+
+    name: str
+    random: bool
+
+    @property
+    def arguments(self) -> Mapping[str, Argument]:
+        """Those that it declares, by name."""
+
+    def bind_one(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Make a call whose inputs are no lists."""
 
 
 def has_sets(inputs: tuple[Any, ...]) -> bool:
@@ -67,12 +83,37 @@ def _is_sample(value: Any) -> bool:
     return is_array(value) and not isinstance(value, np.generic | Value)
 
 
-def call_sets(
-    call: Callable[[tuple[Any, ...], dict[str, Any]], Any],
-    inputs: tuple[Any, ...],
-    keywords: dict[str, Any],
-    random: bool,
-) -> Any:
+def _explain_set(error: GradivaError, length: int, place: int) -> None:
+    """Say that the call with the error is one of several."""
+    said = f"the input is a list of {length}: the call is made for each, and this is number {place}"
+    if error.argument is None:
+        said += ". Of the outputs of one call, pass the one that is meant: `first, second = ...`"
+    else:
+        said += f". {_SHARED.format(error.argument)}"
+    error.problem = f"{error.problem}; {said}" if error.problem else said
+
+
+_SHARED = (
+    "The values of `{}` are one for each sample, and the same for all elements of the list: for "
+    "other values call the operator for each input, a random one with the same `seed=`"
+)
+
+
+def _warn_of_lists(operator: SetOperator, keywords: dict[str, Any], length: int) -> None:
+    """Warn of a list in an argument that may be meant as one value for each element of a set."""
+    for name, value in keywords.items():
+        argument = operator.arguments.get(name)
+        if (
+            type(value) in SET_TYPES
+            and len(value) == length > 1
+            and argument is not None
+            and argument.per_sample
+            and not argument.kind.vector
+        ):
+            warn_user(f"{operator.name}: {_SHARED.format(name)}")
+
+
+def call_sets(operator: SetOperator, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Call an operator once for each place in the lists among its inputs; the others are shared.
 
     Returns a list of the results; of several outputs, a list for each. Lists of one element give
@@ -86,14 +127,20 @@ def call_sets(
             expected=str(lengths[0]),
             got=", ".join(map(str, lengths)),
         )
-    if random:
+    _warn_of_lists(operator, keywords, lengths[0])
+    if operator.random:
         rng = keywords.get("rng")
         if rng is None or isinstance(rng, RNG):
             keywords = {**keywords, "rng": RepeatedRNG(rng or get_default_rng(), rng is None)}
-    made = [
-        call(tuple(value[place] if _is_set(value) else value for value in inputs), keywords)
-        for place in range(lengths[0])
-    ]
+    made = []
+    for place in range(lengths[0]):
+        chosen = tuple(value[place] if _is_set(value) else value for value in inputs)
+        try:
+            made.append(operator.bind_one(chosen, keywords))
+        except GradivaError as error:
+            if lengths[0] > 1:
+                _explain_set(error, lengths[0], place)
+            raise
     if len(made) == 1:
         return made[0]
     if isinstance(made[0], tuple | list):

@@ -38,5 +38,7 @@ def _warn(name: str, happens: str, shape: list[int], layout: str) -> None:
     warn_user(
         f"{name}: samples without a layout {happens}, but the shape {tuple(shape)} looks like "
         f"{layout}: give it with gradiva.as_tensor(array, layout={layout!r}), or "
-        f"gradiva.as_batch(arrays, layout={layout!r})"
+        f"gradiva.as_batch(arrays, layout={layout!r}); for what a function returns, with "
+        "`output_layouts=` of python_function or `layout=` of external_source",
+        topic=f"{name}: {layout}",
     )

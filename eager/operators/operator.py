@@ -6,7 +6,6 @@ interpreter of the calling context: eager by default, recording inside a pipelin
 
 from __future__ import annotations
 
-import functools
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
@@ -15,6 +14,7 @@ import numpy as np
 
 from gradiva.eager.support.errors import (
     GradivaError,
+    Location,
     OperatorTypeError,
     OperatorValueError,
     leaving,
@@ -114,7 +114,13 @@ class OperatorBase:
         self.min_inputs, self.max_inputs = inputs
         self.random = random
         self.effects = effects
-        self.arguments, self.common = parse_signature(function, random)
+        try:
+            self.arguments, self.common = parse_signature(function, random)
+        except GradivaError as error:
+            code = function.__code__
+            raise error.complete(
+                operator=name, location=Location(code, code.co_firstlineno)
+            ) from error.__cause__
         self.takes_seed = random or self.takes_seed
         hidden = self.hidden_common if random or self.draws else self.hidden_common | {"seed"}
         self.shown_common = self.common - hidden - self.arguments.keys()
@@ -223,13 +229,17 @@ class OperatorBase:
             interpreter = running.get() or eager_hook.value or eager_hook.get()
             if not SET_TYPES.isdisjoint(map(type, inputs)):
                 if has_sets(inputs):
-                    bind = functools.partial(interpreter.bind, self)
-                    return call_sets(bind, inputs, keywords, self.random)
+                    return call_sets(self, inputs, keywords)
                 inputs = with_batches(inputs, self.instead_of_texts)
             return interpreter.bind(self, inputs, keywords)
         except GradivaError as error:
             del inputs, keywords  # who keeps the error keeps this frame
             raise leaving(error, self.name) from error.__cause__
+
+    def bind_one(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Pass a call without input sets to the current interpreter."""
+        interpreter = running.get() or eager_hook.value or eager_hook.get()
+        return interpreter.bind(self, inputs, keywords)
 
     def modern(self, keywords: dict[str, Any], quiet: bool = False) -> dict[str, Any]:
         """Keywords under the names of today; warns, unless `quiet`. Raises OperatorTypeError for
@@ -413,12 +423,13 @@ def operator(
 ) -> Callable[[Callable[Concatenate[SampleType, P], R]], Operator[P, R]]:
     """Declare an operator: decorates its type rule, whose signature is the public one.
 
-    name: under which graphs and errors know it. inputs: how many, or (fewest, most). The type rule
-    gets a `SampleType` per input and the arguments as given, and returns the type of the output,
-    or a tuple of types. It must let unknown (None) fields pass. same_shapes: the samples of the
-    output have the shapes of the first input's; other operators have a shape rule. schema: what the
-    format of stored pipelines calls it, if it does; formerly: its names in old scripts;
-    old_arguments: those of old scripts, and their names of today, None for those without effect.
+    name: for graphs and errors; users call the Python object. It must not be the name of one of
+    gradiva's operators: "mine.gamma" is none. inputs: how many, or (fewest, most). The type rule
+    gets a `SampleType` per input and the arguments as given, and returns the type of the output, or
+    a tuple of types. It must let unknown (None) fields pass. same_shapes: the samples of the output
+    have the shapes of the first input's; other operators have a shape rule. schema: what the format
+    of stored pipelines calls it, if it does; formerly: its names in old scripts; old_arguments:
+    those of old scripts, and their names of today, None for those without effect.
     """
     bounds = (inputs, inputs) if isinstance(inputs, int) else inputs
 

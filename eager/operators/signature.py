@@ -56,8 +56,9 @@ _COMMON = {
     ),
     "seed": _CommonArgument(
         "int | None",
-        "the seed of what is drawn, which makes a call repeat it; by default the seed of the "
-        "pipeline, or that of `gradiva.random.set_seed`.",
+        "the seed of what is drawn. Two calls with the same seed draw the same values; in a "
+        "pipeline, and in a loop over a reader, samples, batches and epochs still differ. By "
+        "default the seed of the pipeline, or that of `gradiva.random.set_seed`.",
     ),
     "rng": _CommonArgument(
         "RNG | None", "the generator of the random values, in place of the default one."

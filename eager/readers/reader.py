@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Literal, NoReturn, ParamSpec, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, ParamSpec, Protocol, cast, overload
 
 import numpy as np
 
@@ -54,6 +54,23 @@ class Loop(SizedIterator, Protocol):
         """Stop reading ahead. The next loop goes on where this one was left."""
 
 
+_OF_CAPTURED_LOOPS: Final = frozenset({"explain", "graph"})
+"""What `Loop` has, and `Epoch` and `Reader` have not."""
+
+
+def _has_no(value: object, name: str) -> AttributeError:
+    """The error of an attribute that is not there, with what has it, if something has."""
+    problem = f"{type(value).__name__!r} object has no attribute {name!r}"
+    if name in _OF_CAPTURED_LOOPS:
+        problem += (
+            ": captured loops have it, which compute ahead: `loop = "
+            f"reader.next_epoch(batch_size=..., capture=True)`, then `loop.{name}`"
+        )
+    elif name in ("run", "reset") and isinstance(value, Reader):
+        problem += ": loop over reader.next_epoch(batch_size=...); each such loop is an epoch"
+    return AttributeError(problem, name=name, obj=value)
+
+
 class Epoch(Iterator[Any]):
     """The batches (or samples) of one epoch. Each turn opens a step for random operators."""
 
@@ -87,6 +104,11 @@ class Epoch(Iterator[Any]):
 
     def __bool__(self) -> bool:
         return True
+
+    if not TYPE_CHECKING:  # type checkers are to report such names
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise _has_no(self, name)
 
     def __next__(self) -> Any:
         if self._ended:
@@ -159,6 +181,11 @@ class Reader:
     """
 
     operator: SourceOperator[Any]
+
+    if not TYPE_CHECKING:  # type checkers are to report such names
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise _has_no(self, name)
 
     def __iter__(self) -> NoReturn:
         """Readers have no loop of their own. Raises OperatorTypeError."""

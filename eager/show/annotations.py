@@ -82,7 +82,7 @@ def labels_of(
     if single:
         amount = len(boxes[0]) if boxes else 0
         each = amount and hasattr(labels, "__len__") and len(labels) == amount
-        if _scalar(labels) or (each and _scalar(labels[0])):
+        if _scalar(labels) or (each and (_scalar(labels[0]) or _column(labels))):
             labels = [labels]
     found: list[tuple[str, list[str]]] = []
     for index, given in enumerate(_entries("labels", labels, count, False)):
@@ -110,6 +110,11 @@ def _scalar(value: Any) -> bool:
     """Whether it is one text or one number, and not a list of some kind."""
     plain = isinstance(value, str | bytes | int | float | os.PathLike)
     return plain or (not isinstance(value, list | tuple | dict) and getattr(value, "ndim", 1) == 0)
+
+
+def _column(value: Any) -> bool:
+    """Whether it is an array of shape (n, 1): labels as operators on boxes take them."""
+    return getattr(value, "ndim", 1) == 2 and bool(value.shape[1] == 1)
 
 
 def _entries(argument: str, given: Any, count: int, single: bool) -> list[Any]:
@@ -168,6 +173,8 @@ def _texts(given: Any, index: int) -> str | list[str]:
         text = array.tobytes().decode("utf-8", "replace")
         if text.isprintable():  # from get_property
             return text
+    if _column(array):
+        array = array[:, 0]
     if array.ndim > 1:
         raise _no_label(f"shape {array.shape}", index)
     texts = [_text(value) for value in array.reshape(-1).tolist()]

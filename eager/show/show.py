@@ -20,6 +20,7 @@ from gradiva.eager.support.errors import (
     annotate_error,
     describe,
 )
+from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.support.validation import integer
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor, to_array
@@ -50,7 +51,7 @@ def show(
     one sample if it is (H, W) or (H, W, 1 to 4), otherwise the batch is its first axis.
     boxes: per sample (n, 4) or (4,): left, top, right, bottom, in pixels; parts of width and height
     if all are floats and none is over 1. labels: per sample a text or a number, which stands below
-    it, or a list or array with one for each of its boxes, which stand at them, also at one alone.
+    it, or a list or array with one for each of its boxes, (n,) or (n, 1), which stand at them.
     masks: per sample (H, W) of classes, 0 being transparent, of booleans or of opacity 0..1; or
     several, (n, H, W). For a single sample these are given without a batch axis.
     columns: pictures in a row. size: pixels of the longer side of a picture.
@@ -115,6 +116,8 @@ def _samples(given: Any) -> tuple[list[Tensor], bool]:
         return [given.cpu()], True
     if isinstance(given, Value):
         _check_no_symbol(given)
+    if isinstance(given, str) and os.path.isfile(given):
+        warn_user("show: this text is shown as it is; for the image in a file, show imread(path)")
     if isinstance(given, str | bytes):
         return [Tensor.over(to_array(given))], True
     if hasattr(given, "__dlpack__") or hasattr(given, "__array__"):

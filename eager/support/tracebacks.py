@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from types import CodeType, TracebackType
 from typing import Any
 
-__all__ = ["place", "short_trace", "source_line"]
+__all__ = ["place", "short_trace", "source_line", "user_places"]
 
 _OURS = ("gradiva.", "IPython.", "ipykernel.", "tqdm.", "concurrent.futures.", "numpy.")
 _OURS_WHOLE = ("gradiva", "contextlib", "threading")
@@ -28,7 +28,7 @@ def short_trace(error: Any) -> list[str]:
     if tracer is not None and tracer.mode not in ("Context", "Plain", "Minimal"):
         lines: list[str] = tracer.structured_traceback(type(error), error, error.__traceback__)
         return lines
-    places = list(_user_places(error.__traceback__))
+    places = list(user_places(error.__traceback__))
     top = error.location
     lines = []
     if top is not None:
@@ -65,13 +65,13 @@ def _cause(error: Any) -> list[str]:
     if cause is None:
         return []
     lines = ["", f"caused by {type(cause).__name__}: {cause}"]
-    places = list(_user_places(cause.__traceback__))
+    places = list(user_places(cause.__traceback__))
     if places:
         lines += [_where(*places[-1]), *_source(*places[-1])]
     return lines
 
 
-def _user_places(trace: TracebackType | None) -> Iterator[tuple[CodeType, int]]:
+def user_places(trace: TracebackType | None) -> Iterator[tuple[CodeType, int]]:
     """Where the user's code stands in a traceback, the outermost first."""
     while trace is not None:
         module = trace.tb_frame.f_globals.get("__name__", "")

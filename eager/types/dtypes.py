@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import enum
-import warnings
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from gradiva.eager.support.errors import user_location
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.support.user_warning import warn_user
 
 __all__ = [
     "DType",
@@ -111,9 +110,7 @@ class DType:
 
     def __call__(self) -> DType:
         """This type: old scripts call `dtype()` on outputs of pipelines. Warns at their line."""
-        if (where := user_location()) is not None:
-            text = "`dtype` is no call: leave the parentheses out"
-            warnings.warn_explicit(text, DeprecationWarning, where.code.co_filename, where.line)
+        warn_user("`dtype` is no call: leave the parentheses out", DeprecationWarning)
         return self
 
     def __repr__(self) -> str:

@@ -71,7 +71,10 @@ def only_pipeline(place: str) -> tuple[Any, str]:
     OperatorValueError."""
     pipelines = find_pipelines(place)
     if len(pipelines) > 1:
-        raise _refusal(f"{place} has several pipelines: name one of {', '.join(pipelines)}")
+        raise _refusal(
+            f"{place} has several pipelines: name one of {', '.join(pipelines)}, as in "
+            f"{place}:{next(iter(pipelines))}"
+        )
     ((only, value),) = pipelines.items()
     return value, only
 
@@ -181,4 +184,4 @@ def _refuse_missing(function: Callable[..., Any], name: str) -> None:
 
 
 def _refusal(problem: str, argument: str | None = None) -> OperatorValueError:
-    return OperatorValueError(problem, operator="graph", argument=argument)
+    return OperatorValueError(problem, argument=argument)

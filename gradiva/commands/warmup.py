@@ -63,17 +63,11 @@ def run(options: argparse.Namespace) -> int:
 def _run_pipelines(place: str) -> None:
     """Run the first batch of pipelines in a file. Raises OperatorValueError for what is none, and
     what the file or a batch of it raises."""
-    try:
-        found = find_pipelines(place)
-        for name, value in found.items():
-            if isinstance(value, types.FunctionType):
-                raise OperatorValueError(f"`{name}` is no pipeline: make one by pipeline_def")
-            with _counter(name), made(value, name) as pipe:
-                pipe.run()
-    except OperatorValueError as error:
-        if error.operator in (None, "graph"):
-            error.operator = "warmup"
-        raise
+    for name, value in find_pipelines(place).items():
+        if isinstance(value, types.FunctionType):
+            raise OperatorValueError(f"`{name}` is no pipeline: make one by pipeline_def")
+        with _counter(name), made(value, name) as pipe:
+            pipe.run()
 
 
 @contextmanager

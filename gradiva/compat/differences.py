@@ -11,11 +11,11 @@ from typing import Any
 
 from gradiva.compat.conditions import UNKNOWN, Condition, Symbol, any_holds, conditions_in, is_off
 
-__all__ = ["Row", "rows", "rows_about"]
+__all__ = ["FILE", "Row", "rows", "rows_about"]
 
 _INSTALLED = Path(__file__).with_name("differences.md")
 """A copy of docs/differences.md, which the build puts there; a checkout has none."""
-_FILE = _INSTALLED if _INSTALLED.exists() else Path(__file__).parents[2] / "docs/differences.md"
+FILE = _INSTALLED if _INSTALLED.exists() else Path(__file__).parents[2] / "docs/differences.md"
 _CODE = re.compile(r"`([^`]+)`")
 _NAME = re.compile(r"([A-Za-z_][\w.]*\*?)(?:$|\(|=)")
 _VALUED = re.compile(r"(?:^|[(\s])(\w+)=(?!=)")
@@ -77,7 +77,7 @@ def rows() -> tuple[Row, ...]:
 
 
 def _rows() -> Iterator[Row]:
-    for number, line in enumerate(_FILE.read_text("utf-8").splitlines(), 1):
+    for number, line in enumerate(FILE.read_text("utf-8").splitlines(), 1):
         if not line.startswith("| "):
             continue
         cells = [cell.strip() for cell in line.strip().removesuffix("|")[1:].split(" | ")]

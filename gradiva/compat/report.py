@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any, Literal
 
+from gradiva.compat.differences import FILE
 from gradiva.eager.display.table import html_table
 
 __all__ = ["Finding", "Report", "Verdict"]
@@ -143,6 +144,8 @@ class Report(Sequence[Finding]):
                 first, *others = _wrapped(listed_names, 9)
                 yield f"{_heading('there', color)} {first.strip()}"
                 yield from others
+        if any("docs/differences.md" in one.text for one in self.findings):
+            yield f"docs/differences.md is {FILE}"
         yield self.summary()
 
 

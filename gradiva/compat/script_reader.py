@@ -182,6 +182,8 @@ class _Reader(ast.NodeVisitor):
     def visit_With(self, node: ast.With) -> None:
         for item in node.items:
             meaning = self.visit(item.context_expr)
+            if meaning == Object(_PIPELINE):
+                self._called(Call(f"{_PIPELINE}.__enter__", node.lineno, {}), self._optional)
             if item.optional_vars is not None:
                 self._assign(item.optional_vars, meaning, item.context_expr)
         for statement in node.body:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.types.arrays import Array, I64Vector, Slabs
 
 _FAR: Final = 2
+_DIVIDE: Final = (
+    "; divide pixels by the width and the height of the image (readers.COCO does it, with "
+    "`ratio=True`)"
+)
 """How far a box may reach, in extents of the image: rotated and pasted ones may leave it."""
 
 
@@ -42,8 +46,14 @@ def warn_of_pixels(boxes: op.Batch, operator: str) -> None:
     if any(((np.abs(array) > _FAR) & np.isfinite(array)).any() for array in arrays):
         warn_user(
             f"{operator}: boxes are in fractions of the image, and these look like pixels: there "
-            f"are numbers over {_FAR}"
+            f"are numbers over {_FAR}{_DIVIDE}"
         )
+
+
+def pixels_hint(box: np.ndarray[Any, Any]) -> str:
+    """What to say of a box that is not in fractions of the image: what to do, if it looks like
+    pixels."""
+    return _DIVIDE if (np.abs(box) > _FAR).any() else ""
 
 
 def check_boxes(boxes: op.SampleType, labels: op.SampleType | None) -> None:

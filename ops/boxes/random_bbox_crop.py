@@ -11,7 +11,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.support.user_warning import warn_user
 
-from .box_rows import BoxRows, box_rows, check_boxes, check_labels, keep_rows
+from .box_rows import BoxRows, box_rows, check_boxes, check_labels, keep_rows, pixels_hint
 from .crop_options import Limits, Options, check_options, columns_of, limits_of
 from .window_search import MOST_ATTEMPTS, place_kernel, search_all
 
@@ -65,15 +65,15 @@ def random_bbox_crop(
         scaling: (min, max) of each side of the window, as a fraction of the input; (1, 1) by
             default.
         aspect_ratio: (min, max) of width / height, (1, 1) by default; in volumes also three ranges,
-            of x / y, x / z and y / z. In pixels if `input_shape` is given, else in fractions. With
-            one ratio, max = min, that `scaling` has no room for, the shorter side is as short as
-            that takes.
+            of x / y, x / z and y / z. In pixels if `input_shape` is given, else in fractions. If
+            min = max, and `scaling` allows no window of this ratio, the shorter side becomes
+            shorter than `scaling` allows.
         crop_shape: the size of the window in pixels, instead of the two; needs `input_shape`. Both
             may differ per sample.
         input_shape: the size of the input in pixels, in the order of `shape_layout`.
         shape_layout: their order, "WH" or "WHD" by default.
-        bbox_prune_threshold: keep boxes of which at least this part is in the window, and not none;
-            by default those whose center is.
+        bbox_prune_threshold: keep the boxes of whose area at least this fraction, and more than
+            nothing, is in the window; by default those whose center is in the window.
         output_bbox_indices: return the indices of the boxes that are kept.
         quiet: give no warning if `total_num_attempts` were not enough.
 
@@ -116,7 +116,7 @@ def _corners(rows: BoxRows, options: Options) -> np.ndarray[Any, Any]:
     if not good.all():
         row = int(np.flatnonzero(~good.all(axis=1))[0])
         raise op.OperatorValueError(
-            "a box is not inside the input",
+            "a box is not inside the input" + pixels_hint(rows.values[row]),
             expected="fractions from 0 to 1",
             got=str(rows.values[row].tolist()),
             sample=rows.sample(row),

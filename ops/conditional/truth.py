@@ -18,7 +18,9 @@ def check_scalar(type: op.SampleType, what: str) -> None:
         )
     if type.ndim not in (None, 0):
         raise op.OperatorTypeError(
-            f"{what} is one value per sample; of arrays, make one value (such as a part of them)",
+            f"{what} is one value per sample; of arrays, make one value (such as a part of them): "
+            "`labels[0] == 1` for labels of shape (1,), which readers deliver as scalars with "
+            "`label_shape=()`",
             expected="scalars (0-D samples)",
             got=f"{type.ndim}-D samples",
         )

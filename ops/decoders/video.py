@@ -69,10 +69,10 @@ def video(
 ) -> op.SampleType:
     """Decode videos, or some of their frames: VP8, VP9, H.264, HEVC, AV1, MPEG-4 and others.
 
-    FFmpeg decodes them. It needs PyAV: `pip install "gradiva[video]"`. Frames are those of the
-    numbers that are asked for, whatever the order in which the file has them; of what lies between,
-    no more is decoded than they need. With `device="gpu"` NVDEC decodes what it can. See
-    `docs/video.md`.
+    FFmpeg decodes them. It needs PyAV: `pip install "gradiva[video]"`. Frame k is the
+    k-th frame that FFmpeg shows, whatever the order in which the file has them. Only the frames
+    that are asked for, and those that they depend on, are decoded. With `device="gpu"` NVDEC
+    decodes what it can. See `docs/video.md`.
 
     Args:
         input: the bytes of one file per sample: uint8, 1-D.

@@ -15,6 +15,7 @@ from gradiva.eager.random.step import close_step, enter_step, leave_step
 from gradiva.eager.readers.read_ahead import ReadAhead
 from gradiva.eager.readers.reader import Loop, make_loop, size_of_batches
 from gradiva.eager.support.errors import annotate_error, frameless, fresh
+from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.types.device import check_device
 from gradiva.eager.types.device import device as to_device
 from gradiva.eager.values.batch import batch_on
@@ -82,6 +83,10 @@ class ExternalSource:
     def captured(self, batch_size: int, ctx: object = None, *, strict: bool = False) -> Loop:
         """Loop over the items as batches, while the calls made in the loop's body are captured:
         from the second turn on they are computed ahead, fused.
+
+        An item that is a list of samples, or a Batch, is the batch of a turn, and has at most
+        `batch_size` samples. An item that is one sample is repeated `batch_size` times, with a
+        warning: single samples are not collected into batches.
 
         The source is called ahead of the loop too. What was taken ahead when the loop is left comes
         first the next time. ctx: an EvalContext whose threads compute. strict: raise
@@ -212,6 +217,11 @@ class _Ahead:
             self._taken.append((None, mark))
             raise
         self._taken.append((item, mark))
+        if self._batch_size > 1 and not any(isinstance(part, op.Batch) for part in item):
+            warn_user(
+                "ExternalSource.captured: an item that is one sample is repeated `batch_size` "
+                "times: for a batch of different samples let the source return a list of them"
+            )
         values, _ = self._source._values(item, self._batch_size)
         return tuple(value for value in values if isinstance(value, op.Batch))
 

@@ -16,7 +16,13 @@ def prefetchable(function: F) -> F:
 
     Calls of operators that call it (`python_function`, `numba_function`) may then be made ahead of
     a captured loop, in another thread, also for steps that a `break` never reaches; and may be left
-    out where their result is not used. Usable as a decorator. Raises OperatorTypeError.
+    out where their result is not used. Raises OperatorTypeError for what takes no attributes.
+
+    It is a decorator, and returns the function itself::
+
+        @gradiva.prefetchable
+        def posterize(image):
+            return image // 64 * 64
     """
     try:
         function.prefetchable = True  # type: ignore[attr-defined]

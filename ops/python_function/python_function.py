@@ -32,17 +32,19 @@ def python_function(
     The function has effects, as far as this library knows: it runs exactly once per batch (with
     `prefetch_queue_depth` batches ahead of the user, in a pipeline), in one thread at a time, batch
     after batch, whether its outputs are used or not; equal calls are not merged. In a captured loop
-    it is called where it stands, unless it is declared `gradiva.prefetchable`.
+    it is called where it stands, unless `@gradiva.prefetchable` above its `def` declares that it
+    only computes its result: then it is called ahead of the loop.
 
-    dtype and rank of an output are those of the arrays that came; all samples of a batch have the
-    same ones. For a batch without samples the function is not called, and the outputs are like the
-    first input.
+    An output has the dtype and the rank of the arrays that the function returned, which must be the
+    same for all samples of a batch. For a batch without samples the function is not called, and the
+    outputs are like the first input.
 
     Args:
         inputs: any number of batches, tensors or arrays, of any dtype, rank and layout.
         function: is called with an array per input, once for each sample, in the order of the
             samples; or, with `batch_processing=True`, once per batch with a list of arrays per
-            input. The arrays are the function's own: it may write into them, and keep them.
+            input. A number per sample, as of `random.uniform`, arrives as a 0-D array. The arrays
+            are the function's own: it may write into them, and keep them.
         num_outputs: how many arrays it returns: with 1, an array (or number); with more, a tuple;
             with 0, nothing. With `batch_processing`, each of them is a list with an array per
             sample, or one array with a leading axis for the samples.
@@ -59,10 +61,13 @@ def python_function(
         OperatorTypeError or OperatorValueError: if it returns something else.
 
     Example:
-        def posterize(image):
-            return image // 64 * 64
+        @gradiva.prefetchable  # it has no effects
+        def darken(image, factor):  # a second input: an argument for each sample
+            return (image * factor).astype(np.uint8)
 
-        image = gradiva.python_function(gradiva.imread("cat.jpg"), function=posterize)
+        images = gradiva.imread(["cat.jpg"])
+        factor = gradiva.random.uniform(range=(0.2, 0.8), batch_size=images.batch_size)
+        images = gradiva.python_function(images, factor, function=darken)
     """
     if not callable(function):
         raise op.wrong_type("function", "a callable", op.describe(function))

@@ -219,6 +219,17 @@ def test_differences_are_those_of_the_document(tmp_path: Path) -> None:
     assert "permutation" in row.here
 
 
+def test_blocks_that_close_a_pipeline(tmp_path: Path) -> None:
+    """The row is for scripts with such a block."""
+    made = "@pipeline_def(batch_size=2)\ndef training(): pass\n"
+    without = check(tmp_path, made + "pipe = training()\npipe.run()")
+    assert [one for one in without.differs if "in the block" in one.text] == []
+    inside = check(tmp_path, made + "with training() as pipe:\n    pipe.run()")
+    (found,) = [one for one in inside.differs if "in the block" in one.text]
+    assert (found.line - 1, found.what) == (3, "Pipeline.__enter__")
+    assert f"docs/differences.md is {ROOT / 'docs' / 'differences.md'}" in str(inside)
+
+
 def test_a_row_about_what_is_missing_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

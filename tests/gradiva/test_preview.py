@@ -122,6 +122,7 @@ def test_the_packages_photographs_and_arrays_of_a_source(script: str) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "text"),
     [
+        ("", (), "gradiva: preview: "),
         ("", (), "has several pipelines"),
         ("nothing", (), "has no `nothing`"),
         ("value", (), "is no pipeline and no function"),

@@ -230,5 +230,7 @@ def test_verify(
     monkeypatch.setattr(ShardedPlan, "bounds", lambda plan, epoch: (whole(plan, epoch)[0], 25))
     assert main(["verify", str(program), "--world", "2", "--epochs", "1"]) == 1
     assert "13 samples more than once (" in capsys.readouterr().out
+    assert main(["verify", str(tmp_path / "none.py")]) == 1
+    assert "gradiva: verify: there is no file" in capsys.readouterr().err
     for option in ("--world", "--epochs", "--batch-size"):
         assert main(["verify", str(program), option, "0"]) == 1

@@ -75,16 +75,19 @@ def test_examples(
     (tmp_path / "photos").symlink_to(photographs, target_is_directory=True)
     names: dict[str, Any] = {}
     printed: str | None = ""
+    number = 0
+    linecache.clearcache()
     for kind, text in blocks(document):
         if kind.startswith("python run"):
             if any(importlib.util.find_spec(name) is None for name in kind.split()[2:]):
                 printed = None
                 continue
-            (tmp_path / "example.py").write_text(text, "utf-8")
-            linecache.clearcache()
+            number += 1
+            script = f"example{number}.py"  # errors and reports show lines of earlier examples
+            (tmp_path / script).write_text(text, "utf-8")
             stream = io.StringIO()
             with contextlib.redirect_stdout(stream):
-                names = runpy.run_path("example.py", names, "__main__")
+                names = runpy.run_path(script, names, "__main__")
             printed = stream.getvalue()
         elif kind == "text output" and printed is not None:
             assert timeless(printed) == timeless(text), (

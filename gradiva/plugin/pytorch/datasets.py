@@ -163,8 +163,9 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         state["finished"] = True
 
     def state_dict(self) -> dict[str, Any]:
-        """The place after the last batch that was returned in this process, else the epoch that
-        begins next: plain data for `load_state_dict`. Where workers read, each has its own, which
+        """The current place, as plain data for `load_state_dict`: in a loop of this process, after
+        the batch that it returned last; before the first loop and after the end of one, the
+        beginning of the next epoch. If workers read, each has a place of its own, which
         StatefulDataLoader asks for. Raises OperatorRuntimeError in the main process after workers
         have read, OperatorValueError for a pipeline made with enable_checkpointing=False."""
         if torch.utils.data.get_worker_info() is None and self._read_elsewhere.item():

@@ -40,9 +40,9 @@ def random_resized_crop(
         input: uint8, int8, uint16, int16 or float32; layouts HWC, CHW, HW, sequences with F, whose
             frames share a window. Without a layout HW, HWC or FHWC by rank.
         size: (h, w) of the output in pixels, or one number for both.
-        random_area, random_aspect_ratio, num_attempts: as in `decoders.image_random_crop`, which
-            takes the same window for the same key. Unlike `resize` after it, the filters look
-            beyond the window where the image goes on.
+        random_area, random_aspect_ratio, num_attempts: as in `decoders.image_random_crop`: with the
+            same seed both take the same windows. At the edges of a window the filters also read the
+            pixels of the image outside of it, which a crop before `resize` would have removed.
         dtype: the element type of the output: that of the input (default) or float32.
         compat: "pil", "opencv" or "torchvision": as in `resize`; the window is cut out first, as by
             torchvision's RandomResizedCrop. The window itself is drawn as always.

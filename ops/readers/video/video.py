@@ -34,9 +34,10 @@ def video(
 ) -> tuple[op.SampleType, ...]:
     """Read clips of videos: VP8, VP9, H.264, HEVC, AV1, MPEG-4 and others.
 
-    FFmpeg decodes them. It needs PyAV: `pip install "gradiva[video]"`. Each frame is the one of its
-    number, and of what lies between, no more is decoded than it needs. With `device="gpu"` NVDEC
-    decodes what it can, and all outputs are on the GPU. See `docs/video.md`.
+    FFmpeg decodes them. It needs PyAV: `pip install "gradiva[video]"`. Frame k is the
+    k-th frame that FFmpeg shows. Only the frames of a clip, and those that they depend on, are
+    decoded. With `device="gpu"` NVDEC decodes what it can, and all outputs are on the GPU. See
+    `docs/video.md`.
 
     Args:
         sequence_length: the number of frames of a clip.

@@ -64,6 +64,7 @@ def test_a_function_with_effects_and_what_reads_its_result(
     reason = listed["python_function"][2]
     assert reason.startswith("it has effects")
     assert "`gradiva.prefetchable`" in reason
+    assert "`@gradiva.prefetchable` above its `def`" in reason
     assert "`python -m gradiva ops python_function`" in reason
     read = "it reads the result of `{}`, which was not computed ahead"
     assert listed["gaussian_blur"][2] == read.format("python_function")
@@ -245,3 +246,15 @@ def test_a_compiled_function(explained: Callable[..., Explanation]) -> None:
     listed = reasons(explained(body))
     assert set(listed) == {"numba_function"}
     assert listed["numba_function"][2].endswith("(see `python -m gradiva ops python_function`)")
+
+
+def test_batches_of_earlier_loops(folder: str) -> None:
+    reader = open_reader(folder)
+    texts = []
+    for _ in range(2):
+        loop = reader.next_epoch(2, capture=True)
+        for files, _ in loop:
+            gradiva.resize(gradiva.decoders.image(files), size=(16, 16))
+        texts.append(str(loop.explain()))
+        assert "ms a batch fused" in texts[-1]
+    assert ["earlier loops" in text for text in texts] == [False, True]

@@ -142,7 +142,7 @@ def test_arguments_that_are_new_at_each_step_do_not_pile_up(
     folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(signatures, "_REMEMBERED", 20)
-    source = gradiva.ExternalSource(lambda: np.zeros((2, 3), np.float32))
+    source = gradiva.ExternalSource(lambda: [np.zeros((2, 3), np.float32)] * 2)
     loop: Any = source.captured(batch_size=2)
     for step, batch in zip(range(100), loop, strict=False):
         assert np.asarray(batch * step + 1)[0, 0, 0] == 1

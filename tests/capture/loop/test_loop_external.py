@@ -14,7 +14,10 @@ from gradiva import ExternalSource, capture, random
 from tests.capture.loop.loops import all_served, bits, make_folder, same
 from tests.tiers import few
 
-pytestmark = pytest.mark.core
+pytestmark = [
+    pytest.mark.core,
+    pytest.mark.filterwarnings("ignore:.*is repeated"),  # two of the sources return single samples
+]
 
 
 @pytest.fixture(scope="module")

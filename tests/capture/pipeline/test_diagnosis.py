@@ -154,7 +154,14 @@ CASES = [
     ),
     ([("reading", 0.9), ("threads", 0.3)], {}, (4, 4), "reading", 1 / 0.3, "one thread reads"),
     ([("your loop", 1.0), ("threads", 0.5)], {}, (4, 4), "your loop", 2.0, "batches wait"),
-    ([("threads", 0.5), ("reading", 0.2)], {}, (4, 4), "one thread at a time", 2, "batch_size"),
+    (
+        [("threads", 0.5), ("reading", 0.2)],
+        {},
+        (4, 4),
+        "one thread at a time",
+        2,
+        "a larger batch_size gives",
+    ),
     ([("threads", 0.5), ("reading", 0.2)], {"waiting": 0.4}, (4, 4), "the interpreter", 2, "40%"),
 ]
 

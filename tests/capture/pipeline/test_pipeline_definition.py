@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from gradiva import DataNode, Pipeline, fn, pipeline_def, types
+from gradiva import DataNode, OperatorTypeError, Pipeline, fn, pipeline_def, types
+from gradiva.plugin.numpy import DALIGenericIterator
 
 ROWS = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
 
@@ -143,3 +145,67 @@ def test_the_file_of_a_sample_is_data(photographs: Path) -> None:
 
     files, names = pipe().run()
     assert [bytes(np.asarray(name)).decode() for name in names] == files.source_info()
+
+
+@pytest.mark.parametrize("how", ["loop", "unpack", "next", "star"])
+def test_a_loop_over_a_symbol(how: str) -> None:
+    def pipeline() -> Any:
+        values: Any = rows()
+        if how == "loop":
+            return [value + 1 for value in values]
+        if how == "next":
+            return next(values)
+        if how == "star":
+            return fn.stack(*values)
+        first, _ = values
+        return first
+
+    with pytest.raises(OperatorTypeError, match=r"DataNode.*no samples to loop over") as caught:
+        pipeline_def(batch_size=2, num_threads=1)(pipeline)()
+    assert f"at {__file__}" in str(caught.value)
+    assert ", in " in str(caught.value)
+    assert isinstance(caught.value.__cause__, TypeError)
+    assert not isinstance(rows(), Iterable)
+
+
+def test_a_type_error_of_the_users_passes() -> None:
+    def pipeline() -> Any:
+        for _ in 5:  # type: ignore[attr-defined]
+            pass
+
+    with pytest.raises(TypeError) as caught:
+        pipeline_def(batch_size=2, num_threads=1)(pipeline)()
+    assert type(caught.value) is TypeError
+
+
+@pytest.mark.parametrize("name", ["run", "build", "feed_input", "explain", "graph"])
+def test_a_pipeline_that_was_not_made(name: str) -> None:
+    @pipeline_def(batch_size=2, num_threads=1)
+    def training() -> Any:
+        return rows()
+
+    made: Any = training
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}'.*`pipe = training\(\)`"):
+        getattr(made, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
+        _ = made.nothing
+    assert not hasattr(made, "__len__")
+    with (
+        pytest.raises(OperatorTypeError, match=r"call it, as in `with training\(\) as pipe:`"),
+        made,
+    ):
+        pass
+    with pytest.raises(TypeError, match=r"got <maker of pipelines: call it, training\(\.\.\.\)>"):
+        DALIGenericIterator(made, ["a"])
+
+
+@pytest.mark.parametrize("name", ["as_array", "numpy", "torch", "tensors", "at", "item"])
+def test_data_of_a_symbol(name: str) -> None:
+    with Pipeline(batch_size=2, num_threads=1):
+        symbol: Any = rows()
+        with pytest.raises(AttributeError, match=f"'DataNode'.*'{name}': .*no data while a graph"):
+            getattr(symbol, name)
+        with pytest.raises(AttributeError, match=r"gradiva\.reductions\.mean"):
+            _ = symbol.mean
+        with pytest.raises(OperatorTypeError, match=r"its length; `\.batch_size` is the number"):
+            len(symbol)

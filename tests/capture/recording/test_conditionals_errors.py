@@ -178,7 +178,7 @@ CASES: list[tuple[Callable[[Any], Any], type[GradivaError], list[str]]] = [
     (returns_in_loop, OperatorTypeError, ["`return`"]),
     (loops, OperatorTypeError, ["while", "enable_conditionals=True"]),
     (leaks, OperatorTypeError, ["`add` belongs to one branch", "x > 1"]),
-    (axes, OperatorTypeError, ["0-D samples", "1-D"]),
+    (axes, OperatorTypeError, ["0-D samples", "1-D", "`labels[0] == 1`", "`label_shape=()`"]),
     (not_axes, OperatorTypeError, ["`not`", "1-D"]),
     (and_numbers, OperatorTypeError, ["`and`", "expected bool, got int32"]),
     (or_right, OperatorTypeError, ["`or`", "expected bool, got 3"]),

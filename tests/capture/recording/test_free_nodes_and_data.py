@@ -73,7 +73,7 @@ def test_selections_take_a_definition() -> None:
 
 def test_in_captured_loops() -> None:
     coin = fn.random.coin_flip()
-    source = gradiva.ExternalSource(source=list([next(batches())] * 2))
+    source = gradiva.ExternalSource(source=[list(next(batches()))] * 2)
     for batch in source.captured(SIZE):
         with pytest.raises(gradiva.OperatorTypeError) as caught:
             gradiva.flip(batch, horizontal=coin)

@@ -122,7 +122,7 @@ def _compiled(body: Any) -> None:
 
 
 def _captured(body: Any) -> None:
-    for batch in gradiva.ExternalSource([PIXELS[0]] * 3).captured(batch_size=2):
+    for batch in gradiva.ExternalSource([[PIXELS[0]] * 2] * 3).captured(batch_size=2):
         body(batch)
 
 

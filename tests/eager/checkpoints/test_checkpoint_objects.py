@@ -21,6 +21,8 @@ from tests.capture.pipeline.test_checkpoint_sources import (
     generator,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*is repeated")  # the sources make single samples
+
 OBJECTS: dict[str, tuple[Callable[[], Any], Any]] = {
     "generator function": (lambda: generator, "raise"),
     "quiet": (lambda: generator, "quiet"),

@@ -263,3 +263,44 @@ def test_draws_are_for_random_operators() -> None:
 
     with pytest.raises(gradiva.OperatorRuntimeError, match="random=True"):
         plain(np.zeros(3))
+
+
+def test_an_argument_that_is_not_declared() -> None:
+    @extension.operator("test.mistyped", same_shapes=True)
+    def mistyped(input: SampleType, /, *, gain: FloatArg = 1.0) -> SampleType:
+        return input
+
+    @mistyped.cpu
+    def kernel(call: Call) -> None:
+        _ = call["gian"]
+
+    with pytest.raises(
+        KeyError, match=r"test\.mistyped: argument `gian`: .* declares: gain"
+    ) as found:
+        mistyped(np.zeros(3))
+    assert isinstance(found.value, gradiva.OperatorValueError)
+    assert __file__ in str(found.value)
+
+
+@pytest.mark.parametrize("annotation", [None, "Nothing"])
+def test_an_annotation_that_is_missing_or_unknown(annotation: str | None) -> None:
+    def declared(input, /, *, gain=1.0):  # type: ignore[no-untyped-def]
+        return input
+
+    declared.__annotations__ = {} if annotation is None else {"gain": annotation}
+    said = "got no annotation" if annotation is None else "are those of the operator's module"
+    with pytest.raises(TypeError, match=rf"test\.bare: argument `gain`: .*{said}") as found:
+        extension.operator("test.bare")(declared)
+    assert f"{__file__}:{declared.__code__.co_firstlineno}, in declared" in str(found.value)
+
+
+def test_kinds_of_arguments_are_explained() -> None:
+    """Each kind of `gradiva.extension` is in its help, and what kernels see is as the help says."""
+    text = str(extension.__doc__)
+    kinds = [
+        name
+        for name, value in vars(extension).items()
+        if any(isinstance(part, ArgumentType) for part in getattr(value, "__metadata__", ()))
+    ]
+    assert len(kinds) > 15
+    assert [name for name in kinds if f"`{name}`" not in text] == []

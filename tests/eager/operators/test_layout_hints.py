@@ -64,3 +64,12 @@ def test_in_a_pipeline() -> None:
     found = said(lambda: (pipe.run(), pipe.run()))
     assert any("looks like HWC" in text for text in found)
     pipe.close()
+
+
+def test_once_for_a_line_whatever_the_shapes() -> None:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("default")
+        for more in range(3):
+            gradiva.resize(np.zeros((3, 20, 30 + more), np.uint8), size=(10, 10))
+    (one,) = found
+    assert "`output_layouts=` of python_function" in str(one.message)

@@ -187,3 +187,18 @@ def test_the_current_checkpoint() -> None:
     assert checkpoint.current() is EvalContext.default().checkpoint
     with EvalContext() as context:
         assert checkpoint.current() is context.checkpoint is not EvalContext.default().checkpoint
+
+
+def test_what_captured_loops_have(photographs: Path) -> None:
+    reader: Any = gradiva.readers.File(file_root=str(photographs))
+    for name in ("explain", "graph"):
+        for value in (reader, reader.next_epoch(batch_size=2)):
+            said = rf"no attribute '{name}'.*capture=True\)`, then `loop\.{name}`"
+            with pytest.raises(AttributeError, match=said):
+                getattr(value, name)
+        assert hasattr(reader.next_epoch(batch_size=2, capture=True), name)
+    with pytest.raises(AttributeError, match=r"no attribute 'run': loop over reader\.next_epoch"):
+        _ = reader.run
+    for value in (reader, reader.next_epoch(batch_size=2)):
+        with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
+            _ = value.nothing

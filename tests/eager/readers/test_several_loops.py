@@ -87,7 +87,7 @@ def test_threads_that_share_a_reader(reader: Any) -> None:
 
 
 def test_external_sources() -> None:
-    source = ExternalSource([np.full(1, number) for number in range(3)], cycle="raise")
+    source = ExternalSource([[np.full(1, number)] * 2 for number in range(3)], cycle="raise")
     turns = []
     for batch in itertools.islice(source.captured(batch_size=2), 5):
         within = [numbers(more) for more in source.captured(batch_size=2)]

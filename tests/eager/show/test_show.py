@@ -301,3 +301,22 @@ def test_pillow_is_loaded_by_the_first_picture() -> None:
         "assert 'PIL' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, cwd=Path(__file__).parents[3])
+
+
+def test_a_column_of_labels() -> None:
+    """Labels of shape (n, 1), as operators on boxes take them."""
+    boxes = np.array([[2, 2, 12, 12], [16, 2, 30, 12]], np.float32)
+    column = np.array([[1], [2]], np.int32)
+    wanted = gradiva.show(black(1), boxes=[boxes], labels=[[1, 2]]).cells[0]
+    for labels in ([column], gradiva.as_batch([column])):
+        found = gradiva.show(black(1), boxes=[boxes], labels=labels).cells[0]
+        assert np.array_equal(found.pixels, wanted.pixels)  # type: ignore[arg-type]
+    single = gradiva.show(black(1).tensors[0], boxes=boxes, labels=column).cells[0]
+    assert np.array_equal(single.pixels, wanted.pixels)  # type: ignore[arg-type]
+
+
+def test_the_name_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.jpg"
+    path.write_bytes(b"")
+    with pytest.warns(UserWarning, match=r"imread\(path\)"):
+        gradiva.show(str(path))

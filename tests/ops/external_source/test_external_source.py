@@ -242,3 +242,19 @@ def test_an_array_with_an_axis_of_outputs(batch: bool) -> None:
     left, right = (np.asarray(output.as_array()).tolist() for output in pipe().run())
     assert left == ([[0, 1], [2, 3]] if batch else [[0, 1], [0, 1]])
     assert right == ([[4, 5], [6, 7]] if batch else [[2, 3], [2, 3]])
+
+
+def test_single_samples_are_repeated_with_a_warning() -> None:
+    rows = [np.full(3, number, np.uint8) for number in range(3)]
+    with pytest.warns(
+        UserWarning, match="an item that is one sample is repeated `batch_size` times"
+    ):
+        found = [one.as_array()[:, 0].tolist() for one in ExternalSource(rows).captured(2)]
+    assert found == [[0, 0], [1, 1], [2, 2]]
+    # Warnings are errors here.
+    assert ExternalSource(rows)(batch_size=2).as_array()[:, 0].tolist() == [0, 0]
+    assert len(list(ExternalSource(rows).captured(1))) == 3
+    assert len(list(ExternalSource([rows[:2], rows[1:]]).captured(2))) == 2
+    assert ExternalSource(rows)().shape == (3,)
+    shared = ExternalSource([(rows[:2], rows[0])], num_outputs=2)
+    assert [len(one) for one in shared(batch_size=2)] == [2, 2]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from typing import NamedTuple
 
 from gradiva.eager import extension as op
 from gradiva.eager.cuda.context import Gpu
-from gradiva.eager.support.errors import user_location
+from gradiva.eager.support.user_warning import warn_user
 
 from .declarations import Status
 from .decoder import JpegDecoder
@@ -67,7 +66,7 @@ class DecoderPool:
                     if isinstance(error, NvjpegError) and error.status == Status.ALLOCATOR_FAILURE:
                         raise
                     self._useless = True
-                    _warn(f"JPEG files are decoded on the CPU: {error.problem}")
+                    warn_user(f"JPEG files are decoded on the CPU: {error.problem}")
             return found
 
     def _made(self, settings: Settings, batch_size: int) -> JpegDecoder:
@@ -90,11 +89,3 @@ class DecoderPool:
             decoders, self._decoders = self._decoders, {}
         for decoder in decoders.values():
             decoder.close()
-
-
-def _warn(text: str) -> None:
-    where = user_location()
-    if where is None:
-        warnings.warn(text, UserWarning, stacklevel=2)
-    else:
-        warnings.warn_explicit(text, UserWarning, where.code.co_filename, where.line)
