@@ -7,8 +7,6 @@ eagerly or is a node of a graph.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import count, repeat
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -33,8 +31,6 @@ from .error_policy import apply_error_policy, continues_on_error
 from .per_frame import execute_frames, given_per_frame
 
 __all__ = ["annotate_error", "backends", "execute", "prepare"]
-
-_TYPE = attrgetter("type")
 
 
 def prepare(
@@ -75,7 +71,7 @@ def prepare(
             rows[name] = argument.rows(value, size)
         else:
             static[name] = rows[name] = value
-    types = operator.types(list(map(_TYPE, inputs)), static)
+    types = operator.types([batch.type for batch in inputs], static)
     call = Call(operator, inputs, rows, size, pool)
     call.types = types
     call.key, call.positions = key, positions
@@ -134,7 +130,8 @@ def execute(
         if operator.transfers and inputs[0].device != device:
             return (Batch.to_device(inputs[0], device),)
         work: Any = backends[device.device_type](operator, device)
-        inputs = tuple(map(to_required_device, repeat(operator), count(), inputs, repeat(device)))
+        moved = [to_required_device(operator, k, batch, device) for k, batch in enumerate(inputs)]
+        inputs = tuple(moved)
         if operator.frames and given_per_frame(operator.frames, inputs, given):
             return execute_frames(prepare, operator, inputs, given, size, pool, work, device)
         goes_on = "on_error" in given and continues_on_error(given)
@@ -142,7 +139,8 @@ def execute(
         if operator.view_rule is not None:
             call.outputs = (operator.view_rule(call),)
             return call.outputs
-        made = map(Batch.empty, call.batch_shapes, call.types, repeat(where), repeat(device))
+        kinds = zip(call.batch_shapes, call.types, strict=True)
+        made = [Batch.empty(batch_shape, type, where, device) for batch_shape, type in kinds]
         call.outputs = tuple(made)
         if size:
             work(call)
