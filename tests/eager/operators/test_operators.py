@@ -12,6 +12,7 @@ import pytest
 
 import gradiva
 import gradiva.eager.values.value
+import gradiva.plugin.numba.fn  # declares an operator
 from gradiva.capture.graph.graph import Edge
 from gradiva.capture.recording.recorder import Recorder
 from gradiva.eager.operators.cases import Case
