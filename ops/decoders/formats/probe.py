@@ -40,11 +40,10 @@ def plain_headers(batch: Batch, max_pixels: int = MAX_PIXELS) -> list[ImageInfo 
     rows = header_rows(batch, max_pixels)
     if rows is None:
         return [None] * len(batch)
-    infos: list[ImageInfo | None] = []
-    for height, width, channels, *_, has_exif, _ in rows:
-        plain = channels and not has_exif
-        infos.append(jpeg_info(height, width, channels) if plain else None)
-    return infos
+    return [
+        jpeg_info(height, width, channels) if channels and not has_exif else None
+        for height, width, channels, has_exif in rows[:, :4].tolist()
+    ]
 
 
 def probe(data: np.ndarray[Any, Any], *, max_pixels: int = MAX_PIXELS) -> ImageInfo:

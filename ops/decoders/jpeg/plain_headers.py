@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.jit.jit import jit
-from gradiva.eager.types.arrays import I64Table, I64Vector, Int, U8Vector
+from gradiva.eager.types.arrays import I64Table, I64Vector, Int, Int64Array, U8Vector
 from gradiva.eager.values.batch import Batch
 
 from .headers import PIXELS_PER_BYTE
@@ -36,25 +36,25 @@ class PlainHeader(NamedTuple):
     """The headers of a baseline JPEG of 8 bits, 1 or 3 channels in one scan; channels are 0 for all
     else, and for what is damaged, and then nothing else is of value.
 
-    first, second, third: the sampling factors of its components, across and down, 4 bits each.
-    is_rgb: its components are red, green and blue, by libjpeg's rules. restart: the restart
-    interval. has_exif: perhaps it is to be turned. is_whole: it has tables and codes, all segments
+    has_exif: perhaps it is to be turned. first, second, third: the sampling factors of its
+    components, across and down, 4 bits each. is_rgb: its components are red, green and blue, by
+    libjpeg's rules. restart: the restart interval. is_whole: it has tables and codes, all segments
     are whole, its factors are from 1 to 4, and it ends with the marker of the end.
     """
 
     height: int
     width: int
     channels: int
+    has_exif: int
     first: int
     second: int
     third: int
     is_rgb: int
     restart: int
-    has_exif: int
     is_whole: int
 
 
-_HEIGHT, _WIDTH, _CHANNELS, _FACTORS, _, _, _IS_RGB, _RESTART, _HAS_EXIF, _IS_WHOLE = range(
+_HEIGHT, _WIDTH, _CHANNELS, _HAS_EXIF, _FACTORS, _, _, _IS_RGB, _RESTART, _IS_WHOLE = range(
     len(PlainHeader._fields)
 )
 _JFIF_NAME: Final = 0x4A46494600
@@ -65,9 +65,9 @@ _NOTHING, _JFIF_YCBCR, _ADOBE_RGB, _ADOBE_YCBCR = range(4)
 """What segments say of the colors."""
 
 
-def header_rows(batch: Batch, most: int) -> list[list[int]] | None:
-    """Of each file of a batch what a `PlainHeader` says, if it has at most so many pixels; None
-    where the kernel is not ready, or cannot read the memory."""
+def header_rows(batch: Batch, most: int) -> Int64Array | None:
+    """Of each file of a batch what a `PlainHeader` says, if it has at most so many pixels, (N, 10);
+    None where the kernel is not ready, or cannot read the memory."""
     data: Any = batch.data
     laid = batch.batch_shape
     found = np.empty((len(laid), len(PlainHeader._fields)), np.int64)
@@ -79,8 +79,7 @@ def header_rows(batch: Batch, most: int) -> list[list[int]] | None:
     if not fits or not _background.is_worth_compiling(len(laid), lambda: read(0)):
         return None
     read(len(laid))
-    rows: list[list[int]] = found.tolist()
-    return rows
+    return found
 
 
 @jit

@@ -82,7 +82,8 @@ def read_frames(
 ) -> list[JpegFrame | None]:
     """The frames of those files that are JPEGs at their own size, None for the others; with the
     same files as a batch, those of most are read at once. Raises as `read_frame` does."""
-    rows = None if batch is None else header_rows(batch, _MOST_PIXELS)
+    found = None if batch is None else header_rows(batch, _MOST_PIXELS)
+    rows = None if found is None else found.tolist()
     frames: list[JpegFrame | None] = [None] * len(infos)
     for index, info in enumerate(infos):
         if info.format != "jpeg" or info.scale != 1:
