@@ -18,7 +18,7 @@ def prefetchable(function: F) -> F:
     a captured loop, in another thread, also for steps that a `break` never reaches; and may be left
     out where their result is not used. Raises OperatorTypeError for what takes no attributes.
 
-    It is a decorator, and returns the function itself::
+    It is a decorator, and returns the function itself:
 
         @gradiva.prefetchable
         def posterize(image):
