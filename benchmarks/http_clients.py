@@ -22,8 +22,8 @@ from typing import Any
 from side_by_side import in_turns, row, save
 from storage import Server
 
-from gradiva.eager.storage.loop import storage_loop
-from gradiva.eager.storage.plain_http import PlainHttp
+from gradiva.ops.storage.loop import storage_loop
+from gradiva.ops.storage.plain_http import PlainHttp
 
 Get = Callable[[str], Any]
 

@@ -29,9 +29,9 @@ from side_by_side import Row, save
 
 import gradiva
 from gradiva import fn, tfrecord, types
-from gradiva.ops.readers.tfrecord import tfrecord as tfrecord_reader
-from gradiva.ops.readers.tfrecord.records import checksums
-from gradiva.ops.readers.webdataset import archive
+from gradiva.ops.readers.records import tar_archive as archive
+from gradiva.ops.readers.records import tfrecord as tfrecord_reader
+from gradiva.ops.readers.records.tfrecord_records import checksums
 
 SMALL = 20_000
 OURS = fn, types, tfrecord

@@ -32,8 +32,8 @@ from side_by_side import in_turns, row, save
 import gradiva
 from gradiva import tfrecord as tfr
 from gradiva import types
-from gradiva.ops.readers.tfrecord.tfrecord import index_lines as tfrecord_lines
-from gradiva.ops.readers.webdataset.archive import index_lines as archive_lines
+from gradiva.ops.readers.records.tar_archive import index_lines as archive_lines
+from gradiva.ops.readers.records.tfrecord import index_lines as tfrecord_lines
 from tests.ops.readers.formats import example, feature, write_tar
 
 SHARDS = 4

@@ -18,12 +18,12 @@ from gradiva.eager.support.lazy_names import lazy_names as _lazy_names
 if _typing.TYPE_CHECKING:
     from gradiva.capture.compiler.optimize import optimize as optimize
     from gradiva.capture.graph.graph import Graph as Graph
-    from gradiva.capture.lazy.compile import Compiled as Compiled
-    from gradiva.capture.lazy.compile import compile as compile
-    from gradiva.capture.lazy.compile import invariant as invariant
-    from gradiva.capture.lazy.compile import trace as trace
+    from gradiva.capture.graph.svg import before_after as before_after
     from gradiva.capture.loop.captured_loop import CapturedLoop as CapturedLoop
-    from gradiva.capture.viz.svg import before_after as before_after
+    from gradiva.capture.loop.compile import Compiled as Compiled
+    from gradiva.capture.loop.compile import compile as compile
+    from gradiva.capture.loop.compile import invariant as invariant
+    from gradiva.capture.loop.compile import trace as trace
 
     optimise = optimize
     """The older spelling."""
@@ -31,12 +31,12 @@ else:
     _places = {
         "optimize": "gradiva.capture.compiler.optimize:optimize",
         "Graph": "gradiva.capture.graph.graph:Graph",
-        "Compiled": "gradiva.capture.lazy.compile:Compiled",
-        "compile": "gradiva.capture.lazy.compile:compile",
-        "invariant": "gradiva.capture.lazy.compile:invariant",
-        "trace": "gradiva.capture.lazy.compile:trace",
+        "Compiled": "gradiva.capture.loop.compile:Compiled",
+        "compile": "gradiva.capture.loop.compile:compile",
+        "invariant": "gradiva.capture.loop.compile:invariant",
+        "trace": "gradiva.capture.loop.compile:trace",
         "CapturedLoop": "gradiva.capture.loop.captured_loop:CapturedLoop",
-        "before_after": "gradiva.capture.viz.svg:before_after",
+        "before_after": "gradiva.capture.graph.svg:before_after",
         "optimise": "gradiva.capture.compiler.optimize:optimize",
     }
     __getattr__, __dir__ = _lazy_names(__name__, _places)

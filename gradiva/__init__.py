@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from gradiva.compat.dali import sysconfig as sysconfig
     from gradiva.compat.dali import tensors as tensors
     from gradiva.compat.dali import tfrecord as tfrecord
+    from gradiva.display.show import show as show
     from gradiva.eager.contexts.eval_modes import EvalContext as EvalContext
     from gradiva.eager.contexts.eval_modes import EvalMode as EvalMode
     from gradiva.eager.contexts.stream import Stream as Stream
@@ -92,7 +93,6 @@ if TYPE_CHECKING:
     from gradiva.eager.runtime.thread_pool import ThreadPool as ThreadPool
     from gradiva.eager.runtime.worker_pool import get_num_threads as get_num_threads
     from gradiva.eager.runtime.worker_pool import set_num_threads as set_num_threads
-    from gradiva.eager.show.show import show as show
     from gradiva.eager.support.errors import GradivaError as GradivaError
     from gradiva.eager.support.errors import OperatorRuntimeError as OperatorRuntimeError
     from gradiva.eager.support.errors import OperatorTypeError as OperatorTypeError
@@ -128,7 +128,7 @@ if TYPE_CHECKING:
     from gradiva.eager.values.tensor import tensor as tensor
     from gradiva.fn._shared_operators import *  # noqa: F403
     from gradiva.ops.external_source.external_source_object import ExternalSource as ExternalSource
-    from gradiva.ops.python_function.prefetchable import prefetchable as prefetchable
+    from gradiva.ops.external_source.prefetchable import prefetchable as prefetchable
     from gradiva.ops.readers.imread import imread as imread
     from gradiva.plugin import pytorch as pytorch
 

@@ -1,6 +1,6 @@
 """Checkpoints of dynamic mode, under the module name that scripts import."""
 
-from gradiva.eager.checkpoints.checkpoint import Checkpoint
+from gradiva.eager.contexts.checkpoint import Checkpoint
 from gradiva.eager.contexts.eval_modes import EvalContext
 
 __all__ = ["Checkpoint", "current"]

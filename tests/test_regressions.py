@@ -13,7 +13,7 @@ import gradiva
 from gradiva import fn, random, readers
 from gradiva.capture.recording.data_node import WholeBatch
 from gradiva.eager.operators.cases import samples
-from gradiva.ops.image.resample.taps import TRIANGULAR, _spread, axis_taps
+from gradiva.ops.image.resize.taps import TRIANGULAR, _spread, axis_taps
 
 
 def test_fill_values_are_checked_against_every_sample() -> None:

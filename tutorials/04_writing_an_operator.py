@@ -496,5 +496,5 @@ gradiva.reshape(boards, layout="HWC")
 # | operator with `.cpu` | all threads | no | operators for other people, sizes that change |
 # | operator with `pixelwise` | all threads, compiled | yes | arithmetic on single values |
 #
-# Next: `ops/image/crop/flip.py` is a complete operator of gradiva in one file, and
+# Next: `ops/image/flip.py` is a complete operator of gradiva in one file, and
 # `CONTRIBUTING.md` says how to add one to the library itself.

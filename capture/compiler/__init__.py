@@ -1,1 +1,1 @@
-"""From a graph to one that runs faster: the list of passes, and what they share."""
+"""From a graph to one that runs faster: passes, one a file, and their list."""

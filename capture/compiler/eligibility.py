@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gradiva.eager.gpu.fused_elementwise import gpu_kernel, pixelwise_launch
+from gradiva.eager.execution.gpu_elementwise import gpu_kernel, pixelwise_launch
 from gradiva.eager.operators.fusion_roles import Decode, Expression, Resample
 
 if TYPE_CHECKING:

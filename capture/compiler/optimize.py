@@ -7,15 +7,15 @@ import sys
 from collections.abc import Callable
 from typing import TypeAlias
 
-from gradiva.capture.compiler.passes.constant_fold import fold
-from gradiva.capture.compiler.passes.dce import prune
-from gradiva.capture.compiler.passes.decompose import decompose
-from gradiva.capture.compiler.passes.fuse_chains import fuse, fuse_resize_views
-from gradiva.capture.compiler.passes.fuse_elementwise import fuse_elementwise
-from gradiva.capture.compiler.passes.fuse_spectra import fuse_spectra
-from gradiva.capture.compiler.passes.hoist_views import hoist_views
 from gradiva.capture.graph.graph import Graph
 
+from .constant_fold import fold
+from .dce import prune
+from .decompose import decompose
+from .fuse_chains import fuse, fuse_resize_views
+from .fuse_elementwise import fuse_elementwise
+from .fuse_spectra import fuse_spectra
+from .hoist_views import hoist_views
 from .verify import verify_graph
 
 __all__ = ["PASSES", "optimize"]

@@ -9,7 +9,7 @@ from gradiva.capture.graph.graph import Graph, Node
 from gradiva.capture.graph.hints import HINT
 from gradiva.capture.graph.scopes import ScopeError, is_anchored, scopes_of
 from gradiva.capture.graph.type_inference import infer
-from gradiva.ops.conditional.branches import split
+from gradiva.ops.math.branches import split
 
 from .eligibility import is_expression
 

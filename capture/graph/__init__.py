@@ -1,1 +1,1 @@
-"""The graph: nodes, their types, scopes, and the graph as plain data."""
+"""The graph: nodes, types, what a graph is as plain data; pictures of it, tables."""

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.readers.source import SourceOperator, ValueEqual
 from gradiva.eager.support.lazy_import import can_import
 from gradiva.eager.types.dtypes import DType
+from gradiva.ops.readers.core.source import SourceOperator, ValueEqual
 
 from .builtin_ops import constant, random_key
 from .graph import Edge, Graph, Node, Opaque

@@ -27,12 +27,12 @@ _DIGESTED = 1024
 """Arrays with more bytes than this are compared by digest, so that keys stay small."""
 
 
-to_svg: Hook[Callable[[Graph], str]] = Hook("graphs as pictures", "gradiva.capture.viz.svg")
+to_svg: Hook[Callable[[Graph], str]] = Hook("graphs as pictures", "gradiva.capture.graph.svg")
 to_dot: Hook[Callable[[Graph], str]] = Hook(
-    "graphs for Graphviz", "gradiva.capture.viz.text_formats"
+    "graphs for Graphviz", "gradiva.capture.graph.text_formats"
 )
 to_mermaid: Hook[Callable[[Graph], str]] = Hook(
-    "graphs as Mermaid flowcharts", "gradiva.capture.viz.text_formats"
+    "graphs as Mermaid flowcharts", "gradiva.capture.graph.text_formats"
 )
 """Filled by `viz`."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gradiva.eager.readers.source import SourceOperator
+from gradiva.ops.readers.core.source import SourceOperator
 
 from .builtin_ops import random_key
 from .graph import Graph, Node

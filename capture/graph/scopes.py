@@ -14,7 +14,7 @@ import numpy as np
 
 from gradiva.eager.types.arrays import BoolVector
 from gradiva.eager.values.batch import Batch
-from gradiva.ops.conditional.branches import merge, split, truth
+from gradiva.ops.math.branches import merge, split, truth
 
 from .builtin_ops import constant
 from .graph import Edge, Node

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gradiva.eager.execution.eager_interpreter import device_named
-from gradiva.eager.gpu.execute import checked_gpu_kernel
+from gradiva.eager.execution.gpu_execute import checked_gpu_kernel
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.device import Device

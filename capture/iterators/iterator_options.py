@@ -7,9 +7,9 @@ from typing import Any
 
 from gradiva.capture.pipeline.epochs import Shards
 from gradiva.capture.pipeline.pipeline import Pipeline
-from gradiva.eager.readers.source import Source
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 from gradiva.eager.values.batch import Batch, as_batch
+from gradiva.ops.readers.core.source import Source
 
 __all__ = [
     "FACTS",

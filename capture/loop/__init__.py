@@ -1,1 +1,1 @@
-"""Captured loops: a running loop whose calls are computed ahead."""
+"""Calls computed later or ahead: deferred mode, `trace`, `compile`, captured loops."""

@@ -36,18 +36,11 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from gradiva.capture.graph.graph import Graph
-from gradiva.capture.lazy.concrete_inputs import ConcreteInput
-from gradiva.capture.lazy.defer import defer_call, run_now
-from gradiva.capture.lazy.pending import LazyValue, Pending
-from gradiva.capture.lazy.program_cache import ProgramCache
 from gradiva.capture.runtime.fusion_report import FusionExplanation
 from gradiva.eager.execution.quarantine import record
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.step import RandomStep as Running
 from gradiva.eager.random.step import close_step, current_step, enter_step, leave_step
-from gradiva.eager.readers.loop_data import known_length
-from gradiva.eager.readers.reader import make_loop
-from gradiva.eager.readers.source import arranged
 from gradiva.eager.runtime.finalizer_thread import FinalizerThread, finalizer_thread
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import (
@@ -58,10 +51,17 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
+from gradiva.ops.readers.core.loop_data import known_length
+from gradiva.ops.readers.core.reader import make_loop
+from gradiva.ops.readers.core.source import arranged
 
+from .concrete_inputs import ConcreteInput
+from .defer import defer_call, run_now
 from .interpreter import LoopInterpreter
+from .pending import LazyValue, Pending
 from .prefetcher import LoopSource, Prefetcher, StepItem, read_item
 from .program import LoopProgram
+from .program_cache import ProgramCache
 from .repeated_calls import RepeatedCalls
 from .report import Explanation
 from .signatures import Signatures

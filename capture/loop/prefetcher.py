@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 from gradiva.capture.runtime.prefetch import Item, Prefetch
 from gradiva.eager.execution.quarantine import Quarantined, collecting
-from gradiva.eager.readers.read_ahead import ReadAhead
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError, without_frames
 from gradiva.eager.values.batch import Batch
+from gradiva.ops.readers.core.read_ahead import ReadAhead
 
 __all__ = ["LoopSource", "Prefetcher", "StepItem", "read_item"]
 

@@ -10,8 +10,6 @@ import numpy as np
 from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node
-from gradiva.capture.lazy.concrete_inputs import ConcreteInput
-from gradiva.capture.lazy.pending import Pending, Ref
 from gradiva.capture.runtime.fusion_report import GroupReport
 from gradiva.capture.runtime.gpu_streams import DeviceStage, queued
 from gradiva.capture.runtime.program import Program, Values
@@ -25,6 +23,8 @@ from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import memory_of, owner_of
 
+from .concrete_inputs import ConcreteInput
+from .pending import Pending, Ref
 from .prefetcher import StepItem
 
 __all__ = ["LoopProgram"]
@@ -35,7 +35,7 @@ _FORGOTTEN = 16
 """A result that no step has asked for is not computed any more after this many steps."""
 
 
-class _Known:
+class _CallSpec:
     """One call to compute ahead, without the data of the step in which it was first made."""
 
     def __init__(self, call: Pending) -> None:
@@ -61,7 +61,7 @@ class LoopProgram:
 
     def __init__(self, operator: OperatorBase) -> None:
         self._operator = operator
-        self._calls: dict[int, _Known] = {}
+        self._calls: dict[int, _CallSpec] = {}
         self._kept: set[int] = set()
         self._current: _Compiled | None = None
         self._types: tuple[SampleType, ...] = ()
@@ -94,7 +94,7 @@ class LoopProgram:
             self._kept.clear()
         for call in fresh:
             if self._can_know(call, concrete_inputs):
-                self._calls[call.signature] = _Known(call)
+                self._calls[call.signature] = _CallSpec(call)
         seen = {call.signature for call in calls}
         new = {call.signature for call in fresh}
         other = first and not (seen - new) & self._calls.keys()
@@ -117,7 +117,7 @@ class LoopProgram:
 
     def _can_know(self, call: Pending, concrete_inputs: set[ConcreteInput]) -> bool:
         """Whether the call can be computed ahead: from the source, constants and known calls."""
-        for spec, _, _ in _Known(call).inputs:
+        for spec, _, _ in _CallSpec(call).inputs:
             if isinstance(spec, ConcreteInput):
                 if spec.array is None and spec not in concrete_inputs:
                     return False

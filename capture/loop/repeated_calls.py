@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
-from gradiva.capture.lazy.pending import LazyBatch, Pending, Ref
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import user_location
 from gradiva.eager.types.device import CPU
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.types.sample_type import SampleType
 
+from .pending import LazyBatch, Pending, Ref
 from .step import LoopStep
 
 __all__ = ["RepeatedCalls"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from gradiva.capture.graph.html_table import html_table
 from gradiva.capture.runtime.fusion_report import FusionExplanation
-from gradiva.eager.display.table import html_table
 from gradiva.eager.support.errors import Location
 
 __all__ = ["Explanation", "Unserved"]

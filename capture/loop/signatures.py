@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from gradiva.capture.graph.graph import key_of
-from gradiva.capture.lazy.pending import Pending
 from gradiva.eager.random.step import current_step
+
+from .pending import Pending
 
 __all__ = ["Signatures"]
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.capture.lazy.concrete_inputs import ConcreteInput
-from gradiva.capture.lazy.defer import run_now
-from gradiva.capture.lazy.pending import LazyBatch, LazyTensor, Pending, Ref
-from gradiva.capture.lazy.program_cache import ProgramCache, evaluate
 from gradiva.eager.execution.error_policy import narrowed, skips
 from gradiva.eager.execution.quarantine import collecting
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.step import current_step
 from gradiva.eager.types.arrays import BoolVector
 
+from .concrete_inputs import ConcreteInput
+from .defer import run_now
+from .pending import LazyBatch, LazyTensor, Pending, Ref
 from .prefetcher import StepItem
+from .program_cache import ProgramCache, evaluate
 
 __all__ = ["FinishedSteps", "LoopStep"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradiva.capture.graph.fingerprint import difference, fingerprint, user_nodes
 from gradiva.capture.graph.graph import Graph
-from gradiva.eager.checkpoints.files import (
+from gradiva.eager.contexts.files import (
     UNFIT_VALUES,
     CheckpointError,
     load,
@@ -21,7 +21,7 @@ from gradiva.eager.checkpoints.files import (
     set_state,
     unpack,
 )
-from gradiva.eager.checkpoints.json_codec import from_json_value, to_json_value
+from gradiva.eager.contexts.json_codec import from_json_value, to_json_value
 from gradiva.eager.support.errors import (
     GradivaError,
     Location,

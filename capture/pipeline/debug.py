@@ -21,12 +21,12 @@ from gradiva.eager.execution.quarantine import collecting_in
 from gradiva.eager.operators.interpreter import eager_interpreter, interpreter
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.default_generator import default
-from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, annotate_error
 from gradiva.eager.types.device import Device, DeviceLike
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.indexing.properties import get_property, shapes
+from gradiva.ops.readers.core.source import SourceOperator
 
 from .executor import Executor
 from .feed_input import feed

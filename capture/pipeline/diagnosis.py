@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gradiva.eager.display.table import html_table
+from gradiva.capture.graph.html_table import html_table
 from gradiva.eager.runtime.usage import Usage, used_since
 from gradiva.eager.runtime.worker_pool import default_num_threads
 from gradiva.eager.support.errors import OperatorValueError

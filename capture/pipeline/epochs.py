@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gradiva.eager.readers.source import Source
+from gradiva.ops.readers.core.source import Source
 
 __all__ = ["Epochs", "LastBatchPolicy", "Shards", "begin_of"]
 

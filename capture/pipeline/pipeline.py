@@ -33,9 +33,9 @@ from .runtime import PipelineRuntime, build_runtime
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from gradiva.capture.viz import svg
+    from gradiva.capture.graph import svg
 else:
-    svg = lazy_module("gradiva.capture.viz.svg")
+    svg = lazy_module("gradiva.capture.graph.svg")
 
 __all__ = ["Pipeline"]
 

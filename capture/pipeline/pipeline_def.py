@@ -7,10 +7,10 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, overload
 
-from gradiva.capture.recording.conditionals.convert import convert
+from gradiva.capture.recording import dispatch, function_source
 from gradiva.eager.operators.signature import extended
 from gradiva.eager.support.errors import OperatorTypeError, user_location
 from gradiva.eager.support.user_warning import warn_user
@@ -22,7 +22,19 @@ from .pipeline import Pipeline
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["PipelineFactory", "pipeline_def"]
+__all__ = ["PipelineFactory", "convert", "pipeline_def"]
+
+# The function behind a pipeline with conditionals, rewritten.
+
+
+def convert(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that defines a pipeline, so that its `if` statements take symbols; wherever it
+    stands, an installed library included."""
+    if isinstance(function, FunctionType):
+        return function_source.converted(function, dispatch, asked=True)
+    made: Callable[..., Any] = dispatch.call(function)
+    return made
+
 
 P = ParamSpec("P")
 

@@ -16,13 +16,13 @@ from gradiva.capture.runtime.memory_statistics import MemoryStatistics
 from gradiva.capture.runtime.preallocate import preallocate
 from gradiva.capture.runtime.program import Program
 from gradiva.eager.random.default_generator import default
-from gradiva.eager.readers.source import Source, SourceOperator
 from gradiva.eager.runtime.memory_settings import settings
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, annotate_error
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.device import Device, check_device
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.poison import mark_in_use
+from gradiva.ops.readers.core.source import Source, SourceOperator
 
 from .checkpoint import Restored
 from .epochs import Epochs
@@ -32,12 +32,12 @@ from .outputs import Outputs, release, to_output
 from .source_plan import SourcePlan
 
 if TYPE_CHECKING:
-    from gradiva.eager.workers.pool import ProcessPool
+    from gradiva.ops.external_source.workers.pool import ProcessPool
 
 __all__ = ["PipelineRuntime", "SetupCalls", "build_runtime"]
 
 # They are for few programs: the import of gradiva does not wait for them.
-processes = lazy_module("gradiva.eager.workers.pool")
+processes = lazy_module("gradiva.ops.external_source.workers.pool")
 
 _NO_STREAM = (None, 0, -1)
 

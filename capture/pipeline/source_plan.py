@@ -13,7 +13,6 @@ from gradiva.capture.runtime.gpu_streams import DeviceStage, queued
 from gradiva.capture.runtime.program import Outputs, Positions, Program, Values
 from gradiva.eager.execution.error_policy import keep_rows
 from gradiva.eager.execution.quarantine import Quarantine, collecting_in, isolated
-from gradiva.eager.readers.source import EpochPart, Source, SourceOperator
 from gradiva.eager.runtime.worker_pool import WorkerPool, shared_pool
 from gradiva.eager.support import tracing
 from gradiva.eager.support.errors import (
@@ -25,12 +24,13 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.types.device import CPU
 from gradiva.eager.values.batch import Batch
+from gradiva.ops.readers.core.source import EpochPart, Source, SourceOperator
 
 from .epochs import Epochs
 from .source_states import SourceStates
 
 if TYPE_CHECKING:
-    from gradiva.eager.workers.pool import ProcessPool
+    from gradiva.ops.external_source.workers.pool import ProcessPool
 
 __all__ = ["Read", "SourcePlan"]
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gradiva.capture.graph.graph import Node
-from gradiva.eager.readers.source import Source
 from gradiva.eager.support.errors import without_frames
+from gradiva.ops.readers.core.source import Source
 
 __all__ = ["SourceStates", "States", "source_key"]
 

@@ -28,7 +28,7 @@ _WAITING, _OTHER = "#d8dee4", "#9aa5b1"
 _WORK = ("source", "operator")
 
 
-class _Row(NamedTuple):
+class _TimelineRow(NamedTuple):
     """One line of the table."""
 
     name: str
@@ -139,7 +139,7 @@ class Timeline:
                 got=repr(os.fspath(path)),
             ) from error
 
-    def _rows(self) -> list[_Row]:
+    def _rows(self) -> list[_TimelineRow]:
         calls: dict[str, int] = {}
         times: dict[str, int] = {}
         for event in self._events:
@@ -148,7 +148,10 @@ class Timeline:
                 times[event.name] = times.get(event.name, 0) + event.end - event.begin
         whole = sum(times.values()) or 1
         order = sorted(times, key=lambda name: -times[name])
-        return [_Row(name, calls[name], times[name] / 1e6, times[name] / whole) for name in order]
+        return [
+            _TimelineRow(name, calls[name], times[name] / 1e6, times[name] / whole)
+            for name in order
+        ]
 
     def _waited(self, word: str) -> float:
         """Milliseconds of waiting on a queue that was full, or empty."""

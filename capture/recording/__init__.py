@@ -1,1 +1,1 @@
-"""Recording calls: symbols, and the interpreter that adds nodes to a graph."""
+"""Recording calls: symbols, nodes that they become, `if` and `and` on symbols."""

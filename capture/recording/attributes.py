@@ -6,8 +6,8 @@ from typing import Any
 
 from gradiva.capture.graph.graph import Opaque
 from gradiva.eager.operators.arguments import Argument
-from gradiva.eager.readers.source import ValueEqual
 from gradiva.eager.types.dtypes import DType
+from gradiva.ops.readers.core.source import ValueEqual
 
 __all__ = ["as_attribute", "attribute_of"]
 

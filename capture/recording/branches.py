@@ -11,9 +11,9 @@ from contextlib import contextmanager
 
 from gradiva.capture.graph.builtin_ops import constant
 from gradiva.capture.graph.graph import Edge, GraphBuilder, Node
-from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import Location, OperatorTypeError
-from gradiva.ops.conditional.branches import split
+from gradiva.ops.math.branches import split
+from gradiva.ops.readers.core.source import SourceOperator
 
 __all__ = ["Branch", "Branches"]
 

@@ -9,11 +9,11 @@ from typing import Any, ParamSpec
 from gradiva.eager.operators.interpreter import current_interpreter, free_calls_hook, runs_at_once
 from gradiva.eager.operators.operator import Maker, OperatorBase
 from gradiva.eager.random.step import current_step
-from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, annotate_error
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.random_origin import random_origin_among
 from gradiva.eager.values.value import Symbolic
+from gradiva.ops.readers.core.source import SourceOperator
 
 from .data_node import DataNode, WholeBatch
 from .free_node import FreeCall, FreeNode

@@ -14,8 +14,8 @@ import numpy as np
 
 from gradiva.capture.graph.graph import Edge
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import Location, OperatorTypeError, user_location
+from gradiva.ops.readers.core.source import SourceOperator
 
 from .data_node import DataNode, SymbolRecorder
 

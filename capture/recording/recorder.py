@@ -17,7 +17,6 @@ from gradiva.eager.operators.arguments import Argument, is_edge
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.generator import RNG
 from gradiva.eager.random.repeated import RepeatedRNG
-from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import (
     GradivaError,
     Location,
@@ -31,6 +30,7 @@ from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.random_origin import check_not_random
 from gradiva.eager.values.tensor import tensor_on
 from gradiva.eager.values.value import Value
+from gradiva.ops.readers.core.source import SourceOperator
 
 from .attributes import attribute_of
 from .data_node import DataNode

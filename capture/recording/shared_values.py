@@ -12,8 +12,8 @@ from typing import Any
 from gradiva.capture.graph.builtin_ops import constant
 from gradiva.capture.graph.graph import Edge, Node
 from gradiva.eager.execution.shared_draws import warn_of_shared
-from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import Location, OperatorValueError, describe
+from gradiva.ops.readers.core.source import SourceOperator
 
 from .data_node import BatchSize, WholeBatch
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from gradiva.eager.cuda.cupy_runtime import gpu_of
 from gradiva.eager.cuda.launch import Epilogue, Launch
-from gradiva.eager.gpu.fused_elementwise import chain_launch
+from gradiva.eager.execution.gpu_elementwise import chain_launch
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import Resample
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradiva.capture.graph.graph import Graph, Node
-from gradiva.eager.display.table import html_table
+from gradiva.capture.graph.html_table import html_table
 from gradiva.eager.jit.jit import compiled_kernels
 from gradiva.eager.support.errors import Location
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from gradiva.capture.compiler.passes.dce import may_skip_samples
+from gradiva.capture.compiler.dce import may_skip_samples
 from gradiva.capture.graph.builtin_ops import constant, fused, parameter, random_key
 from gradiva.capture.graph.graph import Graph, Node
 from gradiva.capture.graph.scopes import Selection, scopes_of
@@ -18,7 +18,6 @@ from gradiva.eager.execution.execute import execute
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import Resample
 from gradiva.eager.random.keys import RandomKey
-from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support import tracing
 from gradiva.eager.support.errors import GradivaError
@@ -26,7 +25,8 @@ from gradiva.eager.types.arrays import BoolVector
 from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.arrays.copy import copy
-from gradiva.ops.conditional.branches import merge, split
+from gradiva.ops.math.branches import merge, split
+from gradiva.ops.readers.core.source import SourceOperator
 
 from .fused_group import run_group
 from .fusion_report import FusionReport, NotFusableError, Stopwatch

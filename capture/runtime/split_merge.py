@@ -14,7 +14,7 @@ from gradiva.eager.operators.call import Call
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.types.device import Device
 from gradiva.eager.values.batch import Batch
-from gradiva.ops.conditional.branches import merge, merge_batches, select
+from gradiva.ops.math.branches import merge, merge_batches, select
 
 from .node_inputs import value_of
 

@@ -14,13 +14,13 @@ from gradiva.capture.graph.builtin_ops import constant
 from gradiva.capture.graph.graph import Edge, Node
 from gradiva.capture.graph.scopes import Scope, predicates_of, scopes_of
 from gradiva.capture.recording.branches import Branch
-from gradiva.capture.recording.conditionals.merging import merge_leaves
 from gradiva.capture.recording.data_node import DataNode
+from gradiva.capture.recording.merging import merge_leaves
 from gradiva.capture.recording.recorder import Recorder
 from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.support.errors import OperatorValueError, user_location
-from gradiva.ops.conditional.branches import merge, split
-from gradiva.ops.conditional.truth import boolean, not_
+from gradiva.ops.math.branches import merge, split
+from gradiva.ops.math.truth import boolean, not_
 
 from .edges import EdgeName
 from .model import StoredOperator, Writer

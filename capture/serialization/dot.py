@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from gradiva.capture.graph.builtin_ops import random_key
 from gradiva.capture.graph.graph import Edge, Graph, Node
-from gradiva.capture.viz.labels import type_text
-from gradiva.capture.viz.text_formats import dot_text
+from gradiva.capture.graph.labels import type_text
+from gradiva.capture.graph.text_formats import dot_text
 
 __all__ = ["operator_dot"]
 

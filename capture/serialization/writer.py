@@ -16,11 +16,11 @@ from gradiva.capture.graph.graph import Edge, Graph, Node, Opaque
 from gradiva.capture.recording.recorder import FIRST_CALL_WITHOUT_SOURCE
 from gradiva.eager.operators.argument_types import InterpArg, argument_type
 from gradiva.eager.operators.arguments import Argument
-from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, OperatorValueError
 from gradiva.eager.types.dtypes import float32, int32
 from gradiva.ops.indexing.subscript import subscript
 from gradiva.ops.math.arithmetic import Arithmetic
+from gradiva.ops.readers.core.source import SourceOperator
 
 from .branches import BranchWriter
 from .edges import EdgeName, device_word, wanted_on

@@ -16,16 +16,16 @@ from gradiva.compat.dali.class_names import classes
 from gradiva.compat.dali.facts import operator_of
 from gradiva.compat.dali.old_names import renamed
 from gradiva.compat.dali.op_classes import OperatorClass
-from gradiva.eager.gpu.execute import devices_of
+from gradiva.eager.execution.gpu_execute import devices_of
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import OperatorBase, operators
-from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.dtypes import dtypes
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.extension.checks import _as_types
 from gradiva.ops.math.arithmetic import BINARY, UNARY
+from gradiva.ops.readers.core.source import SourceOperator
 
 __all__ = [
     "ROOT",

@@ -1,1 +1,1 @@
-"""Evaluation modes, contexts and streams, as users set them."""
+"""Evaluation modes, contexts and streams, as users set them; checkpoints."""

@@ -6,7 +6,6 @@ import enum
 from contextvars import ContextVar
 from typing import Any, ClassVar
 
-from gradiva.eager.checkpoints.checkpoint import Checkpoint
 from gradiva.eager.cuda.context import restore_streams, streams_in_force
 from gradiva.eager.operators.interpreter import (
     Interpreter,
@@ -31,11 +30,14 @@ from gradiva.eager.support.hooks import Hook
 from gradiva.eager.types.device import Device, DeviceLike, check_device
 from gradiva.eager.types.device import device as to_device
 
+from .checkpoint import Checkpoint
 from .stream import Stream, device_stream, face_of
 
 __all__ = ["EvalContext", "EvalMode", "lazy_interpreter", "pool_of"]
 
-lazy_interpreter: Hook[Interpreter] = Hook("deferred mode", "gradiva.capture.lazy.interpreter")
+lazy_interpreter: Hook[Interpreter] = Hook(
+    "deferred mode", "gradiva.capture.loop.deferred_interpreter"
+)
 """The interpreter of deferred mode; set by the layer that has graphs."""
 
 _entered: ContextVar[tuple[Any, ...]] = ContextVar("gradiva_modes", default=())

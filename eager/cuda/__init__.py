@@ -1,1 +1,1 @@
-"""A GPU: CuPy, its streams and its memory, the compilation and the launch of kernels."""
+"""A GPU: CuPy, streams, memory; compiling and launching kernels, sources they share."""

@@ -46,7 +46,7 @@ SPAN: Final = 2048
 _HEAD: Final = 3
 """Numbers before those of the samples in the table of `Blocks`."""
 
-_SOURCES: Final = Path(__file__).parents[1] / "gpu"
+_SOURCES: Final = Path(__file__).parent
 _MOST: Final = 1 << 31
 _NAMES: Final = {
     "bool": "bool", "uint8": "u8", "int8": "i8", "uint16": "u16", "int16": "i16", "uint32": "u32",
@@ -123,7 +123,7 @@ class CudaKernel:
     """A kernel in a `.cuh` file, which is compiled for the types that a call needs.
 
     name: of the kernel, in `files[-1]`; files: what it is compiled from, in this order, after
-    prelude.cuh and convert.cuh. Files of eager/gpu are named, others are paths; None stands for
+    prelude.cuh and convert.cuh. Files of this folder are named, others are paths; None stands for
     what is generated for a call. registers: see `KernelSource`.
     """
 

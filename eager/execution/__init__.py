@@ -1,1 +1,1 @@
-"""Running one call: types, shapes, buffers, kernel, errors."""
+"""Running one call: types, shapes, buffers, kernel, errors; on a GPU."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.gpu.execute import on_gpu
 from gradiva.eager.operators.arguments import Argument, bytes_hint, is_edge
 from gradiva.eager.operators.interpreter import current_interpreter, eager_hook, free_calls_hook
 from gradiva.eager.operators.operator import OperatorBase
@@ -37,6 +36,7 @@ from gradiva.eager.values.value import Symbolic, Value
 
 from .error_policy import check_not_single
 from .execute import backends, execute
+from .gpu_execute import on_gpu
 from .shared_draws import warn_of_values
 
 __all__ = [

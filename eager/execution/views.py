@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.gpu.copies import move_launch, piece_launches
 from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import DType, bool_, uint8
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import on_cpu
+
+from .gpu_copies import move_launch, piece_launches
 
 __all__ = ["view_of"]
 

@@ -87,10 +87,14 @@ class _Lease:
     __slots__ = ("__array_interface__", "__weakref__", "_end", "block")
 
     def __init__(
-        self, block: np.ndarray[Any, Any], nbytes: int, ended: Callable[[_End], object], keep: bool
+        self,
+        block: np.ndarray[Any, Any],
+        nbytes: int,
+        ended: Callable[[_EndOfLease], object],
+        keep: bool,
     ) -> None:
         self.block = block
-        self._end = end = _End(self, ended)
+        self._end = end = _EndOfLease(self, ended)
         end.size = block.size
         end.block = block if keep else None
         self.__array_interface__ = {
@@ -101,13 +105,13 @@ class _Lease:
         }
 
 
-class _End(weakref.ref[_Lease]):
+class _EndOfLease(weakref.ref[_Lease]):
     """What is left of a lease. block: to be used again; None for one that is not worth keeping,
     whose memory is free at once. queue: where it goes in the debugging mode."""
 
     __slots__ = ("block", "queue", "size")
     block: np.ndarray[Any, Any] | None
-    queue: deque[_End]
+    queue: deque[_EndOfLease]
     size: int
 
 
@@ -137,7 +141,7 @@ class MemoryPool:
         self._settings = memory_settings.settings if settings is None else settings
         self._limit = limit
         self._free: OrderedDict[int, list[np.ndarray[Any, Any]]] = OrderedDict()
-        self._ended: deque[_End] = deque()
+        self._ended: deque[_EndOfLease] = deque()
         self._kept = self._leased = self._peak = 0
         self._shared: SharedBlocks | None = None
         self._lock = threading.RLock()
@@ -224,7 +228,7 @@ class MemoryPool:
         self.clear()
         self._shared = blocks
 
-    def _poison(self, end: _End, poison: int = POISON) -> None:
+    def _poison(self, end: _EndOfLease, poison: int = POISON) -> None:
         """The end of a lease in the debugging mode. Must not wait for the lock."""
         if end.queue is not self._ended:
             return  # of the parent of this process

@@ -18,7 +18,7 @@
   vectors of four lanes. LLVM makes vectors of it by itself only sometimes, and then takes the
   overlapping loads of neighboring taps apart. So this loop is written in LLVM's vectors, which
   every target has: each lane is one channel, multiplied and added in the order of the taps, as in
-  `_filter_row` (`ops/image/resample/rows.py`).
+  `_filter_row` (`ops/image/resize/rows.py`).
 """
 
 from __future__ import annotations

@@ -50,6 +50,7 @@ _NOT_THE_USER = (
     "gradiva.fn",
     "gradiva.extension",
     "gradiva.compat.dali",
+    "gradiva.display",
     "gradiva.plugin",
     "tqdm",
     "contextlib",

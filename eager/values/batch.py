@@ -15,7 +15,6 @@ from gradiva.eager.support.errors import (
     annotate_error,
     user_location,
 )
-from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import CPU, Device, DeviceLike, check_device
 from gradiva.eager.types.device import device as to_device
@@ -29,15 +28,12 @@ from .device_value import DeviceValue
 from .indexing import chosen_samples, sample_number
 from .interop import ArrayLike, SupportsDLPack, in_low_corners, is_array
 from .random_origin import EagerRandomOrigin, random_origin_among
+from .shown import to_html, to_text
 from .tensor import Tensor, array_of, as_torch
 
 if TYPE_CHECKING:
     import torch
     from typing_extensions import Self
-
-    from gradiva.eager.display import text
-else:
-    text = lazy_module("gradiva.eager.display.text")
 
 __all__ = ["ONE_SHAPE", "Batch", "as_batch", "batch", "batch_on"]
 
@@ -343,10 +339,10 @@ class Batch(DeviceValue):
         raise TypeError("a batch is neither true nor false; look at its samples, or len(batch)")
 
     def __repr__(self) -> str:
-        return text.batch_text(self)
+        return to_text.get()(self)
 
     def _repr_html_(self) -> str:
-        return text.html(self.tensors[: text.MOST], batch=self)
+        return to_html.get()(self)
 
 
 def _two_shapes(shapes: np.ndarray[Any, Any]) -> str:

@@ -14,7 +14,6 @@ from gradiva.eager.support.errors import (
     user_location,
 )
 from gradiva.eager.support.layouts import as_layout
-from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.bfloat16 import is_bfloat16
 from gradiva.eager.types.device import DeviceLike, check_device
 from gradiva.eager.types.device import device as to_device
@@ -27,15 +26,12 @@ from .device_value import DeviceValue
 from .indexing import parse, result_type, view
 from .interop import ArrayLike, checked, image_layout, is_array, pad_arrays, prepare, to_array
 from .random_origin import EagerRandomOrigin, random_origin_among
+from .shown import to_html, to_text
 from .value import Value, ufuncs
 
 if TYPE_CHECKING:
     import torch
     from typing_extensions import Self
-
-    from gradiva.eager.display import text
-else:
-    text = lazy_module("gradiva.eager.display.text")
 
 __all__ = [
     "ArrayLike",
@@ -226,10 +222,10 @@ class Tensor(DeviceValue):
         return self._host.reshape(())
 
     def __repr__(self) -> str:
-        return text.tensor_text(self)
+        return to_text.get()(self)
 
     def _repr_html_(self) -> str:
-        return text.html([self])
+        return to_html.get()(self)
 
 
 def array_of(array: np.ndarray[Any, Any], dtype: Any, copy: bool | None) -> np.ndarray[Any, Any]:

@@ -20,10 +20,10 @@ from gradiva.eager.support.errors import (
 from gradiva.eager.values.tensor import as_tensor
 
 from .augmentations import identity
+from .bins import SignedBin
+from .checks import as_images, check_all_used
 from .core import Augmentation, Policy, select
-from .core.bins import SignedBin
-from .core.checks import as_images, check_all_used
-from .core.draws import Draws
+from .draws import Draws
 from .policies import get_image_net_policy as get_image_net_policy
 from .policies import get_reduced_cifar10_policy as get_reduced_cifar10_policy
 from .policies import get_reduced_image_net_policy as get_reduced_image_net_policy

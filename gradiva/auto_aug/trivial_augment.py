@@ -11,10 +11,10 @@ from typing import Any
 
 from gradiva.auto_aug import augmentations as a
 
+from .bins import SignedBin
+from .checks import as_images, at_least, offered
 from .core import Augmentation, select
-from .core.bins import SignedBin
-from .core.checks import as_images, at_least, offered
-from .core.draws import Draws
+from .draws import Draws
 from .translations import leave_out, shape_arguments, translations, warp_arguments
 
 __all__ = ["apply_trivial_augment", "get_trivial_augment_wide_suite", "trivial_augment_wide"]

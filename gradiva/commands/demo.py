@@ -21,8 +21,8 @@ from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.decoders.image.image import image as decode
 from gradiva.ops.image.color.brightness_contrast import brightness_contrast
-from gradiva.ops.image.crop.crop import crop
-from gradiva.ops.image.crop.flip import flip
+from gradiva.ops.image.crop import crop
+from gradiva.ops.image.flip import flip
 from gradiva.ops.image.resize.resize import resize
 
 tqdm = lazy_module("tqdm", "tqdm")

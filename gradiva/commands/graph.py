@@ -13,9 +13,9 @@ from typing import Any
 
 from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.graph import Graph
+from gradiva.capture.graph.svg import before_after
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.pipeline.pipeline_def import PipelineFactory, pipeline_def
-from gradiva.capture.viz.svg import before_after
 from gradiva.eager.support.errors import GradivaError, OperatorValueError
 from gradiva.ops.external_source.external_source import external_source
 

@@ -6,12 +6,11 @@ import argparse
 import os
 from collections.abc import Callable
 
-from gradiva.eager.storage.urls import is_url
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.local_files import write_whole
-from gradiva.ops.readers import mxnet
-from gradiva.ops.readers.tfrecord import tfrecord
-from gradiva.ops.readers.webdataset import archive
+from gradiva.ops.readers.records import mxnet, tfrecord
+from gradiva.ops.readers.records import tar_archive as archive
+from gradiva.ops.storage.urls import is_url
 
 __all__ = ["COMMANDS", "add_arguments", "run"]
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import gradiva
 from gradiva.compat.dali.facts import Fact, facts, operator_of, reached
-from gradiva.eager.gpu.execute import devices_of
+from gradiva.eager.execution.gpu_execute import devices_of
 from gradiva.eager.operators.arguments import Argument
 from gradiva.eager.operators.operator import OperatorBase, operators
-from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import OperatorValueError
+from gradiva.ops.readers.core.source import SourceOperator
 
 from .fields import by_field
 

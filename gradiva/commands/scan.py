@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.readers.progress import counted
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import GradivaError, OperatorValueError
 from gradiva.eager.support.local_files import write_whole
@@ -22,7 +21,8 @@ from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.image.image import image as decode
 from gradiva.ops.decoders.image_info import ImageInfo
 from gradiva.ops.decoders.jpeg.segments import ends_well
-from gradiva.ops.readers.left_out import left_out
+from gradiva.ops.readers.core.left_out import left_out
+from gradiva.ops.readers.core.progress import counted
 
 __all__ = ["add_arguments", "run"]
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from gradiva.capture.graph.graph import Node, Opaque
 from gradiva.commands.graph import find_graph
-from gradiva.eager.readers.progress import counted
-from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import OperatorValueError
+from gradiva.ops.readers.core.progress import counted
+from gradiva.ops.readers.core.source import SourceOperator
 
 __all__ = ["add_arguments", "run"]
 

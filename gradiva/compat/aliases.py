@@ -23,6 +23,7 @@ ALIASES = {
     "gradiva.ops.places": "gradiva._names",
     "gradiva.plugin.mxnet": f"{_DALI}.mxnet",
     "gradiva.pytorch": "gradiva.plugin.pytorch",
+    "gradiva.plugin.pytorch.loader_evaluator.loader": "gradiva.plugin.pytorch.loader_evaluator",
 }
 """Old paths and the modules that they stand for. The modules in a package come along with it."""
 

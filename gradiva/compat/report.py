@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any, Literal
 
+from gradiva.capture.graph.html_table import html_table
 from gradiva.compat.differences import FILE
-from gradiva.eager.display.table import html_table
 
 __all__ = ["Finding", "Report", "Verdict"]
 

@@ -12,7 +12,7 @@ from gradiva.compat.dali.facts import facts, operator_of, renamed
 from gradiva.compat.differences import Row, rows_about
 from gradiva.compat.names import SOURCE, TARGET
 from gradiva.compat.report import Verdict
-from gradiva.eager.gpu.execute import devices_of
+from gradiva.eager.execution.gpu_execute import devices_of
 from gradiva.eager.operators.operator import OperatorBase
 
 __all__ = ["argument_verdict", "differences", "note_on", "operator_behind", "short_name"]

@@ -2,8 +2,8 @@
 
 from gradiva.capture.recording.free_calls import node_without_inputs, per_sample
 from gradiva.ops.arrays import permutation
-from gradiva.ops.image.crop import roi_random_crop as windows
-from gradiva.ops.python_function import python_function as functions
+from gradiva.ops.external_source import python_function as functions
+from gradiva.ops.image import roi_random_crop as windows
 
 __all__ = ["batch_permutation", "python_function", "roi_random_crop"]
 

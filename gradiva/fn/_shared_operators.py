@@ -13,21 +13,21 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.arrays.concatenate import cat as cat
     from gradiva.ops.arrays.concatenate import stack as stack
     from gradiva.ops.arrays.copy import copy as copy
-    from gradiva.ops.arrays.fill.full import full as full
-    from gradiva.ops.arrays.fill.full import full_like as full_like
-    from gradiva.ops.arrays.fill.zeros_ones import ones as ones
-    from gradiva.ops.arrays.fill.zeros_ones import ones_like as ones_like
-    from gradiva.ops.arrays.fill.zeros_ones import zeros as zeros
-    from gradiva.ops.arrays.fill.zeros_ones import zeros_like as zeros_like
     from gradiva.ops.arrays.frames import element_extract as element_extract
     from gradiva.ops.arrays.frames import per_frame as per_frame
     from gradiva.ops.arrays.frames import sequence_rearrange as sequence_rearrange
+    from gradiva.ops.arrays.full import full as full
+    from gradiva.ops.arrays.full import full_like as full_like
     from gradiva.ops.arrays.one_hot import one_hot as one_hot
     from gradiva.ops.arrays.permutation import permute_batch as permute_batch
-    from gradiva.ops.arrays.shape.reshape import reinterpret as reinterpret
-    from gradiva.ops.arrays.shape.reshape import reshape as reshape
-    from gradiva.ops.arrays.shape.unit_axes import expand_dims as expand_dims
-    from gradiva.ops.arrays.shape.unit_axes import squeeze as squeeze
+    from gradiva.ops.arrays.reshape import reinterpret as reinterpret
+    from gradiva.ops.arrays.reshape import reshape as reshape
+    from gradiva.ops.arrays.unit_axes import expand_dims as expand_dims
+    from gradiva.ops.arrays.unit_axes import squeeze as squeeze
+    from gradiva.ops.arrays.zeros_ones import ones as ones
+    from gradiva.ops.arrays.zeros_ones import ones_like as ones_like
+    from gradiva.ops.arrays.zeros_ones import zeros as zeros
+    from gradiva.ops.arrays.zeros_ones import zeros_like as zeros_like
     from gradiva.ops.audio.audio_resample import audio_resample as audio_resample
     from gradiva.ops.audio.mel_filter_bank import mel_filter_bank as mel_filter_bank
     from gradiva.ops.audio.mfcc import mfcc as mfcc
@@ -36,13 +36,9 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.audio.preemphasis_filter import preemphasis_filter as preemphasis_filter
     from gradiva.ops.audio.spectrogram import spectrogram as spectrogram
     from gradiva.ops.audio.to_decibels import to_decibels as to_decibels
-    from gradiva.ops.boxes.bb_flip import bb_flip as bb_flip
-    from gradiva.ops.boxes.bb_flip import bbox_paste as bbox_paste
-    from gradiva.ops.boxes.bbox_rotate import bbox_rotate as bbox_rotate
-    from gradiva.ops.boxes.box_encoder import box_encoder as box_encoder
-    from gradiva.ops.boxes.random_bbox_crop import random_bbox_crop as random_bbox_crop
     from gradiva.ops.decoders.audio.peek_audio import peek_audio as peek_audio
     from gradiva.ops.decoders.image.peek_image_shape import peek_image_shape as peek_image_shape
+    from gradiva.ops.external_source.python_function import python_function as python_function
     from gradiva.ops.image.color.brightness_contrast import brightness as brightness
     from gradiva.ops.image.color.brightness_contrast import (
         brightness_contrast as brightness_contrast,
@@ -52,35 +48,35 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.image.color.color_space_conversion import (
         color_space_conversion as color_space_conversion,
     )
+    from gradiva.ops.image.color.crop_mirror_normalize import (
+        crop_mirror_normalize as crop_mirror_normalize,
+    )
+    from gradiva.ops.image.color.debayer import debayer as debayer
     from gradiva.ops.image.color.equalize import equalize as equalize
     from gradiva.ops.image.color.hue import color_twist as color_twist
     from gradiva.ops.image.color.hue import hsv as hsv
     from gradiva.ops.image.color.hue import hue as hue
     from gradiva.ops.image.color.hue import saturation as saturation
-    from gradiva.ops.image.crop.crop import crop as crop
-    from gradiva.ops.image.crop.flip import flip as flip
-    from gradiva.ops.image.crop.roi_random_crop import roi_random_crop as roi_random_crop
-    from gradiva.ops.image.debayer.debayer import debayer as debayer
+    from gradiva.ops.image.color.normalize import normalize as normalize
+    from gradiva.ops.image.crop import crop as crop
+    from gradiva.ops.image.erase import erase as erase
     from gradiva.ops.image.filter.filter import filter as filter
     from gradiva.ops.image.filter.gaussian_blur import gaussian_blur as gaussian_blur
-    from gradiva.ops.image.filter.laplacian import laplacian as laplacian
-    from gradiva.ops.image.jpeg.jpeg_compression_distortion import (
+    from gradiva.ops.image.filter.jpeg_compression_distortion import (
         jpeg_compression_distortion as jpeg_compression_distortion,
     )
-    from gradiva.ops.image.masking.erase import erase as erase
-    from gradiva.ops.image.masking.grid_mask import grid_mask as grid_mask
-    from gradiva.ops.image.normalize.crop_mirror_normalize import (
-        crop_mirror_normalize as crop_mirror_normalize,
-    )
-    from gradiva.ops.image.normalize.normalize import normalize as normalize
-    from gradiva.ops.image.paste.multi_paste import multi_paste as multi_paste
-    from gradiva.ops.image.paste.paste import paste as paste
+    from gradiva.ops.image.filter.laplacian import laplacian as laplacian
+    from gradiva.ops.image.flip import flip as flip
+    from gradiva.ops.image.grid_mask import grid_mask as grid_mask
+    from gradiva.ops.image.multi_paste import multi_paste as multi_paste
+    from gradiva.ops.image.paste import paste as paste
     from gradiva.ops.image.resize.random_resized_crop import (
         random_resized_crop as random_resized_crop,
     )
     from gradiva.ops.image.resize.resize import resize as resize
     from gradiva.ops.image.resize.resize_crop_mirror import resize_crop_mirror as resize_crop_mirror
     from gradiva.ops.image.resize.tensor_resize import tensor_resize as tensor_resize
+    from gradiva.ops.image.roi_random_crop import roi_random_crop as roi_random_crop
     from gradiva.ops.image.warp.jitter import jitter as jitter
     from gradiva.ops.image.warp.rotate import rotate as rotate
     from gradiva.ops.image.warp.sphere import sphere as sphere
@@ -95,8 +91,12 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.indexing.slice import slice as slice
     from gradiva.ops.indexing.transpose import transpose as transpose
     from gradiva.ops.io.dump_image import dump_image as dump_image
-    from gradiva.ops.python_function.python_function import python_function as python_function
     from gradiva.ops.random.crop_window import random_crop_generator as random_crop_generator
+    from gradiva.ops.segmentation.bb_flip import bb_flip as bb_flip
+    from gradiva.ops.segmentation.bb_flip import bbox_paste as bbox_paste
+    from gradiva.ops.segmentation.bbox_rotate import bbox_rotate as bbox_rotate
+    from gradiva.ops.segmentation.box_encoder import box_encoder as box_encoder
+    from gradiva.ops.segmentation.random_bbox_crop import random_bbox_crop as random_bbox_crop
     from gradiva.ops.video.optical_flow import optical_flow as optical_flow
 else:
     _places = _names_of(__name__)

@@ -7,14 +7,16 @@ from gradiva.eager.support.lazy_names import lazy_names as _lazy_names
 
 # Nothing is imported before it is asked for; `_names` is made of these lines.
 if _typing.TYPE_CHECKING:
-    from gradiva.ops.readers.coco.coco import coco as coco
+    from gradiva.ops.readers.coco import coco as coco
     from gradiva.ops.readers.file import file as file
-    from gradiva.ops.readers.lmdb.caffe import caffe as caffe
-    from gradiva.ops.readers.lmdb.caffe2 import caffe2 as caffe2
-    from gradiva.ops.readers.mix.mix import mix as mix
-    from gradiva.ops.readers.mxnet import mxnet as mxnet
+    from gradiva.ops.readers.mix import mix as mix
     from gradiva.ops.readers.nemo_asr import nemo_asr as nemo_asr
     from gradiva.ops.readers.numpy import numpy as numpy
+    from gradiva.ops.readers.records.caffe import caffe as caffe
+    from gradiva.ops.readers.records.caffe2 import caffe2 as caffe2
+    from gradiva.ops.readers.records.mxnet import mxnet as mxnet
+    from gradiva.ops.readers.records.tfrecord import tfrecord as tfrecord
+    from gradiva.ops.readers.records.webdataset import webdataset as webdataset
     from gradiva.ops.readers.rows.hdf5 import hdf5 as hdf5
     from gradiva.ops.readers.rows.npz import npz as npz
     from gradiva.ops.readers.rows.objects import table as table
@@ -22,10 +24,8 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.readers.rows.text import csv as csv
     from gradiva.ops.readers.rows.text import jsonl as jsonl
     from gradiva.ops.readers.sequence import sequence as sequence
-    from gradiva.ops.readers.tfrecord.tfrecord import tfrecord as tfrecord
     from gradiva.ops.readers.video.legacy_video import video as video
     from gradiva.ops.readers.video.legacy_video import video_resize as video_resize
-    from gradiva.ops.readers.webdataset.webdataset import webdataset as webdataset
 else:
     _places = _names_of(__name__)
     __getattr__, __dir__ = _lazy_names(__name__, _places)

@@ -1,1 +1,1 @@
-"""Joining, reshaping, filling and reordering samples of any kind."""
+"""Joining, filling, reshaping and reordering samples of any kind."""

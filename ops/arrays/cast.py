@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.gpu.copies import move_launch
+from gradiva.eager.execution.gpu_copies import move_launch
 from gradiva.eager.operators.cases import samples
 from gradiva.eager.operators.pixelwise import run_pixelwise
 from gradiva.eager.rows.convert import convert_array, convert_sat

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
-from gradiva.eager.gpu.copies import sample_launches
+from gradiva.eager.execution.gpu_copies import sample_launches
 from gradiva.eager.simd.streaming import (
     copy_nontemporal,
     finish_lines,

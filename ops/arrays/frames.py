@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.execution.gpu_copies import piece_launches, sample_launches
 from gradiva.eager.execution.views import view_of
-from gradiva.eager.gpu.copies import piece_launches, sample_launches
 from gradiva.eager.operators.argument_types import RaggedIntsArg
 
 from .copy import copy_pieces, copy_samples

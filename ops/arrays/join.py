@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.gpu.copies import SLABS, in_eights, piece_launches
+from gradiva.eager.execution.gpu_copies import SLABS, in_eights, piece_launches
 from gradiva.eager.simd.pixel_vectors import move_three
 from gradiva.eager.simd.streaming import copy_nontemporal, finish_lines, use_nontemporal
 from gradiva.eager.types.arrays import Slabs

@@ -1,1 +1,1 @@
-"""External sources: the user's callables and iterables as the start of a graph."""
+"""The user's Python code in a graph: external sources, functions as operators."""

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.ops.python_function.prefetchable import name_of, raised
+
+from .prefetchable import name_of, raised
 
 
 @dataclass(slots=True, unsafe_hash=True)

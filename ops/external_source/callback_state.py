@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.checkpoints.files import CheckpointError
-from gradiva.eager.checkpoints.json_codec import from_json_value, to_json_value
-from gradiva.ops.python_function.prefetchable import name_of
+from gradiva.eager.contexts.files import CheckpointError
+from gradiva.eager.contexts.json_codec import from_json_value, to_json_value
 
 from .callback_source import CallbackIterator
+from .prefetchable import name_of
 
 _SAME_EACH_TIME = (list, tuple, range, np.ndarray, op.Batch)
 """Iterables that give the same items each time, so that earlier rounds need not be run again."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.checkpoints.files import CheckpointError
+from gradiva.eager.contexts.files import CheckpointError
 from gradiva.eager.operators.argument_types import Strings
-from gradiva.eager.readers.source import Source, source_operator
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.ops.readers.core.source import Source, source_operator
 
 from .batch_converter import BatchConverter, declared_types, nothing, restored, stored, with_unread
 from .callback_source import (

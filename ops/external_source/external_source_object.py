@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.checkpoints.files import CheckpointError
-from gradiva.eager.checkpoints.unrestored import is_placed, warn_if_unrestored
 from gradiva.eager.contexts.eval_modes import pool_of
+from gradiva.eager.contexts.files import CheckpointError
+from gradiva.eager.contexts.unrestored import is_placed, warn_if_unrestored
 from gradiva.eager.random.step import close_step, enter_step, leave_step
-from gradiva.eager.readers.read_ahead import ReadAhead
-from gradiva.eager.readers.reader import Loop, make_loop, size_of_batches
 from gradiva.eager.support.errors import annotate_error, frameless, fresh
 from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.types.device import check_device
 from gradiva.eager.types.device import device as to_device
 from gradiva.eager.values.batch import batch_on
 from gradiva.eager.values.tensor import tensor_on
+from gradiva.ops.readers.core.read_ahead import ReadAhead
+from gradiva.ops.readers.core.reader import Loop, make_loop, size_of_batches
 
 from .batch_converter import declared_types
 from .callback_source import CallbackIterator
@@ -97,7 +97,9 @@ class ExternalSource:
         batch_size = size_of_batches(batch_size, "ExternalSource.captured")
         warn_if_unrestored(self, "ExternalSource")
         self._ahead.pause()
-        made: Loop = make_loop.get()(_Ahead(self, batch_size, ctx), external_source, False, strict)
+        made: Loop = make_loop.get()(
+            _ItemsForLoop(self, batch_size, ctx), external_source, False, strict
+        )
         return made
 
     def _take(self, copy: bool = False) -> list[op.Batch | op.Tensor]:
@@ -192,7 +194,7 @@ class _Mark(NamedTuple):
     feed: Any
 
 
-class _Ahead:
+class _ItemsForLoop:
     """The items as a captured loop reads them."""
 
     name = "external_source"

@@ -13,19 +13,19 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from gradiva.eager import extension as op
-from gradiva.eager.workers.launcher import pickled
-from gradiva.eager.workers.pool import ProcessPool
-from gradiva.eager.workers.tasks import BadReplyError, Task, WorkerError
-from gradiva.ops.python_function.prefetchable import name_of
+from gradiva.ops.external_source.workers.launcher import pickled
+from gradiva.ops.external_source.workers.pool import ProcessPool
+from gradiva.ops.external_source.workers.tasks import BadReplyError, Task, WorkerError
 
 from .external_source import ExternalFeed
 from .parallel_work import ExternalWork, Unusable, decode, error_of
+from .prefetchable import name_of
 
 _TRIES = 5
 _TASKS_PER_WORKER = 2
 
 
-class _Place(NamedTuple):
+class _BatchPosition(NamedTuple):
     """What a batch is asked for with. For iterables only `era` and `restarts` tell batches apart:
     how often their end was met, and how often they were started again after that."""
 
@@ -38,10 +38,10 @@ class _Place(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Ahead:
+class _BatchTasks:
     """The tasks of one batch."""
 
-    place: _Place
+    place: _BatchPosition
     tasks: list[tuple[Task, range]] = field(default_factory=list)
 
 
@@ -55,8 +55,8 @@ class ParallelFeed(ExternalFeed):
         self._chunks = 1
         self._depth: int = arguments["prefetch_queue_depth"]
         self._stateful = not self._callback.takes_request
-        self._ahead: deque[_Ahead] = deque()
-        self._now = _Ahead(_Place(0, 0, 0, 0, 0, 0))
+        self._ahead: deque[_BatchTasks] = deque()
+        self._now = _BatchTasks(_BatchPosition(0, 0, 0, 0, 0, 0))
         self._tries = 0
         self._deadly: int | None = None
         # Of iterables: a new worker repeats `_calls` to get where the last one was.
@@ -222,12 +222,14 @@ class ParallelFeed(ExternalFeed):
             return StopIteration()
         return None
 
-    def _place(self, size: int) -> _Place:
+    def _place(self, size: int) -> _BatchPosition:
         if self._stateful:
-            return _Place(self._epoch, self._iteration, 0, size, self._era, len(self._calls) - 1)
-        return _Place(self._epoch, self._iteration, self._in_epoch, size, 0, 0)
+            return _BatchPosition(
+                self._epoch, self._iteration, 0, size, self._era, len(self._calls) - 1
+            )
+        return _BatchPosition(self._epoch, self._iteration, self._in_epoch, size, 0, 0)
 
-    def _ask(self, place: _Place) -> None:
+    def _ask(self, place: _BatchPosition) -> None:
         """Have this batch, and those that probably follow, under way."""
         assert self._processes is not None
         if self._ahead and self._differs(self._ahead[0].place, place):
@@ -243,12 +245,12 @@ class ParallelFeed(ExternalFeed):
                 return  # first use what is there of the worker that has ended
             self._ahead.append(self._submit(place, birth))
 
-    def _differs(self, one: _Place, other: _Place) -> bool:
+    def _differs(self, one: _BatchPosition, other: _BatchPosition) -> bool:
         return (one[3:] != other[3:]) if self._stateful else one != other
 
-    def _submit(self, place: _Place, birth: int) -> _Ahead:
+    def _submit(self, place: _BatchPosition, birth: int) -> _BatchTasks:
         assert self._processes is not None
-        made = _Ahead(place)
+        made = _BatchTasks(place)
         request: dict[str, Any] = {
             "epoch": place.epoch,
             "iteration": place.iteration,
@@ -275,7 +277,7 @@ class ParallelFeed(ExternalFeed):
         if lost and self._stateful:
             self._birth = 0
 
-    def _release(self, ahead: _Ahead) -> None:
+    def _release(self, ahead: _BatchTasks) -> None:
         assert self._processes is not None
         for task, _ in ahead.tasks:
             self._processes.release(task)

@@ -15,7 +15,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.values.interop import image_layout
 from gradiva.eager.values.tensor import prepare, to_array
-from gradiva.eager.workers.tasks import BadReplyError, Task
+from gradiva.ops.external_source.workers.tasks import BadReplyError, Task
 
 from .callback_source import BatchInfo, CallbackIterator, SampleInfo, parts_of
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.source import Source
+from gradiva.ops.readers.core.source import Source
 
 from .batch_converter import BatchConverter, one_size, restored, stored, with_unread
 from .callback_state import counted

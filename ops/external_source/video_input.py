@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.source import Source, source_operator
 from gradiva.eager.simd.streaming import use_nontemporal
+from gradiva.ops.readers.core.source import Source, source_operator
 from gradiva.ops.video.clips import Clip, decode_clips, in_host_memory, video_shapes
 from gradiva.ops.video.colorspaces import check_colorspace
 from gradiva.ops.video.decoders import Decoders

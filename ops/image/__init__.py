@@ -1,1 +1,1 @@
-"""Operators on images."""
+"""Operators on images; here: crop, flip, paste and erase."""

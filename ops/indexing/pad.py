@@ -8,8 +8,8 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import RaggedIntsArg
-from gradiva.ops.image.crop.crop_window import fill_array
-from gradiva.ops.image.crop.window_copy import HALVES, copy_windows, launch_windows
+from gradiva.ops.image.crop_window import fill_array
+from gradiva.ops.image.window_copy import HALVES, copy_windows, launch_windows
 
 from .slice_region import inside, named_axes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.gpu.copies import sample_launches
+from gradiva.eager.execution.gpu_copies import sample_launches
 
 _DTYPES = (op.int64, op.int32, op.uint32, op.uint64, op.float32, op.float64)
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import View
-from gradiva.ops.image.crop.crop import output_dtype, window_view
-from gradiva.ops.image.crop.crop_window import WindowPlan, apply_policy
-from gradiva.ops.image.crop.window_copy import channel_fill, copy_windows, launch_windows
+from gradiva.ops.image.crop import output_dtype, window_view
+from gradiva.ops.image.crop_window import WindowPlan, apply_policy
+from gradiva.ops.image.window_copy import channel_fill, copy_windows, launch_windows
 
 from .slice_region import Sliced, SliceRegion, check_region, slice_region
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.gpu.copies import move_launch, steps_of
+from gradiva.eager.execution.gpu_copies import move_launch, steps_of
 from gradiva.eager.support.errors import annotate_error
 from gradiva.eager.values.indexing import GIVEN, expand, newaxis, out_of_range, parse, result_type
 from gradiva.eager.values.value import arithmetic

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
-from gradiva.eager.gpu.copies import steps_of, transpose_launch
+from gradiva.eager.execution.gpu_copies import steps_of, transpose_launch
 from gradiva.eager.jit.jit import always_inline
 from gradiva.eager.operators.fusion_roles import ToPlanar
 from gradiva.eager.types.arrays import Slabs, Vector

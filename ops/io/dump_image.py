@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradiva.eager import extension as op
-from gradiva.eager.gpu.host_fallback import through_host
+from gradiva.eager.execution.gpu_fallback import through_host
 
 
 @op.operator("dump_image", schema="DumpImage", effects=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.remote_files import read_any_files
+from gradiva.ops.readers.core.remote_files import read_any_files
 
 
 @op.operator("io.file.read", schema="io__file__Read")

@@ -1,1 +1,1 @@
-"""Arithmetic and mathematical functions: promotion, values, expressions on a GPU."""
+"""Arithmetic, mathematical functions, `if` and `and` on values per sample."""

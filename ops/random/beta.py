@@ -17,7 +17,7 @@ from .beta_blocks import BLOCK, ROOM, blocks_of_words, log_gammas, ratios
 from .shapes import drawn_shapes, drawn_type, fill
 
 # Few calls need it, and `import gradiva` must stay fast.
-_translate: Any = lazy_module("gradiva.eager.gpu.translate")
+_translate: Any = lazy_module("gradiva.eager.execution.cuda_translate")
 _KERNEL: Final = op.CudaKernel(
     "beta", ("philox.cuh", "arithmetic.cuh", None, Path(__file__).with_name("beta.cuh")), 128
 )

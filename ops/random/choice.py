@@ -17,7 +17,7 @@ from .scaled import scaled
 from .shapes import drawn_shapes_of, drawn_type, fill
 
 # Few calls need it, and `import gradiva` must stay fast.
-_translate: Any = lazy_module("gradiva.eager.gpu.translate")
+_translate: Any = lazy_module("gradiva.eager.execution.cuda_translate")
 _KERNEL: Final = op.CudaKernel(
     "choice", ("philox.cuh", "arithmetic.cuh", None, Path(__file__).with_name("choice.cuh"))
 )

@@ -14,7 +14,7 @@ from gradiva.eager.rows.convert import convert_array
 from gradiva.eager.support.lazy_import import lazy_module
 
 # Few calls need it, and `import gradiva` must stay fast.
-_translate: Any = lazy_module("gradiva.eager.gpu.translate")
+_translate: Any = lazy_module("gradiva.eager.execution.cuda_translate")
 
 
 def drawn_type(like: Any, shape: Any, dtype: Any, default: op.DType) -> op.SampleType:

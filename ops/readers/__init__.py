@@ -1,1 +1,1 @@
-"""Readers: sources of files and records."""
+"""Readers: a file for each format, and the one source that reads their tables."""

@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.files import RateTracker, read_files
-from gradiva.eager.readers.reader import reader_class
-from gradiva.eager.readers.remote_files import read_any_files
-from gradiva.eager.readers.source import source_operator
-from gradiva.eager.storage.storage import Storage
+from gradiva.ops.readers.core.files import RateTracker, read_files
+from gradiva.ops.readers.core.labels import LabelArguments, LabelForm
+from gradiva.ops.readers.core.left_out import FILTERS
+from gradiva.ops.readers.core.reader import reader_class
+from gradiva.ops.readers.core.remote_files import read_any_files
+from gradiva.ops.readers.core.source import source_operator
+from gradiva.ops.readers.core.table import Failures, Records
+from gradiva.ops.storage.storage import Storage
 
-from .ahead.remote import storage_of
-from .labels import LabelArguments, LabelForm
-from .left_out import FILTERS
+from .fetching_ahead import storage_of
 from .listing import FilesTable, ListedFiles, digest_of, list_files
 from .reader_arguments import ReaderArguments, ReaderOptions
 from .sampling.names import LabelRule
-from .table import Failures, Records
 from .table_source import opens_table
 
 

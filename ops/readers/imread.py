@@ -13,10 +13,10 @@ from gradiva.eager.execution.error_policy import check_not_single, continues_on_
 from gradiva.eager.execution.quarantine import collecting, record
 from gradiva.eager.operators.interpreter import current_interpreter, eager_interpreter, interpreter
 from gradiva.eager.operators.signature import extended
-from gradiva.eager.readers.remote_files import read_any_files
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import annotate_error
 from gradiva.ops.decoders.image.image import image
+from gradiva.ops.readers.core.remote_files import read_any_files
 
 
 def imread(

@@ -12,16 +12,16 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.remote_files import prefetch_any_files
-from gradiva.eager.storage.folders import FolderEntry, list_folders
-from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.urls import any_url, is_url, join, local_path, parent
+from gradiva.ops.readers.core.containers import BLANKS, text_lines
+from gradiva.ops.readers.core.left_out import warn_of_left_out
+from gradiva.ops.readers.core.remote_files import prefetch_any_files
+from gradiva.ops.readers.core.table import Table
+from gradiva.ops.storage.folders import FolderEntry, list_folders
+from gradiva.ops.storage.storage import Storage
+from gradiva.ops.storage.urls import any_url, is_url, join, local_path, parent
 
-from .containers import BLANKS, text_lines
-from .left_out import warn_of_left_out
 from .sampling.names import labels_by, names_in, split_places
 from .sampling.sizes import file_sizes
-from .table import Table
 
 
 class ListedFiles(NamedTuple):

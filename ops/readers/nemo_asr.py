@@ -11,21 +11,21 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.reader import reader_class
-from gradiva.eager.readers.remote_files import read_any_files
-from gradiva.eager.readers.source import source_operator
-from gradiva.eager.storage.folders import read_text
-from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.urls import local_path
 from gradiva.ops.audio.resampling import lobes_of, resampled_length, window_table
 from gradiva.ops.decoders.audio.audio_file import audio_info
 from gradiva.ops.decoders.audio.audio_info import AudioInfo, check_length
 from gradiva.ops.decoders.audio.decode_audio import Wanted, decode_audio
+from gradiva.ops.readers.core.reader import reader_class
+from gradiva.ops.readers.core.remote_files import read_any_files
+from gradiva.ops.readers.core.source import source_operator
+from gradiva.ops.readers.core.table import Failures, Records, column, ragged
+from gradiva.ops.storage.folders import read_text
+from gradiva.ops.storage.storage import Storage
+from gradiva.ops.storage.urls import local_path
 
-from .ahead.remote import storage_of
+from .fetching_ahead import storage_of
 from .listing import FilesTable, path_in_list
 from .reader_arguments import ReaderArguments, ReaderOptions
-from .table import Failures, Records, column, ragged
 from .table_source import opens_table
 
 __all__ = ["NemoAsr", "nemo_asr"]
@@ -101,7 +101,7 @@ def nemo_asr(
     return tuple(made)
 
 
-class _Entry(NamedTuple):
+class _ManifestEntry(NamedTuple):
     """path: as it is opened; offset, duration: in seconds, NaN for none; text: in UTF-8."""
 
     path: str
@@ -135,7 +135,7 @@ def _lines(manifest: str, storage: Storage) -> list[str]:
         ) from error
 
 
-def _entries(manifest: str, storage: Storage) -> list[_Entry]:
+def _entries(manifest: str, storage: Storage) -> list[_ManifestEntry]:
     """Those of one manifest. Raises OperatorValueError."""
     found, without = [], 0
     manifest = local_path(manifest)
@@ -159,7 +159,7 @@ def _entries(manifest: str, storage: Storage) -> list[_Entry]:
         text = entry.get("text")
         times = [_number(entry, name, shown, manifest) for name in ("offset", "duration")]
         words = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else b""
-        found.append(_Entry(path_in_list(path, manifest), times[0], times[1], words))
+        found.append(_ManifestEntry(path_in_list(path, manifest), times[0], times[1], words))
     if without:
         warnings.warn(
             f"readers.nemo_asr: {without} lines of {manifest} have no audio_filepath, and are left "
@@ -172,7 +172,9 @@ def _entries(manifest: str, storage: Storage) -> list[_Entry]:
 class AudioTable(FilesTable):
     """The entries of manifests."""
 
-    def __init__(self, entries: list[_Entry], given: dict[str, Any], storage: Storage) -> None:
+    def __init__(
+        self, entries: list[_ManifestEntry], given: dict[str, Any], storage: Storage
+    ) -> None:
         super().__init__([entry.path for entry in entries], storage)
         self._entries = entries
         self._dtype: op.DType = given["dtype"]
@@ -230,7 +232,7 @@ class AudioTable(FilesTable):
         columns += [other for other, shown in zip(others, self._shown, strict=True) if shown]
         return Records(tuple(columns), failures)
 
-    def _part(self, data: Any, entry: _Entry) -> tuple[AudioInfo, Wanted]:
+    def _part(self, data: Any, entry: _ManifestEntry) -> tuple[AudioInfo, Wanted]:
         """What the file is, and what is wanted of it. Raises ValueError."""
         info = audio_info(data)
         offset = 0.0 if math.isnan(entry.offset) else max(entry.offset, 0.0)
@@ -272,7 +274,7 @@ def _open(given: dict[str, Any]) -> AudioTable:
     entries = [entry for manifest in manifests for entry in _entries(manifest, storage)]
     low, high = given["min_duration"], given["max_duration"]
 
-    def fits(entry: _Entry) -> bool:
+    def fits(entry: _ManifestEntry) -> bool:
         duration = -1.0 if math.isnan(entry.duration) else entry.duration
         return not (0 < high < duration or (low > 0 and duration < low))
 

@@ -8,11 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.files import unreadable
-from gradiva.eager.readers.reader import reader_class
-from gradiva.eager.readers.source import source_operator
 from gradiva.eager.rows.convert import convert_array
-from gradiva.eager.storage.handles import (
+from gradiva.ops.decoders.npy_header import Header, read_header
+from gradiva.ops.image.crop_window import POLICIES
+from gradiva.ops.indexing.slice import slice as slice_operator
+from gradiva.ops.indexing.slice_region import check_region
+from gradiva.ops.readers.core.containers import FileFacts
+from gradiva.ops.readers.core.files import unreadable
+from gradiva.ops.readers.core.reader import reader_class
+from gradiva.ops.readers.core.source import source_operator
+from gradiva.ops.readers.core.table import Failures, Records
+from gradiva.ops.storage.handles import (
     Handle,
     RemoteFile,
     close_handle,
@@ -21,20 +27,14 @@ from gradiva.eager.storage.handles import (
     pread,
     read_fully,
 )
-from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.urls import is_url, parent
-from gradiva.ops.decoders.npy_header import Header, read_header
-from gradiva.ops.image.crop.crop_window import POLICIES
-from gradiva.ops.indexing.slice import slice as slice_operator
-from gradiva.ops.indexing.slice_region import check_region
+from gradiva.ops.storage.storage import Storage
+from gradiva.ops.storage.urls import is_url, parent
 
-from .ahead.remote import storage_of
-from .containers import FileFacts
+from .fetching_ahead import storage_of
 from .listing import FilesTable, list_arrays
 from .numpy_region import FarRegions, Region, rows_of
 from .reader_arguments import ReaderArguments, ReaderOptions
 from .sampling.names import part_of
-from .table import Failures, Records
 from .table_source import opens_table
 
 __all__ = ["Numpy", "numpy"]
@@ -131,7 +131,7 @@ def _sliced(given: dict[str, Any]) -> Any:
 numpy.per_sample = _NUMBERS, _sliced
 
 
-class _Opened(NamedTuple):
+class _OpenedRegion(NamedTuple):
     """A file, its header, and the region of it that is wanted."""
 
     handle: Handle
@@ -156,7 +156,7 @@ class NumpyTable(FilesTable):
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         paths = self.names(indices)
         failures: Failures = {}
-        opened: dict[int, _Opened] = {}
+        opened: dict[int, _OpenedRegion] = {}
         loaded = self._loaded(paths)
 
         def open_files(begin: int, end: int) -> None:
@@ -197,7 +197,7 @@ class NumpyTable(FilesTable):
             return self._far.open([path for path in paths if is_url(path)])
         return load_files(paths, self.storage)
 
-    def _open(self, path: str, loaded: RemoteFile | OSError | None = None) -> _Opened:
+    def _open(self, path: str, loaded: RemoteFile | OSError | None = None) -> _OpenedRegion:
         if isinstance(loaded, OSError):
             raise loaded
         handle = open_handle(path, self.storage) if loaded is None else loaded
@@ -208,12 +208,12 @@ class NumpyTable(FilesTable):
                 kept = facts, read_header(lambda count: _head(handle, count), facts.size)
                 if self._headers is not None and facts.changed:  # "" where nothing tells
                     self._headers[path] = kept
-            return _Opened(handle, kept[1], *self._region.of(kept[1]))
+            return _OpenedRegion(handle, kept[1], *self._region.of(kept[1]))
         except BaseException:
             close_handle(handle)
             raise
 
-    def _empty(self, paths: list[str], opened: dict[int, _Opened]) -> op.Batch:
+    def _empty(self, paths: list[str], opened: dict[int, _OpenedRegion]) -> op.Batch:
         """The batch, in the type of the first file. Raises OperatorRuntimeError."""
         headers = {sample: opened[sample].header for sample in sorted(opened)}
         first = next(iter(headers.values()), None) or self._any_header()
@@ -251,7 +251,7 @@ class NumpyTable(FilesTable):
             return opened.header
         return Header(np.dtype(np.float32), False, (0,), 0)
 
-    def _load(self, opened: _Opened, target: np.ndarray[Any, Any]) -> None:
+    def _load(self, opened: _OpenedRegion, target: np.ndarray[Any, Any]) -> None:
         """Read the region into the target. Raises OSError."""
         handle, header, anchor, window = opened
         shape = np.array(header.shape, np.int64)

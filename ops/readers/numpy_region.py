@@ -9,13 +9,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.storage.errors import StorageError
-from gradiva.eager.storage.handles import PartlyLoadedFile, pread
-from gradiva.eager.storage.ranges import Want
-from gradiva.eager.storage.storage import Storage
 from gradiva.ops.decoders.npy_header import Header, read_header
-from gradiva.ops.image.crop.crop_window import apply_policy
+from gradiva.ops.image.crop_window import apply_policy
 from gradiva.ops.indexing.slice_region import region_along, wrapped_axes
+from gradiva.ops.storage.errors import StorageError
+from gradiva.ops.storage.handles import PartlyLoadedFile, pread
+from gradiva.ops.storage.ranges import Want
+from gradiva.ops.storage.storage import Storage
 
 __all__ = ["FarRegions", "Region", "rows_of"]
 

@@ -7,20 +7,20 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.reader import reader_class
-from gradiva.eager.readers.remote_files import prefetch_any_files, read_any_files
-from gradiva.eager.readers.source import source_operator
-from gradiva.eager.storage.storage import Storage
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.decoders.formats.decode import decode_into, output_shape
 from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.image_info import ImageInfo
+from gradiva.ops.readers.core.reader import reader_class
+from gradiva.ops.readers.core.remote_files import prefetch_any_files, read_any_files
+from gradiva.ops.readers.core.source import source_operator
+from gradiva.ops.readers.core.table import Failures, Records
+from gradiva.ops.storage.storage import Storage
 
-from .ahead.remote import storage_of
+from .fetching_ahead import storage_of
 from .listing import FilesTable, digest_of, list_root
 from .reader_arguments import SHUFFLED_AFTER, ReaderArguments, ReaderOptions
 from .sampling.sizes import file_sizes
-from .table import Failures, Records
 from .table_source import opens_table
 
 __all__ = ["Sequence", "sequence"]

@@ -15,19 +15,19 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.execution.eager_interpreter import as_seed
 from gradiva.eager.execution.error_policy import narrowed, quarantine_samples
-from gradiva.eager.readers.source import EpochPart, Source, SourceOperator
+from gradiva.ops.readers.core.cursor import Cursor
+from gradiva.ops.readers.core.order import Order
+from gradiva.ops.readers.core.plan import PADDING, Plan, ShardedPlan
+from gradiva.ops.readers.core.source import EpochPart, Source, SourceOperator
+from gradiva.ops.readers.core.table import Records, Table, column
 
-from .ahead.begun import BegunAhead
-from .ahead.remote import RemoteAhead
-from .cursor import Cursor
-from .order import Order
-from .plan import PADDING, Plan, ShardedPlan
+from .decoding_ahead import BegunAhead
+from .fetching_ahead import RemoteAhead
 from .reader_arguments import OWN
 from .sampling.bucket_plan import BucketPlan
 from .sampling.sampled_order import SampledOrder
 from .sampling.sampling_arguments import buckets_of, order_of, sharded
 from .sampling.sizes import sizes_of
-from .table import Records, Table, column
 
 __all__ = ["TableSource", "opens_table", "table_openers"]
 

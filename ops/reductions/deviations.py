@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 
 from .cpu import DEVIATIONS, MEAN, ROOT
-from .family import Axes, Kept, Reduced, reduces, type_of_means
+from .family import Axes, KeepDims, Reduced, reduces, type_of_means
 
 
 @op.argument_group(ddof=0)
@@ -38,7 +38,7 @@ class ReducedAround(Deviations, Reduced, total=False):
 
 
 @op.operator("reductions.variance", schema="reductions__Variance", inputs=2)
-@op.uses_arguments(Axes, Deviations, Kept)
+@op.uses_arguments(Axes, Deviations, KeepDims)
 def variance(
     input: op.SampleType, mean: op.SampleType, /, **options: op.Unpack[ReducedAround]
 ) -> op.SampleType:
@@ -56,7 +56,7 @@ reduces(variance, DEVIATIONS, MEAN)
 
 
 @op.operator("reductions.std_dev", schema="reductions__StdDev", inputs=2)
-@op.uses_arguments(Axes, Deviations, Kept)
+@op.uses_arguments(Axes, Deviations, KeepDims)
 def std_dev(
     input: op.SampleType, mean: op.SampleType, /, **options: op.Unpack[ReducedAround]
 ) -> op.SampleType:

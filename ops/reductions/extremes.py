@@ -7,11 +7,11 @@ import numpy as np
 from gradiva.eager import extension as op
 
 from .cpu import MAXIMUM, MINIMUM, PLAIN
-from .family import Axes, Kept, Reduced, cases_along_axes, reduces, type_without_axes
+from .family import Axes, KeepDims, Reduced, cases_along_axes, reduces, type_without_axes
 
 
 @op.operator("reductions.max", schema="reductions__Max")
-@op.uses_arguments(Axes, Kept)
+@op.uses_arguments(Axes, KeepDims)
 def max(input: op.SampleType, /, **options: op.Unpack[Reduced]) -> op.SampleType:
     """Compute the maximum of values along axes.
 
@@ -37,7 +37,7 @@ def _max_cases() -> list[op.Case]:
 
 
 @op.operator("reductions.min", schema="reductions__Min")
-@op.uses_arguments(Axes, Kept)
+@op.uses_arguments(Axes, KeepDims)
 def min(input: op.SampleType, /, **options: op.Unpack[Reduced]) -> op.SampleType:
     """Compute the minimum of values along axes.
 

@@ -34,7 +34,7 @@ class Axes(TypedDict, total=False):
 
 
 @op.argument_group(keep_dims=False)
-class Kept(TypedDict, total=False):
+class KeepDims(TypedDict, total=False):
     """
     Args:
         keep_dims: leave reduced axes in place, with an extent of 1.
@@ -43,7 +43,7 @@ class Kept(TypedDict, total=False):
     keep_dims: bool
 
 
-class Reduced(Axes, Kept, op.Common, total=False):
+class Reduced(Axes, KeepDims, op.Common, total=False):
     """What all reductions take."""
 
 

@@ -9,12 +9,20 @@ import numpy as np
 from gradiva.eager import extension as op
 
 from .cpu import MEAN, PLAIN, ROOT, SQUARES, SUM
-from .family import Axes, Kept, Reduced, cases_along_axes, reduces, type_of_means, type_without_axes
+from .family import (
+    Axes,
+    KeepDims,
+    Reduced,
+    cases_along_axes,
+    reduces,
+    type_of_means,
+    type_without_axes,
+)
 from .reduce import sum_dtype
 
 
 @op.operator("reductions.sum", schema="reductions__Sum")
-@op.uses_arguments(Axes, "dtype", Kept)
+@op.uses_arguments(Axes, "dtype", KeepDims)
 def sum(
     input: op.SampleType, /, *, dtype: op.DTypeLike | None = None, **options: op.Unpack[Reduced]
 ) -> op.SampleType:
@@ -69,7 +77,7 @@ class Averaged(Average, Reduced, total=False):
 
 
 @op.operator("reductions.mean", schema="reductions__Mean")
-@op.uses_arguments(Axes, Average, Kept)
+@op.uses_arguments(Axes, Average, KeepDims)
 def mean(input: op.SampleType, /, **options: op.Unpack[Averaged]) -> op.SampleType:
     """Compute the mean of values along axes.
 
@@ -99,7 +107,7 @@ def _mean_cases() -> list[op.Case]:
 
 
 @op.operator("reductions.mean_square", schema="reductions__MeanSquare")
-@op.uses_arguments(Axes, Average, Kept)
+@op.uses_arguments(Axes, Average, KeepDims)
 def mean_square(input: op.SampleType, /, **options: op.Unpack[Averaged]) -> op.SampleType:
     """Compute the mean of the squares of values along axes.
 
@@ -130,7 +138,7 @@ def _mean_square_cases() -> list[op.Case]:
 
 
 @op.operator("reductions.rms", schema="reductions__RMS")
-@op.uses_arguments(Axes, Average, Kept)
+@op.uses_arguments(Axes, Average, KeepDims)
 def rms(input: op.SampleType, /, **options: op.Unpack[Averaged]) -> op.SampleType:
     """Compute the root mean square of values along axes.
 

@@ -1,1 +1,1 @@
-"""Operators on segmentation masks and polygons."""
+"""Operators on bounding boxes, segmentation masks and polygons."""

@@ -44,7 +44,7 @@ class DecodedScan(NamedTuple):
     intra: Flags
 
 
-class _Row(NamedTuple):
+class _DecodedFrame(NamedTuple):
     time: int
     marked: bool
     intra: bool
@@ -80,7 +80,7 @@ def _all_ascend(times: op.Int64Array) -> bool:
 
 
 def _by_packets(
-    frames: list[_Row], refused: list[int], packets: Packets, codec: str
+    frames: list[_DecodedFrame], refused: list[int], packets: Packets, codec: str
 ) -> DecodedScan:
     """Where each frame is known by the time of its packet: it is damaged from a damaged packet on,
     in the order in which they are decoded, to the next picture that refers to nothing. Where a
@@ -130,7 +130,7 @@ def _said_by_container(corrupt: Flags, intra: Flags, codec: str) -> Flags:
     return meant
 
 
-def _by_order(frames: list[_Row], refused: list[int], delay: int) -> Flags:
+def _by_order(frames: list[_DecodedFrame], refused: list[int], delay: int) -> Flags:
     """The same where only the order of the frames is known. refused: how many frames came before
     a packet that was refused; delay: how many frames a decoder holds back."""
     count = len(frames)
@@ -163,11 +163,11 @@ def _covered(begins: op.Int64Array, ends: op.Int64Array, count: int) -> Flags:
     return found
 
 
-def _decoded(opened: Opened) -> tuple[list[_Row], list[tuple[int, int]]]:
+def _decoded(opened: Opened) -> tuple[list[_DecodedFrame], list[tuple[int, int]]]:
     """The frames that come out, and of each packet that is refused its time, and how many frames
     came before."""
     context = opened.stream.codec_context
-    frames: list[_Row] = []
+    frames: list[_DecodedFrame] = []
     refused: list[tuple[int, int]] = []
     try:
         for packet in opened.packets():
@@ -179,7 +179,9 @@ def _decoded(opened: Opened) -> tuple[list[_Row], list[tuple[int, int]]]:
             for frame in found:
                 kind = int(frame.pict_type)
                 intra = frame.key_frame and kind == _INTRA
-                row = _Row(known_time(frame.pts), frame.is_corrupt, intra, kind == _BETWEEN)
+                row = _DecodedFrame(
+                    known_time(frame.pts), frame.is_corrupt, intra, kind == _BETWEEN
+                )
                 frames.append(row)
     except (av.FFmpegError, EOFError):
         pass

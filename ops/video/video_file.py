@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from gradiva.eager.storage.handles import Handle, LoadedFile, close_handle, open_handle, pread
-from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.urls import is_url, local_path
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array
+from gradiva.ops.storage.handles import Handle, LoadedFile, close_handle, open_handle, pread
+from gradiva.ops.storage.storage import Storage
+from gradiva.ops.storage.urls import is_url, local_path
 
 from .first_bytes import HEAD, begins_like_video
 

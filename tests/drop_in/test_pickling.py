@@ -13,7 +13,7 @@ import pytest
 
 import gradiva
 from gradiva import fn, pickling
-from gradiva.eager.workers import by_value
+from gradiva.ops.external_source.workers import by_value
 
 pytestmark = pytest.mark.core
 
@@ -83,7 +83,7 @@ def test_in_another_process() -> None:
     shift = 10
     data = by_value.dumps(lambda value: marked(value) + shift)
     code = (
-        "import sys, gradiva.eager.workers.by_value as by_value;"
+        "import sys, gradiva.ops.external_source.workers.by_value as by_value;"
         "print(by_value.loads(bytes.fromhex(sys.argv[1]))(2.0), 'tests' in sys.modules)"
     )
     command = [sys.executable, "-c", code, data.hex()]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gradiva.eager.storage.http_checks import Expected, said_range
-from gradiva.eager.storage.http_folders import links_below
+from gradiva.ops.storage.http_checks import Expected, said_range
+from gradiva.ops.storage.http_folders import links_below
 
 URL = "http://host/folder"
 

@@ -26,14 +26,13 @@ import pytest
 import gradiva
 from gradiva import GradivaError
 from gradiva.capture.serialization.reader import read_pipeline
-from gradiva.eager.checkpoints import files as checkpoint_files
-from gradiva.eager.checkpoints.json_codec import from_json_value
-from gradiva.eager.storage.errors import StorageError
+from gradiva.eager.contexts import files as checkpoint_files
+from gradiva.eager.contexts.json_codec import from_json_value
 from gradiva.ops.decoders.formats.probe import check_data, probe
 from gradiva.ops.decoders.image_info import at_scale
 from gradiva.ops.decoders.jpeg.cpu import decode_jpeg
-from gradiva.ops.decoders.jpeg.eighth.eighth import fill_eighth
-from gradiva.ops.decoders.jpeg.eighth.scan import read_scan
+from gradiva.ops.decoders.jpeg.eighth import fill_eighth
+from gradiva.ops.decoders.jpeg.eighth_scan import read_scan
 from gradiva.ops.decoders.jpeg.gpu.frame import read_frame
 from gradiva.ops.decoders.jpeg.plain_headers import PlainHeader, read_plain_headers
 from gradiva.ops.decoders.jpeg.rows import shortenable
@@ -41,7 +40,9 @@ from gradiva.ops.decoders.jpeg.segments import count_scans, ends_well
 from gradiva.ops.decoders.jpeg.small import Parts, decode_small_jpegs, small_jpeg
 from gradiva.ops.decoders.jpeg.window import _decode, window_at, window_decoder_works
 from gradiva.ops.decoders.npy_header import read_header
-from gradiva.ops.readers.webdataset import archive, plain_headers
+from gradiva.ops.readers.records import tar_archive as archive
+from gradiva.ops.readers.records import tar_headers as plain_headers
+from gradiva.ops.storage.errors import StorageError
 from gradiva.ops.video.video_file import NoVideoError
 from tests.capture.serialization.stored import again
 from tests.ops.readers.formats import FORMATS, values, write_lmdb

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from gradiva import fn, types
-from gradiva.eager.checkpoints.json_codec import to_json_value
+from gradiva.eager.contexts.json_codec import to_json_value
 from gradiva.ops.decoders.audio.audio import wav_file
 from tests.capture.serialization.stored import feed
 from tests.capture.serialization.stored import pipeline as stored

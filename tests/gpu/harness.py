@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager.cuda.launch import Launch, NoGpuKernelError, OutputArg, launches_of
-from gradiva.eager.gpu.fused_elementwise import gpu_kernel
+from gradiva.eager.execution.gpu_elementwise import gpu_kernel
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import OperatorBase, operators

@@ -10,7 +10,7 @@ import pytest
 
 import gradiva
 from gradiva import fn, math, types
-from gradiva.capture.compiler.passes.fuse_elementwise import fuse_elementwise
+from gradiva.capture.compiler.fuse_elementwise import fuse_elementwise
 from gradiva.capture.compiler.verify import verify_graph
 from tests.tiers import few
 

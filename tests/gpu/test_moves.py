@@ -13,11 +13,11 @@ import pytest
 import gradiva
 import gradiva.eager.values.indexing
 from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.gpu.copies import fill_launch, merged_axes, piece_launches
+from gradiva.eager.execution.gpu_copies import fill_launch, merged_axes, piece_launches
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.values.batch import Batch
-from gradiva.ops.conditional.branches import merge_batches, merge_launches
+from gradiva.ops.math.branches import merge_batches, merge_launches
 
 from .harness import Planned, all_launches, fresh_like, planned, require_equal
 from .shim import COMPILER, NO_COMPILER, run_launches

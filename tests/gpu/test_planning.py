@@ -12,7 +12,7 @@ import pytest
 import gradiva
 from gradiva.eager.cuda.launch import Launch, NoGpuKernelError, launches_of
 from gradiva.eager.execution.execute import prepare
-from gradiva.eager.gpu.fused_elementwise import gpu_kernel
+from gradiva.eager.execution.gpu_elementwise import gpu_kernel
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.runtime.worker_pool import default_pool

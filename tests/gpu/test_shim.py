@@ -12,7 +12,7 @@ import gradiva
 import gradiva.eager.operators.cases
 from gradiva.eager.cuda.launch import CudaKernel, Launch, OutputArg
 from gradiva.eager.execution.execute import prepare
-from gradiva.eager.gpu.fused_elementwise import chain_launch
+from gradiva.eager.execution.gpu_elementwise import chain_launch
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.types.dtypes import DType, bfloat16, dtypes

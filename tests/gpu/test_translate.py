@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradiva.eager.gpu.fused_elementwise import gpu_kernel
-from gradiva.eager.gpu.translate import UntranslatableError, translated
+from gradiva.eager.execution.cuda_translate import UntranslatableError, translated
+from gradiva.eager.execution.gpu_elementwise import gpu_kernel
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.rows.convert import convert_sat

@@ -13,7 +13,7 @@ import gradiva
 from gradiva import compat, fn
 from gradiva.__main__ import main
 from gradiva.compat.differences import Row, rows, rows_about
-from gradiva.eager.gpu.execute import devices_of
+from gradiva.eager.execution.gpu_execute import devices_of
 from gradiva.eager.operators.operator import operators
 
 ROOT = Path(__file__).parents[2]

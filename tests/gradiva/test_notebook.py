@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import gradiva
-import gradiva.eager.readers.progress
+import gradiva.ops.readers.core.progress
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.support.errors import GradivaError
 from gradiva.ops.math.arithmetic import Arithmetic
@@ -289,7 +289,7 @@ def test_progress_without_ipywidgets(
     """tqdm, asked for its notebook bar, warns where ipywidgets is missing; here a warning fails."""
     for name in [name for name in sys.modules if name in ("tqdm.auto", "tqdm.autonotebook")]:
         monkeypatch.delitem(sys.modules, name)
-    vars(gradiva.eager.readers.progress.tqdm).pop("tqdm", None)
+    vars(gradiva.ops.readers.core.progress.tqdm).pop("tqdm", None)
     reader = gradiva.readers.File(file_root=str(photographs))
     assert len(list(reader.next_epoch(batch_size=4, progress=True))) == 2
     assert "readers.file: 100%" in capsys.readouterr().err

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from gradiva import Batch, Pipeline, fn, pipeline_def
-from gradiva.plugin.pytorch.experimental.proxy import calls
-from gradiva.plugin.pytorch.experimental.proxy.ahead import Ahead
-from gradiva.plugin.pytorch.experimental.proxy.server import DALIServer
+from gradiva.plugin.pytorch import proxy_calls as calls
+from gradiva.plugin.pytorch.proxy_ahead import Ahead
+from gradiva.plugin.pytorch.proxy_server import DALIServer
 
 pytestmark = pytest.mark.core
 

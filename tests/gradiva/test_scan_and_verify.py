@@ -16,7 +16,7 @@ import pytest
 
 import gradiva
 from gradiva.__main__ import main
-from gradiva.ops.readers.plan import ShardedPlan
+from gradiva.ops.readers.core.plan import ShardedPlan
 
 cv2: Any = pytest.importorskip("cv2")
 

@@ -124,7 +124,7 @@ WITHOUT: dict[str, tuple[str, str]] = {
     "dump_image": ("writes files", "oracle/test_python_function.py::test_dump_image"),
     "numba_function": (
         "its argument is a function",
-        "ops/python_function/test_numba_function.py::test_scalars_and_single_tensors",
+        "ops/external_source/test_numba_function.py::test_scalars_and_single_tensors",
     ),
     "python_function": (
         "its argument is a function",

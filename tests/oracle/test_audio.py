@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import gradiva
 from gradiva import batch
 from gradiva.ops.audio.audio_types import SOUND_TYPES
-from gradiva.ops.audio.mel_filters import SCALES, mel_weights
+from gradiva.ops.audio.mel_filter_bank import SCALES, mel_weights
 from gradiva.ops.audio.resampling import lobes_of
 
 from .drawing import each, f32, some

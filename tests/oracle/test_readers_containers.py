@@ -13,7 +13,7 @@ import pytest
 
 import gradiva
 from gradiva import tfrecord as tfr
-from gradiva.ops.readers.webdataset.archive import index_lines
+from gradiva.ops.readers.records.tar_archive import index_lines
 from tests.ops.readers.formats import (
     FORMATS,
     example,

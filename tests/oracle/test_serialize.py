@@ -16,9 +16,9 @@ from gradiva.capture.graph.builtin_ops import constant, fused, parameter, random
 from gradiva.capture.serialization.files import load
 from gradiva.capture.serialization.reader import read_pipeline
 from gradiva.eager.operators.operator import operators
-from gradiva.ops.image.normalize.normalize_by_numbers import normalize_by_numbers
-from gradiva.ops.image.normalize.normalize_pixels import normalize_pixels
-from gradiva.ops.image.normalize.pad_channels import pad_channels
+from gradiva.ops.image.color.normalize_by_numbers import normalize_by_numbers
+from gradiva.ops.image.color.normalize_pixels import normalize_pixels
+from gradiva.ops.image.color.pad_channels import pad_channels
 from gradiva.ops.indexing.subscript import subscript
 from gradiva.ops.math.arithmetic import Arithmetic
 

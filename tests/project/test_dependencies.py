@@ -21,7 +21,7 @@ from pyarrow import parquet
 
 import gradiva
 from gradiva import fn
-from tests.eager.storage.loopback import loopback
+from tests.ops.storage.loopback import loopback
 
 cv2: Any = pytest.importorskip("cv2")
 

@@ -127,7 +127,7 @@ def test_a_page(tmp_path: Path) -> None:
     assert "```{py:function} gradiva.flip(input: Batch, /, *, horizontal: IntArg = 1" in page
     assert "`depthwise`\n: *an integer, or one per sample; default 0*" in page
     assert "| runs on | CPU, GPU (same bits) |" in page
-    assert "| declared in | `ops/image/crop/flip.py` |" in page
+    assert "| declared in | `ops/image/flip.py` |" in page
     before = np.asarray(gradiva.imread(tmp_path / "before.png"))
     after = np.asarray(gradiva.imread(tmp_path / "flip.png"))
     np.testing.assert_array_equal(after, before[:, ::-1])

@@ -18,7 +18,7 @@ import numpy as np
 import gradiva
 from gradiva import fn
 from gradiva.eager.jit.kernel_cache import why_no_cache_folder
-from gradiva.eager.workers import shared_memory
+from gradiva.ops.external_source.workers import shared_memory
 
 
 def callback(sample):

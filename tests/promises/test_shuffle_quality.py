@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradiva.ops.readers.order import permutation
-from gradiva.ops.readers.plan import ShardedPlan
+from gradiva.ops.readers.core.order import permutation
+from gradiva.ops.readers.core.plan import ShardedPlan
 from tests.soaking import Figures, scaled
 from tests.tiers import few
 

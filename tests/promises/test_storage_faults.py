@@ -14,8 +14,8 @@ pytest.importorskip("aiohttp")
 
 import gradiva
 from gradiva.eager.execution.quarantine import Quarantine
-from gradiva.eager.storage import transport
-from tests.eager.storage.loopback import Loopback, loopback
+from gradiva.ops.storage import transport
+from tests.ops.storage.loopback import Loopback, loopback
 from tests.soaking import Figures, scaled
 
 pytestmark = pytest.mark.filterwarnings("ignore:samples that cannot be read")

@@ -23,9 +23,9 @@ import pytest
 
 import gradiva
 from gradiva import fn, types
-from gradiva.eager.workers import shared_memory
-from tests.eager.workers import worker_callbacks as sources
-from tests.eager.workers.test_parallel_source import (
+from gradiva.ops.external_source.workers import shared_memory
+from tests.ops.external_source.workers import worker_callbacks as sources
+from tests.ops.external_source.workers.test_parallel_source import (
     AT_ONCE,
     error_at,
     gone,
@@ -104,7 +104,7 @@ sys.path.insert(0, {root!r})
 import numpy as np
 import gradiva
 from gradiva import fn
-from tests.eager.workers import worker_callbacks
+from tests.ops.external_source.workers import worker_callbacks
 
 def main():
     @gradiva.pipeline_def(batch_size=4, num_threads=2, py_num_workers=3, py_start_method={method!r})

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from gradiva.capture.compiler.fuse_chains import fuse
 from gradiva.capture.compiler.optimize import PASSES, optimize
-from gradiva.capture.compiler.passes.fuse_chains import fuse
 from gradiva.capture.compiler.rewriter import Rewriter, rewrite
 from gradiva.capture.graph.builtin_ops import random_key
 from gradiva.capture.graph.graph import Edge, Graph, Node

@@ -10,7 +10,7 @@ from gradiva.compat.dali.adapted_function import AdaptedFunction
 from gradiva.eager.operators.signature import extended
 from gradiva.eager.support.errors import OperatorTypeError, describe
 from gradiva.eager.values.capsules import is_capsule
-from gradiva.ops.python_function.python_function import python_function
+from gradiva.ops.external_source.python_function import python_function
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

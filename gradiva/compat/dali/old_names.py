@@ -9,9 +9,9 @@ from typing import Any, TypeVar, cast
 
 from gradiva.eager.operators.old_arguments import warn_of_old
 from gradiva.eager.operators.operator import OperatorBase, operators
-from gradiva.ops.boxes.random_bbox_crop import random_bbox_crop
 from gradiva.ops.image.resize.resize_crop_mirror import resize_crop_mirror
 from gradiva.ops.indexing.slice import slice as slice_
+from gradiva.ops.segmentation.random_bbox_crop import random_bbox_crop
 
 __all__ = ["fast_resize_crop_mirror", "old", "operator_of", "renamed", "ssd_random_crop"]
 

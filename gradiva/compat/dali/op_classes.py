@@ -21,7 +21,7 @@ from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.signature import Signatures, named
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, annotate_error
 from gradiva.eager.types.dtypes import DTypeLike
-from gradiva.ops.python_function.python_function import python_function
+from gradiva.ops.external_source.python_function import python_function
 
 __all__ = [
     "Compose",

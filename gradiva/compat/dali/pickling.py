@@ -1,5 +1,5 @@
 """How callbacks go to worker processes."""
 
-from gradiva.eager.workers.by_value import pickle_by_value
+from gradiva.ops.external_source.workers.by_value import pickle_by_value
 
 __all__ = ["pickle_by_value"]

@@ -1,6 +1,6 @@
 """Descriptions of the features of a record, for `readers.tfrecord`."""
 
-from gradiva.ops.readers.tfrecord.features import (
+from gradiva.ops.readers.records.tfrecord_features import (
     Feature,
     FixedLenFeature,
     VarLenFeature,

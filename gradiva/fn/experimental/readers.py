@@ -1,6 +1,6 @@
 """Readers under trial."""
 
-from gradiva.ops.readers.fits.fits import fits
+from gradiva.ops.readers.records.fits import fits
 from gradiva.ops.readers.video.video import video
 
 __all__ = ["fits", "video"]

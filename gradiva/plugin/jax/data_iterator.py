@@ -127,7 +127,7 @@ def iterator_maker(kind: type[KindT], name: str) -> IteratorMaker[KindT]:
                 kwargs.setdefault("num_threads", THREADS)
                 if sharding is None and devices is None:
                     kwargs.setdefault("device_id", 0)
-                    parts = [_Part(None, {})]
+                    parts = [_DeviceArguments(None, {})]
                 else:
                     with annotate_error(function.__qualname__):
                         parts = _parts(made, kwargs, sharding, devices)
@@ -157,7 +157,7 @@ def iterator_maker(kind: type[KindT], name: str) -> IteratorMaker[KindT]:
 data_iterator = iterator_maker(DALIGenericIterator, "data_iterator")
 
 
-class _Part(NamedTuple):
+class _DeviceArguments(NamedTuple):
     """A device, and the arguments of its pipeline."""
 
     device: Any
@@ -169,7 +169,7 @@ def _parts(
     given: dict[str, Any],
     sharding: Any,
     devices: Sequence[Any] | None,
-) -> list[_Part]:
+) -> list[_DeviceArguments]:
     """What each device's pipeline is made with; takes the batch size out of `given`."""
     known = inspect.signature(factory.function).parameters
     open_ended = any(one.kind is one.VAR_KEYWORD for one in known.values())
@@ -204,7 +204,7 @@ def _parts(
             got=describe(size),
         )
     return [
-        _Part(
+        _DeviceArguments(
             device,
             {
                 "batch_size": size // count,

@@ -12,7 +12,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.support.errors import annotate_error
-from gradiva.ops.python_function.prefetchable import raised
+from gradiva.ops.external_source.prefetchable import raised
 from gradiva.plugin.jax.arrays import jax, to_jax
 
 __all__ = ["jax_function"]

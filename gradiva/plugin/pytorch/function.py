@@ -9,7 +9,7 @@ from gradiva.compat.dali.adapted_function import AdaptedFunction
 from gradiva.compat.dali.op_classes import class_of
 from gradiva.eager.support.errors import OperatorTypeError, describe
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.ops.python_function.python_function import python_function
+from gradiva.ops.external_source.python_function import python_function
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from gradiva.eager.readers.reader import Reader as DynamicReader
 from gradiva.eager.support.errors import (
     OperatorRuntimeError,
     OperatorTypeError,
@@ -23,6 +22,7 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
+from gradiva.ops.readers.core.reader import Reader as DynamicReader
 
 try:
     from torchdata.nodes import BaseNode

@@ -9,17 +9,17 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from gradiva.capture.loaders.batch_fetcher import Waits
-from gradiva.capture.loaders.batch_producer import BatchProducer, LoaderFacts
-from gradiva.capture.loaders.loaded_batch import LoadedBatch
-from gradiva.capture.loaders.shared_memory import Exporter, Reader
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.serialization import files
 from gradiva.eager.execution.quarantine import Quarantined
-from gradiva.eager.readers.source import EpochPart
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, describe
+from gradiva.ops.readers.core.source import EpochPart
 
+from .batch_fetcher import Waits
+from .batch_producer import BatchProducer, LoaderFacts
 from .cluster import ray
+from .loaded_batch import LoadedBatch
+from .shared_memory import Exporter, Reader
 
 __all__ = ["Loader", "LoaderRegistry", "Recipe"]
 

@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from gradiva.capture.graph.builtin_ops import random_key
 from gradiva.capture.iterators.iterator_options import FACTS
-from gradiva.capture.lazy.compile import compile, trace
-from gradiva.capture.loaders.batch_fetcher import BatchFetcher, Waits
-from gradiva.capture.loaders.batch_producer import LoaderFacts
-from gradiva.capture.loaders.graph_partition import TrainerProgram
-from gradiva.capture.loaders.loaded_batch import LoadedBatch
-from gradiva.capture.loaders.shard_schedule import EpochPosition, ShardSchedule
+from gradiva.capture.loop.compile import compile, trace
 from gradiva.eager.execution.quarantine import Quarantine, Quarantined
-from gradiva.eager.readers.source import EpochPart, SourceOperator
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
@@ -24,10 +18,16 @@ from gradiva.eager.support.errors import (
     annotate_error,
 )
 from gradiva.eager.values.batch import Batch
+from gradiva.ops.readers.core.source import EpochPart, SourceOperator
 
+from .batch_fetcher import BatchFetcher, Waits
+from .batch_producer import LoaderFacts
 from .cluster import cluster_errors, errors, ray
 from .frameworks import converted
+from .graph_partition import TrainerProgram
+from .loaded_batch import LoadedBatch
 from .loader_options import Settings
+from .shard_schedule import EpochPosition, ShardSchedule
 from .transport import RayTransport
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import Any
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy
 from gradiva.capture.iterators.iterator_options import FACTS
-from gradiva.capture.loaders.shard_schedule import SHARDINGS
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.random.default_generator import default
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
@@ -16,6 +15,7 @@ from gradiva.eager.support.validation import integer
 
 from .actors import Recipe
 from .frameworks import FORMS
+from .shard_schedule import SHARDINGS
 
 __all__ = ["Settings", "check_iterator", "check_names", "check_pool", "recipe_of"]
 

@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy
-from gradiva.capture.loaders.batch_producer import LoaderFacts
-from gradiva.capture.loaders.shard_schedule import ShardSchedule
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.execution.quarantine import Quarantine
 from gradiva.eager.support.errors import (
@@ -21,9 +19,11 @@ from gradiva.eager.support.errors import (
 from gradiva.eager.support.validation import integer
 
 from .actors import Loader, LoaderRegistry
+from .batch_producer import LoaderFacts
 from .cluster import check_cluster, cluster_errors, ray
 from .loader_iterator import LoaderIterator
 from .loader_options import Settings, check_iterator, check_names, check_pool, recipe_of
+from .shard_schedule import ShardSchedule
 
 if TYPE_CHECKING:
     from typing_extensions import Self

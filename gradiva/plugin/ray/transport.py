@@ -8,12 +8,12 @@ from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from gradiva.capture.loaders.batch_fetcher import LoaderLostError
-from gradiva.capture.loaders.loaded_batch import LoadedBatch
-from gradiva.capture.loaders.shared_memory import importer
-from gradiva.eager.readers.source import EpochPart
+from gradiva.ops.readers.core.source import EpochPart
 
+from .batch_fetcher import LoaderLostError
 from .cluster import cluster_errors, errors, ray, summary
+from .loaded_batch import LoadedBatch
+from .shared_memory import importer
 
 __all__ = ["RayTransport"]
 
@@ -26,7 +26,7 @@ _MISSING = 3
 """How often memory may be gone, until no more is imported."""
 
 
-class _Asked(NamedTuple):
+class _LoaderRequest(NamedTuple):
     """A request: to which loader, its key, and the number by which it is known there; None for one
     that has none."""
 
@@ -40,7 +40,7 @@ class _Asked(NamedTuple):
             importer().forget(self.key, self.number)
 
 
-def _forget(asked: dict[Any, _Asked]) -> None:
+def _forget(asked: dict[Any, _LoaderRequest]) -> None:
     for one in asked.values():
         one.forget()
     asked.clear()
@@ -60,7 +60,7 @@ class RayTransport:
         self._later: dict[int, float] = {}
         """When to call them again."""
         self._dead: dict[int, str] = {}
-        self._asked: dict[Any, _Asked] = {}
+        self._asked: dict[Any, _LoaderRequest] = {}
         self._shares = self._imports = share_memory
         """Whether batches may be imported, and still are."""
         self._missing = 0
@@ -98,7 +98,7 @@ class RayTransport:
     def ask(self, loader: int, part: EpochPart) -> Hashable:
         key = self._key(loader)
         reader = importer().request(key, self._imports) if self._shares else None
-        asked = _Asked(loader, key, None if reader is None else reader.number)
+        asked = _LoaderRequest(loader, key, None if reader is None else reader.number)
         try:
             with cluster_errors("asking a loader for a batch"):
                 ticket = self._all[loader].make.remote(part, self._digest, reader)
@@ -132,7 +132,7 @@ class RayTransport:
             asked.forget()
             raise
 
-    def _taken(self, ticket: Hashable, asked: _Asked) -> LoadedBatch:
+    def _taken(self, ticket: Hashable, asked: _LoaderRequest) -> LoadedBatch:
         with cluster_errors("taking a batch from a loader"):
             try:
                 made: LoadedBatch = ray.get(ticket)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.types.arrays import Array
+from gradiva.ops.decoders import tiff_layout as t
 from gradiva.ops.decoders.convert import full_range, integer_gray, strips, weighted_gray
 from gradiva.ops.decoders.image_info import ImageInfo
-from gradiva.ops.decoders.tiff import layout as t
-from gradiva.ops.decoders.tiff.images import as_uncompressed, read_images
-from gradiva.ops.decoders.tiff.layout import Layout, read_layout
-from gradiva.ops.decoders.tiff.samples import read_samples
-from gradiva.ops.decoders.tiff.tags import read_tags
+from gradiva.ops.decoders.tiff_images import as_uncompressed, read_images
+from gradiva.ops.decoders.tiff_layout import Layout, read_layout
+from gradiva.ops.decoders.tiff_samples import read_samples
+from gradiva.ops.decoders.tiff_tags import read_tags
 
 from .decode_opencv import decode_opencv
 from .headers_tiff import COLOR_MAP

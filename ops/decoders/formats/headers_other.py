@@ -7,7 +7,7 @@ import struct
 from typing import NamedTuple
 
 from gradiva.ops.decoders.image_info import UINT8, ImageInfo, integer_dtype
-from gradiva.ops.decoders.tiff.tags import exif_orientation
+from gradiva.ops.decoders.tiff_tags import exif_orientation
 
 _GAP = rb"(?:\s|#[^\r\n]*[\r\n])+"
 _PNM_SIZE = re.compile(rb"P[1-6]" + _GAP + rb"(\d{1,9})" + _GAP + rb"(\d{1,9})(?=[\s#])")

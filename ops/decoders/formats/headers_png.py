@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from gradiva.ops.decoders.image_info import ImageInfo, integer_dtype
-from gradiva.ops.decoders.tiff.tags import exif_orientation
+from gradiva.ops.decoders.tiff_tags import exif_orientation
 
 _COLORS = {
     0: (1, "gray"),

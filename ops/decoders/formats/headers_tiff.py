@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 
+from gradiva.ops.decoders import tiff_layout as t
 from gradiva.ops.decoders.image_info import FLOAT32, UINT16, ImageInfo, integer_dtype
-from gradiva.ops.decoders.tiff import layout as t
-from gradiva.ops.decoders.tiff.tags import ORIENTATION, SHORT, Tags, read_tags
+from gradiva.ops.decoders.tiff_tags import ORIENTATION, SHORT, Tags, read_tags
 
 COLOR_MAP = 320
 _MOST_SAMPLES = 64

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from gradiva.eager import extension as op
 from gradiva.ops.decoders.image_info import MAX_PIXELS
-from gradiva.ops.image.crop.crop_window import CropWindow
+from gradiva.ops.image.crop_window import CropWindow
 from gradiva.ops.indexing.slice_region import SliceRegion
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.ops.image.crop.crop_window import CropWindow, window_of
+from gradiva.ops.image.crop_window import CropWindow, window_of
 
 from .arguments import DECODING, OWN, WITHOUT_EFFECT, DecodedWindow
 from .gpu import decode_on_gpu

@@ -12,7 +12,7 @@ from gradiva.ops.decoders.convert import cmyk_to_rgb, weighted_gray
 from gradiva.ops.decoders.image_info import ImageInfo
 
 from .codec import decode_by_pillow, decode_whole, has_simplejpeg, simplejpeg
-from .eighth.eighth import decode_eighth
+from .eighth import decode_eighth
 
 _CUT = "Premature end of JPEG file"
 _NO_CONVERSION = "Unsupported color conversion"

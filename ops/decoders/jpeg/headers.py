@@ -6,7 +6,7 @@ import functools
 import struct
 
 from gradiva.ops.decoders.image_info import UINT8, UINT16, ImageInfo
-from gradiva.ops.decoders.tiff.tags import exif_orientation
+from gradiva.ops.decoders.tiff_tags import exif_orientation
 
 from .segments import ADOBE, APP1, END, FRAMES, SCAN, START, count_scans, segments
 

@@ -1,1 +1,1 @@
-"""Brightness, contrast, hue, color spaces, histograms."""
+"""Values of pixels: brightness, color, histograms, Bayer sensors, normalization."""

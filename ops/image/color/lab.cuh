@@ -1,5 +1,5 @@
 // 8-bit RGB to CIE Lab and back in integers, as OpenCV has it on the CPU. What is no polynomial is
-// looked up: see ops/image/color/lab_tables.py, which makes the tables in this order.
+// looked up: see ops/image/color/clahe.py, which makes the tables in this order.
 constexpr u32 LINEAR = 0, ROOT = 256, LUMA = 2297, LUMA_ROOT = 2553, SHOWN = 2809;
 
 DEVICE u8 byte_of(i32 value) { return u8(value < 0 ? 0 : value > 255 ? 255 : value); }

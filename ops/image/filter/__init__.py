@@ -1,1 +1,1 @@
-"""Filters: weighted sums, medians and extremes of the pixels around each pixel."""
+"""Filters, from the pixels around each pixel; damage by JPEG compression."""

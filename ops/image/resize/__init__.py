@@ -1,1 +1,1 @@
-"""Resizing: sizes and filters from arguments, and the results of other libraries."""
+"""Resizing: sizes and filters from arguments, separable resampling."""

@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.ops.image.crop.crop_window import CropWindow
+from gradiva.ops.image.crop_window import CropWindow
 
 from .shapes import resize_geometry
 

@@ -8,18 +8,9 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.cuda.launch import NoGpuKernelError
-from gradiva.eager.gpu.copies import table_launch
+from gradiva.eager.execution.gpu_copies import table_launch
 from gradiva.eager.operators.fusion_roles import Resample
 from gradiva.eager.operators.type_rules import own_or_float32
-from gradiva.ops.image.resample.gpu import resample_call, resample_launches
-from gradiva.ops.image.resample.run import (
-    Tables,
-    expect_images,
-    resample_calls,
-    resample_samples,
-    rounding,
-    whole_tables,
-)
 
 from .arguments import (
     Resize,
@@ -31,7 +22,9 @@ from .arguments import (
     sizes_of,
 )
 from .compat import check_compat, compat_filters, compat_libraries, compat_sizes, run_compat
+from .gpu import resample_call, resample_launches
 from .plan import ResizePlan
+from .run import Tables, expect_images, resample_calls, resample_samples, rounding, whole_tables
 
 DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.float32)
 LAYOUTS = (

@@ -10,9 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import SourceWindow
 from gradiva.eager.operators.type_rules import own_or_float32
-from gradiva.ops.image.crop.crop_window import CropWindow, window_of
-from gradiva.ops.image.resample.gpu import resample_call
-from gradiva.ops.image.resample.run import Tables, resample_samples
+from gradiva.ops.image.crop_window import CropWindow, window_of
 
 from .arguments import (
     ResizeBuffers,
@@ -23,8 +21,10 @@ from .arguments import (
     filters_of,
     sizes_of,
 )
+from .gpu import resample_call
 from .plan import ResizePlan
 from .resize import ASSUMED, DTYPES, LAYOUTS, resample_tables, resize
+from .run import Tables, resample_samples
 
 _REACH = 65536
 

@@ -9,9 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.type_rules import own_or_float32
-from gradiva.ops.image.crop.crop_window import named_axes
-from gradiva.ops.image.resample.gpu import resample_call
-from gradiva.ops.image.resample.run import Tables, resample_samples, whole_tables
+from gradiva.ops.image.crop_window import named_axes
 
 from .arguments import (
     ResizeBuffers,
@@ -21,7 +19,9 @@ from .arguments import (
     filters_of,
     per_axis,
 )
+from .gpu import resample_call
 from .resize import DTYPES
+from .run import Tables, resample_samples, whole_tables
 from .shapes import resize_geometry
 
 _MOST = 3

@@ -28,7 +28,7 @@ _PLACES, _LIMIT = 22, 1 << 15
 """Binary places of a weight, at most; what a weight must stay below."""
 
 
-class _Table(NamedTuple):
+class _AxisWeights(NamedTuple):
     """What one axis takes: for each output pixel the first input pixel, how many, their weights;
     and the binary places of the weights (0: they are float32)."""
 
@@ -53,7 +53,7 @@ def _kernel(x: Array, cubic: bool, antialias: bool) -> Array:
 
 
 @functools.lru_cache(maxsize=64)
-def _table(n: int, m: int, cubic: bool, antialias: bool, integer: bool) -> _Table:
+def _table(n: int, m: int, cubic: bool, antialias: bool, integer: bool) -> _AxisWeights:
     real: Any = np.float64 if integer else np.float32
     scale = real(n) / real(m)
     half, reach = real(0.5), 2 if cubic else 1
@@ -86,12 +86,12 @@ def _table(n: int, m: int, cubic: bool, antialias: bool, integer: bool) -> _Tabl
             weights[np.arange(m), slot] += _kernel(real(tap + 1 - reach) - part, cubic, False)
             largest = max(largest, weights.max())
     if not integer:
-        return _Table(starts, counts, weights, 0)
+        return _AxisWeights(starts, counts, weights, 0)
     bits = 0
     while bits < _PLACES and int(0.5 + largest * (1 << (bits + 1))) < _LIMIT:
         bits += 1
     scaled = weights * (1 << bits)
-    return _Table(
+    return _AxisWeights(
         starts, counts, np.trunc(scaled + np.copysign(0.5, scaled)).astype(np.int32), bits
     )
 

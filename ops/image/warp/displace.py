@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import BoolVector, I64Table, Slabs
-from gradiva.ops.image.crop.crop_window import fill_array
+from gradiva.ops.image.crop_window import fill_array
 
 from .warp import check_interpolation
 

@@ -15,7 +15,7 @@ from .displace import outside_of
 from .gpu import TAPS, interpolation_text, pixel_types
 
 # Few calls need it, and `import gradiva` must stay fast.
-_translate: Any = lazy_module("gradiva.eager.gpu.translate")
+_translate: Any = lazy_module("gradiva.eager.execution.cuda_translate")
 _HERE: Final = Path(__file__).parent
 _BEFORE: Final = ("arithmetic.cuh", None, TAPS, _HERE / "displaced.cuh")
 _KERNELS: Final = {

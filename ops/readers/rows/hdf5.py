@@ -10,16 +10,16 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.reader import reader_class
-from gradiva.eager.readers.source import source_operator
-from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.streams import opened_file
-from gradiva.eager.storage.urls import is_url
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.ops.readers.ahead.remote import storage_of
-from gradiva.ops.readers.containers import Containers, check_not_empty
+from gradiva.ops.readers.core.containers import Containers, check_not_empty
+from gradiva.ops.readers.core.reader import reader_class
+from gradiva.ops.readers.core.source import source_operator
+from gradiva.ops.readers.fetching_ahead import storage_of
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
 from gradiva.ops.readers.table_source import opens_table
+from gradiva.ops.storage.storage import Storage
+from gradiva.ops.storage.streams import opened_file
+from gradiva.ops.storage.urls import is_url
 
 from .fitting import rows_fitted
 from .hdf5_guard import GuardedFile

@@ -12,8 +12,8 @@ import os
 import zlib
 from typing import Any, Final
 
-from gradiva.eager.storage.handles import Handle, close_handle, open_handle, pread
-from gradiva.eager.storage.storage import Storage
+from gradiva.ops.storage.handles import Handle, close_handle, open_handle, pread
+from gradiva.ops.storage.storage import Storage
 
 try:
     import fcntl

@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.storage.handles import Handle, pread
-from gradiva.ops.readers.containers import compression_of
-from gradiva.ops.readers.scan_cache import Scan
+from gradiva.ops.readers.core.containers import compression_of
+from gradiva.ops.readers.core.scan_cache import Scan
+from gradiva.ops.storage.handles import Handle, pread
 
 __all__ = ["fields_of", "rows_scan", "scan_lines"]
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import ArgumentType
-from gradiva.eager.readers.reader import reader_class
-from gradiva.eager.readers.source import source_operator
 from gradiva.eager.values.interop import to_array
+from gradiva.ops.readers.core.reader import reader_class
+from gradiva.ops.readers.core.source import source_operator
+from gradiva.ops.readers.core.table import Failures, Records, Table
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
-from gradiva.ops.readers.table import Failures, Records, Table
 from gradiva.ops.readers.table_source import opens_table
 
 from .conversions import as_array

@@ -10,9 +10,9 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.runtime.worker_pool import default_pool
-from gradiva.eager.storage.handles import close_handle, open_handle
-from gradiva.ops.readers.containers import Containers, FileFacts
-from gradiva.ops.readers.table import Failures, Records, Table
+from gradiva.ops.readers.core.containers import Containers, FileFacts
+from gradiva.ops.readers.core.table import Failures, Records, Table
+from gradiva.ops.storage.handles import close_handle, open_handle
 
 from .conversions import as_array
 from .values import column_of

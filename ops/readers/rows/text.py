@@ -10,17 +10,17 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.reader import reader_class
-from gradiva.eager.readers.source import source_operator
-from gradiva.eager.storage.handles import Handle
-from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.streams import opened_file
-from gradiva.ops.readers.ahead.remote import storage_of
-from gradiva.ops.readers.containers import Containers, Places, RecordTable, check_not_empty
+from gradiva.ops.readers.core.containers import Containers, Places, RecordTable, check_not_empty
+from gradiva.ops.readers.core.reader import reader_class
+from gradiva.ops.readers.core.scan_cache import Scan, kept_scan
+from gradiva.ops.readers.core.source import source_operator
+from gradiva.ops.readers.core.table import Records
+from gradiva.ops.readers.fetching_ahead import storage_of
 from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
-from gradiva.ops.readers.scan_cache import Scan, kept_scan
-from gradiva.ops.readers.table import Records
 from gradiva.ops.readers.table_source import opens_table
+from gradiva.ops.storage.handles import Handle
+from gradiva.ops.storage.storage import Storage
+from gradiva.ops.storage.streams import opened_file
 
 from .conversions import DoubtfulError, as_array
 from .json_fields import record_of, value_of_field

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.ops.readers.core.table import Failures, ragged
 from gradiva.ops.readers.reader_arguments import dtypes_of
-from gradiva.ops.readers.table import Failures, ragged
 
 __all__ = ["column_of", "first_line", "types_of_columns"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.source import ValueEqual
+from gradiva.ops.readers.core.source import ValueEqual
 
 from .checks import Floats, as_count, as_numbers, digest
 

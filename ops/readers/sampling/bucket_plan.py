@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.ops.readers.plan import ShardedPlan
+from gradiva.ops.readers.core.plan import ShardedPlan
 
 from .bucket import Bucket, steps_of
 from .checks import Floats

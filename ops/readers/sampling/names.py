@@ -12,7 +12,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import ArgumentType
-from gradiva.eager.storage.urls import local_path
+from gradiva.ops.storage.urls import local_path
 
 __all__ = ["LabelRule", "labels_by", "names_in", "part_of", "split_places"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.ops.readers.order import kept, seed_of
+from gradiva.ops.readers.core.order import kept, seed_of
 
 from .checks import Floats, as_weights
 from .samplers import Draw, Sampler

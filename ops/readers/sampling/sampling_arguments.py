@@ -9,8 +9,8 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import ArgumentType
-from gradiva.ops.readers.order import Order, Shuffled
-from gradiva.ops.readers.plan import ShardedPlan
+from gradiva.ops.readers.core.order import Order, Shuffled
+from gradiva.ops.readers.core.plan import ShardedPlan
 
 from .bucket import Bucket
 from .bucket_plan import BucketPlan

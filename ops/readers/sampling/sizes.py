@@ -11,14 +11,14 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.runtime.worker_pool import default_pool
-from gradiva.eager.storage.errors import StorageError
-from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.urls import is_url
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.decoders.audio.audio_file import audio_info
 from gradiva.ops.decoders.formats.decode import output_shape
 from gradiva.ops.decoders.formats.probe import probe
-from gradiva.ops.readers.table import Table
+from gradiva.ops.readers.core.table import Table
+from gradiva.ops.storage.errors import StorageError
+from gradiva.ops.storage.storage import Storage
+from gradiva.ops.storage.urls import is_url
 
 from .checks import Floats
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.reader import reader_class
-from gradiva.eager.readers.source import source_operator
 from gradiva.ops.image.resize.arguments import (
     ResizeBuffers,
     ResizeFilters,
@@ -14,7 +12,9 @@ from gradiva.ops.image.resize.arguments import (
     ResizeSize,
 )
 from gradiva.ops.image.resize.resize import resize
-from gradiva.ops.readers.labels import LabelArguments
+from gradiva.ops.readers.core.labels import LabelArguments
+from gradiva.ops.readers.core.reader import reader_class
+from gradiva.ops.readers.core.source import source_operator
 from gradiva.ops.readers.reader_arguments import SHUFFLED_AFTER, ReaderArguments
 from gradiva.ops.readers.table_source import opens_table
 

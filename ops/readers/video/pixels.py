@@ -13,7 +13,7 @@ from gradiva.eager.operators.operator import operators
 from gradiva.ops.arrays.cast import cast
 from gradiva.ops.image.color.color_space_conversion import color_space_conversion
 from gradiva.ops.image.resize.resize import resize
-from gradiva.ops.readers.table import column
+from gradiva.ops.readers.core.table import column
 
 from .video_table import Finish
 

@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.readers.files import unreadable
 from gradiva.eager.runtime.worker_pool import default_num_threads
-from gradiva.eager.storage.handles import LoadedFile, load_files
-from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.urls import any_url, is_url
-from gradiva.ops.readers.scan_cache import kept_scan
+from gradiva.ops.readers.core.files import unreadable
+from gradiva.ops.readers.core.scan_cache import kept_scan
+from gradiva.ops.storage.handles import LoadedFile, load_files
+from gradiva.ops.storage.storage import Storage
+from gradiva.ops.storage.urls import any_url, is_url
 from gradiva.ops.video.decoded_scan import DecodedScan
 from gradiva.ops.video.frame_index import VideoIndex, packed_index, scan_video, unpacked_index
 from gradiva.ops.video.video_file import NotMediaError, VideoLoaded, VideoPath, VideoSource

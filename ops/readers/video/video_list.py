@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.urls import local_path
-from gradiva.ops.readers.containers import BLANKS, text_lines
+from gradiva.ops.readers.core.containers import BLANKS, text_lines
 from gradiva.ops.readers.listing import list_root, path_in_list
+from gradiva.ops.storage.storage import Storage
+from gradiva.ops.storage.urls import local_path
 from gradiva.ops.video.frame_index import VideoIndex
 
 __all__ = ["ListedVideo", "Ranges", "listed_videos"]

@@ -11,17 +11,17 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.cuda.cupy_runtime import gpu_of
-from gradiva.eager.gpu.copies import fill_launch
-from gradiva.eager.readers.files import prefetch_files, unreadable
+from gradiva.eager.execution.gpu_copies import fill_launch
 from gradiva.eager.simd.streaming import use_nontemporal
-from gradiva.eager.storage.ranges import Want
-from gradiva.eager.storage.storage import Storage
-from gradiva.eager.storage.urls import is_url
 from gradiva.eager.types.arrays import Array
 from gradiva.eager.types.device import CPU
-from gradiva.ops.readers.labels import LabelForm
+from gradiva.ops.readers.core.files import prefetch_files, unreadable
+from gradiva.ops.readers.core.labels import LabelForm
+from gradiva.ops.readers.core.table import BegunRead, Failures, Records, Table, column
 from gradiva.ops.readers.listing import digest_of
-from gradiva.ops.readers.table import BegunRead, Failures, Records, Table, column
+from gradiva.ops.storage.ranges import Want
+from gradiva.ops.storage.storage import Storage
+from gradiva.ops.storage.urls import is_url
 from gradiva.ops.video.clip_frames import clip_starts, padded, uniform_frames
 from gradiva.ops.video.clips import BegunClips, Clip, decode_clips, in_host_memory, video_shapes
 from gradiva.ops.video.decoders import Decoders
@@ -60,7 +60,7 @@ class ClipOptions(NamedTuple):
     classes: list[str] | None
 
 
-class _Asked(NamedTuple):
+class _ClipRequest(NamedTuple):
     """Samples that were asked for. made: the batch that clips are decoded into; columns: the other
     outputs; names: of the files, by sample."""
 
@@ -75,7 +75,7 @@ class _BegunClips(NamedTuple):
     """Samples that are being decoded."""
 
     table: VideoTable
-    asked: _Asked
+    asked: _ClipRequest
     begun: BegunClips
 
     def wait(self, pool: op.WorkerPool) -> Records:
@@ -178,7 +178,7 @@ class VideoTable(Table):
         asked = self._asked(indices)
         return _BegunClips(self, asked, BegunClips(asked.clips, self._decoders, own, self._decode))
 
-    def _asked(self, indices: op.Int64Array) -> _Asked:
+    def _asked(self, indices: op.Int64Array) -> _ClipRequest:
         """What is to be decoded for these samples, and what there is without that."""
         options, rows, names = self._options, self._rows[indices].tolist(), self.names(indices)
         failures: Failures = {}
@@ -208,7 +208,7 @@ class VideoTable(Table):
         type = op.SampleType(op.uint8, 4, "FHWC", self.device.device_type)
         made = op.Batch.empty(op.BatchShape.of(shapes), type, None, self.device)
         clips = self._clips_of(names, numbers, found, made, failures)
-        return _Asked(made, clips, failures, columns, names)
+        return _ClipRequest(made, clips, failures, columns, names)
 
     def _clips_of(
         self,
@@ -233,7 +233,7 @@ class VideoTable(Table):
         return clips
 
     def _records(
-        self, asked: _Asked, failed: Mapping[int, Exception], pool: op.WorkerPool
+        self, asked: _ClipRequest, failed: Mapping[int, Exception], pool: op.WorkerPool
     ) -> Records:
         """What was decoded, as it is delivered. failed: what could not be, by sample."""
         made, _, failures, columns, _ = asked
@@ -249,7 +249,7 @@ class VideoTable(Table):
             raise ValueError(self._problems[number])
         return self._files.index(self._videos[number].path)
 
-    def _fill(self, asked: _Asked, pool: op.WorkerPool) -> Mapping[int, Exception]:
+    def _fill(self, asked: _ClipRequest, pool: op.WorkerPool) -> Mapping[int, Exception]:
         """Decode clips into their batch, where that is; what went wrong, by sample."""
         if self.device is CPU:
             return decode_clips(asked.clips, self._decoders, pool, self._decode)

@@ -6,8 +6,9 @@ and so are its errors.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -26,12 +27,31 @@ from gradiva.ops.video.frame_index import VideoIndex
 from gradiva.ops.video.video_file import VideoSource
 
 from .convert import planes_launch
-from .library import load
 from .packets import NvdecError, NvPackets
 from .protocol import NvVideoCodec
 from .route import Stored, stored_for_nvdec
 
-__all__ = ["GpuDecoders"]
+__all__ = ["GpuDecoders", "load"]
+
+# PyNvVideoCodec, imported when it is first needed; what it lacks in a sentence.
+
+_NAME: Final = "PyNvVideoCodec"
+
+
+def load() -> NvVideoCodec:
+    """The module. Raises OperatorRuntimeError that says what is missing."""
+    try:
+        return cast(NvVideoCodec, importlib.import_module(_NAME))
+    except (ImportError, OSError, RuntimeError) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == _NAME:
+            raise op.OperatorRuntimeError(
+                "videos are decoded on a GPU through PyNvVideoCodec, which is not installed: "
+                "pip install 'gradiva[nvdec]' (on x86-64), or leave out `device`"
+            ) from None
+        raise op.OperatorRuntimeError(
+            "PyNvVideoCodec, which decodes videos on a GPU, cannot be loaded: it needs the NVIDIA "
+            f"driver with its video libraries (libnvcuvid.so.1); {error}"
+        ) from None
 
 
 class _HostError(ValueError):

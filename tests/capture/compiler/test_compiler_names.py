@@ -12,7 +12,7 @@ from gradiva.capture.compiler.optimize import optimize
 from gradiva.eager.operators.decomposition import CompositeCall
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.ops.arrays.cast import cast
-from gradiva.ops.image.normalize.crop_mirror_normalize import crop_mirror_normalize
+from gradiva.ops.image.color.crop_mirror_normalize import crop_mirror_normalize
 from tests.eager.jit.package_copy import ROOT
 
 pytestmark = pytest.mark.tiny

@@ -11,11 +11,11 @@ import pytest
 
 import gradiva
 from gradiva import fn
+from gradiva.capture.compiler.constant_fold import fold
+from gradiva.capture.compiler.dce import prune
+from gradiva.capture.compiler.decompose import decompose
+from gradiva.capture.compiler.hoist_views import hoist_views
 from gradiva.capture.compiler.optimize import optimize
-from gradiva.capture.compiler.passes.constant_fold import fold
-from gradiva.capture.compiler.passes.dce import prune
-from gradiva.capture.compiler.passes.decompose import decompose
-from gradiva.capture.compiler.passes.hoist_views import hoist_views
 from tests.capture.compiler.passes import flags, graph_of, images, prints, refuses, run, same_bits
 
 # prune

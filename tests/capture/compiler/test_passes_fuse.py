@@ -13,8 +13,8 @@ import pytest
 
 import gradiva
 from gradiva import fn
+from gradiva.capture.compiler.fuse_chains import fuse, fuse_resize_views
 from gradiva.capture.compiler.optimize import PASSES, optimize
-from gradiva.capture.compiler.passes.fuse_chains import fuse, fuse_resize_views
 from tests.capture.compiler.passes import feed, graph_of, images, prints, refuses, run, same_bits
 
 # fuse_resize_views

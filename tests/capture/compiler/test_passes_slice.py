@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gradiva import fn
+from gradiva.capture.compiler.fuse_chains import fuse, fuse_resize_views
 from gradiva.capture.compiler.optimize import optimize
-from gradiva.capture.compiler.passes.fuse_chains import fuse, fuse_resize_views
 from tests.capture.compiler.passes import graph_of, images, prints, run, same_bits
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import gradiva
 from gradiva import fn, random, types
+from gradiva.capture.compiler.dce import prune
 from gradiva.capture.compiler.optimize import optimize
-from gradiva.capture.compiler.passes.dce import prune
 from gradiva.capture.compiler.verify import GraphError, verify_graph
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node
 from gradiva.eager.operators.operator import operators

@@ -11,7 +11,7 @@ import pytest
 
 import gradiva
 from gradiva import random, readers
-from gradiva.capture.lazy import defer
+from gradiva.capture.loop import defer
 from gradiva.eager.execution.execute import execute
 from tests.capture.loop.loops import bits
 from tests.eager.execution.damaged import make

@@ -11,8 +11,8 @@ import pytest
 
 import gradiva
 from gradiva import random, readers
-from gradiva.capture.lazy.pending import LazyBatch
 from gradiva.capture.loop.captured_loop import LoopState
+from gradiva.capture.loop.pending import LazyBatch
 from tests.capture.loop.loops import (
     ahead_threads,
     bits,

@@ -10,7 +10,7 @@ import pytest
 
 import gradiva
 from gradiva import random
-from gradiva.capture.lazy.defer import defer_call
+from gradiva.capture.loop.defer import defer_call
 from tests.capture.loop.loops import make_folder, no_thread_is_left, open_reader, same
 
 __all__ = ["no_thread_is_left"]

@@ -18,7 +18,7 @@ import pytest
 import gradiva
 from gradiva import OperatorRuntimeError, fn
 from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.workers.shared_memory import Segment
+from gradiva.ops.external_source.workers.shared_memory import Segment
 
 pytestmark = pytest.mark.core
 

@@ -22,7 +22,7 @@ import gradiva
 from gradiva import GradivaError, Pipeline, fn, pipeline_def
 from gradiva.capture.iterators.iterator import LastBatchPolicy, PipelineIterator
 from gradiva.eager.operators.interpreter import current_interpreter
-from gradiva.eager.workers import shared_memory
+from gradiva.ops.external_source.workers import shared_memory
 from tests.garbage import settle
 from tests.tiers import few
 

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from gradiva import GradivaError, OperatorRuntimeError, fn, pipeline_def
-from gradiva.capture.recording.conditionals.source_text import text_of
+from gradiva.capture.recording.source_text import text_of
 
 TEXT = """
 def helper(x):

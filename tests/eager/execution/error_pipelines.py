@@ -12,8 +12,8 @@ import gradiva
 from gradiva import Pipeline, fn, pipeline_def
 from gradiva.plugin.numpy import DALIGenericIterator
 from tests.eager.execution.error_steps import POLICIES, SIZE, WRONG, Files, Stateless, Step, mine
-from tests.eager.workers.worker_callbacks import Trouble
 from tests.garbage import Watch, fails
+from tests.ops.external_source.workers.worker_callbacks import Trouble
 
 __all__ = ["FINE_PIPELINES", "PIPELINES"]
 

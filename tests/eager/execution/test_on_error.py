@@ -13,8 +13,8 @@ import pytest
 
 import gradiva
 from gradiva import EvalMode, fn, random, readers
-from gradiva.eager.readers import files as read_files
 from gradiva.ops.decoders.jpeg import small as small_jpegs
+from gradiva.ops.readers.core import files as read_files
 from tests.capture.loop.loops import bits
 from tests.eager.execution.damaged import (
     BODIES,

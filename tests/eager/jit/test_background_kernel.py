@@ -238,7 +238,7 @@ from gradiva.capture.runtime import decode_loop
 from gradiva.eager.jit import work_sharing
 from gradiva.eager.jit.jit import Kernel
 from gradiva.eager.jit.background_kernel import BackgroundKernel, wait_until_prepared
-from gradiva.eager.readers import files
+from gradiva.ops.readers.core import files
 from gradiva.ops.decoders.jpeg import plain_headers
 from gradiva.ops.decoders.jpeg import small
 import gradiva, pathlib

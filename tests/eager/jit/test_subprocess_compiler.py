@@ -17,7 +17,7 @@ import gradiva
 from gradiva.eager.jit import subprocess_compiler
 from gradiva.eager.jit.background_kernel import at_once, prepares_at_once
 from gradiva.eager.jit.subprocess_compiler import SubprocessCompiler
-from gradiva.ops.image.resample import cpu
+from gradiva.ops.image.resize import cpu
 
 from . import subprocess_kernel
 

@@ -4,8 +4,8 @@ values of a few. Imports nothing, for who must say so before anything else is im
 COMPILED = (
     "gradiva.eager.rows.row_chain",
     "gradiva.eager.rows.row_kernel",
-    "gradiva.eager.readers.files",
-    "gradiva.ops.readers.record_reads",
+    "gradiva.ops.readers.core.files",
+    "gradiva.ops.readers.core.record_reads",
     "gradiva.ops.audio.resampling",
     "gradiva.ops.audio.audio_types",
 )

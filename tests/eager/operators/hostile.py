@@ -27,10 +27,10 @@ import gradiva
 from gradiva.eager.jit.jit import Kernel
 from gradiva.eager.operators.arguments import Argument
 from gradiva.eager.operators.operator import OperatorBase, operators
-from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.dtypes import dtypes
 from gradiva.eager.values.batch import Batch, batch
+from gradiva.ops.readers.core.source import SourceOperator
 
 from .compiled_kernels import COMPILED
 
@@ -413,7 +413,7 @@ def interpret() -> None:
     """Run kernels as Python from now on."""
     Kernel.__call__ = interpreted_call  # type: ignore[method-assign, assignment]
     for name in ("cpu", "rows", "run"):
-        module = importlib.import_module(f"gradiva.ops.image.resample.{name}")
+        module = importlib.import_module(f"gradiva.ops.image.resize.{name}")
         if hasattr(module, "without_refcount"):
             vars(module)["without_refcount"] = lambda array: array
 

@@ -12,7 +12,7 @@ from docs.site.docstrings import parse
 from gradiva.eager import extension as op
 from gradiva.eager.operators.docstrings import merge_docstrings
 from gradiva.eager.operators.operator import operators
-from gradiva.ops.image.crop.crop_window import CropWindow
+from gradiva.ops.image.crop_window import CropWindow
 
 
 @op.argument_group(times=1)

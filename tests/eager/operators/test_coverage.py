@@ -14,10 +14,10 @@ from gradiva.compat.dali.facts import Fact, facts, operator_of, reached
 from gradiva.eager.operators.arguments import is_edge
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.values.batch import Batch
 from gradiva.extension.modes import outputs_of
+from gradiva.ops.readers.core.source import SourceOperator
 from tests.tiers import SLOW_OPERATORS, few
 
 HERE = list(facts())

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-import gradiva.ops.python_function.numba_function
+import gradiva.ops.external_source.numba_function
 from gradiva.eager.operators.operator import operators
 from tests.oracle.drawn_elsewhere import ELSEWHERE, WITHOUT
 
 HERE = Path(__file__).parents[2]
 assert (
-    gradiva.ops.python_function.numba_function
+    gradiva.ops.external_source.numba_function
 )  # with what `import gradiva` declares, all operators
 OURS = {name for name, one in operators.items() if one.__module__.startswith("gradiva.")}
 

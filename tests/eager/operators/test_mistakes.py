@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import gradiva.ops.python_function.numba_function
+import gradiva.ops.external_source.numba_function
 from gradiva.eager.operators.arguments import is_edge
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.values.batch import Batch

@@ -18,9 +18,9 @@ from gradiva.capture.recording.recorder import Recorder
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.interpreter import interpreter
 from gradiva.eager.operators.operator import OperatorBase, operators
-from gradiva.eager.readers.source import SourceOperator
 from gradiva.extension import checks
 from gradiva.extension.modes import CaseCalls
+from gradiva.ops.readers.core.source import SourceOperator
 from tests.needs import calls_opencv, needs_opencv
 from tests.tiers import SLOW_OPERATORS, few, is_quick
 

@@ -147,7 +147,7 @@ def test_mistakes(mxnet: Any) -> None:
 
 
 def test_old_names_go_away_again(mxnet: Any) -> None:
-    from gradiva.compat.dali.mxnet.old_numpy import old_names
+    from gradiva.compat.dali.mxnet_arrays import old_names
 
     before = dict(vars(np))
     with old_names():

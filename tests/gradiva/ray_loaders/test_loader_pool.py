@@ -15,8 +15,8 @@ import pytest
 
 import gradiva
 from gradiva.capture.iterators.iterator import LastBatchPolicy
-from gradiva.capture.loaders.shared_memory import machine
 from gradiva.plugin.ray import LoaderPool
+from gradiva.plugin.ray.shared_memory import machine
 
 from .pipelines import GLOBAL, NAMES, SIZE, STORE, digest_of, large, local_digests, producer, write
 

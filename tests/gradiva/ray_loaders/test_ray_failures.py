@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.capture.loaders.batch_fetcher import BatchFetcher
-from gradiva.capture.loaders.loaded_batch import Column, LoadedBatch
-from gradiva.eager.readers.source import EpochPart
+from gradiva.ops.readers.core.source import EpochPart
 from gradiva.plugin.ray import LoaderPool, cluster, transport
+from gradiva.plugin.ray.batch_fetcher import BatchFetcher
+from gradiva.plugin.ray.loaded_batch import Column, LoadedBatch
 
 from .pipelines import producer, write
 

@@ -12,7 +12,7 @@ import pytest
 
 import gradiva
 from gradiva import OperatorTypeError, OperatorValueError, batch
-from gradiva.ops.audio.mel_filters import SCALES, mel_weights
+from gradiva.ops.audio.mel_filter_bank import SCALES, mel_weights
 from gradiva.ops.audio.resampling import lobes_of
 from gradiva.ops.decoders.audio.audio import wav_file
 

@@ -23,11 +23,11 @@ from gradiva.eager.simd.intrinsics import put_word, word_at
 from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.image_info import ImageInfo, at_scale
 from gradiva.ops.decoders.jpeg import cpu as decoding
-from gradiva.ops.decoders.jpeg.eighth import eighth as module
-from gradiva.ops.decoders.jpeg.eighth.blocks import BEYOND, PLACES, clean_data
-from gradiva.ops.decoders.jpeg.eighth.codes import SEVERAL, SHORT, TABLE, code_tables
-from gradiva.ops.decoders.jpeg.eighth.eighth import decode_eighth, eighth_works, fill_eighth
-from gradiva.ops.decoders.jpeg.eighth.scan import read_scan
+from gradiva.ops.decoders.jpeg import eighth as module
+from gradiva.ops.decoders.jpeg.eighth import decode_eighth, eighth_works, fill_eighth
+from gradiva.ops.decoders.jpeg.eighth_blocks import BEYOND, PLACES, clean_data
+from gradiva.ops.decoders.jpeg.eighth_codes import SEVERAL, SHORT, TABLE, code_tables
+from gradiva.ops.decoders.jpeg.eighth_scan import read_scan
 from tests.tiers import examples
 
 simplejpeg: Any = pytest.importorskip("simplejpeg")

@@ -16,7 +16,7 @@ from PIL import Image
 import gradiva
 from gradiva.ops.decoders.formats.probe import check_data, probe
 from gradiva.ops.decoders.image_info import ImageInfo
-from gradiva.ops.decoders.jpeg.eighth.scan import read_scan
+from gradiva.ops.decoders.jpeg.eighth_scan import read_scan
 from gradiva.ops.decoders.jpeg.gpu.frame import read_frame
 from gradiva.ops.decoders.jpeg.plain_headers import PlainHeader, read_plain_headers
 from gradiva.ops.decoders.jpeg.rows import shortenable

@@ -20,8 +20,8 @@ from gradiva.eager.support.lazy_import import can_import, lazy_module
 from gradiva.ops.decoders import convert
 from gradiva.ops.decoders.formats import decode_opencv
 from gradiva.ops.decoders.jpeg import codec, cpu
+from gradiva.ops.image.filter import jpeg_compression_distortion as jpegs
 from gradiva.ops.image.filter import median_blur
-from gradiva.ops.image.jpeg import jpeg_compression_distortion as jpegs
 from tests.needs import needs_opencv, needs_simplejpeg
 
 pytestmark = pytest.mark.core

@@ -13,8 +13,8 @@ import gradiva
 from gradiva.eager import extension as op
 from gradiva.eager.rows.row_kernel import RowKernel
 from gradiva.eager.simd.intrinsics import LOCAL
-from gradiva.ops.image.resample.rows import _weighed, filter_lines, store_row, store_unsigned_row
-from gradiva.ops.image.resample.taps import GAUSSIAN, TRIANGULAR, axis_taps, fill_axis
+from gradiva.ops.image.resize.rows import _weighed, filter_lines, store_row, store_unsigned_row
+from gradiva.ops.image.resize.taps import GAUSSIAN, TRIANGULAR, axis_taps, fill_axis
 
 PIXELS, COLUMNS, COUNT = 23, 41, 3
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva import fn, pipeline_def
-from gradiva.ops.readers.cursor import Cursor
-from gradiva.ops.readers.order import Shuffled
-from gradiva.ops.readers.plan import ShardedPlan
+from gradiva.ops.readers.core.cursor import Cursor
+from gradiva.ops.readers.core.order import Shuffled
+from gradiva.ops.readers.core.plan import ShardedPlan
 from gradiva.ops.readers.sampling.sampling_arguments import buckets_of
 from gradiva.samplers import Bucket
 from tests.tiers import examples, few

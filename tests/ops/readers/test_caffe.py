@@ -12,9 +12,9 @@ import pytest
 import gradiva
 from gradiva.eager.execution.quarantine import Quarantine
 from gradiva.eager.runtime.worker_pool import default_pool
-from gradiva.ops.readers.lmdb.caffe import DatumTable
-from gradiva.ops.readers.lmdb.messages import fields
-from gradiva.ops.readers.lmdb.tree import open_database
+from gradiva.ops.readers.records.caffe import DatumTable
+from gradiva.ops.readers.records.caffe_messages import fields
+from gradiva.ops.readers.records.lmdb_tree import open_database
 
 from .formats import datum, message, tensor, tensors, varint, write_lmdb
 

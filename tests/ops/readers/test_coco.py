@@ -15,7 +15,7 @@ from gradiva import pipeline_def
 from gradiva.eager.execution.quarantine import Quarantine
 from gradiva.eager.support.errors import SampleDataError
 from gradiva.fn import readers as fn_readers
-from gradiva.ops.readers.coco.runs import counts_of
+from gradiva.ops.readers.coco_runs import counts_of
 
 from .formats import coco as write
 from .formats import values

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.storage import transport
-from gradiva.eager.storage.handles import open_handle, read_fully
-from gradiva.eager.storage.ranges import fill
-from gradiva.eager.storage.storage import Storage
 from gradiva.eager.support.errors import GradivaError
-from tests.eager.storage.loopback import Loopback, loopback
+from gradiva.ops.storage import transport
+from gradiva.ops.storage.handles import open_handle, read_fully
+from gradiva.ops.storage.ranges import fill
+from gradiva.ops.storage.storage import Storage
+from tests.ops.storage.loopback import Loopback, loopback
 from tests.tiers import few
 
 from .formats import FORMATS, Format, read_epoch

@@ -10,7 +10,7 @@ import pytest
 
 import gradiva
 from gradiva import fn, ops, pipeline_def
-from gradiva.ops.readers.mix import mixed_order
+from gradiva.ops.readers import mixed_order
 from gradiva.ops.readers.sampling.draws import uniforms
 from gradiva.samplers import PK, Bucket, Weighted
 from tests.tiers import few

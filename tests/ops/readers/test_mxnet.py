@@ -92,8 +92,8 @@ def test_a_scan_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     """Found again, unless the file or the cache changed."""
     import os
 
-    from gradiva.ops.readers import mxnet as module
-    from gradiva.ops.readers import scan_cache
+    from gradiva.ops.readers.core import scan_cache
+    from gradiva.ops.readers.records import mxnet as module
 
     path, _ = write_recordio(tmp_path, "a", [image_record(b"abc", [0.0])] * 3)
     os.utime(path, (1e9, 1e9))

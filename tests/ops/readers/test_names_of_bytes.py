@@ -17,11 +17,11 @@ import gradiva
 from gradiva import fn, pipeline_def
 from gradiva import tfrecord as tfr
 from gradiva.__main__ import main
-from gradiva.eager.storage.storage import Storage
 from gradiva.eager.support.checked_file import read_checked, write_checked
 from gradiva.eager.support.errors import GradivaError
-from gradiva.ops.readers import scan_cache
-from tests.eager.storage.loopback import loopback
+from gradiva.ops.readers.core import scan_cache
+from gradiva.ops.storage.storage import Storage
+from tests.ops.storage.loopback import loopback
 
 from .formats import example, feature, write_tfrecord
 

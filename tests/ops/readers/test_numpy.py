@@ -11,9 +11,9 @@ import pytest
 import gradiva
 from gradiva import OperatorRuntimeError, OperatorValueError, fn, pipeline_def, readers, types
 from gradiva.eager.execution.quarantine import Quarantine
-from gradiva.eager.storage.handles import read_fully
 from gradiva.ops.decoders.npy_header import read_header
 from gradiva.ops.readers import numpy as module
+from gradiva.ops.storage.handles import read_fully
 from tests.tiers import few
 
 

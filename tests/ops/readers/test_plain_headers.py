@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.ops.readers.webdataset import archive, plain_headers
+from gradiva.ops.readers.records import tar_archive as archive
+from gradiva.ops.readers.records import tar_headers as plain_headers
 
 NAMES = ("a.jpg", "folder/" * 20 + "a.jpg", "d/" * 60 + "f" * 90, "ü.txt", ".hidden")
 FORMATS = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gradiva
-from gradiva.ops.readers.cursor import Cursor
-from gradiva.ops.readers.plan import ShardedPlan
+from gradiva.ops.readers.core.cursor import Cursor
+from gradiva.ops.readers.core.plan import ShardedPlan
 from tests.tiers import examples
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import gradiva
 from gradiva import fn, readers
 from gradiva.eager.operators.interpreter import eager_interpreter, interpreter
-from gradiva.ops.readers.cursor import Cursor
-from gradiva.ops.readers.plan import ShardedPlan
+from gradiva.ops.readers.core.cursor import Cursor
+from gradiva.ops.readers.core.plan import ShardedPlan
 from tests.tiers import examples
 
 

@@ -18,16 +18,16 @@ import pytest
 import gradiva
 from gradiva import fn, pipeline_def
 from gradiva.eager.execution.quarantine import Quarantine
-from gradiva.eager.storage import transport
-from gradiva.eager.storage.ranges import LARGEST, Want
-from gradiva.eager.storage.storage import Storage
 from gradiva.eager.support.errors import (
     OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
     SampleDataError,
 )
-from tests.eager.storage.loopback import Loopback, loopback
+from gradiva.ops.storage import transport
+from gradiva.ops.storage.ranges import LARGEST, Want
+from gradiva.ops.storage.storage import Storage
+from tests.ops.storage.loopback import Loopback, loopback
 from tests.tiers import few
 
 from .formats import FORMATS, Format, example, feature, read_epoch, values

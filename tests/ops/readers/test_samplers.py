@@ -12,8 +12,8 @@ import pytest
 
 import gradiva
 from gradiva import fn, pipeline_def
-from gradiva.ops.readers.cursor import Cursor
-from gradiva.ops.readers.plan import ShardedPlan
+from gradiva.ops.readers.core.cursor import Cursor
+from gradiva.ops.readers.core.plan import ShardedPlan
 from gradiva.ops.readers.sampling.sampled_order import SampledOrder
 from gradiva.plugin.numpy import DALIRaggedIterator, LastBatchPolicy
 from gradiva.samplers import (

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.ops.readers import scan_cache
+from gradiva.ops.readers.core import scan_cache
 from gradiva.ops.readers.video import video_files
 from gradiva.ops.video import frame_index
 from gradiva.ops.video.decoded_scan import scan_decoded

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradiva.ops.video.decoded_scan import _all_ascend, _by_order, _by_packets, _Row
+from gradiva.ops.video.decoded_scan import _all_ascend, _by_order, _by_packets, _DecodedFrame
 from gradiva.ops.video.packet_scan import NO_TIME, Packets
 
 Frames = list[tuple[int, bool, bool, bool]]
@@ -20,8 +20,8 @@ def packets(shown: list[int]) -> Packets:
     return Packets(times, times, none, none, none, "", "", True, False)
 
 
-def rows(frames: Frames) -> list[_Row]:
-    return [_Row(*frame) for frame in frames]
+def rows(frames: Frames) -> list[_DecodedFrame]:
+    return [_DecodedFrame(*frame) for frame in frames]
 
 
 def plain_by_packets(frames: Frames, refused: list[int], shown: list[int]) -> dict[int, bool]:

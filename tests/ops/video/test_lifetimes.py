@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradiva.eager.storage.facts import ObjectFacts
+from gradiva.ops.storage.facts import ObjectFacts
 from gradiva.ops.video.frame_decoder import FrameDecoder
 from gradiva.ops.video.frame_index import scan_video
 from gradiva.ops.video.video_file import VideoData, VideoLoaded

@@ -6,11 +6,11 @@ import inspect
 from typing import Any
 
 from gradiva.capture.serialization.names import find_operator
-from gradiva.eager.gpu.execute import devices_of
+from gradiva.eager.execution.gpu_execute import devices_of
 from gradiva.eager.operators.arguments import Argument
 from gradiva.eager.operators.operator import OperatorBase, operators
-from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import OperatorValueError
+from gradiva.ops.readers.core.source import SourceOperator
 
 __all__ = [
     "GetSchema",

@@ -1,6 +1,6 @@
 """Readers of dynamic mode under trial."""
 
-from gradiva.ops.readers.fits.fits import Fits
+from gradiva.ops.readers.records.fits import Fits
 from gradiva.ops.readers.video.video import Video
 
 __all__ = ["Fits", "Video"]

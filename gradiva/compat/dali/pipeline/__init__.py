@@ -3,8 +3,8 @@
 from gradiva.capture.pipeline.options import OperatorConcurrency, StreamPolicy
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.pipeline.pipeline_def import pipeline_def
-from gradiva.capture.recording.conditionals.function_source import do_not_convert
 from gradiva.capture.recording.data_node import DataNode
+from gradiva.capture.recording.function_source import do_not_convert
 from gradiva.compat.dali.pipeline import experimental
 
 __all__ = [

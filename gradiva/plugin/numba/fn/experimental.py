@@ -1,5 +1,5 @@
 """`numba_function` under the name of its trial version."""
 
-from gradiva.ops.python_function.numba_function import numba_function
+from gradiva.ops.external_source.numba_function import numba_function
 
 __all__ = ["numba_function"]

@@ -1,0 +1,61 @@
+"""Splits composite operators into their parts, which can be fused with their neighbors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradiva.capture.graph.graph import Edge, Graph, Node
+from gradiva.capture.graph.scopes import is_anchored
+from gradiva.eager.execution.gpu_elementwise import gpu_kernel
+from gradiva.eager.operators.decomposition import CompositeCall, DecompositionPart
+from gradiva.eager.operators.fusion_roles import Resample, View
+from gradiva.eager.operators.operator import operators
+from gradiva.eager.operators.pixelwise import Pixelwise
+
+from .rewriter import Rewriter, rewrite
+
+__all__ = ["decompose"]
+
+
+def decompose(graph: Graph) -> Graph:
+    """Replace each composite operator by its parts, if these may join a fused group."""
+    return rewrite(graph, _rule)
+
+
+def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
+    if node.operator.decomposition is None or node in rewriter.graph.kept or is_anchored(node):
+        return None
+    source = node.inputs[0]
+    fixed = dict(node.attributes)
+    edges = {edge.argument: edge for edge in rewriter.inputs(node)}
+    given = {*fixed, *(name for name in edges if name is not None)}
+    layout = source.node.type[source.output].layout
+    parts = node.operator.decomposition(CompositeCall(layout, fixed, given))
+    if parts is None or (node.device == "gpu" and not _follows_resize(rewriter, node, parts)):
+        return None
+    image = edges[None]
+    for part in parts:
+        attributes, inputs = dict(part.fixed), [image]
+        for own, name in part.passed.items():
+            if name in fixed:
+                attributes[own] = fixed[name]
+            else:
+                inputs.append(Edge(edges[name].node, edges[name].output, own))
+        image = rewriter.add(node, operators[part.operator], tuple(inputs), attributes)
+    return image
+
+
+def _follows_resize(rewriter: Rewriter, node: Node, parts: Sequence[DecompositionPart]) -> bool:
+    """Whether the parts can join a resize. Otherwise the composite operator is one launch on a
+    GPU."""
+    if any(gpu_kernel(operators[part.operator]) is None for part in parts):
+        return False
+    inner = node.inputs[0].node
+    while rewriter.used_once(inner) and inner.device == node.device:
+        role = inner.operator.fusion_role
+        if isinstance(role, Resample):
+            return True
+        if not isinstance(role, View | Pixelwise):
+            return False
+        inner = inner.inputs[0].node
+    return False

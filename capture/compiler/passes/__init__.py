@@ -1,1 +1,0 @@
-"""Passes: functions Graph -> Graph, one a file."""

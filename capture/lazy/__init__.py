@@ -1,1 +1,0 @@
-"""Deferred mode: pending calls, the programs they become, `trace` and `compile`."""

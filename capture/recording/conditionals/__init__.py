@@ -1,1 +1,0 @@
-"""Conditionals: Python's `if`, `and`, `or`, `not` on values per sample, inside a graph."""

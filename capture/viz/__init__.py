@@ -1,1 +1,0 @@
-"""Graphs as pictures and as text for other tools."""

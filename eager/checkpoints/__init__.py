@@ -1,1 +1,0 @@
-"""Checkpoints of dynamic mode and their files."""

@@ -1,1 +1,0 @@
-"""Operators on a GPU: kernels that many of them share, and how one call runs."""

@@ -1,1 +1,0 @@
-"""Sources of samples: readers as objects, and loops over them."""

@@ -1,1 +1,0 @@
-"""`show`: a figure of samples with boxes, labels and masks."""

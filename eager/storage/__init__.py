@@ -1,1 +1,0 @@
-"""Remote objects: their facts, prefetching of their bytes, a cache on disk."""

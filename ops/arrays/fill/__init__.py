@@ -1,1 +1,0 @@
-"""Samples full of given values."""

@@ -1,1 +1,0 @@
-"""Other shapes and layouts for the same elements."""

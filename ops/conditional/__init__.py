@@ -1,1 +1,0 @@
-"""The operators behind `if`, `and`, `or` and `not` on values per sample."""

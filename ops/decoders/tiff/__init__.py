@@ -1,1 +1,0 @@
-"""TIFF: tags, how samples are stored, and the samples themselves, whatever they mean."""

@@ -1,1 +1,0 @@
-"""Windows of samples, and mirrored samples."""

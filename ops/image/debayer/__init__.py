@@ -1,1 +1,0 @@
-"""Color images from the values of a Bayer sensor."""

@@ -1,1 +1,0 @@
-"""What JPEG compression leaves of an image."""

@@ -1,1 +1,0 @@
-"""Regions of images overwritten with values."""

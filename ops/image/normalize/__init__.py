@@ -1,1 +1,0 @@
-"""Values shifted and scaled, by given or measured statistics."""

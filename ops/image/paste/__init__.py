@@ -1,1 +1,0 @@
-"""Samples, or parts of several, on another canvas."""

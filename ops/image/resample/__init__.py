@@ -1,1 +1,0 @@
-"""Separable resampling of ragged batches, which all resizing operators share."""

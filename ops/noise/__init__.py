@@ -1,1 +1,0 @@
-"""Random noise that is added to samples."""

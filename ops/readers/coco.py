@@ -1,0 +1,310 @@
+"""`readers.coco`: images with boxes, labels and masks, from annotations in COCO's format."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Array
+from gradiva.ops.readers.core.reader import reader_class
+from gradiva.ops.readers.core.remote_files import read_any_files
+from gradiva.ops.readers.core.source import source_operator
+from gradiva.ops.readers.core.table import Failures, Records, column, ragged
+from gradiva.ops.storage.storage import Storage
+from gradiva.ops.storage.urls import join, local_path
+
+from . import coco_preprocessed as preprocessed
+from .coco_annotations import Annotations, read_annotations
+from .coco_runs import draw_polygon, draw_runs
+from .fetching_ahead import storage_of
+from .listing import FilesTable
+from .reader_arguments import ReaderArguments, ReaderOptions
+from .table_source import opens_table
+
+__all__ = ["COCO", "coco"]
+
+_DENSEST = 14
+"""No format holds more pixels than 2 to this power in a byte: 8 of one bit, deflated 1032 to 1."""
+
+
+@source_operator(
+    "readers.coco",
+    schema="readers__COCO",
+    formerly=("coco_reader",),
+    old_arguments={
+        "meta_files_path": "preprocessed_annotations",
+        "dump_meta_files": "save_preprocessed_annotations",
+        "dump_meta_files_path": "save_preprocessed_annotations_dir",
+        "save_img_ids": "image_ids",
+    },
+)
+@op.uses_arguments(ReaderArguments)
+def coco(
+    *,
+    file_root: op.Path | None = None,
+    annotations_file: op.Path = "",
+    preprocessed_annotations: op.Path = "",
+    images: op.Strings | None = None,
+    size_threshold: float = 0.1,
+    skip_empty: bool = False,
+    include_iscrowd: bool = True,
+    avoid_class_remapping: bool = False,
+    ltrb: bool = False,
+    ratio: bool = False,
+    polygon_masks: bool = False,
+    masks: bool = False,
+    pixelwise_masks: bool = False,
+    image_ids: bool = False,
+    save_preprocessed_annotations: bool = False,
+    save_preprocessed_annotations_dir: op.Path = "",
+    **options: op.Unpack[ReaderOptions],
+) -> tuple[op.SampleType, ...]:
+    """Read images with the boxes, labels and masks of their objects.
+
+    Args:
+        file_root: the folder that the names of images are relative to.
+        annotations_file: the annotations: a JSON file with the lists `images`, `categories` and
+            `annotations`.
+        preprocessed_annotations: a folder with annotations as `save_preprocessed_annotations`
+            writes them, in its place. How boxes and masks are given was chosen then.
+        images: names of the images to read, in this order; all, by their ids, if none are given.
+        size_threshold: leave out objects whose box is narrower or lower, in pixels.
+        skip_empty: leave out images without objects.
+        include_iscrowd: also deliver objects that are crowds.
+        avoid_class_remapping: labels are the ids of categories. Otherwise they count from 1, in the
+            order of the list of categories.
+        ltrb: boxes are left, top, right, bottom; otherwise left, top, width, height.
+        ratio: boxes and vertices are fractions of the image's width and height.
+        polygon_masks: also deliver the polygons of objects.
+        masks: the same, but polygons count coordinates in place of vertices.
+        pixelwise_masks: also deliver an image of labels.
+        image_ids: also deliver the id of each image.
+        save_preprocessed_annotations: write the annotations to a folder, from which they are read
+            faster.
+        save_preprocessed_annotations_dir: this folder.
+
+    Returns:
+        The encoded images, uint8, 1-D; their boxes, float32 (n, 4); and their labels, int32 (n,).
+        With `polygon_masks`: polygons, int32 (p, 3), each with the number of its object, its first
+        vertex and the end of its vertices; and the vertices, float32 (v, 2). With
+        `pixelwise_masks`: the label of each pixel, int32 (height, width, 1), 0 for none and the
+        largest of several. With `image_ids`: int32 (1,).
+
+    Raises:
+        OperatorValueError: for a missing file, an image that the annotations do not name, and
+            arguments that exclude each other.
+        OperatorRuntimeError: with the file and the entry in it, for annotations that cannot be
+            understood; with the image, for one that cannot be read, and for one with an object of
+            a category that is not listed.
+
+    Example:
+        reader = gradiva.readers.COCO(file_root="coco", annotations_file="coco/annotations.json")
+        for files, boxes, labels in reader.next_epoch(batch_size=4):
+            images = gradiva.decoders.image(files)
+    """
+    return _types(polygon_masks or masks, pixelwise_masks, image_ids)
+
+
+def _types(polygons: Any, pixels: Any, ids: Any) -> tuple[op.SampleType, ...]:
+    made = [
+        op.SampleType(op.uint8, 1, "", "cpu"),
+        op.SampleType(op.float32, 2, "", "cpu"),
+        op.SampleType(op.int32, 1, "", "cpu"),
+    ]
+    if polygons:
+        made += [op.SampleType(op.int32, 2, "", "cpu"), op.SampleType(op.float32, 2, "", "cpu")]
+    if pixels:
+        made.append(op.SampleType(op.int32, 3, "HWC", "cpu"))
+    if ids:
+        made.append(op.SampleType(op.int32, 1, "", "cpu"))
+    return tuple(made)
+
+
+class ImageTable(FilesTable):
+    """Images and their annotations.
+
+    vertices: as they are delivered; those of `annotations` are in pixels.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        annotations: Annotations,
+        given: dict[str, Any],
+        vertices: Array,
+        storage: Storage,
+    ) -> None:
+        super().__init__([local_path(join(root, name)) for name in annotations.names], storage)
+        self._annotations, self._given, self._vertices = annotations, given, vertices
+
+    def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
+        made, given = self._annotations, self._given
+        numbers = indices.tolist()
+        failures: Failures = {
+            sample: op.SampleDataError(made.faults[image])
+            for sample, image in enumerate(numbers)
+            if image in made.faults
+        }
+        columns = [
+            read_any_files(self.names(indices), None, pool, failures, storage=self.storage),
+            ragged(_parts(made.boxes, made.objects, numbers), op.float32, 2),
+            ragged(_parts(made.labels, made.objects, numbers), op.int32, 1),
+        ]
+        if given["polygon_masks"] or given["masks"]:
+            rows = _parts(made.polygons, made.polygon_begins, numbers)
+            if given["masks"]:
+                rows = [row * np.array([1, 2, 2], np.int32) for row in rows]
+            columns.append(ragged(rows, op.int32, 2))
+            columns.append(
+                ragged(_parts(self._vertices, made.vertex_begins, numbers), op.float32, 2)
+            )
+        if given["pixelwise_masks"]:
+            sizes = columns[0].batch_shape.volumes
+            columns.append(self._masks(numbers, sizes.tolist(), pool, failures))
+        if given["image_ids"]:
+            ids = np.array([made.ids[image] for image in numbers], np.int32)
+            columns.append(column(ids.reshape(-1, 1), (1,), op.int32))
+        return Records(tuple(columns), failures)
+
+    def _masks(
+        self, numbers: list[int], sizes: list[int], pool: op.WorkerPool, failures: Failures
+    ) -> op.Batch:
+        made = self._annotations
+        shapes = [(made.heights[image], made.widths[image], 1) for image in numbers]
+        for sample, (height, width, _) in enumerate(shapes):
+            if height * width > (sizes[sample] << _DENSEST) + (1 << 16):
+                shapes[sample] = (0, 0, 1)
+                failures.setdefault(
+                    sample,
+                    op.SampleDataError(
+                        "the size of the image in the annotations",
+                        expected=f"one that fits a file of {sizes[sample]} bytes",
+                        got=f"{height} x {width}",
+                    ),
+                )
+        batch = op.Batch.empty(
+            op.BatchShape.of(np.array(shapes, np.int64).reshape(-1, 3)),
+            op.SampleType(op.int32, 3, "HWC", "cpu"),
+        )
+        targets = batch.batch_shape.views(batch.data)
+
+        def draw(begin: int, end: int) -> None:
+            for sample in range(begin, end):
+                target = targets[sample]
+                target[...] = 0
+                if sample not in failures:
+                    bad = _draw(target, made, numbers[sample])
+                    if bad is not None:
+                        target[...] = 0
+                        failures[sample] = bad
+
+        pool.run(draw, [(sample, sample + 1) for sample in range(len(numbers))])
+        return batch
+
+    def digest(self) -> dict[str, Any]:
+        """The number of images, and a digest of their names and annotations."""
+        made = self._annotations
+        digest = blake2b(digest_size=16)
+        begins = made.objects, made.polygon_begins, made.vertex_begins, made.run_begins
+        ids: Any = made.ids
+        if max(map(abs, ids)) >> 63:  # beyond integers of arrays
+            ids = np.frombuffer(repr(ids).encode(), np.uint8)
+        for values in (*begins, made.boxes, made.labels, made.polygons, self._vertices, ids):
+            digest.update(np.ascontiguousarray(values).data)
+        for runs in made.runs:
+            digest.update(runs.counts.tobytes())
+        return {**super().digest(), "annotations": digest.hexdigest()}
+
+
+def _parts(values: Array, begins: list[int], numbers: list[int]) -> list[Array]:
+    return [values[begins[image] : begins[image + 1]] for image in numbers]
+
+
+def _draw(target: Array, made: Annotations, image: int) -> op.SampleDataError | None:
+    """Draw the objects of an image, those with larger labels over the others."""
+    (labels,) = _parts(made.labels, made.objects, [image])
+    shapes: list[tuple[int, int, Any]] = []
+    first = made.vertex_begins[image]
+    for row in range(made.polygon_begins[image], made.polygon_begins[image + 1]):
+        owner, begin, end = made.polygons[row].tolist()
+        shapes.append((int(labels[owner]), owner, made.vertices[first + begin : first + end]))
+    for row in range(made.run_begins[image], made.run_begins[image + 1]):
+        owner = made.run_objects[row]
+        shapes.append((int(labels[owner]), owner, made.runs[row]))
+    shapes.sort(key=lambda shape: shape[0])
+    for label, owner, shape in shapes:
+        if not isinstance(shape, np.ndarray):
+            draw_runs(target, shape.counts, label)
+        elif not draw_polygon(target, shape, label):
+            return op.SampleDataError(f"a vertex of object {owner} lies far outside of the image")
+    return None
+
+
+def _refuse(given: dict[str, Any]) -> None:
+    """Raise OperatorValueError for arguments that exclude each other."""
+    if given["skip_cached_images"]:
+        raise op.wrong_value("skip_cached_images", "False in this reader", "True")
+    if (given["polygon_masks"] or given["masks"]) and given["pixelwise_masks"]:
+        raise op.OperatorValueError("`pixelwise_masks` and `polygon_masks` exclude each other")
+    if given["save_preprocessed_annotations"] != bool(given["save_preprocessed_annotations_dir"]):
+        raise op.OperatorValueError(
+            "`save_preprocessed_annotations` and `save_preprocessed_annotations_dir` belong "
+            "together: give both, or none"
+        )
+    if not given["preprocessed_annotations"]:
+        if not given["annotations_file"]:
+            raise op.OperatorValueError(
+                "give one of `annotations_file` and `preprocessed_annotations`"
+            )
+        return
+    plain = {
+        "annotations_file": "",
+        "skip_empty": False,
+        "ratio": False,
+        "ltrb": False,
+        "images": None,
+        "size_threshold": 0.1,
+    }
+    for name, default in plain.items():
+        if given[name] != default:
+            raise op.OperatorValueError(
+                f"`{name}` and `preprocessed_annotations` exclude each other: it was chosen when "
+                "these were written"
+            )
+
+
+@opens_table(coco)
+def _open(given: dict[str, Any]) -> ImageTable:
+    _refuse(given)
+    storage = storage_of(given)
+    source = given["preprocessed_annotations"] or given["annotations_file"]
+    if given["preprocessed_annotations"]:
+        made = preprocessed.load(source, given, storage)
+        vertices = made.vertices
+    else:
+        made = read_annotations(source, given, storage)
+        vertices = _finish(made, given)
+    if not made.names:
+        raise op.wrong_value("annotations_file", "at least one image", f"none in {source}")
+    if given["save_preprocessed_annotations"]:
+        # Masks are drawn in pixels, also those of saved annotations.
+        saved = made.vertices if given["pixelwise_masks"] else vertices
+        preprocessed.save(given["save_preprocessed_annotations_dir"], made, given, saved)
+    return ImageTable(given["file_root"] or "", made, given, vertices, storage)
+
+
+def _finish(made: Annotations, given: dict[str, Any]) -> Array:
+    """Give boxes the form that is asked for; return the vertices in it."""
+    if given["ltrb"]:
+        made.boxes[:, 2:] += made.boxes[:, :2]
+    if not given["ratio"]:
+        return made.vertices
+    sizes = np.stack([made.widths, made.heights], 1).astype(np.float32).reshape(-1, 2)
+    made.boxes /= np.repeat(np.tile(sizes, 2), np.diff(made.objects), axis=0)
+    return made.vertices / np.repeat(sizes, np.diff(made.vertex_begins), axis=0)
+
+
+COCO = reader_class("COCO", coco)

@@ -1,1 +1,0 @@
-"""FITS files: their headers, the reader."""

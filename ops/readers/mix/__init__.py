@@ -1,1 +1,0 @@
-"""Several readers as one: `readers.mix`."""

@@ -1,0 +1,1 @@
+"""Files of many samples: TFRecord, LMDB, WebDataset, RecordIO, FITS."""

@@ -1,1 +1,0 @@
-"""TFRecord files: records, the features in them, the reader."""

@@ -1,1 +1,0 @@
-"""WebDataset archives: members, indices, the reader."""
