@@ -88,9 +88,9 @@ PUBLIC: dict[str, dict[str, tuple[str, ...]]] = {
     "experimental.readers": {"readers.records.fits": ("fits",), "readers.video.video": ("video",)},
     "io.file": {"io.file": ("read",)},
     "noise": {
-        "random.gaussian": ("gaussian",),
-        "random.salt_and_pepper": ("salt_and_pepper",),
-        "random.shot": ("shot",),
+        "noise.gaussian": ("gaussian",),
+        "noise.salt_and_pepper": ("salt_and_pepper",),
+        "noise.shot": ("shot",),
     },
     "random": {
         "random.beta": ("beta",),

@@ -1,7 +1,7 @@
 """Random noise that is added to samples. `rng` and `seed` are those of `gradiva.random`."""
 
-from gradiva.ops.random.gaussian import gaussian
-from gradiva.ops.random.salt_and_pepper import salt_and_pepper
-from gradiva.ops.random.shot import shot
+from gradiva.ops.noise.gaussian import gaussian
+from gradiva.ops.noise.salt_and_pepper import salt_and_pepper
+from gradiva.ops.noise.shot import shot
 
 __all__ = ["gaussian", "salt_and_pepper", "shot"]

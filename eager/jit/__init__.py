@@ -1,1 +1,1 @@
-"""Kernels that Numba compiles, and the row kernels and conversions that operators share."""
+"""Numba: compiling kernels, keeping them, calling them in threads."""

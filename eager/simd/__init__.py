@@ -1,1 +1,1 @@
-"""SIMD inside of kernels: intrinsics, vectors of values and of pixels, stores past the caches."""
+"""What kernels call: intrinsics, SIMD vectors of values and of pixels, functions of C libraries."""

@@ -1,4 +1,4 @@
-// `grid_mask`: zero for pixels in the squares of a grid. `row_masking_grid_mask__in_square` is
+// `grid_mask`: zero for pixels in the squares of a grid. `row_image_grid_mask__in_square` is
 // translated from grid_mask.py.
 struct Masked {
     i64 source, target;  // first elements
@@ -17,7 +17,7 @@ KERNEL(grid_mask)(
     for (u32 element = first + threadIdx.x; element < end; element += THREADS) {
         const u32 pixel = element / sample.channels, row = pixel / sample.width;
         const f32 x = f32(pixel - row * sample.width), y = f32(row % sample.height);
-        const bool masked = row_masking_grid_mask__in_square(
+        const bool masked = row_image_grid_mask__in_square(
             x, y, sample.cosine, sample.sine, sample.shift_x, sample.shift_y, sample.ratio
         );
         target[sample.target + element] = masked ? Target(0) : source[sample.source + element];

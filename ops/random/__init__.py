@@ -1,1 +1,1 @@
-"""Random values for each sample, crop windows, and noise added to samples."""
+"""Random values."""

@@ -35,10 +35,10 @@ KERNEL(box_encoder)(
         for (int c = 0; c < 2; c++) {
             const f32 center = (box[c] + box[c + 2]) * 0.5f, extent = box[c + 2] - box[c];
             if (terms.offset) {
-                to[c] = row_boxes_anchors_center_difference(
+                to[c] = row_segmentation_anchors_center_difference(
                     center, own[c], own[c + 2], terms.scale, terms.means[c], terms.stds[c]
                 );
-                to[c + 2] = row_boxes_anchors_size_difference(
+                to[c + 2] = row_segmentation_anchors_size_difference(
                     extent, own[c + 2], terms.scale, terms.means[c + 2], terms.stds[c + 2]
                 );
             } else {

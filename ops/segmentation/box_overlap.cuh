@@ -7,10 +7,10 @@ struct Matched {
 };
 
 DEVICE f32 overlap(const f32* box, const f32* anchor) {
-    return row_boxes_anchors_overlap(
+    return row_segmentation_anchors_overlap(
         box[0], box[1], box[2], box[3],
-        row_boxes_anchors_area_of(box[0], box[1], box[2], box[3]),
+        row_segmentation_anchors_area_of(box[0], box[1], box[2], box[3]),
         anchor[0], anchor[1], anchor[2], anchor[3],
-        row_boxes_anchors_area_of(anchor[0], anchor[1], anchor[2], anchor[3])
+        row_segmentation_anchors_area_of(anchor[0], anchor[1], anchor[2], anchor[3])
     );
 }

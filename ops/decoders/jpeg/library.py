@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from gradiva.eager.jit.native.c_calls import addresses
-from gradiva.eager.jit.native.guarded_calls import can_guard
+from gradiva.eager.simd.c_calls import addresses
+from gradiva.eager.simd.guarded_calls import can_guard
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Int64Array
 

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.native.guarded_calls import (
+from gradiva.eager.simd.guarded_calls import (
     MARK_BYTES,
     call_guarded,
     leaving_handler,

@@ -14,10 +14,10 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.background_kernel import BackgroundKernel
-from gradiva.eager.jit.native.guarded_calls import call_guarded
 from gradiva.eager.jit.packed_calls import KernelCall, PerThread, run_calls
 from gradiva.eager.operators.fusion_roles import DecodeSeveral
 from gradiva.eager.runtime.chunks import MANY
+from gradiva.eager.simd.guarded_calls import call_guarded
 from gradiva.eager.types.arrays import BoolVector, I32Vector, I64Table, I64Vector, U8Vector
 from gradiva.ops.decoders.image_info import ImageInfo
 

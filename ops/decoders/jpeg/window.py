@@ -20,14 +20,14 @@ import numpy as np
 
 from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.native.c_calls import call_c
-from gradiva.eager.jit.native.guarded_calls import (
+from gradiva.eager.runtime.host_memory import allocate
+from gradiva.eager.simd.c_calls import call_c
+from gradiva.eager.simd.guarded_calls import (
     MARK_BYTES,
     call_guarded,
     leaving_handler,
     silent_handler,
 )
-from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.types.arrays import Array, I32Vector, Int64Array
 from gradiva.ops.decoders.image_info import ImageInfo, Window
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.native.c_calls import addresses, call_c
 from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.simd.c_calls import addresses, call_c
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,

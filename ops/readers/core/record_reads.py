@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.background_kernel import BackgroundKernel
-from gradiva.eager.jit.native.c_calls import addresses, call_c
+from gradiva.eager.simd.c_calls import addresses, call_c
 from gradiva.eager.types.arrays import BoolVector, I64Vector, U8Vector
 
 __all__ = ["read_records"]

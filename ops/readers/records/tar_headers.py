@@ -15,7 +15,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.background_kernel import BackgroundKernel
-from gradiva.eager.jit.native.c_calls import addresses, call_c
+from gradiva.eager.simd.c_calls import addresses, call_c
 from gradiva.eager.types.arrays import I64Table, I64Vector, U8Vector
 from gradiva.ops.readers.core.scan_cache import Scan
 

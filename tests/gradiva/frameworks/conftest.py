@@ -55,4 +55,5 @@ def mxnet(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def _modules(name: str) -> list[str]:
-    return [one for one in sys.modules if f"{one}.".startswith(f"{name}.")]
+    own = "gradiva.compat.dali.mxnet"
+    return [one for one in sys.modules if one.startswith(own) or f"{one}.".startswith(f"{name}.")]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gradiva.eager.jit.native.guarded_calls import can_guard
+from gradiva.eager.simd.guarded_calls import can_guard
 from gradiva.ops.decoders.jpeg.window import window_decoder_works
 
 pytestmark = [

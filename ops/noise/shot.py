@@ -25,7 +25,7 @@ def shot(
     """Add shot noise: draw each element from a Poisson distribution around its value.
 
     An element x becomes factor * k, with k from a Poisson distribution of mean x / factor. k is the
-    Poisson quantile of the element's random 32-bit word (`ops/random/poisson.py`); the words are
+    Poisson quantile of the element's random 32-bit word (`ops/noise/poisson.py`); the words are
     those of `random.normal`. The product is rounded half away from zero for integers, and
     saturates.
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.native.c_calls import addresses
-from gradiva.eager.jit.native.guarded_calls import (
+from gradiva.eager.simd.c_calls import addresses
+from gradiva.eager.simd.guarded_calls import (
     MARK_BYTES,
     call_guarded,
     can_guard,

@@ -11,7 +11,7 @@ import gradiva
 import gradiva.eager.random.step
 from gradiva import batch
 from gradiva.eager.random.philox import normal_from_word
-from gradiva.ops.random.poisson import (
+from gradiva.ops.noise.poisson import (
     LONGEST,
     SUMMED,
     falling,
@@ -19,7 +19,7 @@ from gradiva.ops.random.poisson import (
     poisson_from_sums,
     poisson_from_word,
 )
-from gradiva.ops.random.words import normal_values
+from gradiva.ops.noise.words import normal_values
 from tests.tiers import few
 
 OPERATORS: dict[str, dict[str, Any]] = {

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager.jit import numba_adapter
+from gradiva.eager.jit.jit import register_extension
 from gradiva.eager.types.arrays import Int64Array
-
-from .. import numba_adapter
-from ..jit import register_extension
 
 __all__ = ["addresses", "call_c"]
 

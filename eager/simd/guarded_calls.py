@@ -13,8 +13,8 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final
 
-from .. import numba_adapter
-from ..jit import register_intrinsic
+from gradiva.eager.jit import numba_adapter
+from gradiva.eager.jit.jit import register_intrinsic
 
 __all__ = ["MARK_BYTES", "call_guarded", "can_guard", "leaving_handler", "silent_handler"]
 

@@ -1,5 +1,5 @@
 // factor * k, with k from a Poisson distribution: `falling` and `poisson_from_word` are translated
-// from ops/random/poisson.py.
+// from ops/noise/poisson.py.
 DEVICE Target disturbed(Source value, u32 word, const f64* factor) {
     if (factor[0] == 0.0) return convert<Target>(value);
     const f64 mean = convert<f64>(value) / factor[0];

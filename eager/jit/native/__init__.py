@@ -1,1 +1,0 @@
-"""Functions of C libraries, called from kernels."""

@@ -1,0 +1,1 @@
+"""Random noise that is added to samples."""
