@@ -20,18 +20,18 @@ pytestmark = pytest.mark.core
 ROOT = Path(gradiva.__file__).parent
 
 CALLS: dict[str, tuple[Callable[[Any], Any], int, int]] = {
-    "resize": (lambda x: gradiva.resize(x, size=(32, 32)), 66, 18),
-    "crop": (lambda x: gradiva.crop(x, crop=(32, 32)), 74, 17),
-    "flip": (gradiva.flip, 54, 12),
-    "cast": (lambda x: gradiva.cast(x, dtype=np.float32), 72, 19),
+    "resize": (lambda x: gradiva.resize(x, size=(32, 32)), 70, 18),
+    "crop": (lambda x: gradiva.crop(x, crop=(32, 32)), 78, 17),
+    "flip": (gradiva.flip, 58, 12),
+    "cast": (lambda x: gradiva.cast(x, dtype=np.float32), 71, 18),
     "brightness_contrast": (
         lambda x: gradiva.brightness_contrast(x, brightness=1.2, contrast=0.8),
-        80,
-        20,
+        79,
+        19,
     ),
     "crop_mirror_normalize": (
         lambda x: gradiva.crop_mirror_normalize(x, crop=(32, 32), mean=[1, 2, 3], std=[3, 4, 5]),
-        111,
+        115,
         17,
     ),
 }

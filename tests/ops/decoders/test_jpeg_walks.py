@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import simplejpeg
 from PIL import Image
 
 import gradiva
@@ -27,6 +26,8 @@ from .jpeg_kinds import exif, kinds, segment
 
 KINDS = kinds()
 BASE = KINDS["base"]
+simplejpeg: Any = pytest.importorskip("simplejpeg")
+
 Array = np.ndarray[Any, Any]
 
 
