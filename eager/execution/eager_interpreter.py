@@ -95,7 +95,7 @@ class Eager:
         )
         for batch in outputs:
             if batch.valid is not None:
-                batch.valid = None  # it leaves
+                batch.valid = None  # the user gets it, who sees no masks
             if drawn is not None:
                 batch.drawn_at = drawn
         if single:

@@ -26,14 +26,14 @@ SET_TYPES = frozenset({list, tuple})
 
 
 class SetOperator(Protocol):
-    """An operator, as far as it is needed here."""
+    """What `call_sets` needs of an operator."""
 
     name: str
     random: bool
 
     @property
     def arguments(self) -> Mapping[str, Argument]:
-        """Those that it declares, by name."""
+        """The arguments that it declares, by name."""
 
     def bind_one(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Make a call whose inputs are no lists."""
