@@ -15,7 +15,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TESTS = ("tests/eager/jit", "tests/eager/operators/test_operators.py", "tests/ops/image")
+COMPILER = ("tests/eager/jit", "tests/eager/rows", "tests/eager/simd")
+TESTS = (*COMPILER, "tests/eager/operators/test_operators.py", "tests/ops/image")
 LIMIT_S = 30 * 60
 
 

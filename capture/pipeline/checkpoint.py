@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradiva.capture.graph.fingerprint import difference, fingerprint, user_nodes
 from gradiva.capture.graph.graph import Graph
-from gradiva.eager.contexts.files import (
+from gradiva.eager.contexts.checkpoint_files import (
     UNFIT_VALUES,
     CheckpointError,
     load,

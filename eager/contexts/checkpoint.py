@@ -14,9 +14,17 @@ from gradiva.eager.support.errors import (
     describe,
 )
 
-from .files import CheckpointError, CheckpointNotFoundError, load, pack, save, set_state, unpack
+from .checkpoint_files import (
+    CheckpointError,
+    CheckpointNotFoundError,
+    load,
+    pack,
+    save,
+    set_state,
+    unpack,
+)
+from .checkpoint_series import is_pattern, series_of
 from .json_codec import from_json_value, to_json_value
-from .series import is_pattern, series_of
 from .unrestored import note_unrestored
 
 __all__ = ["Checkpoint", "CheckpointKeyError"]

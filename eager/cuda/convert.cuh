@@ -1,5 +1,5 @@
-// The one conversion between types, as eager/jit/convert_bodies.py has it for the CPU: round half away
-// from zero, saturate, NaN -> 0 for integers. float16 goes by way of float32.
+// The one conversion between types, as eager/rows/convert.py has it for the CPU: round half away from
+// zero, saturate, NaN -> 0 for integers. float16 goes by way of float32.
 template <class A, class B> struct Same { static constexpr bool value = false; };
 template <class A> struct Same<A, A> { static constexpr bool value = true; };
 

@@ -79,11 +79,11 @@ class Eager:
         drawn = random_origin_of_call(operator.name, operator.random, single, inputs, keywords)
         if drawn is not None and not single:
             warn_of_values(operator.name, (*inputs, *given.values()))
-        batches = inputs
+        made = list(inputs)
         for number, value in enumerate(inputs):
             if not isinstance(value, Batch):
-                made = as_input(value, size, number)
-                batches = *batches[:number], made, *batches[number + 1 :]
+                made[number] = as_input(value, size, number)
+        batches = tuple(made)
         for name, value in given.items():
             given[name] = as_argument(operator.arguments[name], value, size)
         key, positions = None, None
@@ -95,7 +95,7 @@ class Eager:
         )
         for batch in outputs:
             if batch.valid is not None:
-                batch.valid = None  # it leaves
+                batch.valid = None  # the user gets it, who sees no masks
             if drawn is not None:
                 batch.drawn_at = drawn
         if single:

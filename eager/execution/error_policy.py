@@ -105,7 +105,7 @@ def narrowed(batch: Batch, valid: BoolVector) -> Batch:
 
 
 def with_mask(batch: Batch, valid: BoolVector | None) -> Batch:
-    """The batch, which holds these samples of its step; None where it leaves for the user."""
+    """The same batch with another mask: None where the user gets it, who sees no masks."""
     made = Batch.over(batch.data, batch.batch_shape, batch.type, batch.provenance, batch.drawn_at)
     made.valid = valid
     return made

@@ -121,9 +121,11 @@ def execute(
     Outputs that have lost samples (`on_error="skip"`) say so in `valid`.
     Raises GradivaError without the user's line.
     """
-    where = None
-    for batch in reversed(inputs):
-        where = where if batch.provenance is None else batch.provenance
+    where: Provenance | None = None
+    for batch in inputs:
+        if batch.provenance is not None:
+            where = batch.provenance
+            break
     valid = inputs[0].valid if inputs else None
     lack: str | None = None
     try:
@@ -180,7 +182,7 @@ def to_required_device(operator: OperatorBase, number: int, batch: Batch, device
     if operator.metadata:
         return batch
     data = batch.data
-    if (CPU if isinstance(data, np.ndarray) else data.device) is not wanted:
+    if batch.device is not wanted:
         return Batch.to_device(batch, wanted)
     if wanted is CPU and operator.view_rule is None and not data.flags.writeable:
         return Batch.over(for_reading(data), batch.batch_shape, batch.type, batch.provenance)

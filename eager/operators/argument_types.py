@@ -68,13 +68,12 @@ def _real(value: Any) -> float:
 
 
 _LARGEST = float(np.finfo(np.float32).max)
-_NUMBERS = (int, float)
 
 
 def _single(value: Any) -> float:
     """A number for kernels, which compute in float32: numbers that are too large become
     infinite."""
-    number = float(value) if type(value) in _NUMBERS else _real(value)
+    number = float(value) if type(value) in (int, float) else _real(value)
     if number > _LARGEST:
         return float("inf")
     return float("-inf") if number < -_LARGEST else number

@@ -65,9 +65,6 @@ COMMON = frozenset(Common.__annotations__)
 SAMPLED = frozenset(Sampled.__annotations__)
 
 
-_NUMBERS = (int, float)
-
-
 @dataclass(frozen=True, slots=True)
 class Argument:
     """A declared argument. `default` is None where "not given" has a meaning of its own."""
@@ -172,7 +169,7 @@ def is_edge(argument: Argument, value: Any) -> bool:
     if isinstance(value, list | tuple):
         if not argument.kind.vector or not value:
             return not argument.kind.vector
-        return type(value[0]) not in _NUMBERS and np.ndim(value[0]) > 0
+        return type(value[0]) not in (int, float) and np.ndim(value[0]) > 0
     return False
 
 

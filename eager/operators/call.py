@@ -207,8 +207,8 @@ class Call:
     def for_calls(
         self, calls: Callable[[int], Sequence[KernelCall]], work: Batch | None = None
     ) -> None:
-        """The same for several kernels, one after the other. calls: from the number of threads
-        that will make them, each with memory of its own."""
+        """The same for several kernels, one after the other. calls: from a number of threads to
+        the calls that they make, each thread with memory of its own."""
         output, threads = self.outputs[0] if work is None else work, self.pool.num_threads
         if output.data.nbytes < _INLINE_BYTES or self.size < 2 or threads == 1:
             for kernel, arguments in calls(1):

@@ -48,13 +48,13 @@ class SourceWindow(NamedTuple):
 
 
 class DecodeSeveral(NamedTuple):
-    """Decodes many samples with less for each.
+    """Decodes many samples by few calls of kernels, which leave out those that they cannot decode.
 
-    calls: from 1-D memory, or a row of it for each thread, the elements at which samples begin
-    there, and a number of threads, to calls of kernels, which make those of a range of samples that
-    they can; done: (N,), whether each was made. laid: for decoders that decode in place, (N, 2),
-    filled in when a sample is made: the element of its place at which it begins, and the elements
-    from one of its rows to the next.
+    calls: from `(memory, places, threads)` to the calls, which so many threads make. The memory is
+    1-D, or has a row for each thread; places: the element of it at which each sample begins. done:
+    (N,), whether each was decoded. laid: for decoders that decode in place, (N, 2), filled in when
+    a sample is decoded: the element of its place at which it begins, and the elements from one of
+    its rows to the next.
     """
 
     calls: Callable[[Any, Int64Array, int], list[KernelCall]]
@@ -62,10 +62,14 @@ class DecodeSeveral(NamedTuple):
     laid: Int64Array | None = None
 
     def make(self, memory: Any, places: Int64Array, begin: int, end: int) -> list[bool]:
-        """Make those of a range that it can; returns whether each was made."""
+        """Decode a range of samples in this thread; returns whether each was decoded."""
         run_calls(self.calls(memory, places, 1), begin, end)
-        made: list[bool] = self.done[begin:end].tolist()
-        return made
+        return self.made(begin, end)
+
+    def made(self, begin: int, end: int) -> list[bool]:
+        """Whether each sample of a range was decoded."""
+        found: list[bool] = self.done[begin:end].tolist()
+        return found
 
 
 class Decode(NamedTuple):
@@ -104,15 +108,15 @@ class Decode(NamedTuple):
         places, made, ranges = output.batch_shape.offsets, functools.cache(output.arrays), None
         ahead: Any = several and functools.partial(several.make, output.data, places)
         if several and tracing.active is None and call.pool.num_threads > 1:
-            pool, done = call.pool, several.done
+            pool = call.pool
             ranges = chunks(costs, pool.num_threads, dedicated=pool.dedicated)
             if len(ranges) > FEW and can_share():
                 threads = min(call.pool.num_threads, len(ranges))
                 calls = several.calls(output.data, places, threads)
                 parallel_for(call.pool, ranges, [pack_call(*one, threads) for one in calls])
-                if done.all():
+                if several.done.all():
                     return
-                ahead = lambda begin, end: done[begin:end].tolist()  # noqa: E731
+                ahead = several.made
         call.each_sample(lambda sample: make(sample, made()[sample]), costs, ahead, ranges)
 
     def several(self, call: Call) -> DecodeSeveral | None:
@@ -141,13 +145,13 @@ class Resample(NamedTuple):
     """Makes rows in float32 out of an image: resize.
 
     tables: what its kernel reads. calls: from `(data, tables, samples, chain, target, threads)` to
-    calls of kernels by so many threads; `data` has a row for each, or is one slab. rounding: the
-    first steps. unfusable_arguments: where one of them is given, a call joins no group. window:
-    what is kept of the resampled image, by operators that cut and mirror it; None for all.
-    launches: for a GPU, from `(data, tables, epilogue, flips)` to launches (`Epilogue` in
+    calls of kernels, which so many threads make; `data` is 1-D, or has a row for each thread.
+    rounding: the first steps. unfusable_arguments: where one of them is given, a call joins no
+    group. window: what is kept of the resampled image, by operators that cut and mirror it; None
+    for all. launches: for a GPU, from `(data, tables, epilogue, flips)` to launches (`Epilogue` in
     eager/cuda/launch.py; flips: (N, 3), whether the window is mirrored along D, H, W). expect: is
-    called with the name of a dtype when it is known that such images are to come, on the CPU: what
-    takes long to compile may be begun.
+    called with the name of a dtype once it is known that images of this dtype will come, on the
+    CPU: it may begin to compile what takes long.
     """
 
     tables: Callable[..., Any]

@@ -26,14 +26,14 @@ SET_TYPES = frozenset({list, tuple})
 
 
 class SetOperator(Protocol):
-    """An operator, as far as it is needed here."""
+    """What `call_sets` needs of an operator."""
 
     name: str
     random: bool
 
     @property
     def arguments(self) -> Mapping[str, Argument]:
-        """Those that it declares, by name."""
+        """The arguments that it declares, by name."""
 
     def bind_one(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Make a call whose inputs are no lists."""
@@ -83,12 +83,13 @@ def _is_sample(value: Any) -> bool:
     return is_array(value) and not isinstance(value, np.generic | Value)
 
 
-def _explain_set(error: GradivaError, length: int, place: int) -> None:
+def _explain_set(error: GradivaError, operator: SetOperator, length: int, place: int) -> None:
     """Say that the call with the error is one of several."""
+    argument = operator.arguments.get(error.argument or "")
     said = f"the input is a list of {length}: the call is made for each, and this is number {place}"
     if error.argument is None:
         said += ". Of the outputs of one call, pass the one that is meant: `first, second = ...`"
-    else:
+    elif argument is not None and argument.per_sample:
         said += f". {_SHARED.format(error.argument)}"
     error.problem = f"{error.problem}; {said}" if error.problem else said
 
@@ -139,7 +140,7 @@ def call_sets(operator: SetOperator, inputs: tuple[Any, ...], keywords: dict[str
             made.append(operator.bind_one(chosen, keywords))
         except GradivaError as error:
             if lengths[0] > 1:
-                _explain_set(error, lengths[0], place)
+                _explain_set(error, operator, lengths[0], place)
             raise
     if len(made) == 1:
         return made[0]

@@ -226,12 +226,11 @@ class OperatorBase:
         try:
             if self.old_arguments and not self.old_arguments.keys().isdisjoint(keywords):
                 keywords = self.modern(keywords)
-            interpreter = running.get() or eager_hook.value or eager_hook.get()
             if not SET_TYPES.isdisjoint(map(type, inputs)):
                 if has_sets(inputs):
                     return call_sets(self, inputs, keywords)
                 inputs = with_batches(inputs, self.instead_of_texts)
-            return interpreter.bind(self, inputs, keywords)
+            return self.bind_one(inputs, keywords)
         except GradivaError as error:
             del inputs, keywords  # who keeps the error keeps this frame
             raise leaving(error, self.name) from error.__cause__

@@ -356,8 +356,8 @@ def strip_calls(
     target: np.ndarray[Any, Any],
     threads: int = 1,
 ) -> list[KernelCall]:
-    """The call that takes samples from one slab to another, by so many threads; see `table` for
-    `samples`. data: the slab, or one for each thread, (threads, elements)."""
+    """The call by which so many threads take samples from one slab to another; see `table` for
+    `samples`. data: the first slab, or one for each thread, (threads, elements)."""
     sizes = np.array((data.itemsize, target.itemsize), np.int64)
     scratch = chain.scratch(threads)
     source = address_of(data) if data.ndim == 1 else PerThread(data, address=True)

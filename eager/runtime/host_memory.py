@@ -49,7 +49,7 @@ _SHARED = 1 << 18
 
 
 _BEHIND_HEAD: Final = object.__basicsize__
-"""Where an array keeps its address, as NumPy's headers for C say: first of all."""
+"""The offset of the address in an array object: NumPy's headers for C have it as first field."""
 
 
 def _quick_address(array: np.ndarray[Any, Any]) -> int:

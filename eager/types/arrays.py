@@ -17,7 +17,6 @@ __all__ = [
     "Array",
     "BoolTable",
     "BoolVector",
-    "C64Table",
     "Draws",
     "F32Table",
     "F32Vector",
@@ -26,9 +25,7 @@ __all__ = [
     "F64Vector",
     "Float32Array",
     "Float64Array",
-    "I16Table",
     "I16Vector",
-    "I16Volume",
     "I32Table",
     "I32Vector",
     "I32Volume",
@@ -44,7 +41,6 @@ __all__ = [
     "U8Vector",
     "U8Volume",
     "U16Vector",
-    "U32Table",
     "U32Vector",
     "U64Table",
     "U64Vector",
@@ -75,18 +71,14 @@ F64Vector: TypeAlias = NDArray[np.float64]
 BoolVector: TypeAlias = NDArray[np.bool_]
 
 U8Table: TypeAlias = NDArray[np.uint8]
-U32Table: TypeAlias = NDArray[np.uint32]
 U64Table: TypeAlias = NDArray[np.uint64]
-I16Table: TypeAlias = NDArray[np.int16]
 I32Table: TypeAlias = NDArray[np.int32]
 I64Table: TypeAlias = NDArray[np.int64]
 F32Table: TypeAlias = NDArray[np.float32]
 F64Table: TypeAlias = NDArray[np.float64]
 BoolTable: TypeAlias = NDArray[np.bool_]
-C64Table: TypeAlias = NDArray[np.complex64]
 
 U8Volume: TypeAlias = NDArray[np.uint8]
-I16Volume: TypeAlias = NDArray[np.int16]
 I32Volume: TypeAlias = NDArray[np.int32]
 I64Volume: TypeAlias = NDArray[np.int64]
 F32Volume: TypeAlias = NDArray[np.float32]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.contexts.files import CheckpointError
+from gradiva.eager.contexts.checkpoint_files import CheckpointError
 from gradiva.eager.contexts.json_codec import from_json_value, to_json_value
 
 from .callback_source import CallbackIterator

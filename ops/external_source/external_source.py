@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.contexts.files import CheckpointError
+from gradiva.eager.contexts.checkpoint_files import CheckpointError
 from gradiva.eager.operators.argument_types import Strings
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.readers.core.source import Source, source_operator

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.contexts.checkpoint_files import CheckpointError
 from gradiva.eager.contexts.eval_modes import pool_of
-from gradiva.eager.contexts.files import CheckpointError
 from gradiva.eager.contexts.unrestored import is_placed, warn_if_unrestored
 from gradiva.eager.random.step import close_step, enter_step, leave_step
 from gradiva.eager.support.errors import annotate_error, frameless, fresh

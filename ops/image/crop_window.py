@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any, Final, TypedDict
 
 import numpy as np
@@ -19,7 +18,6 @@ LAYOUTS: Final = (
 DEFAULT_LAYOUTS: Final = {3: "HWC", 4: "DHWC", 5: "FDHWC"}
 _LARGEST: Final = 1 << 31
 POSITIONS: Final = {"W": "x", "H": "y", "D": "z"}
-_SIZES: Final = itemgetter("crop", "crop_h", "crop_w", "crop_d")
 POLICIES: Final = ("error", "pad", "trim_to_shape")
 
 
@@ -164,7 +162,7 @@ def fill_array(fill_values: float | Sequence[float] | Array, dtype: np.dtype[Any
 
 
 def _sizes(values: dict[str, Any]) -> dict[str, Int64Array]:
-    crop, crop_h, crop_w, crop_d = _SIZES(values)
+    crop, crop_h, crop_w, crop_d = [values[f"crop{end}"] for end in ("", "_h", "_w", "_d")]
     if crop is not None:
         if crop_h is not None or crop_w is not None or crop_d is not None:
             raise op.OperatorValueError("`crop` excludes `crop_h`, `crop_w` and `crop_d`")

@@ -12,11 +12,11 @@ from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.types.arrays import Array, I64Vector, Slabs
 
 _FAR: Final = 2
+"""How far a box may reach, in extents of the image: rotated and pasted ones may leave it."""
 _DIVIDE: Final = (
     "; divide pixels by the width and the height of the image (readers.COCO does it, with "
     "`ratio=True`)"
 )
-"""How far a box may reach, in extents of the image: rotated and pasted ones may leave it."""
 
 
 def check_flat_boxes(input: op.SampleType) -> None:

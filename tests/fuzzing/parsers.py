@@ -26,7 +26,7 @@ import pytest
 import gradiva
 from gradiva import GradivaError
 from gradiva.capture.serialization.reader import read_pipeline
-from gradiva.eager.contexts import files as checkpoint_files
+from gradiva.eager.contexts import checkpoint_files
 from gradiva.eager.contexts.json_codec import from_json_value
 from gradiva.ops.decoders.formats.probe import check_data, probe
 from gradiva.ops.decoders.image_info import at_scale

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gradiva import fn
-from gradiva.eager.contexts.files import CheckpointError
+from gradiva.eager.contexts.checkpoint_files import CheckpointError
 from tests.capture.pipeline.test_checkpoint import make_graph
 from tests.soaking import Figures, scaled
 

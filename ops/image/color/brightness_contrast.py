@@ -192,8 +192,7 @@ def _contrast_rows(call: op.Call) -> Float32Array:
 @op.pixelwise(brightness_contrast, brightness_contrast_row)
 def coefficients(call: op.Call) -> Float32Array:
     """(N, 1, 2): multiplier and addend of each sample."""
-    given = call.arguments
-    return linear_rows(call, *map(given.__getitem__, (*_BRIGHTNESS, *_CONTRAST)))
+    return linear_rows(call, *[call.arguments[name] for name in (*_BRIGHTNESS, *_CONTRAST)])
 
 
 _NOISE = ((4, 5, 3), (1, 7, 3), (6, 1, 3))

@@ -174,8 +174,8 @@ def resample_samples(
     mirror = None if mirror is None or not mirror.any() else mirror
     upside_down = None if upside_down is None or not upside_down.any() else upside_down
     dtype = target.data.dtype
-    same = source.type.dtype is target.type.dtype and mirror is upside_down is None
-    if same and not tables.filters[:, :3].any():
+    same = source.type.dtype is target.type.dtype
+    if same and mirror is None and upside_down is None and not tables.filters[:, :3].any():
         data, _, result, places = call.words
         call.for_samples(pick_range, data, result, places, tuple(tables))
         return

@@ -168,10 +168,10 @@ def resize_geometry(
     region that does not move when it is adjusted; its middle by default.
     """
     n, d = in_sizes.shape
-    numbers = resize_x is resize_y is resize_z is resize_shorter is resize_longer is None
-    alone = size is not None and numbers and max_size is roi_start is roi_end is None
-    if alone and mode in (None, "default", "stretch") and size_rounding in _ROUNDINGS:
-        assert size is not None
+    numbers = (resize_x, resize_y, resize_z, resize_shorter, resize_longer, max_size)
+    others = [one for one in (*numbers, roi_start, roi_end) if one is not None]
+    usual = mode in (None, "default", "stretch") and size_rounding in _ROUNDINGS
+    if size is not None and usual and not others:
         plain = _whole_to(in_sizes, size)
         if plain is not None:
             return plain

@@ -116,7 +116,7 @@ def read_batches(
         if batch_size is not None or len(batches[0]):
             for batch in batches:
                 if batch.valid is not None:
-                    batch.valid = None  # it leaves
+                    batch.valid = None  # the user gets it, who sees no masks
             if source.device is CPU:
                 return batches
             return tuple(batch.to_device(source.device) for batch in batches)

@@ -59,7 +59,7 @@ _OF_CAPTURED_LOOPS: Final = frozenset({"explain", "graph"})
 
 
 def _has_no(value: object, name: str) -> AttributeError:
-    """The error of an attribute that is not there, with what has it, if something has."""
+    """The error of an attribute that a reader or an epoch lacks: it says what has it, if known."""
     problem = f"{type(value).__name__!r} object has no attribute {name!r}"
     if name in _OF_CAPTURED_LOOPS:
         problem += (

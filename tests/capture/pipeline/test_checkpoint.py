@@ -14,7 +14,7 @@ from PIL import Image
 
 import gradiva
 from gradiva import GradivaError, Pipeline, fn, pipeline_def
-from gradiva.eager.contexts.files import CheckpointError, CheckpointNotFoundError
+from gradiva.eager.contexts.checkpoint_files import CheckpointError, CheckpointNotFoundError
 from tests.capture.loop.loops import bits
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import gradiva
 from gradiva import Pipeline, fn, pipeline_def
-from gradiva.eager.contexts.files import CheckpointError, pack, unpack
+from gradiva.eager.contexts.checkpoint_files import CheckpointError, pack, unpack
 from tests.capture.pipeline.test_checkpoint import resumed, step
 from tests.tiers import few
 

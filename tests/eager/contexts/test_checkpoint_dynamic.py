@@ -11,7 +11,7 @@ import pytest
 import gradiva
 from gradiva import EvalContext, ExternalSource, random
 from gradiva.checkpoint import Checkpoint
-from gradiva.eager.contexts.files import CheckpointError, pack
+from gradiva.eager.contexts.checkpoint_files import CheckpointError, pack
 from tests.capture.loop.loops import bits, make_folder
 from tests.capture.pipeline.test_checkpoint_sources import generator
 

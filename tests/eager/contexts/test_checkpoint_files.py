@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva.checkpoint import Checkpoint
-from gradiva.eager.contexts.files import (
+from gradiva.eager.contexts.checkpoint_files import (
     CheckpointError,
     CheckpointNotFoundError,
     load,

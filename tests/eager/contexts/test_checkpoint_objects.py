@@ -12,7 +12,7 @@ import pytest
 import gradiva
 from gradiva import ExternalSource, random
 from gradiva.checkpoint import Checkpoint
-from gradiva.eager.contexts.files import CheckpointError
+from gradiva.eager.contexts.checkpoint_files import CheckpointError
 from tests.capture.pipeline.test_checkpoint_sources import (
     Counter,
     Cursors,

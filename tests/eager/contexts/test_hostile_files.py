@@ -15,7 +15,7 @@ import pytest
 import gradiva
 from gradiva import GradivaError, OperatorRuntimeError, fn
 from gradiva.checkpoint import Checkpoint
-from gradiva.eager.contexts import files
+from gradiva.eager.contexts import checkpoint_files
 
 PHOTOGRAPHS = Path(gradiva.__file__).parent / "photographs"
 
@@ -60,7 +60,7 @@ def test_pipes_are_no_checkpoints(tmp_path: Path) -> None:
 def test_a_lock_is_not_waited_for_without_an_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "_PATIENCE", 0.1)
+    monkeypatch.setattr(checkpoint_files, "_PATIENCE", 0.1)
     with open(tmp_path / ".a.saving", "w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(OperatorRuntimeError, match="another process has been saving it"):
@@ -103,7 +103,7 @@ def refusals(content: Any, use: Callable[[str], None]) -> float:
             inner[path[-1]] = value
             tried += 1
             try:
-                use(files.pack(changed))
+                use(checkpoint_files.pack(changed))
             except GradivaError:
                 refused += 1
     assert tried > 50
@@ -125,7 +125,7 @@ def test_values_of_the_wrong_kind() -> None:
         finally:
             again.close()
 
-    assert refusals(files.unpack(text, "pipeline"), use) > 0.5
+    assert refusals(checkpoint_files.unpack(text, "pipeline"), use) > 0.5
 
 
 def test_values_of_the_wrong_kind_in_dynamic_mode(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_values_of_the_wrong_kind_in_dynamic_mode(tmp_path: Path) -> None:
     whole.save(str(tmp_path / "a"))
     text = (tmp_path / "a").read_text()
     use(text)
-    assert refusals(files.unpack(text, "dynamic"), use) > 0.3
+    assert refusals(checkpoint_files.unpack(text, "dynamic"), use) > 0.3
 
 
 def test_names_that_are_no_utf_8(tmp_path: Path) -> None:

@@ -13,9 +13,7 @@ from gradiva.eager.operators.operator import operators
 from tests.oracle.drawn_elsewhere import ELSEWHERE, WITHOUT
 
 HERE = Path(__file__).parents[2]
-assert (
-    gradiva.ops.external_source.numba_function
-)  # with what `import gradiva` declares, all operators
+assert gradiva.ops.external_source.numba_function  # with this, all operators are declared
 OURS = {name for name, one in operators.items() if one.__module__.startswith("gradiva.")}
 
 

@@ -163,6 +163,12 @@ def test_an_argument_for_each_input() -> None:
     crop_of([BATCH, BATCH, BATCH], size=(3, 3), interp_type=filters)
 
 
+def test_an_argument_that_is_no_value_for_each_sample() -> None:
+    with pytest.raises(ValueError, match=r"this is number 0; expected one of default") as found:
+        gradiva.resize([BATCH, BATCH], size=(3, 3), mode="bogus")
+    assert "one for each sample" not in str(found.value)
+
+
 def test_one_seed_for_both_calls() -> None:
     """What that warning proposes: the same windows, of images and of masks."""
     values = np.random.default_rng(1).integers(0, 2, (2, 40, 40, 3)).astype(np.uint8) * 200
