@@ -11,7 +11,7 @@ __all__ = ["FIELDS", "by_field", "field_of"]
 FIELDS = {
     "Readers": ("readers", "io"),
     "Decoders": ("decoders",),
-    "Your own data and functions": ("external_source", "python_function"),
+    "Your own data and functions": ("external_source",),
     "Images: sizes and windows": (
         "image.resize",
         "image.crop",
@@ -28,12 +28,7 @@ FIELDS = {
     "Images: filters and noise": ("image.filter", "noise"),
     "Audio": ("audio", "decoders.audio"),
     "Video": ("video", "decoders.video", "readers.video", "external_source.video_input"),
-    "Boxes, points and masks": (
-        "boxes",
-        "segmentation",
-        "indexing.coord_flip",
-        "indexing.coord_transform",
-    ),
+    "Boxes, points and masks": ("segmentation", "indexing.coord_flip", "indexing.coord_transform"),
     "Random values": ("random",),
     "Arrays: shapes, parts and order": ("arrays", "indexing", "io.dump_image"),
     "Arrays: reductions": ("reductions",),

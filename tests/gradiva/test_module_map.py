@@ -135,6 +135,8 @@ PARTLY = {
         "translate_y", "translate_y_no_shape", "warp_x_param", "warp_y_param",
     },
     "auto_aug.core": {"Policy", "augmentation", "select", "signed_bin"},
+    "auto_aug.core.decorator": {"augmentation"},
+    "auto_aug.core.policy": {"Policy"},
     "auto_aug.rand_augment": {
         "apply_rand_augment", "get_rand_augment_non_monotonic_suite", "get_rand_augment_suite",
         "rand_augment",

@@ -15,8 +15,6 @@ from gradiva.eager.support.errors import OperatorTypeError, annotate_error
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
 
-__all__ = ["old_names"]
-
 # Names that NumPy had once, for the import of a library that still asks for them.
 
 
@@ -70,7 +68,7 @@ except ImportError as error:
         f"gradiva needs mxnet for this; install it with: pip install mxnet ({error})"
     ) from error
 
-__all__ = ["dense", "feed_ndarray", "mx", "to_mxnet"]
+__all__ = ["dense", "feed_ndarray", "mx", "old_names", "to_mxnet"]
 
 _KNOWN = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64")
 """The element types that MXNet takes from others."""

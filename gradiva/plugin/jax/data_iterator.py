@@ -110,7 +110,7 @@ def iterator_maker(kind: type[KindT], name: str) -> IteratorMaker[KindT]:
             "last_batch_policy": last_batch_policy,
             "prepare_first_batch": prepare_first_batch,
         }
-        with annotate_error("data_iterator"):
+        with annotate_error(name):
             list_of_names(output_map)
             if sharding is not None and devices is not None:
                 raise OperatorValueError(

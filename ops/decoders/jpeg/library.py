@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-import warnings
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -19,7 +18,10 @@ import numpy as np
 from gradiva.eager.simd.c_calls import addresses
 from gradiva.eager.simd.guarded_calls import can_guard
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.types.arrays import Int64Array
+
+from .codec import has_simplejpeg
 
 if TYPE_CHECKING:
     from PIL import features
@@ -82,11 +84,10 @@ def jpeg_functions() -> Int64Array | None:
 
 def warn_of_library(problem: str) -> None:
     """Say that a library that should do is not used, and what is done instead."""
-    warnings.warn(
+    codec = "simplejpeg" if has_simplejpeg() else "Pillow's decoder"
+    warn_user(
         f"gradiva does not know the libjpeg-turbo {features.version('libjpeg_turbo')} in Pillow "
-        f"({problem}): small JPEGs and windows are decoded by simplejpeg, which takes longer",
-        UserWarning,
-        stacklevel=3,
+        f"({problem}): small JPEGs and windows are decoded by {codec}, which takes longer"
     )
 
 

@@ -15,10 +15,11 @@ from gradiva.eager.types.arrays import Array
 
 if TYPE_CHECKING:
     import simplejpeg
-    from PIL import Image
+    from PIL import Image, JpegImagePlugin
 else:
     simplejpeg = lazy_module("simplejpeg", "simplejpeg")
     Image = lazy_module("PIL.Image", "pillow")
+    JpegImagePlugin = lazy_module("PIL.JpegImagePlugin", "pillow")
 
 _ASSUMED = {3: "HWC", 4: "FHWC"}
 _MOST = 65500
@@ -97,7 +98,9 @@ def _distort(image: Array, quality: int, result: Array) -> None:
 def _distort_by_pillow(image: Array, quality: int, result: Array) -> None:
     stream = io.BytesIO()
     Image.fromarray(image).save(stream, "JPEG", quality=quality, subsampling="4:2:0")
-    result[...] = np.asarray(Image.open(stream))
+    stream.seek(0)
+    # The class itself: Image.open refuses large images, and warns of others.
+    result[...] = np.asarray(JpegImagePlugin.JpegImageFile(stream))
 
 
 _LUMA: Final = (

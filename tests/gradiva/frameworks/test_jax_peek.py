@@ -92,6 +92,8 @@ def test_what_is_padding(jax: Any) -> None:
     assert [drop.is_nonpadding.all() for _ in drop] == [True, True]
     with pytest.raises(AttributeError, match="reader_name"):
         _ = peekable_data_iterator(numbers, ["x"])(5, batch_size=2).is_nonpadding
+    with pytest.raises(ValueError, match="peekable_data_iterator: argument `devices`"):
+        peekable_data_iterator(numbers, ["x"], devices=[])
 
 
 def test_padding_of_shards(jax: Any) -> None:

@@ -155,6 +155,15 @@ def test_the_losses_of_jpeg(leave_out: Callable[[str], None], name: str) -> None
             np.testing.assert_array_equal(one, other)
 
 
+def test_losses_of_large_images(
+    leave_out: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pillow's limit for files of others is none for our own."""
+    leave_out("cv2")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    assert gradiva.jpeg_compression_distortion(COLOR).shape == COLOR.shape
+
+
 @pytest.mark.parametrize("factors", [0x11, 0x21])
 def test_inks_without_the_marker_of_adobe(factors: int) -> None:
     """They are as stored: 255 - 50, also in a subsampling that only Pillow reads."""

@@ -1,2 +1,2 @@
 """JPEG on a GPU: which path a file takes, and the calls of nvJPEG along it. See
-docs/gpu-decoding.md; nothing here has run on hardware yet."""
+docs/gpu-decoding.md."""
