@@ -34,7 +34,6 @@ to_dot: Hook[Callable[[Graph], str]] = Hook(
 to_mermaid: Hook[Callable[[Graph], str]] = Hook(
     "graphs as Mermaid flowcharts", "gradiva.capture.graph.text_formats"
 )
-"""Filled by `viz`."""
 
 
 class Edge(NamedTuple):

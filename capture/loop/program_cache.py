@@ -164,7 +164,8 @@ def _needed(targets: Iterable[Pending]) -> list[Pending]:
 
 
 def _concrete_input(ref: Ref) -> ConcreteInput | None:
-    """The concrete input for a reference: DALI itself, or a call that has run."""
+    """What a reference leads to, if it exists already: a concrete input, or a value of a call that
+    has run."""
     source = ref.source
     if isinstance(source, ConcreteInput):
         return source

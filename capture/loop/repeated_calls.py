@@ -17,7 +17,7 @@ from .step import LoopStep
 __all__ = ["RepeatedCalls"]
 
 _PLAIN = frozenset({bool, bytes, float, int, str, type(None), DType})
-"""Values of these types are equal if their texts are."""
+"""Values of these types are equal if their texts are; but for NaN."""
 _MOST = 1 << 12
 """A limit above the number of calls of any real body."""
 
@@ -110,4 +110,7 @@ def _key(
         elements = value if type(value) in (list, tuple) else (value,)
         if not _PLAIN.issuperset(map(type, elements)):
             return None
-    return operator, tuple(sources), step.size, repr(keywords)
+    text = repr(keywords)
+    if "nan" in text:  # which may be of several bits
+        return None
+    return operator, tuple(sources), step.size, text

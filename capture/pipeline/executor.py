@@ -141,7 +141,7 @@ class Executor(Prefetch[_BatchItem]):
         """Record events in the block, with batches counted from now on."""
         with ExitStack() as stack:
             with self.lock:
-                recording = stack.enter_context(tracing.record(self.plan.pool, self.count))
+                recording = stack.enter_context(tracing.record(self.plan.pool, self.next_number))
             yield recording
 
     def waiting(self) -> int:

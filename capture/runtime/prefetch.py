@@ -135,6 +135,11 @@ class Prefetch(Generic[I]):
         return self._begun > 0 or bool(self._own)
 
     @property
+    def next_number(self) -> int:
+        """The number of the item that is taken next."""
+        return self._begun - len(self.items)
+
+    @property
     def exhausted(self) -> bool:
         """Whether the last item was taken."""
         return self.ended and not self.items
@@ -180,7 +185,7 @@ class Prefetch(Generic[I]):
         while not self._is_ready():
             if self.exhausted:
                 raise StopIteration
-            self.demand(self._begun - len(self.items))
+            self.demand(self.next_number)
             told = self._filled.wait(1.0)
             alive = told or self._is_ready() or all(one.is_alive() for one in self.threads)
             if self.closed or not alive:
@@ -198,7 +203,7 @@ class Prefetch(Generic[I]):
     def _make_here(self) -> I:
         if self.ended:
             raise StopIteration
-        self.demand(self._begun)
+        self.demand(self.next_number)
         item = self._begin()
         self._enter(item)
         self._here, error = threading.current_thread(), None

@@ -263,19 +263,27 @@ class Program:
         # As many members as possible run fused; the first that does not fit runs alone, and so on.
         rest = part = node.members
         fusing, partly, why = True, False, None
+        kept: BoolVector | None = None
+        """Which samples of the group the decoder has left."""
         while rest:
             made: Batch | None = None
-            while fusing and made is None and len(part) > 1:
-                try:
-                    made = run_group(
-                        part, inside, drawn, size, pool, self.locate, device, self._plans
-                    )
-                except NotFusableError as error:
-                    why = why or (error.reason, error.detail)  # the error itself keeps frames
-                    fusing, part = error.first is not None and device is CPU, part[: error.first]
-            if made is None:
-                part = rest[:1]
-                made = self._alone(part[0], inside, drawn, size, pool, device)
+            try:
+                while fusing and made is None and len(part) > 1:
+                    try:
+                        made = run_group(
+                            part, inside, drawn, size, pool, self.locate, device, self._plans
+                        )
+                    except NotFusableError as error:
+                        why = why or (error.reason, error.detail)  # the error itself keeps frames
+                        fusing = error.first is not None and device is CPU
+                        part = part[: error.first]
+                if made is None:
+                    part = rest[:1]
+                    made = self._alone(part[0], inside, drawn, size, pool, device)
+            except GradivaError as error:
+                if error.sample is not None and kept is not None:
+                    error.sample = int(np.flatnonzero(kept)[error.sample])
+                raise
             batch = made
             if why is None:
                 self.fusion.fused(node, samples, began)

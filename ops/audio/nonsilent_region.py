@@ -141,9 +141,9 @@ def _regions(
 ) -> None:
     """Find the region of each sample that is not silent.
 
-    source: the data, and the offset and the size of each sample; rule: the window in samples, DALI
-    power (0 for the largest), and the ratio below which it is silent; like: an array of the dtype
-    of sums; begins, lengths: the results, in samples of audio.
+    source: the data, and the offset and the size of each sample; rule: the window in samples, the
+    power to compare with (0 for the largest), and the ratio below which it is silent; like: an
+    array of the dtype of sums; begins, lengths: the results, in samples of audio.
     """
     data, offsets, sizes = source
     window, given, ratio = rule

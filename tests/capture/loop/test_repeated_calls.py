@@ -56,6 +56,7 @@ def test_only_the_first_steps_check_a_call(folder: str, checked: list[str]) -> N
         [0.0, -0.0, 0, False],
         [(1.0, 2.0, 3.0), [1.0, 2.0, 3.0], (1, 2, 3), [1, 2, 3.0]],
         [2.0, [2.0, 3.0], np.array([2.0, 3.0], np.float32), 2.0],
+        [float("nan"), -float("nan"), float("nan")],
     ],
 )
 def test_arguments_that_are_equal_but_not_the_same(folder: str, values: list[Any]) -> None:
@@ -73,8 +74,16 @@ def test_arguments_that_are_equal_but_not_the_same(folder: str, values: list[Any
         except gradiva.GradivaError as error:
             return [type(error).__name__]
 
-    same(folder, body, batch_size=2, epochs=3)
-    same(folder, rotated, batch_size=2, epochs=3)
+    def padded(files: Any, labels: Any, step: int) -> Iterable[Any]:
+        value = values[step % len(values)]
+        try:
+            images = gradiva.cast(image(files), dtype=gradiva.float32)
+            return [gradiva.pad(images, shape=(13, 14, 3), fill_value=value)]
+        except gradiva.GradivaError as error:
+            return [type(error).__name__]
+
+    for calls in (body, rotated, padded):
+        same(folder, calls, batch_size=2, epochs=3)
 
 
 def test_one_call_several_times_in_a_step(folder: str) -> None:

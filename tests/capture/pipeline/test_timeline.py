@@ -175,6 +175,21 @@ def test_without_a_scheduler(photographs: Path) -> None:
     pipe.close()
 
 
+def test_batches_are_counted_from_0_after_an_epoch() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, exec_async=False)
+    def program() -> Any:
+        batches = [np.full((2, 1), k, np.uint8) for k in range(3)]
+        return fn.external_source(source=batches, cycle="raise") + 1
+
+    pipe = program()
+    for _ in range(3):
+        timeline = pipe.trace(batches=2)
+        made = [event["args"]["batch"] for event in complete(timeline) if event["cat"] == "batch"]
+        assert made == [0, 1]
+        assert pipe.trace(batches=2).ended
+    pipe.close()
+
+
 def test_other_pipelines_are_not_recorded(pipe: Pipeline) -> None:
     @pipeline_def(batch_size=2, num_threads=2)
     def other() -> Any:

@@ -204,6 +204,18 @@ def test_losses_one_after_the_other(where: str, paths: list[str]) -> None:
     pipe.close()
 
 
+def test_an_error_after_losses_names_the_sample_of_the_step(tmp_path: Path) -> None:
+    files = make(tmp_path / "images", {1: "text"}, 6)
+
+    @gradiva.pipeline_def(batch_size=6, num_threads=2)
+    def pipeline() -> Any:
+        images = fn.decoders.image(fn.readers.file(files=files)[0], on_error="skip")
+        return fn.resize(fn.slice(images, start=[0], shape=[28], axes=[1]), size=(4, 4))
+
+    with pytest.raises(gradiva.OperatorValueError, match=r"in sample 3, file \S*03\.jpg"):
+        pipeline().run()  # number 3 has 27 columns
+
+
 def make_readable(paths: list[str]) -> list[str]:
     """Those that cannot be read are left out of the list, others take their places."""
     return [path if index not in (7, 10) else paths[0] for index, path in enumerate(paths)]
