@@ -13,7 +13,7 @@ from gradiva.capture.recording.data_node import DataNode
 from gradiva.capture.recording.free_node import FreeNode
 from gradiva.capture.recording.recorder import Recorder
 from gradiva.capture.recording.shared_values import SharedValues
-from gradiva.eager.operators.interpreter import interpreter
+from gradiva.eager.operators.interpreter import Entered, enter_interpreter, leave_interpreter
 from gradiva.eager.support.errors import (
     GradivaError,
     Location,
@@ -36,7 +36,7 @@ class _Recording(NamedTuple):
 
     pipeline: Any
     definition: GraphDefinition
-    block: AbstractContextManager[None]
+    entered: Entered
 
 
 _current: ContextVar[tuple[_Recording, ...]] = ContextVar("gradiva_pipelines", default=())
@@ -106,9 +106,8 @@ class GraphDefinition:
 
     def enter(self, pipeline: Any) -> None:
         """Record the operators called from now on, until `leave`; `pipeline` is current."""
-        block = interpreter(self.recorder)
-        block.__enter__()
-        _current.set((*_current.get(), _Recording(pipeline, self, block)))
+        entered = enter_interpreter(self.recorder)
+        _current.set((*_current.get(), _Recording(pipeline, self, entered)))
 
     def is_current(self) -> bool:
         """Whether a block of it, or one within that, records here."""
@@ -129,7 +128,7 @@ class GraphDefinition:
         while above:
             last = above.pop()
             _current.set(tuple(above))
-            last.block.__exit__(None, None, None)
+            leave_interpreter(last.entered)
             if last.definition is self:
                 break
         if top is not self and not failed:

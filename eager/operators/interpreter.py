@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gradiva.eager.support.hooks import Hook
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .operator import OperatorBase
 
 __all__ = [
+    "Entered",
     "Interpreter",
     "current_interpreter",
     "eager_hook",
@@ -48,23 +49,35 @@ free_calls_hook: Hook[Interpreter] = Hook(
 def interpreter(chosen: Interpreter | None) -> Iterator[None]:
     """Make `chosen` the current interpreter in this block, in this context; None for the eager
     one."""
-    token = running.set(chosen)
+    entered = enter_interpreter(chosen)
     try:
         yield
     finally:
-        running.reset(token)
+        leave_interpreter(entered)
 
 
-def enter_interpreter(chosen: Interpreter | None) -> Token[Interpreter | None]:
+class Entered(NamedTuple):
+    """What `enter_interpreter` has done."""
+
+    chosen: Interpreter | None
+    token: Token[Interpreter | None]
+
+
+def enter_interpreter(chosen: Interpreter | None) -> Entered:
     """Make `chosen` the current interpreter of this context, until `leave_interpreter`; None for
     the eager one."""
-    return running.set(chosen)
+    return Entered(chosen, running.set(chosen))
 
 
-def leave_interpreter(token: Token[Interpreter | None]) -> None:
-    """Undo `enter_interpreter`; from another context it has no effect."""
-    with suppress(ValueError):
-        running.reset(token)
+def leave_interpreter(entered: Entered) -> None:
+    """Undo `enter_interpreter`; in another context only if that is a copy which was made since, as
+    `asyncio.to_thread` makes one."""
+    try:
+        running.reset(entered.token)
+    except ValueError:
+        before = entered.token.old_value
+        if running.get() is entered.chosen:
+            running.set(None if before is Token.MISSING else before)
 
 
 def eager_interpreter() -> Interpreter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import threading
 from typing import Any
 
@@ -103,6 +104,21 @@ def test_another_thread_may_build_it() -> None:
     assert current_pipeline() is None
     with pytest.raises(RuntimeError, match="closed"):
         pipe.run()
+
+
+def test_a_copy_of_the_context_may_build_it() -> None:
+    """As `asyncio.to_thread` makes one for each call."""
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def made() -> Any:
+        return fn.external_source(source=lambda: np.ones((2, 3), np.float32)) * 2
+
+    with made() as pipe:
+        copied = contextvars.copy_context()
+        assert copied.run(pipe.run)[0].at(0)[0] == 2
+        assert copied.run(lambda: gradiva.resize(np.ones((2, 2, 3), np.uint8), size=4)).shape[0] == 4
+        assert pipe.run()[0].at(1)[2] == 2
+    assert current_pipeline() is None
 
 
 def test_debug_pipelines() -> None:
