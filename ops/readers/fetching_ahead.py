@@ -8,8 +8,9 @@ from typing import Any
 
 from gradiva.eager.extension import Int64Array
 from gradiva.ops.readers.core.cursor import Cursor
-from gradiva.ops.readers.core.table import Table
 from gradiva.ops.storage.storage import Storage
+
+from .sample_origins import OriginReads
 
 __all__ = ["RemoteAhead", "storage_of"]
 
@@ -27,8 +28,8 @@ def storage_of(given: Mapping[str, Any]) -> Storage:
 class RemoteAhead:
     """Walks along the plan in front of a reader, as far as the bytes on the way have room."""
 
-    def __init__(self, table: Table, storage: Storage) -> None:
-        self._table, self._storage = table, storage
+    def __init__(self, reads: OriginReads, storage: Storage) -> None:
+        self._reads, self._storage = reads, storage
         self._follower: Cursor | None = None
         self._scout: Cursor | None = None
         self._read = self._planned = 0
@@ -58,7 +59,7 @@ class RemoteAhead:
             begin = 0
             # As what nobody has expected.
             self._storage.plan(-1)
-            self._table.prefetch(indices)
+            self._reads.prefetch(indices)
             self._storage.fetch(urgent=True)
         else:
             self._storage.passed(begin)
@@ -97,7 +98,7 @@ class RemoteAhead:
             count = min(count, most - self._planned)
             self._planned += count
             storage.plan(self._planned - 1)
-            self._table.prefetch(scout.walk(count))
+            self._reads.prefetch(scout.walk(count))
             self._known += count
             self._known_bytes += room - storage.room
             room = storage.room

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.ops.readers.core.files import RateTracker, read_files
+from gradiva.ops.readers.core.identities import file_identities
 from gradiva.ops.readers.core.labels import LabelArguments, LabelForm
 from gradiva.ops.readers.core.left_out import FILTERS
 from gradiva.ops.readers.core.reader import reader_class
@@ -86,6 +88,13 @@ def file(
 class FileTable(FilesTable):
     """Files, and a label for each."""
 
+    selecting = frozenset(
+        (
+            *("labels", "dir_filters", "file_filters", "case_sensitive_filter", "recursive"),
+            *("label_fn", "split", "label_dtype", "label_shape"),
+        )
+    )
+
     def __init__(self, listed: ListedFiles, form: LabelForm, storage: Storage) -> None:
         super().__init__(listed.paths, storage)
         self._rates = RateTracker()
@@ -101,6 +110,16 @@ class FileTable(FilesTable):
         else:
             contents = read_any_files(names, None, pool, failures, storage=self.storage)
         return Records((contents, self._form.column(self._labels[indices])), failures)
+
+    def without_reading(self, indices: op.Int64Array) -> dict[int, op.Batch]:
+        return {1: self._form.column(self._labels[indices])}
+
+    def identities(
+        self, indices: op.Int64Array, output: int, before: int | None = None
+    ) -> Sequence[str | None]:
+        if output == 1:
+            return [f"{label} as {self._form}" for label in self._labels[indices].tolist()]
+        return file_identities(self.names(indices), self.storage, before)
 
     def digest(self) -> dict[str, Any]:
         """The number of files, and a digest of their names below the folder that holds them all,

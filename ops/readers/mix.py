@@ -260,7 +260,7 @@ def _order(given: dict[str, Any], table: Table, seed: int) -> Order:
 @mix.opens
 def _open(given: dict[str, Any], seed: int) -> Source:
     values = {**_NOT_TAKEN, **given}
-    return TableSource(mix.name, _open_tables, values, seed, True, _order)
+    return TableSource(mix, _open_tables, values, seed, True, _order)
 
 
 Mix = reader_class("Mix", mix)

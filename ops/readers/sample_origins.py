@@ -1,0 +1,221 @@
+"""What identifies the samples of a reader, and which of them need not be read, because a cache has
+what is made of them."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.runtime.worker_pool import shared_pool
+from gradiva.eager.types.arrays import BoolVector
+from gradiva.ops.readers.core.identities import arguments_digest
+from gradiva.ops.readers.core.partial_reads import spread_out
+from gradiva.ops.readers.core.source import Source
+from gradiva.ops.readers.core.table import BegunRead, Records, Table
+
+__all__ = ["BatchOrigin", "BegunReads", "OriginReads", "OriginRecords"]
+
+
+class OriginReads:
+    """Reads the samples of a table that are needed, and knows what identifies them.
+
+    source: the reader, with the wishes of who reads it; name, given: its operator and arguments;
+    outputs: how many it has, with that of `with_index`.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        table: Table,
+        name: str,
+        given: dict[str, Any],
+        outputs: Callable[[], int],
+    ) -> None:
+        self._source, self._table, self._name, self._given = source, table, name, given
+        self._count_outputs = outputs
+        self._lone: dict[frozenset[int], bool] = {}
+        self._lock = os.getpid(), threading.RLock()
+
+    @property
+    def _turn(self) -> threading.RLock:
+        """Held while the table is read: it is read by one thread at a time. After a fork it is
+        another one, since the thread that holds it may be in the parent."""
+        if self._lock[0] != os.getpid():
+            self._lock = os.getpid(), threading.RLock()
+        return self._lock[1]
+
+    @cached_property
+    def _head(self) -> str | None:
+        """What the identities of all samples begin with."""
+        digest = arguments_digest(self._given, self._table.selecting)
+        return None if digest is None else f"{self._name} {digest}"
+
+    @cached_property
+    def _outputs(self) -> int:
+        """The number of outputs of the table."""
+        return self._count_outputs() - bool(self._given["with_index"])
+
+    def identities(
+        self, indices: op.Int64Array, output: int, before: int | None
+    ) -> Sequence[str | None]:
+        """As of the table, for this reader."""
+        if output == self._outputs:
+            return [f"number {index}" for index in indices.tolist()]
+        head = self._head
+        if head is None:
+            return [None] * len(indices)
+        return [
+            None if one is None else f"{head} {output}\0{one}"
+            for one in self._table.identities(indices, output, before)
+        ]
+
+    def _origin(self, indices: op.Int64Array) -> BatchOrigin:
+        """Of a batch that is about to be read."""
+        source = self._source
+        if source.known is None:
+            return BatchOrigin(self, indices)
+        made = {output: self.identities(indices, output, None) for output in sorted(source.left)}
+        found = np.asarray(source.known(made), np.bool_) if made else None
+        needed = ~found if found is not None and found.any() else None
+        return BatchOrigin(self, indices, made, needed)
+
+    @property
+    def _free(self) -> frozenset[int]:
+        """The outputs in which samples that are not needed may be empty."""
+        source = self._source
+        if source.used is None:
+            return source.left
+        return source.left | (frozenset(range(self._outputs)) - source.used)
+
+    def _leaves_out(self, free: frozenset[int]) -> bool:
+        """Whether nothing at all is read of samples that are not needed."""
+        if free not in self._lone:
+            known = self._table.without_reading(np.zeros(0, np.int64))
+            self._lone[free] = all(one in free or one in known for one in range(self._outputs))
+        return self._lone[free]
+
+    def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> OriginRecords:
+        """The samples of a batch that are needed."""
+        origin = self._origin(indices)
+        needed = origin.needed
+        with self._turn:
+            if needed is None:
+                return OriginRecords(self._table.read(indices, pool), origin)
+            free = self._free
+            if self._leaves_out(free):
+                rows = np.flatnonzero(needed)
+                return self.spread_out(self._table.read(indices[rows], pool), origin, rows)
+            found = self._table.read_some(indices, needed, free, pool)
+            if found is None:
+                return OriginRecords(self._table.read(indices, pool), origin)
+            origin.empty = free
+            return OriginRecords(found, origin)
+
+    def begin(self, indices: op.Int64Array, pool: op.WorkerPool) -> BegunReads | None:
+        """Begin to read them, as `Table.begin`."""
+        origin = self._origin(indices)
+        rows = None
+        if origin.needed is not None and self._leaves_out(self._free):
+            rows = np.flatnonzero(origin.needed)
+        with self._turn:
+            begun = self._table.begin(indices if rows is None else indices[rows], pool)
+        return None if begun is None else BegunReads(self, begun, origin, rows)
+
+    def spread_out(
+        self, records: Records, origin: BatchOrigin, rows: op.Int64Array
+    ) -> OriginRecords:
+        """Records of the needed samples of a batch, as those of all."""
+        indices = origin.indices
+        known = self._table.without_reading(indices)
+        origin.empty = self._free - known.keys()
+        names = self._table.names(indices)
+        return OriginRecords(spread_out(records, rows, names, known), origin)
+
+    def prefetch(self, indices: op.Int64Array) -> None:
+        """Have those of these samples fetched that are needed."""
+        needed = self._origin(indices).needed
+        if needed is None:
+            self._table.prefetch(indices)
+        elif self._leaves_out(self._free):
+            self._table.prefetch(indices[needed])
+        elif not self._table.prefetch_some(indices, needed, self._free):
+            self._table.prefetch(indices)
+
+    def load(self, indices: op.Int64Array, output: int, samples: list[int]) -> op.Batch:
+        """One output of these samples of a batch, read now. Raises SampleDataError."""
+        table, chosen = self._table, indices[samples]
+        with self._turn:
+            columns, failures, _ = table.read(chosen, shared_pool(1))
+        if failures:
+            failed = min(failures)
+            name = table.names(chosen[failed : failed + 1])[0]
+            failures[failed].sample = samples[failed]
+            raise failures[failed].complete(file=name)
+        return columns[output]
+
+
+class BatchOrigin:
+    """The origins of the samples of a batch. needed: which of them must be read; None for all."""
+
+    __slots__ = ("_before", "_made", "_reads", "empty", "indices", "needed")
+
+    def __init__(
+        self,
+        reads: OriginReads,
+        indices: op.Int64Array,
+        made: dict[int, Sequence[str | None]] | None = None,
+        needed: BoolVector | None = None,
+    ) -> None:
+        self._reads, self.indices, self._made = reads, indices, made or {}
+        self._before = time.time_ns()
+        self.needed = needed
+        self.empty: frozenset[int] = frozenset()
+        """The outputs in which samples that are not needed were left out."""
+
+    def of(self, output: int) -> op.SampleOrigin:
+        """Of the samples in an output."""
+        reads, indices = self._reads, self.indices
+        identities = self._made.get(output)
+        if identities is None:
+            make = partial(reads.identities, indices, output, self._before)
+            identities = op.IdentitiesOnDemand(make, len(indices))
+        if output not in self.empty or self.needed is None:
+            return op.SampleOrigin(identities)
+        load = partial(reads.load, indices, output)
+        return op.SampleOrigin(identities, ~self.needed, load)
+
+
+@dataclass(frozen=True, slots=True)
+class OriginRecords:
+    """Records, and where their samples are from."""
+
+    records: Records
+    origin: BatchOrigin
+
+
+@dataclass(frozen=True, slots=True)
+class BegunReads:
+    """The samples of a batch that are needed, which are being read. rows: which these are, if the
+    others are left out."""
+
+    reads: OriginReads
+    begun: BegunRead
+    origin: BatchOrigin
+    rows: op.Int64Array | None
+
+    def wait(self, pool: op.WorkerPool) -> OriginRecords:
+        records = self.begun.wait(pool)
+        if self.rows is None:
+            return OriginRecords(records, self.origin)
+        return self.reads.spread_out(records, self.origin, self.rows)
+
+    def stop(self) -> None:
+        self.begun.stop()
