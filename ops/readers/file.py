@@ -9,7 +9,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.ops.readers.core.files import RateTracker, read_files
-from gradiva.ops.readers.core.identities import file_identities
 from gradiva.ops.readers.core.labels import LabelArguments, LabelForm
 from gradiva.ops.readers.core.left_out import FILTERS
 from gradiva.ops.readers.core.reader import reader_class
@@ -119,7 +118,7 @@ class FileTable(FilesTable):
     ) -> Sequence[str | None]:
         if output == 1:
             return [f"{label} as {self._form}" for label in self._labels[indices].tolist()]
-        return file_identities(self.names(indices), self.storage, before)
+        return self.identities_of_files(indices, before)
 
     def digest(self) -> dict[str, Any]:
         """The number of files, and a digest of their names below the folder that holds them all,

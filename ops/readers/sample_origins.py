@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -21,7 +21,14 @@ from gradiva.ops.readers.core.partial_reads import spread_out
 from gradiva.ops.readers.core.source import Source
 from gradiva.ops.readers.core.table import BegunRead, Records, Table
 
-__all__ = ["BatchOrigin", "BegunReads", "OriginReads", "OriginRecords"]
+__all__ = ["BatchOrigin", "BegunReads", "OriginReads", "OriginRecords", "reader_head"]
+
+
+def reader_head(name: str, given: dict[str, Any], table: Table) -> str | None:
+    """What the identities of all samples of a reader begin with: its operator, and those of its
+    arguments that decide about the bytes. None where arguments have no form to compare."""
+    digest = arguments_digest(given, table.selecting)
+    return None if digest is None else f"{name} {digest}"
 
 
 class OriginReads:
@@ -55,8 +62,7 @@ class OriginReads:
     @cached_property
     def _head(self) -> str | None:
         """What the identities of all samples begin with."""
-        digest = arguments_digest(self._given, self._table.selecting)
-        return None if digest is None else f"{self._name} {digest}"
+        return reader_head(self._name, self._given, self._table)
 
     @cached_property
     def _outputs(self) -> int:
@@ -110,14 +116,14 @@ class OriginReads:
             if needed is None:
                 return OriginRecords(self._table.read(indices, pool), origin)
             free = self._free
+            found = self._table.read_some(indices, needed, free, pool)
+            if found is not None:
+                origin.empty = free
+                return OriginRecords(found, origin)
             if self._leaves_out(free):
                 rows = np.flatnonzero(needed)
                 return self.spread_out(self._table.read(indices[rows], pool), origin, rows)
-            found = self._table.read_some(indices, needed, free, pool)
-            if found is None:
-                return OriginRecords(self._table.read(indices, pool), origin)
-            origin.empty = free
-            return OriginRecords(found, origin)
+            return OriginRecords(self._table.read(indices, pool), origin)
 
     def begin(self, indices: op.Int64Array, pool: op.WorkerPool) -> BegunReads | None:
         """Begin to read them, as `Table.begin`."""
@@ -180,17 +186,34 @@ class BatchOrigin:
         self.empty: frozenset[int] = frozenset()
         """The outputs in which samples that are not needed were left out."""
 
-    def of(self, output: int) -> op.SampleOrigin:
-        """Of the samples in an output."""
+    def of(self, output: int, batch: op.Batch, failed: Collection[int]) -> op.SampleOrigin:
+        """Of the samples in an output. failed: the samples that could not be read, which are empty
+        or zeros."""
         reads, indices = self._reads, self.indices
-        identities = self._made.get(output)
-        if identities is None:
-            make = partial(reads.identities, indices, output, self._before)
-            identities = op.IdentitiesOnDemand(make, len(indices))
-        if output not in self.empty or self.needed is None:
+        known = None if output not in self.empty else self.needed
+        make = partial(self._identities, output, batch.batch_shape, known, failed)
+        identities = op.IdentitiesOnDemand(make, len(indices))
+        if known is None:
             return op.SampleOrigin(identities)
-        load = partial(reads.load, indices, output)
-        return op.SampleOrigin(identities, ~self.needed, load)
+        return op.SampleOrigin(identities, ~known, partial(reads.load, indices, output))
+
+    def _identities(
+        self, output: int, laid: op.BatchShape, needed: BoolVector | None, failed: Collection[int]
+    ) -> Sequence[str | None]:
+        """What was read without success has none, and what is empty, since its shape may depend on
+        the other samples."""
+        found = self._made.get(output)
+        if found is None:
+            found = self._reads.identities(self.indices, output, self._before)
+        without = laid.volumes == 0
+        if needed is not None:
+            without &= needed
+        if not failed and not without.any():
+            return found
+        left = [*found]
+        for sample in (*failed, *np.flatnonzero(without).tolist()):
+            left[sample] = None
+        return left
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,10 +196,11 @@ class TableSource(Source):
         self, records: Records, where: op.Provenance, origin: BatchOrigin
     ) -> tuple[op.Batch, ...]:
         columns, failures, names = records
+        failed = frozenset(failures)
         for number, batch in enumerate(columns):
             named = where.names if names is None else names[number]
-            own = op.Provenance(where.positions, named, where.indices, origin.of(number))
-            batch.provenance = own
+            own = origin.of(number, batch, failed)
+            batch.provenance = op.Provenance(where.positions, named, where.indices, own)
         if not failures:
             return columns
         for sample, error in failures.items():

@@ -22,7 +22,7 @@ from gradiva.ops.storage.urls import is_url, local_path
 
 from .argument_kinds import ORDER, PLACES, SPEED, canonical
 
-__all__ = ["arguments_digest", "file_identities", "file_identity"]
+__all__ = ["arguments_digest", "file_identities", "file_identity", "joined_identity"]
 
 _TICK: Final = 20 * 10**6
 """Nanoseconds: twice the longest time within which changes of a file get the same time."""
@@ -71,6 +71,16 @@ def file_identities(
     return [
         found[path] if path in found else file_identity(local_path(path), before) for path in paths
     ]
+
+
+def joined_identity(parts: Sequence[str | None]) -> str | None:
+    """The identity of what is made of several files; None if one of them has none."""
+    digest = blake2b(digest_size=16)
+    for part in parts:
+        if part is None:
+            return None
+        digest.update(f"{len(part)} {part}".encode("utf-8", "backslashreplace"))
+    return f"{len(parts)} {digest.hexdigest()}"
 
 
 def arguments_digest(given: Mapping[str, Any], without: frozenset[str]) -> str | None:

@@ -12,9 +12,13 @@ __all__ = ["spread_out", "widened"]
 
 
 def widened(batch: op.Batch, rows: op.Int64Array, size: int) -> op.Batch:
-    """A batch of `size` samples: these are those of `batch`, in its memory, the others are
-    empty."""
+    """A batch of `size` samples: `rows` are those of `batch`, in its memory, the others are empty;
+    of scalars, which cannot be, they are zeros."""
     laid = batch.batch_shape
+    if not batch.ndim:
+        values = np.zeros(size, batch.data.dtype)
+        values[rows] = batch.data[laid.offsets]
+        return op.Batch.over(values, op.BatchShape.equal(size, ()), batch.type)
     shapes = np.zeros((size, batch.ndim), np.int64)
     offsets = np.zeros(size, np.int64)
     shapes[rows], offsets[rows] = laid.shapes, laid.offsets

@@ -329,6 +329,6 @@ def test_nothing_is_asked_without_a_cache(
     def refuse(*_: Any) -> None:
         raise AssertionError("an identity was made")
 
-    monkeypatch.setattr("gradiva.ops.readers.file.file_identities", refuse)
+    monkeypatch.setattr("gradiva.ops.readers.listing.file_identities", refuse)
     reader = gradiva.readers.File(files=paths)
     read(reader, 2)
