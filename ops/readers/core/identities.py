@@ -36,17 +36,22 @@ def file_identity(path: str, before: int | None = None) -> str | None:
     before: the time, in nanoseconds, at which it was not read yet: now, unless it is given. A file
     that may have changed since then has none.
     """
+    return _identity(path, before or time.time_ns())
+
+
+def _identity(path: str, before: int) -> str | None:
     try:
         facts = os.stat(path)
     except (OSError, ValueError):
         return None  # reading it says what is wrong
+    changed, modified = facts.st_ctime_ns, facts.st_mtime_ns
+    margin = _TICK if changed % 10**9 else _COARSE
+    if changed + margin >= before or modified + margin >= before:
+        return None
     if not stat.S_ISREG(facts.st_mode):
         return None
-    changed = facts.st_ctime_ns
-    margin = _TICK if changed % 10**9 else _COARSE
-    if max(changed, facts.st_mtime_ns) + margin >= (before or time.time_ns()):
-        return None
-    return f"{_shown(path)}\0{facts.st_size} {facts.st_mtime_ns} {changed} {facts.st_ino}"
+    shown = path if path.isascii() and os.path.isabs(path) else _shown(path)
+    return f"{shown}\0{facts.st_size} {modified} {changed} {facts.st_ino}"
 
 
 def _shown(path: str) -> str:
@@ -59,18 +64,17 @@ def file_identities(
     paths: Sequence[str], storage: Storage | None, before: int | None = None
 ) -> list[str | None]:
     """The identities of the bytes of files. storage: what reads those behind URLs, if there are
-    any; before: as of `file_identity`.
+    any, else all are paths; before: as of `file_identity`.
 
     Other machines are asked once for the facts of an object, and only if `before` is not given:
     later, they may tell of other bytes than those that were read.
     """
+    now = before or time.time_ns()
     if storage is None:
-        return [file_identity(local_path(path), before) for path in paths]
+        return [_identity(path, now) for path in paths]
     urls = [path for path in paths if is_url(path)]
     found = dict(zip(urls, storage.identities(urls, ask=before is None), strict=True))
-    return [
-        found[path] if path in found else file_identity(local_path(path), before) for path in paths
-    ]
+    return [found[path] if path in found else _identity(local_path(path), now) for path in paths]
 
 
 def joined_identity(parts: Sequence[str | None]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -179,3 +180,40 @@ def test_mixed_readers(tmp_path: Path) -> None:
     check_left_out(kind, {"with_source": True}, frozenset({0}), None)
     found = [origin_of(one[0]) for one in taken(kind.reader(), 5)]
     assert None not in {one for origin in found for one in origin.identities}
+
+
+def test_clips_that_are_begun_ahead(tmp_path: Path) -> None:
+    """What is known is not decoded, in batches that were begun before they are asked for."""
+    data = FORMATS["video"].write(tmp_path, 12)
+    aged(tmp_path)
+    kind = FORMATS["video"]
+    with gradiva.EvalContext(num_threads=3) as context:
+        whole = list(kind.reader(**data).next_epoch(batch_size=2, ctx=context))
+        found = [one for clips, *_ in whole for one in origin_of(clips).identities]
+        assert None not in found
+        for has in (set(found[::2]), set(found), set[str | None]()):
+            reader = kind.reader(**data)
+            reader._source.left, reader._source.known = frozenset({0}), Kept(0, has)
+            for clips, others in zip(
+                reader.next_epoch(batch_size=2, ctx=context), whole, strict=True
+            ):
+                for number, (one, other) in enumerate(zip(clips, others, strict=True)):
+                    _check(one, other, number == 0, number == 0, has)
+
+
+def test_loaded_while_it_is_read(tmp_path: Path) -> None:
+    """By other threads than the one that reads."""
+    data = FORMATS["webdataset"].write(tmp_path, 40)
+    aged(tmp_path)
+    reader = gradiva.readers.Webdataset(**data)
+    whole = [one for files, _ in taken(reader, 4) for one in contents(files)]
+    found = {one for files, _ in taken(reader, 4) for one in origin_of(files).identities}
+    reader._source.left, reader._source.known = frozenset({0}), Kept(0, found)
+
+    def load(origin: SampleOrigin) -> list[tuple[Any, ...]]:
+        assert origin.load is not None
+        return contents(origin.load([0, 1, 2, 3]))
+
+    with ThreadPoolExecutor(4) as pool:
+        loaded = [pool.submit(load, origin_of(files)) for files, _ in taken(reader, 4)]
+        assert [one for part in loaded for one in part.result()] == whole
