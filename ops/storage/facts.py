@@ -65,7 +65,7 @@ def identity_of(url: str, facts: ObjectFacts, asked: float) -> str | None:
     name, _, value = facts.version.partition(" ")
     if name in _TIMES:
         changed = _seconds(value)
-        if changed is None or changed + _SETTLED > asked:
+        if changed is None or not changed + _SETTLED < asked:  # it may be no number
             return None
     elif name in ("", "created") or value.startswith("W/"):
         return None  # no version, or a weak ETag, which only tells of objects that mean the same

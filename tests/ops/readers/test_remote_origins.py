@@ -157,6 +157,8 @@ def test_members_of_archives(server: Loopback, tmp_path: Path) -> None:
         ("LastModified 1600000000.0", True),
         ("mtime 1795773600", False),
         ("mtime now", False),
+        ("mtime nan", False),
+        ("updated 0001-01-01", False),
         ("last_modified 2020-11-27T10:00:00+00:00", True),
         ("created 1600000000.0", False),
         ("", False),
