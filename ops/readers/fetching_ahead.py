@@ -18,6 +18,8 @@ _STEP = 64
 """Samples that are planned for at once, at most."""
 _TOGETHER = 8
 """The same, of the first ones."""
+_FAR = 1024
+"""Samples that are planned for at most, where a cache has some of them: these take no room."""
 
 
 def storage_of(given: Mapping[str, Any]) -> Storage:
@@ -69,7 +71,12 @@ class RemoteAhead:
             self._plan(self._read, count, urgent=True)
             self._plan(self._read + count, count)
         # At most an epoch ahead: what is read again within it is still there, or too much.
-        self._plan(self._read + cursor.plan.length(cursor.epoch), count)
+        ahead = cursor.plan.length(cursor.epoch)
+        if self._reads.selective:
+            ahead = min(ahead, max(_FAR, 4 * count))
+            if self._planned - self._read > ahead // 2:
+                return  # versions of many objects are asked for together
+        self._plan(self._read + ahead, count)
 
     def _go_to(self, cursor: Cursor) -> None:
         """Forget what was planned, and begin with what is read next from there."""

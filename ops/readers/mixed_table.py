@@ -107,6 +107,9 @@ class MixedTable(Table):
                 found[place] = None if one is None else f"{head}\0{one}"
         return found
 
+    def beside(self) -> MixedTable:
+        return MixedTable([table.beside() for table in self.tables], self._source, self._heads)
+
     def digest(self) -> dict[str, Any]:
         return {"readers": [table.digest() for table in self.tables]}
 

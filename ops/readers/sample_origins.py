@@ -49,15 +49,7 @@ class OriginReads:
         self._source, self._table, self._name, self._given = source, table, name, given
         self._count_outputs = outputs
         self._lone: dict[frozenset[int], bool] = {}
-        self._lock = os.getpid(), threading.RLock()
-
-    @property
-    def _turn(self) -> threading.RLock:
-        """Held while the table is read: it is read by one thread at a time. After a fork it is
-        another one, since the thread that holds it may be in the parent."""
-        if self._lock[0] != os.getpid():
-            self._lock = os.getpid(), threading.RLock()
-        return self._lock[1]
+        self._beside: tuple[int, threading.Lock, Table] | None = None
 
     @cached_property
     def _head(self) -> str | None:
@@ -86,12 +78,16 @@ class OriginReads:
     def _origin(self, indices: op.Int64Array) -> BatchOrigin:
         """Of a batch that is about to be read."""
         source = self._source
-        if source.known is None:
+        if source.known is None or not source.left:
             return BatchOrigin(self, indices)
         made = {output: self.identities(indices, output, None) for output in sorted(source.left)}
-        found = np.asarray(source.known(made), np.bool_) if made else None
-        needed = ~found if found is not None and found.any() else None
-        return BatchOrigin(self, indices, made, needed)
+        found = np.asarray(source.known(made), np.bool_)
+        return BatchOrigin(self, indices, made, ~found if found.any() else None)
+
+    @property
+    def selective(self) -> bool:
+        """Whether some samples need not be read."""
+        return self._source.known is not None and bool(self._source.left)
 
     @property
     def _free(self) -> frozenset[int]:
@@ -112,18 +108,17 @@ class OriginReads:
         """The samples of a batch that are needed."""
         origin = self._origin(indices)
         needed = origin.needed
-        with self._turn:
-            if needed is None:
-                return OriginRecords(self._table.read(indices, pool), origin)
-            free = self._free
-            found = self._table.read_some(indices, needed, free, pool)
-            if found is not None:
-                origin.empty = free
-                return OriginRecords(found, origin)
-            if self._leaves_out(free):
-                rows = np.flatnonzero(needed)
-                return self.spread_out(self._table.read(indices[rows], pool), origin, rows)
+        if needed is None:
             return OriginRecords(self._table.read(indices, pool), origin)
+        free = self._free
+        found = self._table.read_some(indices, needed, free, pool)
+        if found is not None:
+            origin.empty = free
+            return OriginRecords(found, origin)
+        if self._leaves_out(free):
+            rows = np.flatnonzero(needed)
+            return self.spread_out(self._table.read(indices[rows], pool), origin, rows)
+        return OriginRecords(self._table.read(indices, pool), origin)
 
     def begin(self, indices: op.Int64Array, pool: op.WorkerPool) -> BegunReads | None:
         """Begin to read them, as `Table.begin`."""
@@ -131,8 +126,7 @@ class OriginReads:
         rows = None
         if origin.needed is not None and self._leaves_out(self._free):
             rows = np.flatnonzero(origin.needed)
-        with self._turn:
-            begun = self._table.begin(indices if rows is None else indices[rows], pool)
+        begun = self._table.begin(indices if rows is None else indices[rows], pool)
         return None if begun is None else BegunReads(self, begun, origin, rows)
 
     def spread_out(
@@ -156,9 +150,15 @@ class OriginReads:
             self._table.prefetch(indices)
 
     def load(self, indices: op.Int64Array, output: int, samples: list[int]) -> op.Batch:
-        """One output of these samples of a batch, read now. Raises SampleDataError."""
-        table, chosen = self._table, indices[samples]
-        with self._turn:
+        """One output of these samples of a batch, read now, by any thread. Raises
+        SampleDataError."""
+        if self._beside is None or self._beside[0] != os.getpid():
+            self._beside = os.getpid(), threading.Lock(), self._table.beside()
+        _, turn, table = self._beside
+        chosen = indices[samples]
+        # Nothing here waits for the thread that reads batches: that may wait for this thread, if
+        # this is one of its pool.
+        with turn:
             columns, failures, _ = table.read(chosen, shared_pool(1))
         if failures:
             failed = min(failures)

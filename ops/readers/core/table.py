@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -101,6 +102,10 @@ class Table(ABC):
         given.
         """
         return [None] * len(indices)
+
+    def beside(self) -> Table:
+        """A table of the same samples, which may be read while this one is read."""
+        return copy(self)
 
     @abstractmethod
     def digest(self) -> dict[str, Any]:

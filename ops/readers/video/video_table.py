@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -187,6 +188,12 @@ class VideoTable(Table):
             clip = f"{first} of {begin} to {end}, {output - self._options.labels}"
             found.append(f"{one}\0{clip}" if same else None)
         return found
+
+    def beside(self) -> VideoTable:
+        made = copy(self)
+        made._files, made._decoders = self._files.beside(), Decoders(0)
+        made._threads = made._on_gpu = None
+        return made
 
     def _frames(self, number: int, first: int) -> op.Int64Array:
         """The frames of a clip, -1 for those that are filled."""

@@ -106,7 +106,7 @@ def test_a_changed_file_is_another_one(name: str, data: dict[str, Any], tmp_path
 class Kept:
     """The part of a cache: which identities it has."""
 
-    def __init__(self, output: int, has: set[str]) -> None:
+    def __init__(self, output: int, has: set[str | None]) -> None:
         self.output, self.has = output, has
 
     def __call__(self, given: dict[int, Sequence[str | None]]) -> Any:
@@ -120,9 +120,9 @@ def check_left_out(
     whole = taken(kind.reader(**data), 4)
     first = min(left)
     identities = [one for batch in whole for one in origin_of(batch[first]).identities]
-    every = {one for one in identities if one is not None}
-    half = {one for one in identities[::2] if one is not None}
-    for has in (half, set[str](), every):
+    every: set[str | None] = {one for one in identities if one is not None}
+    half: set[str | None] = {one for one in identities[::2] if one is not None}
+    for has in (half, set[str | None](), every):
         reader = kind.reader(**data)
         reader._source.left, reader._source.used = left, used
         reader._source.known = Kept(first, has)
@@ -132,7 +132,7 @@ def check_left_out(
                     _check(batch, other, output in left, output == first, has)
 
 
-def _check(batch: Batch, other: Batch, left: bool, first: bool, has: set[str]) -> None:
+def _check(batch: Batch, other: Batch, left: bool, first: bool, has: set[str | None]) -> None:
     origin, expected = origin_of(batch), contents(other)
     if origin.left_out is None:
         assert contents(batch) == expected

@@ -13,6 +13,7 @@ import gradiva
 from gradiva.eager.support.errors import SampleDataError
 from gradiva.eager.types.sample_origin import SampleOrigin
 from gradiva.eager.values.batch import Batch
+from gradiva.ops.readers import fetching_ahead
 from gradiva.ops.storage import transport
 from gradiva.ops.storage.facts import ObjectFacts, identity_of
 from tests.ops.storage.loopback import Loopback, loopback
@@ -85,6 +86,21 @@ def test_no_request_for_known_objects(server: Loopback) -> None:
     half.has.update(one for one in found if one)
     list(reader.next_epoch(batch_size=4))
     assert server.requests == []
+
+
+def test_versions_are_not_asked_for_far_ahead(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of known objects, which take no room in memory."""
+    found = identities(opened(server, Kept()))
+    server.requests.clear()
+    monkeypatch.setattr(fetching_ahead, "_FAR", 4)
+    epoch = opened(server, Kept(found)).next_epoch(batch_size=1)
+    next(epoch)
+    assert len(server.requests) <= 6
+    assert len(list(epoch)) == COUNT - 1
+    assert len(server.asked("HEAD")) == COUNT
+    assert server.asked("GET") == []
 
 
 def test_left_out_and_loaded(server: Loopback) -> None:

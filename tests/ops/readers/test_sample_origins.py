@@ -6,8 +6,10 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -321,6 +323,32 @@ def test_files_that_fail_beside_known_ones(paths: list[str]) -> None:
     with pytest.raises(gradiva.OperatorRuntimeError, match="cannot be read") as strictly:
         read(strict)
     assert strictly.value.sample == 2
+
+
+def test_loaded_while_a_batch_is_read(paths: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that reads may wait for the one that loads, where both are of one pool."""
+    reader = gradiva.readers.File(files=paths)
+    kept, source = Kept(), source_of(reader)
+    source.left, source.known = frozenset({0}), kept
+    kept.keep(read(reader)[0][0].select([0, 1]))
+    load = origin_of(read(reader)[0][0]).load
+    assert load is not None
+    under_way, loaded = threading.Event(), threading.Event()
+    actual = source._reads._table.read  # type: ignore[attr-defined]
+
+    def waiting(*given: Any) -> Any:
+        if threading.current_thread() is not threading.main_thread():
+            under_way.set()
+            assert loaded.wait(30)
+        return actual(*given)
+
+    monkeypatch.setattr(source._reads._table, "read", waiting)  # type: ignore[attr-defined]
+    with ThreadPoolExecutor(1) as pool:
+        batch = pool.submit(read, reader)
+        assert under_way.wait(30)
+        assert load([1]).array(0).tolist() == [1] * 11
+        loaded.set()
+        assert len(batch.result()) == 1
 
 
 def test_nothing_is_asked_without_a_cache(
