@@ -173,6 +173,7 @@ def _entries(manifest: str, storage: Storage) -> list[_ManifestEntry]:
 class AudioTable(FilesTable):
     """The entries of manifests."""
 
+    libraries = "soundfile", "av"
     selecting = frozenset(("manifest_filepaths", "min_duration", "max_duration"))
 
     def __init__(

@@ -16,7 +16,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.runtime.worker_pool import shared_pool
 from gradiva.eager.types.arrays import BoolVector
-from gradiva.ops.readers.core.identities import arguments_digest
+from gradiva.ops.readers.core.identities import arguments_digest, library_version
 from gradiva.ops.readers.core.partial_reads import spread_out
 from gradiva.ops.readers.core.source import Source
 from gradiva.ops.readers.core.table import BegunRead, Records, Table
@@ -25,10 +25,13 @@ __all__ = ["BatchOrigin", "BegunReads", "OriginReads", "OriginRecords", "reader_
 
 
 def reader_head(name: str, given: dict[str, Any], table: Table) -> str | None:
-    """What the identities of all samples of a reader begin with: its operator, and those of its
-    arguments that decide about the bytes. None where arguments have no form to compare."""
+    """What the identities of all samples of a reader begin with: its operator, those of its
+    arguments that decide about the bytes, and libraries that do. None where arguments have no form
+    to compare."""
     digest = arguments_digest(given, table.selecting)
-    return None if digest is None else f"{name} {digest}"
+    return (
+        None if digest is None else " ".join([name, digest, *map(library_version, table.libraries)])
+    )
 
 
 class OriginReads:

@@ -68,6 +68,8 @@ def sequence(
 class SequenceTable(FilesTable):
     """Sequences of frames."""
 
+    libraries = "cv2", "simplejpeg", "PIL"
+
     def __init__(
         self, paths: list[str], firsts: list[int], given: dict[str, Any], storage: Storage
     ) -> None:

@@ -10,24 +10,35 @@ a new time.
 
 from __future__ import annotations
 
+import functools
 import os
 import stat
 import time
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from importlib import import_module
 from typing import Any, Final
 
+from gradiva.eager.support.lazy_import import can_import
 from gradiva.ops.storage.storage import Storage
 from gradiva.ops.storage.urls import is_url, local_path
 
 from .argument_kinds import ORDER, PLACES, SPEED, canonical
 
-__all__ = ["arguments_digest", "file_identities", "file_identity", "joined_identity"]
+__all__ = [
+    "arguments_digest",
+    "file_identities",
+    "file_identity",
+    "joined_identity",
+    "library_version",
+]
 
 _TICK: Final = 20 * 10**6
 """Nanoseconds: twice the longest time within which changes of a file get the same time."""
 _COARSE: Final = 2 * 10**9
 """The same, for file systems that know seconds only."""
+_NO_CLOCK: Final = 11 * 365 * 86400 * 10**9
+"""Before 1981: images of file systems that are made with one time for all files have such times."""
 
 
 def file_identity(path: str, before: int | None = None) -> str | None:
@@ -46,7 +57,7 @@ def _identity(path: str, before: int) -> str | None:
         return None  # reading it says what is wrong
     changed, modified = facts.st_ctime_ns, facts.st_mtime_ns
     margin = _TICK if changed % 10**9 else _COARSE
-    if changed + margin >= before or modified + margin >= before:
+    if changed < _NO_CLOCK or changed + margin >= before or modified + margin >= before:
         return None
     if not stat.S_ISREG(facts.st_mode):
         return None
@@ -101,6 +112,16 @@ def arguments_digest(given: Mapping[str, Any], without: frozenset[str]) -> str |
     except TypeError:
         return None
     return blake2b(repr(chosen).encode("utf-8", "backslashreplace"), digest_size=16).hexdigest()
+
+
+@functools.cache
+def library_version(module: str) -> str:
+    """The version of a library that decodes values: with another one, they may have other bits."""
+    if not can_import(module):
+        return f"{module} absent"
+    found = import_module(module)
+    names = "__version__", "library_versions", "__libsndfile_version__"
+    return f"{module} {[getattr(found, name, None) for name in names]}"
 
 
 def _refuse(value: Any) -> Any:

@@ -49,12 +49,14 @@ class Table(ABC):
     storage: what reads its files, if some of them are on other machines; `prefetch` then tells it
     what will be wanted. device: where large outputs are wanted; they may be made there. selecting:
     arguments of the reader that do not change what is in a sample with the same identity, since
-    they decide which samples there are, or are part of `identities`.
+    they decide which samples there are, or are part of `identities`. libraries: modules of other
+    libraries that decode values.
     """
 
     storage: Storage | None = None
     device: Device = CPU
     selecting: frozenset[str] = frozenset()
+    libraries: tuple[str, ...] = ()
 
     @abstractmethod
     def __len__(self) -> int:

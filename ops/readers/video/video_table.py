@@ -92,6 +92,7 @@ class VideoTable(Table):
     """Clips of videos, one after another. A video that cannot be read is one sample, and so is what
     is missing of one that is cut."""
 
+    libraries = ("av",)
     selecting = frozenset(("labels", "label_dtype", "label_shape"))
 
     def __init__(

@@ -24,7 +24,7 @@ from gradiva.eager.types.sample_origin import SampleOrigin
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
 from gradiva.ops.readers.core import files as file_reads
-from gradiva.ops.readers.core.identities import arguments_digest, file_identity
+from gradiva.ops.readers.core.identities import arguments_digest, file_identity, library_version
 from gradiva.ops.readers.core.source import Source
 
 POOL = WorkerPool(2)
@@ -165,6 +165,35 @@ def test_files_without_an_identity(tmp_path: Path, paths: list[str]) -> None:
     facts = os.stat(paths[0])
     assert file_identity(paths[0], facts.st_ctime_ns) is None
     assert file_identity(paths[0], facts.st_ctime_ns + 10**10) is not None
+
+
+def test_file_systems_with_other_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times that tell of no change: of seconds only, of one for all files, of the future."""
+
+    def known(changed: float, modified: float, now: float) -> bool:
+        class Facts:
+            st_ctime_ns, st_mtime_ns = int(changed * 1e9), int(modified * 1e9)
+            st_size, st_ino, st_mode = 5, 7, 0o100644
+
+        monkeypatch.setattr("gradiva.ops.readers.core.identities.os.stat", lambda _: Facts)
+        found = file_identity("/a", int(now * 1e9))
+        monkeypatch.undo()
+        return found is not None
+
+    year = 1.7e9
+    assert known(year, year, year + 3)
+    assert not known(year, year, year + 1)  # seconds only
+    assert known(year + 0.5, year, year + 1)
+    assert not known(year + 0.5, year, year + 0.515)
+    assert not known(0, 0, year)
+    assert not known(315532800, 315532800, year)
+    assert not known(year + 0.5, year + 99, year + 1)
+    assert not known(year + 99, year, year + 1)
+
+
+def test_libraries_that_decode() -> None:
+    assert library_version("numpy").startswith(f"numpy ['{np.__version__}'")
+    assert library_version("no_such_module") == "no_such_module absent"
 
 
 def test_a_file_that_changes_after_it_was_read(paths: list[str]) -> None:
