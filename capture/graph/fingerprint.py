@@ -19,30 +19,13 @@ import numpy as np
 
 from gradiva.eager.support.lazy_import import can_import
 from gradiva.eager.types.dtypes import DType
-from gradiva.ops.readers.core.source import SourceOperator, ValueEqual
+from gradiva.ops.readers.core.argument_kinds import PLACES, SPEED, canonical
+from gradiva.ops.readers.core.source import SourceOperator
 
 from .builtin_ops import constant, random_key
 from .graph import Edge, Graph, Node, Opaque
 
 __all__ = ["difference", "fingerprint", "library_versions", "user_nodes"]
-
-_PLACES = frozenset(
-    (
-        *("file_root", "file_list", "files", "path", "paths", "index_path", "index_paths", "uris"),
-        *("filename", "filenames", "annotations_file", "preprocessed_annotations"),
-        *("meta_files_path", "storage_options"),
-    )
-)
-"""Arguments of readers that are locations of data."""
-
-_SPEED = frozenset(
-    (
-        *("prefetch_queue_depth", "read_ahead", "initial_fill", "lazy_init", "dont_use_mmap"),
-        *("skip_cached_images", "tensor_init_bytes", "bytes_per_sample_hint", "no_copy"),
-        *("use_o_direct", "num_workers", "read_ahead_bytes"),
-    )
-)
-"""Arguments that do not change any bit of the results."""
 
 _OURS = frozenset(("effect", "shared"))
 """Attributes that are not set by users."""
@@ -104,9 +87,9 @@ def _operator(graph: Graph, node: Node, numbers: dict[Node, int]) -> dict[str, A
     inputs: list[Any] = []
     arguments: dict[str, Any] = {}
     for name, value in node.attributes:
-        skipped = _OURS | _SPEED
+        skipped = _OURS | SPEED
         if isinstance(node.operator, SourceOperator):
-            skipped |= _PLACES
+            skipped |= PLACES
         if name not in skipped and not _is_default(node, name, value):
             arguments[name] = _digested(value)
     for edge in node.inputs:
@@ -179,28 +162,16 @@ def _digest(value: Any) -> str:
 
 
 def _canonical(value: Any) -> Any:
-    """The form of a value that is compared: equal in every process, without addresses."""
-    if value is None or isinstance(value, bool | int | str | bytes):
-        return value
-    if isinstance(value, float):
-        return float(value).hex()
-    if isinstance(value, enum.Enum | DType):
-        return value.name
-    if isinstance(value, np.ndarray | np.generic):
-        array = np.ascontiguousarray(value)
-        held = blake2b(array.tobytes(), digest_size=16).hexdigest()
-        return [array.dtype.str, list(np.shape(value)), held]
+    """The form of a value that is compared."""
+    return canonical(value, _other)
+
+
+def _other(value: Any) -> Any:
     if isinstance(value, Opaque) and isinstance(value.value, list | tuple | dict):
         # The data of an external source are too large to compare.
         return f"<{type(value.value).__name__}>"
     if isinstance(value, Opaque):
         return _canonical(value.value)
-    if isinstance(value, ValueEqual):
-        return value.description
-    if isinstance(value, tuple | list):
-        return [_canonical(item) for item in value]
-    if isinstance(value, dict):
-        return [[_canonical(key), _canonical(item)] for key, item in value.items()]
     return f"<{getattr(value, '__name__', None) or type(value).__name__}>"
 
 

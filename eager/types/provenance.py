@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from .sample_origin import SampleOrigin
 
 __all__ = ["NamesOnDemand", "Provenance"]
 
@@ -54,11 +56,14 @@ class NamesOnDemand(Sequence[str]):
 class Provenance:
     """`positions`: place of each sample in its source's endless stream (int64, shape (N,));
     `names`: file or key of each sample, or None where there is none; `indices`: its number in its
-    data set, where that is known."""
+    data set, where that is known; `origin`: what identifies the bytes that a source delivered. A
+    batch that was computed from it may have the same origin, which then says nothing of its values:
+    it is trusted only on what comes straight from a source, and on a selection of that."""
 
     positions: Numbers
     names: Sequence[str] | None = None
     indices: Numbers | None = None
+    origin: SampleOrigin | None = field(default=None, compare=False, repr=False)
 
     def name(self, sample: int) -> str | None:
         if self.names is None or not 0 <= sample < len(self.names):
@@ -73,4 +78,5 @@ class Provenance:
         elif names is not None:
             names = [names[index] for index in chosen]
         indices = None if self.indices is None else self.indices[chosen]
-        return Provenance(self.positions[chosen], names, indices)
+        origin = None if self.origin is None else self.origin.select(chosen)
+        return Provenance(self.positions[chosen], names, indices, origin)

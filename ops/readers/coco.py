@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -129,6 +130,15 @@ class ImageTable(FilesTable):
     vertices: as they are delivered; those of `annotations` are in pixels.
     """
 
+    selecting = frozenset(
+        (
+            *("images", "size_threshold", "skip_empty", "include_iscrowd"),
+            *("avoid_class_remapping", "ltrb", "ratio", "polygon_masks", "masks"),
+            *("pixelwise_masks", "image_ids", "save_preprocessed_annotations"),
+            "save_preprocessed_annotations_dir",
+        )
+    )
+
     def __init__(
         self,
         root: str,
@@ -141,15 +151,26 @@ class ImageTable(FilesTable):
         self._annotations, self._given, self._vertices = annotations, given, vertices
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
-        made, given = self._annotations, self._given
+        made = self._annotations
         numbers = indices.tolist()
         failures: Failures = {
             sample: op.SampleDataError(made.faults[image])
             for sample, image in enumerate(numbers)
             if image in made.faults
         }
+        images = read_any_files(self.names(indices), None, pool, failures, storage=self.storage)
+        columns = {0: images, **self.without_reading(indices)}
+        if self._given["pixelwise_masks"]:
+            sizes = images.batch_shape.volumes
+            place = len(columns) - bool(self._given["image_ids"])
+            columns[place] = self._masks(numbers, sizes.tolist(), pool, failures)
+        return Records(tuple(columns[output] for output in sorted(columns)), failures)
+
+    def without_reading(self, indices: op.Int64Array) -> dict[int, op.Batch]:
+        """What the annotations say; masks are drawn in images of a size that fits the file."""
+        made, given = self._annotations, self._given
+        numbers = indices.tolist()
         columns = [
-            read_any_files(self.names(indices), None, pool, failures, storage=self.storage),
             ragged(_parts(made.boxes, made.objects, numbers), op.float32, 2),
             ragged(_parts(made.labels, made.objects, numbers), op.int32, 1),
         ]
@@ -161,13 +182,26 @@ class ImageTable(FilesTable):
             columns.append(
                 ragged(_parts(self._vertices, made.vertex_begins, numbers), op.float32, 2)
             )
-        if given["pixelwise_masks"]:
-            sizes = columns[0].batch_shape.volumes
-            columns.append(self._masks(numbers, sizes.tolist(), pool, failures))
+        found = dict(enumerate(columns, 1))
         if given["image_ids"]:
             ids = np.array([made.ids[image] for image in numbers], np.int32)
-            columns.append(column(ids.reshape(-1, 1), (1,), op.int32))
-        return Records(tuple(columns), failures)
+            place = 1 + len(found) + bool(given["pixelwise_masks"])
+            found[place] = column(ids.reshape(-1, 1), (1,), op.int32)
+        return found
+
+    def identities(
+        self, indices: op.Int64Array, output: int, before: int | None = None
+    ) -> Sequence[str | None]:
+        """Of images: those of the files. Whether an image is delivered at all depends on its
+        annotations, where they have faults or masks are drawn."""
+        if output or self._given["pixelwise_masks"]:
+            return [None] * len(indices)
+        faults = self._annotations.faults
+        files = self.identities_of_files(indices, before)
+        return [
+            None if image in faults else file
+            for image, file in zip(indices.tolist(), files, strict=True)
+        ]
 
     def _masks(
         self, numbers: list[int], sizes: list[int], pool: op.WorkerPool, failures: Failures

@@ -15,7 +15,8 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.ops.readers.core.cursor import Cursor
-from gradiva.ops.readers.core.table import BegunRead, Records, Table
+
+from .sample_origins import BegunReads, OriginReads, OriginRecords
 
 __all__ = ["BegunAhead"]
 
@@ -27,30 +28,30 @@ class BegunAhead:
     """The batches of a table that were begun, in their order. Nothing is begun before a second
     batch is asked for behind the first: someone who looks at one batch waits for no other."""
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
-        self._begun: deque[tuple[op.Int64Array, BegunRead]] = deque()
-        self._current: BegunRead | None = None
+    def __init__(self, reads: OriginReads) -> None:
+        self._reads = reads
+        self._begun: deque[tuple[op.Int64Array, BegunReads]] = deque()
+        self._current: BegunReads | None = None
         self._closed = False
         self._expected: op.Int64Array | None = None
         self._process = os.getpid()
 
     def read(
         self, indices: op.Int64Array, cursor: Cursor, batch_size: int, pool: op.WorkerPool
-    ) -> Records:
-        """These samples, as `Table.read` does. cursor: behind them; batch_size: that of the batch,
-        and of the next ones as far as is known."""
+    ) -> OriginRecords:
+        """These samples, as `OriginReads.read` does. cursor: behind them; batch_size: that of the
+        batch, and of the next ones as far as is known."""
         goes_on = self._expected is not None and np.array_equal(self._expected, indices)
         others = self._begun and not np.array_equal(self._begun[0][0], indices)
         if others or self._closed or self._process != os.getpid():
             self._forget()
         begun = self._begun.popleft()[1] if self._begun else None
         if begun is None and goes_on:
-            begun = self._table.begin(indices, pool)
+            begun = self._reads.begin(indices, pool)
         coming = replace(cursor)
         self._expected = _next(coming, batch_size)
         if begun is None:
-            return self._table.read(indices, pool)
+            return self._reads.read(indices, pool)
         self._current = begun
         try:
             self._begin(coming, batch_size, pool)
@@ -80,7 +81,7 @@ class BegunAhead:
         while following is not None and number < most:
             if number == len(self._begun):
                 try:
-                    begun = self._table.begin(following, pool)
+                    begun = self._reads.begin(following, pool)
                 except (op.GradivaError, MemoryError):
                     return  # it is raised where the batch is asked for
                 if begun is None:

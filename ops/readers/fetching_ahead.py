@@ -8,8 +8,9 @@ from typing import Any
 
 from gradiva.eager.extension import Int64Array
 from gradiva.ops.readers.core.cursor import Cursor
-from gradiva.ops.readers.core.table import Table
 from gradiva.ops.storage.storage import Storage
+
+from .sample_origins import OriginReads
 
 __all__ = ["RemoteAhead", "storage_of"]
 
@@ -17,6 +18,8 @@ _STEP = 64
 """Samples that are planned for at once, at most."""
 _TOGETHER = 8
 """The same, of the first ones."""
+_FAR = 1024
+"""Samples that are planned for at most, where a cache has some of them: these take no room."""
 
 
 def storage_of(given: Mapping[str, Any]) -> Storage:
@@ -27,8 +30,8 @@ def storage_of(given: Mapping[str, Any]) -> Storage:
 class RemoteAhead:
     """Walks along the plan in front of a reader, as far as the bytes on the way have room."""
 
-    def __init__(self, table: Table, storage: Storage) -> None:
-        self._table, self._storage = table, storage
+    def __init__(self, reads: OriginReads, storage: Storage) -> None:
+        self._reads, self._storage = reads, storage
         self._follower: Cursor | None = None
         self._scout: Cursor | None = None
         self._read = self._planned = 0
@@ -58,7 +61,7 @@ class RemoteAhead:
             begin = 0
             # As what nobody has expected.
             self._storage.plan(-1)
-            self._table.prefetch(indices)
+            self._reads.prefetch(indices)
             self._storage.fetch(urgent=True)
         else:
             self._storage.passed(begin)
@@ -68,7 +71,12 @@ class RemoteAhead:
             self._plan(self._read, count, urgent=True)
             self._plan(self._read + count, count)
         # At most an epoch ahead: what is read again within it is still there, or too much.
-        self._plan(self._read + cursor.plan.length(cursor.epoch), count)
+        ahead = cursor.plan.length(cursor.epoch)
+        if self._reads.selective:
+            ahead = min(ahead, max(_FAR, 4 * count))
+            if self._planned - self._read > ahead // 2:
+                return  # versions of many objects are asked for together
+        self._plan(self._read + ahead, count)
 
     def _go_to(self, cursor: Cursor) -> None:
         """Forget what was planned, and begin with what is read next from there."""
@@ -97,7 +105,7 @@ class RemoteAhead:
             count = min(count, most - self._planned)
             self._planned += count
             storage.plan(self._planned - 1)
-            self._table.prefetch(scout.walk(count))
+            self._reads.prefetch(scout.walk(count))
             self._known += count
             self._known_bytes += room - storage.room
             room = storage.room

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,13 @@ def file(
 class FileTable(FilesTable):
     """Files, and a label for each."""
 
+    selecting = frozenset(
+        (
+            *("labels", "dir_filters", "file_filters", "case_sensitive_filter", "recursive"),
+            *("label_fn", "split", "label_dtype", "label_shape"),
+        )
+    )
+
     def __init__(self, listed: ListedFiles, form: LabelForm, storage: Storage) -> None:
         super().__init__(listed.paths, storage)
         self._rates = RateTracker()
@@ -101,6 +109,16 @@ class FileTable(FilesTable):
         else:
             contents = read_any_files(names, None, pool, failures, storage=self.storage)
         return Records((contents, self._form.column(self._labels[indices])), failures)
+
+    def without_reading(self, indices: op.Int64Array) -> dict[int, op.Batch]:
+        return {1: self._form.column(self._labels[indices])}
+
+    def identities(
+        self, indices: op.Int64Array, output: int, before: int | None = None
+    ) -> Sequence[str | None]:
+        if output == 1:
+            return [f"{label} as {self._form}" for label in self._labels[indices].tolist()]
+        return self.identities_of_files(indices, before)
 
     def digest(self) -> dict[str, Any]:
         """The number of files, and a digest of their names below the folder that holds them all,

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from gradiva.eager import extension as op
 from gradiva.ops.readers.core.containers import BLANKS, text_lines
+from gradiva.ops.readers.core.identities import file_identities
 from gradiva.ops.readers.core.left_out import warn_of_left_out
 from gradiva.ops.readers.core.remote_files import prefetch_any_files
 from gradiva.ops.readers.core.table import Table
@@ -231,6 +232,12 @@ class FilesTable(Table):
 
     def sizes(self) -> op.Int64Array | None:
         return file_sizes(self._paths, self.storage)
+
+    def identities_of_files(
+        self, indices: op.Int64Array, before: int | None = None
+    ) -> list[str | None]:
+        """What identifies the bytes of the files of these samples."""
+        return file_identities(self.names(indices), self.storage, before)
 
     def digest(self) -> dict[str, Any]:
         """The number of files, and a digest of their names below the folder that holds them all."""

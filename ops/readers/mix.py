@@ -19,6 +19,7 @@ from gradiva.ops.readers.sampling.sampling_arguments import BucketLike, Weights,
 
 from .mixed_order import MixedOrder, normalized
 from .mixed_table import MixedTable
+from .sample_origins import reader_head
 from .table_source import TableSource, table_openers
 
 __all__ = ["Mix", "mix", "mixed"]
@@ -221,12 +222,18 @@ _NOT_TAKEN: dict[str, Any] = {
 
 def _open_tables(given: dict[str, Any]) -> MixedTable:
     readers: Readers = given["readers"]
-    readers.types()
+    outputs = len(readers.types())
     tables = [
         table_openers[operator.name](values)
         for operator, values in zip(readers.operators, readers.arguments, strict=True)
     ]
-    return MixedTable(tables, given["with_source"])
+    heads = [
+        reader_head(operator.name, values, table)
+        for operator, values, table in zip(
+            readers.operators, readers.arguments, tables, strict=True
+        )
+    ]
+    return MixedTable(tables, outputs if given["with_source"] else None, heads)
 
 
 def _order(given: dict[str, Any], table: Table, seed: int) -> Order:
@@ -260,7 +267,7 @@ def _order(given: dict[str, Any], table: Table, seed: int) -> Order:
 @mix.opens
 def _open(given: dict[str, Any], seed: int) -> Source:
     values = {**_NOT_TAKEN, **given}
-    return TableSource(mix.name, _open_tables, values, seed, True, _order)
+    return TableSource(mix, _open_tables, values, seed, True, _order)
 
 
 Mix = reader_class("Mix", mix)

@@ -19,10 +19,16 @@ Part: TypeAlias = tuple[Table, op.Int64Array, op.Int64Array]
 
 
 class MixedTable(Table):
-    """Tables one after the other. source: there is another output, the number of the table."""
+    """Tables one after the other. source: the number of a further output, which tells the table;
+    heads: what identities of the samples of each begin with, None where they have none."""
 
-    def __init__(self, tables: Sequence[Table], source: bool) -> None:
+    selecting = frozenset(("readers", "weights", "stop", "per", "with_source"))
+
+    def __init__(
+        self, tables: Sequence[Table], source: int | None, heads: Sequence[str | None]
+    ) -> None:
         self.tables = tuple(tables)
+        self._heads = tuple(heads)
         self._source = source
         self.ends = np.cumsum([len(table) for table in tables])
 
@@ -64,11 +70,45 @@ class MixedTable(Table):
                 for output in range(len(made[0].columns))
             )
             names = _names(made, parts, len(columns), len(indices))
-        if self._source:
-            numbers = np.searchsorted(self.ends, indices, side="right")
-            columns = (*columns, column(numbers, (1,), op.int32))
+        if self._source is not None:
+            columns = (*columns, self._numbers(indices))
             names = None if names is None else (*names, self.names(indices))
         return Records(columns, failures, names)
+
+    def without_reading(self, indices: op.Int64Array) -> dict[int, op.Batch]:
+        """The outputs that all tables know without reading, and the number of the table."""
+        parts = self._parts(indices) or [(self.tables[0], indices, indices)]
+        found = [table.without_reading(own) for table, _, own in parts]
+        common = {*found[0]}.intersection(*(t.without_reading(indices[:0]) for t in self.tables))
+        all_places = [places for _, places, _ in parts]
+        known = {
+            output: joined([one[output] for one in found], all_places, output)
+            for output in sorted(common)
+        }
+        if self._source is not None:
+            known[self._source] = self._numbers(indices)
+        return known
+
+    def _numbers(self, indices: op.Int64Array) -> op.Batch:
+        """The number of the table of each sample."""
+        return column(np.searchsorted(self.ends, indices, side="right"), (1,), op.int32)
+
+    def identities(
+        self, indices: op.Int64Array, output: int, before: int | None = None
+    ) -> Sequence[str | None]:
+        """Those of the tables."""
+        found: list[str | None] = [None] * len(indices)
+        for table, places, own in self._parts(indices):
+            head = self._heads[self.tables.index(table)]
+            if output == self._source or head is None:
+                continue
+            identities = table.identities(own, output, before)
+            for place, one in zip(places.tolist(), identities, strict=True):
+                found[place] = None if one is None else f"{head}\0{one}"
+        return found
+
+    def beside(self) -> MixedTable:
+        return MixedTable([table.beside() for table in self.tables], self._source, self._heads)
 
     def digest(self) -> dict[str, Any]:
         return {"readers": [table.digest() for table in self.tables]}

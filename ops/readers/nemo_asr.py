@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
@@ -172,6 +173,9 @@ def _entries(manifest: str, storage: Storage) -> list[_ManifestEntry]:
 class AudioTable(FilesTable):
     """The entries of manifests."""
 
+    libraries = "soundfile", "av"
+    selecting = frozenset(("manifest_filepaths", "min_duration", "max_duration"))
+
     def __init__(
         self, entries: list[_ManifestEntry], given: dict[str, Any], storage: Storage
     ) -> None:
@@ -181,7 +185,7 @@ class AudioTable(FilesTable):
         self._downmix, self._rate = given["downmix"], given["sample_rate"]
         self._lobes = lobes_of(given["quality"])
         wanted = ("read_sample_rate", "read_text", "read_idxs")
-        self._shown = [given[name] for name in wanted]
+        self._shown = [bool(given[name]) for name in wanted]
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
         failures: Failures = {}
@@ -221,16 +225,35 @@ class AudioTable(FilesTable):
                     failures[sample] = op.SampleDataError(str(error))
 
         pool.run(decode, [(sample, sample + 1) for sample in range(len(files))])
-        columns = [made]
+        columns = {0: made, **self.without_reading(indices)}
+        if self._shown[0]:
+            columns[1] = column(rates, (), op.float32)
+        return Records(tuple(columns[output] for output in sorted(columns)), failures)
+
+    def without_reading(self, indices: op.Int64Array) -> dict[int, op.Batch]:
+        """Texts and numbers."""
+        _, text, number = self._shown
+        first, found = 1 + self._shown[0], {}
+        if text:
+            entries = [self._entries[index] for index in indices.tolist()]
+            texts = [np.frombuffer(entry.text, np.uint8) for entry in entries]
+            found[first] = ragged(texts, op.uint8, 1)
+        if number:
+            found[first + text] = column(indices.reshape(-1, 1), (1,), op.int64)
+        return found
+
+    def identities(
+        self, indices: op.Int64Array, output: int, before: int | None = None
+    ) -> Sequence[str | None]:
+        """Of audio and rates: that of the file, and the part of it that is read."""
+        if output > self._shown[0]:
+            return [None] * len(indices)
         entries = [self._entries[index] for index in indices.tolist()]
-        texts = [np.frombuffer(entry.text, np.uint8) for entry in entries]
-        others = (
-            column(rates, (), op.float32),
-            ragged(texts, op.uint8, 1),
-            column(indices.reshape(-1, 1), (1,), op.int64),
-        )
-        columns += [other for other, shown in zip(others, self._shown, strict=True) if shown]
-        return Records(tuple(columns), failures)
+        files = self.identities_of_files(indices, before)
+        return [
+            None if file is None else f"{file}\0{entry.offset} {entry.duration}"
+            for file, entry in zip(files, entries, strict=True)
+        ]
 
     def _part(self, data: Any, entry: _ManifestEntry) -> tuple[AudioInfo, Wanted]:
         """What the file is, and what is wanted of it. Raises ValueError."""

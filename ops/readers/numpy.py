@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,6 +143,8 @@ class _OpenedRegion(NamedTuple):
 class NumpyTable(FilesTable):
     """npy files."""
 
+    selecting = frozenset(("file_filter", "split", "cache_header_information", "register_buffers"))
+
     def __init__(
         self, paths: list[str], region: Region, fill: float, keep: bool, storage: Storage
     ) -> None:
@@ -277,6 +279,11 @@ class NumpyTable(FilesTable):
             for begin, end in zip((low - anchor).tolist(), (high - anchor).tolist(), strict=True)
         )
         target[place] = part.T if header.fortran else part
+
+    def identities(
+        self, indices: op.Int64Array, output: int, before: int | None = None
+    ) -> Sequence[str | None]:
+        return self.identities_of_files(indices, before)
 
     def prefetch(self, indices: op.Int64Array) -> None:
         if self._far is not None:

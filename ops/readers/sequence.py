@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence as TypingSequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from gradiva.eager.types.arrays import Array
 from gradiva.ops.decoders.formats.decode import decode_into, output_shape
 from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.image_info import ImageInfo
+from gradiva.ops.readers.core.identities import file_identities, joined_identity
 from gradiva.ops.readers.core.reader import reader_class
 from gradiva.ops.readers.core.remote_files import prefetch_any_files, read_any_files
 from gradiva.ops.readers.core.source import source_operator
@@ -65,6 +67,8 @@ def sequence(
 
 class SequenceTable(FilesTable):
     """Sequences of frames."""
+
+    libraries = "cv2", "simplejpeg", "PIL"
 
     def __init__(
         self, paths: list[str], firsts: list[int], given: dict[str, Any], storage: Storage
@@ -142,6 +146,16 @@ class SequenceTable(FilesTable):
         for sample in failures:
             shapes[sample] = 0
         return infos, shapes
+
+    def identities(
+        self, indices: op.Int64Array, output: int, before: int | None = None
+    ) -> TypingSequence[str | None]:
+        """Those of the files of all frames."""
+        length = len(self._frames)
+        files = file_identities(self._files(indices), self.storage, before)
+        return [
+            joined_identity(files[begin : begin + length]) for begin in range(0, len(files), length)
+        ]
 
     def sizes(self) -> op.Int64Array:
         """The bytes of the files of all frames."""

@@ -24,6 +24,7 @@ from gradiva.ops.readers.core.table import Records, Table, column
 from .decoding_ahead import BegunAhead
 from .fetching_ahead import RemoteAhead
 from .reader_arguments import OWN
+from .sample_origins import BatchOrigin, OriginReads
 from .sampling.bucket_plan import BucketPlan
 from .sampling.sampled_order import SampledOrder
 from .sampling.sampling_arguments import buckets_of, order_of, sharded
@@ -47,7 +48,7 @@ def opens_table(operator: SourceOperator[Any], *, container: bool = False) -> Ca
 
     def declare(open_table: F) -> F:
         def open_source(arguments: dict[str, Any], seed: int) -> Source:
-            return TableSource(operator.name, open_table, arguments, seed, container)
+            return TableSource(operator, open_table, arguments, seed, container)
 
         operator.opens(open_source)
         operator.not_serializable(*(name for name in OWN if name in operator.arguments))
@@ -69,7 +70,7 @@ class TableSource(Source):
 
     def __init__(
         self,
-        name: str,
+        operator: SourceOperator[Any],
         open_table: Callable[[dict[str, Any]], Table],
         arguments: dict[str, Any],
         seed: int,
@@ -80,10 +81,11 @@ class TableSource(Source):
         self._make_order = make_order
         chosen = as_seed(arguments["shuffle_after_epoch_seed"])
         self._seed = seed if chosen is None else chosen
-        self._name = name
+        self._operator = operator
         self._open_table = open_table
         self._arguments = arguments
         self._opened: tuple[Table, Cursor] | None = None
+        self._reads: OriginReads
         self._ahead: RemoteAhead | None = None
         self._begun: BegunAhead | None = None
         self._digest: dict[str, Any] | None = None
@@ -98,11 +100,12 @@ class TableSource(Source):
             plan = sharded(given, len(table), self._seed, order)
             if given["bucket"] is not None:
                 plan = buckets_of(given["bucket"], plan, lambda key: sizes_of(table, key))
+            self._reads = reads = OriginReads(self, table, self._operator, given)
             self._opened = table, Cursor(plan)
             if table.storage is not None:
-                self._ahead = RemoteAhead(table, table.storage)
+                self._ahead = RemoteAhead(reads, table.storage)
             if type(table).begin is not Table.begin:
-                self._begun = BegunAhead(table)
+                self._begun = BegunAhead(reads)
         return self._opened
 
     @property
@@ -170,31 +173,37 @@ class TableSource(Source):
             self._ahead.follow(cursor, indices)
         elif batch_size and self._arguments["read_ahead"]:
             count = len(indices) * self._arguments["prefetch_queue_depth"]
-            table.prefetch(cursor.coming(count))
+            self._reads.prefetch(cursor.coming(count))
         names = op.NamesOnDemand(table.names, indices)
         where = op.Provenance(positions, names, indices)
         table.device = self.device
         if self._begun is not None and batch_size:
-            records = self._begun.read(indices, cursor, batch_size, pool)
+            found = self._begun.read(indices, cursor, batch_size, pool)
         else:
-            records = table.read(indices, pool)
+            found = self._reads.read(indices, pool)
+        records, origin = found.records, found.origin
         if self._arguments["with_index"]:
             records = with_column(records, column(indices, (1,), op.int64), where)
-        return self._apply_policy(records, where)
+        return self._apply_policy(records, where, origin)
 
-    def _apply_policy(self, records: Records, where: op.Provenance) -> tuple[op.Batch, ...]:
+    def _apply_policy(
+        self, records: Records, where: op.Provenance, origin: BatchOrigin
+    ) -> tuple[op.Batch, ...]:
         columns, failures, names = records
+        failed = frozenset(failures)
         for number, batch in enumerate(columns):
-            own = where if names is None else replace(where, names=names[number])
-            batch.provenance = own
+            named = where.names if names is None else names[number]
+            own = origin.of(number, batch, failed)
+            batch.provenance = op.Provenance(where.positions, named, where.indices, own)
         if not failures:
             return columns
         for sample, error in failures.items():
-            error.complete(sample=sample, file=where.name(sample))
+            error.sample = sample  # of the whole batch, of which the table may have read a part
+            error.complete(file=where.name(sample))
         policy = self._arguments["on_error"]
         if policy == "raise":
             raise failures[min(failures)]
-        quarantine_samples(failures, self._name, where)
+        quarantine_samples(failures, self._operator.name, where)
         if policy == "replace":
             return columns
         valid = np.ones(len(where.positions), np.bool_)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gradiva.eager.support.lazy_import import lazy_module
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 else:
     asyncio = lazy_module("asyncio")
 
-__all__ = ["Checks", "Entry", "ObjectFacts", "facts_of"]
+__all__ = ["Checks", "Entry", "ObjectFacts", "facts_of", "identity_of"]
 
 _VERSIONS: Final = (
     *("ETag", "etag", "generation", "version_id", "VersionId", "md5Hash", "blob_id", "checksum"),
@@ -22,6 +24,10 @@ _VERSIONS: Final = (
     *("mtime", "created"),
 )
 """The names of version attributes in file systems, the most reliable first."""
+_TIMES: Final = frozenset(_VERSIONS[_VERSIONS.index("Last-Modified") : _VERSIONS.index("created")])
+"""Those that are times of the last change."""
+_SETTLED: Final = 2.0
+"""Seconds: an object that was changed that long ago gets another time when it is changed again."""
 
 
 class ObjectFacts(NamedTuple):
@@ -51,6 +57,35 @@ def facts_of(info: dict[str, Any]) -> ObjectFacts:
     if hasattr(value, "timestamp"):  # some file systems list times, others numbers
         value = value.timestamp()
     return ObjectFacts(int(size), f"{name} {value}" if name else "")
+
+
+def identity_of(url: str, facts: ObjectFacts, asked: float) -> str | None:
+    """A text that changes whenever the bytes of an object change; None where its version does not
+    promise that. asked: the time before which its facts were not asked for, in seconds."""
+    name, _, value = facts.version.partition(" ")
+    if name in _TIMES:
+        changed = _seconds(value)
+        if changed is None or not changed + _SETTLED < asked:  # it may be no number
+            return None
+    elif name in ("", "created") or value.startswith("W/"):
+        return None  # no version, or a weak ETag, which only tells of objects that mean the same
+    return f"{url}\0{facts.size} {facts.version}"
+
+
+def _seconds(value: str) -> float | None:
+    """The seconds since 1970 of a time as servers and file systems tell it."""
+    try:
+        return float(value)
+    except ValueError:
+        pass
+    try:
+        return parsedate_to_datetime(value).timestamp()
+    except (ValueError, TypeError, OverflowError, IndexError):
+        pass
+    try:
+        return datetime.fromisoformat(value).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 class Checks:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -17,7 +18,7 @@ from gradiva.eager.support.lazy_import import lazy_module
 
 from .block_cache import BlockCache
 from .errors import StorageError
-from .facts import Entry, ObjectFacts
+from .facts import Entry, ObjectFacts, identity_of
 from .fetcher import Fetcher
 from .parts import ObjectPart, Parts
 from .ranges import LARGEST, NEAR, Content, Range, Want, aligned, joined, split
@@ -53,6 +54,7 @@ class Storage:
         self._read_ahead = read_ahead
         self._facts: dict[str, ObjectFacts] = {}
         self._process = -1
+        self._made = time.time()
 
     def _start(self, fetcher: Fetcher | None) -> None:
         chosen = settings()
@@ -118,6 +120,17 @@ class Storage:
             else:
                 self._facts[url] = found
         return [wrong[url] if url in wrong else self._facts[url] for url in urls]
+
+    def identities(self, urls: Sequence[str], ask: bool) -> list[str | None]:
+        """For each object a text that changes whenever its bytes change; None where its facts do
+        not promise that. ask: for facts that are not known yet. What is read later has these facts,
+        or fails."""
+        known: Sequence[ObjectFacts | StorageError | None]
+        known = self.facts(urls) if ask else [self._facts.get(url) for url in urls]
+        return [
+            identity_of(url, one, self._made) if isinstance(one, ObjectFacts) else None
+            for url, one in zip(urls, known, strict=True)
+        ]
 
     def entries(self, folders: Sequence[str]) -> list[list[Entry]]:
         """What is in each folder, by name. Raises StorageError."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import time
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from gradiva.ops.storage.storage import Storage
 from gradiva.ops.storage.urls import any_url, is_url, local_path
 
 from .files import unreadable, without_bytes
+from .identities import file_identities
 from .record_reads import read_records
 from .table import Failures, Table
 
@@ -92,6 +94,7 @@ class Containers:
         self.facts: list[FileFacts] = []
         if self.storage is not None:  # of all at once
             self.storage.facts([path for path in self.paths if is_url(path)])
+        self._as_opened = file_identities(self.paths, self.storage, time.time_ns())
         for path in self.paths:
             try:
                 handle = open_handle(path, self.storage)
@@ -101,6 +104,26 @@ class Containers:
                     close_handle(handle)
             except OSError as error:
                 raise op.wrong_value(argument, "a file that can be read", error) from error
+
+    def identities_of_files(
+        self, numbers: Sequence[int], before: int | None = None
+    ) -> dict[int, str | None]:
+        """What identifies the bytes of these files; None for a file that may be another one than
+        when the table was made, since what is known of its records is from then."""
+        now = file_identities([self.paths[number] for number in numbers], self.storage, before)
+        return {
+            number: one if one == self._as_opened[number] else None
+            for number, one in zip(numbers, now, strict=True)
+        }
+
+    def identities(self, places: Places, before: int | None = None) -> list[str | None]:
+        """What identifies the bytes of these records. before: as of `Table.identities`."""
+        files = self.identities_of_files(np.unique(places.files).tolist(), before)
+        rows = zip(*(part.tolist() for part in places), strict=True)
+        return [
+            None if files[file] is None else f"{files[file]}\0{offset} {size}"
+            for file, offset, size in rows
+        ]
 
     def read(
         self, places: Places, pool: op.WorkerPool, failures: Failures, dtype: op.DType = op.uint8
@@ -279,6 +302,11 @@ class RecordTable(Table):
 
     def sizes(self) -> op.Int64Array:
         return self._places.sizes
+
+    def identities(
+        self, indices: op.Int64Array, output: int, before: int | None = None
+    ) -> Sequence[str | None]:
+        return self._containers.identities(self._chosen(indices), before)
 
     def digest(self) -> dict[str, Any]:
         return {self.kind: len(self), "names": self._containers.digest(*self._places)}

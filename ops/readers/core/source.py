@@ -13,6 +13,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, cast
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import OperatorTypeError
+from gradiva.eager.types.arrays import BoolVector
 from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.types.dtypes import int64
 from gradiva.eager.types.sample_type import SampleType
@@ -64,7 +65,11 @@ class Source(ABC):
     where its batches are wanted: it may make them there, else they are copied. any_thread: its
     reads, one after another, may be made by different threads; the user's functions may count on
     one. used: the outputs that somebody reads, None for all; in place of the others any batch of as
-    many samples will do. counted: whether nobody reads more than the number of samples.
+    many samples will do. counted: whether nobody reads more than the number of samples. left: the
+    outputs that nothing but a cache reads. known: called with the identities of the samples of a
+    batch, for each output in `left`, before they are read; says which of them need not be read,
+    because the cache has what is made of them. A source may read them all the same; what it leaves
+    out is in `Provenance.origin`.
     """
 
     epoch = 0
@@ -76,6 +81,8 @@ class Source(ABC):
     any_thread = False
     used: frozenset[int] | None = None
     counted: bool = False
+    left: frozenset[int] = frozenset()
+    known: Callable[[dict[int, Sequence[str | None]]], BoolVector] | None = None
 
     def begin(self, count: int) -> None:
         """It will be read soon: what takes its time for the first samples, about so many, may be

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from copy import copy
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.arrays import Array
+from gradiva.eager.types.arrays import Array, BoolVector
 from gradiva.eager.types.device import CPU, Device
 from gradiva.ops.storage.storage import Storage
 
@@ -45,11 +47,16 @@ class Table(ABC):
     in one thread at a time.
 
     storage: what reads its files, if some of them are on other machines; `prefetch` then tells it
-    what will be wanted. device: where large outputs are wanted; they may be made there.
+    what will be wanted. device: where large outputs are wanted; they may be made there. selecting:
+    arguments of the reader that do not change what is in a sample with the same identity, since
+    they decide which samples there are, or are part of `identities`. libraries: modules of other
+    libraries that decode values.
     """
 
     storage: Storage | None = None
     device: Device = CPU
+    selecting: frozenset[str] = frozenset()
+    libraries: tuple[str, ...] = ()
 
     @abstractmethod
     def __len__(self) -> int:
@@ -67,6 +74,40 @@ class Table(ABC):
         """Begin to read these samples, in as many threads as the pool has; what comes later begins
         after it. None where it is not worth it, because `read` takes little time."""
         return None
+
+    def without_reading(self, indices: op.Int64Array) -> dict[int, op.Batch]:
+        """The outputs of these samples that are known without reading, by their number. Always the
+        same outputs."""
+        return {}
+
+    def read_some(
+        self, indices: op.Int64Array, needed: BoolVector, free: frozenset[int], pool: op.WorkerPool
+    ) -> Records | None:
+        """As `read`, but samples that are not needed may be empty in the outputs in `free`. None
+        for a table whose outputs are not read one by one."""
+        return None
+
+    def prefetch_some(
+        self, indices: op.Int64Array, needed: BoolVector, free: frozenset[int]
+    ) -> bool:
+        """As `prefetch`, for `read_some`. False where that returns None."""
+        return False
+
+    def identities(
+        self, indices: op.Int64Array, output: int, before: int | None = None
+    ) -> Sequence[str | None]:
+        """For each of these samples a text that changes whenever the bytes of this output change,
+        together with the arguments of the reader; the same in every process, and made without
+        reading the sample. None where there is none.
+
+        before: the time, in nanoseconds, at which the samples were not read yet: now, unless it is
+        given.
+        """
+        return [None] * len(indices)
+
+    def beside(self) -> Table:
+        """A table of the same samples, which may be read while this one is read."""
+        return copy(self)
 
     @abstractmethod
     def digest(self) -> dict[str, Any]:

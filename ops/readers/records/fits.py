@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,6 +101,8 @@ class _OpenedUnits(NamedTuple):
 class FitsTable(FilesTable):
     """FITS files."""
 
+    selecting = frozenset(("file_filter",))
+
     def __init__(
         self,
         paths: list[str],
@@ -146,6 +149,11 @@ class FitsTable(FilesTable):
             for one in opened.values():
                 close_handle(one.handle)
         return Records(tuple(made), failures)
+
+    def identities(
+        self, indices: op.Int64Array, output: int, before: int | None = None
+    ) -> Sequence[str | None]:
+        return self.identities_of_files(indices, before)
 
     def _open(self, path: str, loaded: LoadedFile | OSError | None) -> _OpenedUnits:
         if isinstance(loaded, OSError):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import BoolVector
 from gradiva.ops.readers.core.containers import Containers, Places, check_not_empty
+from gradiva.ops.readers.core.partial_reads import widened
 from gradiva.ops.readers.core.reader import reader_class
 from gradiva.ops.readers.core.source import source_operator
 from gradiva.ops.readers.core.table import Failures, Records, Table
@@ -123,6 +126,11 @@ class SampleTable(Table):
         )
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
+        return self.read_some(indices, np.ones(len(indices), np.bool_), frozenset(), pool)
+
+    def read_some(
+        self, indices: op.Int64Array, needed: BoolVector, free: frozenset[int], pool: op.WorkerPool
+    ) -> Records:
         failures: Failures = {}
         columns, names = [], []
         for output, dtype in enumerate(self._dtypes):
@@ -137,7 +145,12 @@ class SampleTable(Table):
                     got=str(places.sizes[sample]),
                 )
             places = places._replace(sizes=np.where(bad, 0, places.sizes))
-            columns.append(self._containers.read(places, pool, failures, dtype))
+            if output in free:
+                rows = np.flatnonzero(needed)
+                part = Places(*(one[rows] for one in places))
+                columns.append(self._read_rows(part, rows, len(indices), pool, failures, dtype))
+            else:
+                columns.append(self._containers.read(places, pool, failures, dtype))
             names.append(
                 [
                     self._name(index, self._samples[index].components[output])
@@ -146,6 +159,26 @@ class SampleTable(Table):
             )
         return Records(tuple(columns), failures, tuple(names))
 
+    def _read_rows(
+        self,
+        places: Places,
+        rows: op.Int64Array,
+        size: int,
+        pool: op.WorkerPool,
+        failures: Failures,
+        dtype: op.DType,
+    ) -> op.Batch:
+        """The files at these places, as a batch of `size` samples, of which they are these rows."""
+        found = {place: failures[row] for place, row in enumerate(rows.tolist()) if row in failures}
+        made = self._containers.read(places, pool, found, dtype)
+        failures.update({int(rows[place]): error for place, error in found.items()})
+        return widened(made, rows, size)
+
+    def identities(
+        self, indices: op.Int64Array, output: int, before: int | None = None
+    ) -> Sequence[str | None]:
+        return self._containers.identities(self._chosen(indices, output), before)
+
     def sizes(self) -> op.Int64Array:
         return np.asarray(self._places[:, :, 1].sum(axis=1), np.int64)
 
@@ -153,8 +186,15 @@ class SampleTable(Table):
         return {"samples": len(self), "names": self._containers.digest(self._files, self._places)}
 
     def prefetch(self, indices: op.Int64Array) -> None:
+        self.prefetch_some(indices, np.ones(len(indices), np.bool_), frozenset())
+
+    def prefetch_some(
+        self, indices: op.Int64Array, needed: BoolVector, free: frozenset[int]
+    ) -> bool:
         for output in range(len(self._dtypes)):
-            self._containers.prefetch(self._chosen(indices, output))
+            wanted = indices[needed] if output in free else indices
+            self._containers.prefetch(self._chosen(wanted, output))
+        return True
 
 
 class _OutputsByExtension:

@@ -98,6 +98,12 @@ class HDF5Table(RowTable):
         self._parts: dict[tuple[int, str], list[Source]] = {}
         """Of virtual data sets: of what they are made."""
 
+    def identities(
+        self, indices: op.Int64Array, output: int, before: int | None = None
+    ) -> Sequence[str | None]:
+        """None: data sets may have values in other files, by links and as virtual data sets."""
+        return [None] * len(indices)
+
     def load(self, file: int, rows: op.Int64Array) -> list[Sequence[Any]]:
         cuts = np.flatnonzero(np.diff(rows) != 1) + 1
         found: list[Sequence[Any]] = []

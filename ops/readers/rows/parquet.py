@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,6 +95,11 @@ class ParquetTable(RowTable):
         super().__init__(containers, [int(ends[-1]) if len(ends) else 0 for ends in groups], types)
         self._groups, self._columns, self._cache_bytes = groups, places, cache_bytes
         self._kept: OrderedDict[tuple[int, int], _Group] = OrderedDict()
+
+    def beside(self) -> ParquetTable:
+        made = copy(self)
+        made._kept = OrderedDict()
+        return made
 
     def load(self, file: int, rows: op.Int64Array) -> list[Any]:
         ends = self._groups[file]

@@ -49,6 +49,17 @@ class FileRows(Table):
             for file, row in zip(files.tolist(), rows.tolist(), strict=True)
         ]
 
+    def identities(
+        self, indices: op.Int64Array, output: int, before: int | None = None
+    ) -> Sequence[str | None]:
+        """That of the file, and the number of the row."""
+        files, rows = self._places(indices)
+        known = self._containers.identities_of_files(np.unique(files).tolist(), before)
+        return [
+            None if known[file] is None else f"{known[file]}\0row {row}"
+            for file, row in zip(files.tolist(), rows.tolist(), strict=True)
+        ]
+
     def digest(self) -> dict[str, Any]:
         return {"rows": len(self), "names": self._containers.digest(self._ends)}
 

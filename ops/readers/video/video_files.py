@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from copy import copy
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -52,6 +53,12 @@ class VideoFiles:
         self._kept = 0
         if self.storage is not None:  # of all at once
             self.storage.facts([path for path in paths if is_url(path)])
+
+    def beside(self) -> VideoFiles:
+        """The same videos, for another thread."""
+        made = copy(self)
+        made._indices, made._kept = OrderedDict(), 0
+        return made
 
     def scan(self, paths: list[str]) -> dict[str, ScannedVideo]:
         """What all files are. Raises OperatorRuntimeError where the machine is at its end."""

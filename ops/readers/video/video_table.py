@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -16,6 +18,7 @@ from gradiva.eager.simd.streaming import use_nontemporal
 from gradiva.eager.types.arrays import Array
 from gradiva.eager.types.device import CPU
 from gradiva.ops.readers.core.files import prefetch_files, unreadable
+from gradiva.ops.readers.core.identities import file_identities
 from gradiva.ops.readers.core.labels import LabelForm
 from gradiva.ops.readers.core.table import BegunRead, Failures, Records, Table, column
 from gradiva.ops.readers.listing import digest_of
@@ -89,6 +92,9 @@ class VideoTable(Table):
     """Clips of videos, one after another. A video that cannot be read is one sample, and so is what
     is missing of one that is cut."""
 
+    libraries = ("av",)
+    selecting = frozenset(("labels", "label_dtype", "label_shape"))
+
     def __init__(
         self,
         videos: list[ListedVideo],
@@ -105,7 +111,10 @@ class VideoTable(Table):
         self._threads: op.WorkerPool | None = None
         """Those that decode what was begun."""
         self._on_gpu: GpuDecoders | None = None
-        found = self._files.scan(list(dict.fromkeys(video.path for video in videos)))
+        paths = list(dict.fromkeys(video.path for video in videos))
+        before = file_identities(paths, self.storage, time.time_ns())
+        self._as_opened = dict(zip(paths, before, strict=True))
+        found = self._files.scan(paths)
         if options.drops:
             videos = _kept(videos, found)
         self._videos = videos
@@ -155,6 +164,38 @@ class VideoTable(Table):
     def classes(self) -> list[str] | None:
         return self._options.classes
 
+    def without_reading(self, indices: op.Int64Array) -> dict[int, op.Batch]:
+        if not self._options.labels:
+            return {}
+        videos = [self._videos[number] for number in self._rows[indices, 0].tolist()]
+        labels = np.array([video.label for video in videos], np.int64)
+        return {1: self._options.label_form.column(labels)}
+
+    def identities(
+        self, indices: op.Int64Array, output: int, before: int | None = None
+    ) -> Sequence[str | None]:
+        """That of the file, and the clip in it. A file that may be another one than when it was
+        looked through has none, and neither has what a GPU decodes, which may have other bits."""
+        if self.device is not CPU or (output == 1 and self._options.labels):
+            return [None] * len(indices)
+        names = self.names(indices)
+        paths = list(dict.fromkeys(names))
+        now = dict(zip(paths, file_identities(paths, self.storage, before), strict=True))
+        found: list[str | None] = []
+        for name, (number, first) in zip(names, self._rows[indices].tolist(), strict=True):
+            one = now[name]
+            begin, end = self._ranges[number].tolist()
+            same = one is not None and one == self._as_opened[name] and first >= 0
+            clip = f"{first} of {begin} to {end}, {output - self._options.labels}"
+            found.append(f"{one}\0{clip}" if same else None)
+        return found
+
+    def beside(self) -> VideoTable:
+        made = copy(self)
+        made._files, made._decoders = self._files.beside(), Decoders(0)
+        made._threads = made._on_gpu = None
+        return made
+
     def _frames(self, number: int, first: int) -> op.Int64Array:
         """The frames of a clip, -1 for those that are filled."""
         begin, end = self._ranges[number].tolist()
@@ -194,10 +235,7 @@ class VideoTable(Table):
             numbers[sample] = frames = self._frames(number, first)
             shown = frames >= 0
             times[sample, shown] = index.seconds()[frames[shown]]
-        columns = []
-        if options.labels:
-            labels = np.array([self._videos[number].label for number, _ in rows], np.int64)
-            columns.append(options.label_form.column(labels))
+        columns = [*self.without_reading(indices).values()]
         if options.numbers == "scalar":
             columns.append(column(numbers[:, :1], (1,), op.int32))
         elif options.numbers == "sequence":

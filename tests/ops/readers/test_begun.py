@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -208,7 +208,8 @@ class _HeldRead:
 def test_closed_while_it_is_read() -> None:
     """Who waits gets an error, and nothing of what was stopped is delivered later."""
     table = _Held()
-    source, cursor = BegunAhead(table), Cursor(ShardedPlan(4, 1, False))
+    cursor = Cursor(ShardedPlan(4, 1, False))
+    source: Any = BegunAhead(cast("Any", table))
     pool = WorkerPool(2)
     source.read(cursor.take(1)[0], cursor, 1, pool)
     indices = cursor.take(1)[0]

@@ -258,3 +258,27 @@ def test_readers_that_do_not_go_together(folder: Path, tmp_path: Path) -> None:
     ):
         with pytest.raises(gradiva.GradivaError, match=message):
             gradiva.readers.mix(readers)  # type: ignore[arg-type]
+
+
+def test_an_error_names_the_sample_of_the_batch(tmp_path: Path) -> None:
+    """Its number, and not that among the samples of its own reader."""
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(name.encode())
+    paths = [str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path / "missing")]
+    made = gradiva.readers.File
+    reader = gradiva.readers.mix(
+        [made(files=paths[:2]), made(files=paths[2:])], seed=1, stop="all", weights=[0.9, 0.1]
+    )
+    with pytest.raises(gradiva.OperatorRuntimeError, match="cannot be read") as failure:
+        next(reader.next_epoch(batch_size=64))
+    sources = gradiva.readers.mix(
+        [made(files=paths[:2]), made(files=paths[:1])],
+        seed=1,
+        stop="all",
+        weights=[0.9, 0.1],
+        with_source=True,
+    )
+    _, _, numbers = next(sources.next_epoch(batch_size=64))
+    own = [int(one[0]) for one in numbers.arrays()].index(1)
+    assert own > 0
+    assert failure.value.sample == own
