@@ -1,0 +1,175 @@
+"""Putting results into a folder: a shard of this process, and room for it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from gradiva.eager.runtime.host_memory import address_of
+from gradiva.eager.runtime.worker_pool import WorkerPool
+
+from .catalog import Catalog
+from .checksums import BLOCK, block_sums, key_words
+from .folder import Folder
+from .items import Item, new_items
+from .records import RECORD, RECORD_BYTES, made_record
+from .shard_writer import ShardWriter, needed_bytes
+from .warnings_once import WarningsOnce
+
+__all__ = ["DiskWriter"]
+
+_PATIENCE: Final = 60.0
+"""Seconds until something is stored again after a write has failed."""
+_SHARDS: Final = 32
+_LEAST_SHARD, _MOST_SHARD = 4 << 20, 256 << 20
+"""A shard has about a 32nd of the capacity, but not less and not more bytes than these."""
+
+
+class _Place(NamedTuple):
+    """Where an item is written. kind: the number of its kind there."""
+
+    writer: ShardWriter
+    offset: int
+    kind: int
+
+
+class DiskWriter:
+    """Writes results into shards of this process. Any thread may put."""
+
+    def __init__(
+        self,
+        folder: Folder,
+        catalog: Catalog,
+        capacity: int,
+        lock: threading.RLock,
+        tell: WarningsOnce,
+    ) -> None:
+        self.capacity = capacity
+        self._folder, self._catalog, self._lock, self._tell = folder, catalog, lock, tell
+        self._writer: ShardWriter | None = None
+        self._stopped = float("-inf")
+
+    def put(self, items: Iterable[Item], pool: WorkerPool | None) -> dict[str, int]:
+        """Keep results. Returns what is to be counted."""
+        new = new_items(items, self._catalog.table.find)
+        if not new:
+            return {}
+        if time.monotonic() < self._stopped:
+            return {"refused": len(new)}
+        places: list[_Place] = []
+        with self._lock:
+            try:
+                for item in new:
+                    place = self._reserve(item)
+                    if place is None:
+                        break
+                    places.append(place)
+            except OSError as error:
+                self._stop(error)
+        written = self._write(new, places, pool)
+        stored, size = self._publish(new, places, written)
+        return {"stored": stored, "refused": len(new) - stored, "bytes_written": size}
+
+    def _reserve(self, item: Item) -> _Place | None:
+        """A place for an item; None if there is no room. Raises OSError."""
+        needed = needed_bytes(len(item.data)) + RECORD_BYTES
+        if self._folder.held + needed > self.capacity:
+            self._tell("full", f"the cache {self._folder.path} is full")
+            return None
+        writer = self._writer
+        if writer is None or writer.end + needed > self._shard_bytes():
+            writer = self._begin()
+        before = writer.size
+        number = writer.kind(item.kind)
+        if number is None:
+            writer = self._begin()
+            before, number = writer.size, writer.kind(item.kind)
+            assert number is not None
+        offset = writer.reserve(len(item.data))
+        self._folder.held += writer.size - before + RECORD_BYTES
+        return _Place(writer, offset, number)
+
+    def _shard_bytes(self) -> int:
+        return min(max(self.capacity // _SHARDS, _LEAST_SHARD), _MOST_SHARD)
+
+    def _begin(self) -> ShardWriter:
+        """Begin a new shard. Raises OSError."""
+        self._writer = None
+        writer = ShardWriter(self._folder.path, self._folder.new_number(), self._folder.owner)
+        self._folder.added(writer.shard)
+        self._folder.held += writer.size
+        self._writer = writer
+        return writer
+
+    def _write(
+        self, items: Sequence[Item], places: Sequence[_Place], pool: WorkerPool | None
+    ) -> list[bool]:
+        """Write the data of the items that have a place. Returns whether each was written."""
+        count = len(places)
+        written = [False] * count
+        keys = np.array([key_words(item.key) for item in items[:count]], np.uint64).reshape(-1, 2)
+        sizes = np.array([len(item.data) for item in items[:count]], np.int64)
+        addresses = np.array([address_of(item.data) for item in items[:count]], np.int64)
+        blocks = -(-sizes // BLOCK)
+        ends = np.cumsum(blocks)
+        begins = ends - blocks
+        sums = np.empty(int(blocks.sum()), np.uint64)
+
+        def write(begin: int, end: int) -> None:
+            block_sums(addresses, sizes, keys, begins, sums, begin, end)
+            for number in range(begin, end):
+                place, own = places[number], sums[begins[number] : ends[number]]
+                try:
+                    place.writer.write(place.offset, [items[number].data, own])
+                except OSError as error:
+                    self._stop(error)
+                    return
+                written[number] = True
+
+        if pool is None or count < 2:
+            write(0, count)
+        else:
+            pool.run(write, [(number, number + 1) for number in range(count)])
+        return written
+
+    def _publish(
+        self, items: Sequence[Item], places: Sequence[_Place], written: Sequence[bool]
+    ) -> tuple[int, int]:
+        """Have this process and others find the items that were written. Returns how many there
+        are, and their bytes."""
+        records: dict[ShardWriter, list[bytes]] = {}
+        size = count = 0
+        for item, (writer, offset, number), good in zip(items, places, written, strict=False):
+            if good:
+                facts = item.seconds, number, item.flags, item.shape, writer.shard.seed
+                record = made_record(item.key, offset, len(item.data), *facts)
+                records.setdefault(writer, []).append(record)
+                size += len(item.data)
+        with self._lock:
+            for writer, parts in records.items():
+                data = b"".join(parts)
+                try:
+                    writer.publish(data)
+                except OSError as error:
+                    self._stop(error)
+                    self._writer = None
+                    continue
+                self._catalog.add(
+                    writer.shard, np.frombuffer(data, RECORD), writer.kinds(self._catalog)
+                )
+                count += len(parts)
+        return count, size
+
+    def _stop(self, error: OSError) -> None:
+        """Store nothing for a while."""
+        self._stopped = time.monotonic() + _PATIENCE
+        text = error.strerror or str(error)
+        self._tell("write", f"the cache {self._folder.path} cannot be written: {text}")
+
+    def close(self) -> None:
+        """End the shard."""
+        self._writer = None
