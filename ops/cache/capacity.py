@@ -15,6 +15,8 @@ _GROUPS: Final = (
 )
 """The limit of a control group and what is used of it, in the second and the first version."""
 _UNKNOWN: Final = 1 << 30
+_UNKNOWN_DISK: Final = 64 << 30
+"""Where the system does not say it."""
 
 
 def disk_for_cache(folder: Path, held: int) -> int:
@@ -22,7 +24,7 @@ def disk_for_cache(folder: Path, held: int) -> int:
     try:
         facts = os.statvfs(folder)
     except (OSError, AttributeError):
-        return held
+        return _UNKNOWN_DISK
     return facts.f_bavail * facts.f_frsize * 4 // 5 + held
 
 

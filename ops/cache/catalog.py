@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from .entry import Entry
-from .records import PACKED, RECORD, Kind
+from .records import EXTENTS, PACKED, RECORD, Kind
 from .shard import Shard
 from .table import Table
 
@@ -34,17 +34,21 @@ class Catalog:
         """The entry of a key with its flags; the first of its facts are still to be read where it
         is that of a damaged sample."""
         record = self.table.find(key)
-        shard = None if record is None else self.shards.get(record.last)
-        if record is None or shard is None:
+        if record is None:
             return None
-        kind, packed = self._kinds[record.kind], bool(record.flags & PACKED)
-        shape = record.shape(kind)
-        size = math.prod(shape) * kind.item_bytes
-        if not packed and size != record.stored:
+        _, offset, stored, seconds, number, flags, *_, last = record
+        shard = self.shards.get(last)
+        if shard is None:
             return None
-        shard.touch()
-        where = key, shard, shard.keep_open(), record.offset, record.stored, size, packed
-        return Entry(kind.dtype, kind.layout, shape, None, record.seconds, *where), record.flags
+        dtype, item_bytes, layout, ndim, shape = self._kinds[number]
+        if shape is None:
+            shape = record[EXTENTS : EXTENTS + ndim]
+        size, packed = math.prod(shape) * item_bytes, bool(flags & PACKED)
+        if not packed and size != stored:
+            return None
+        opened = shard.opened or shard.keep_open()
+        where = key, shard, opened, offset, stored, size, packed
+        return Entry(dtype, layout, shape, None, seconds, *where), flags
 
     def kind_number(self, kind: Kind) -> int | None:
         """The number of a kind in this store; None if there are too many."""
@@ -57,16 +61,18 @@ class Catalog:
             self._numbers[kind] = number
         return number
 
-    def add(self, shard: Shard, records: np.ndarray[Any, Any], kinds: Mapping[int, int]) -> None:
+    def add(self, shard: Shard, records: np.ndarray[Any, Any], kinds: Mapping[int, int]) -> int:
         """Add entries of a shard. kinds: from the numbers of kinds in the records to those in this
-        store; entries of other kinds are left out."""
-        known = np.full(_MOST_KINDS, -1, np.int32)
+        store; entries of other kinds are left out. Returns how many these are."""
+        most = max(kinds, default=-1) + 1
+        known = np.full(most + 1, -1, np.int32)
         known[list(kinds)] = list(kinds.values())
-        numbers = known[records["kind"]]
+        numbers = known[np.minimum(records["kind"], most)]
         chosen = np.array(records[numbers >= 0], RECORD)
         chosen["kind"] = numbers[numbers >= 0]
         chosen["last"] = shard.number
         self.table.add(chosen)
+        return len(records) - len(chosen)
 
     def forget(self, entry: Entry) -> bool:
         """Remove an entry. Returns whether it was there."""

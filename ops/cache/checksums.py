@@ -35,8 +35,6 @@ _FOURTH = np.uint64(0x6C8E9CF570932BD5)
 _LEFT = np.uint64(29)
 _RIGHT = np.uint64(35)
 _HALF = np.uint64(32)
-_ONE = np.uint64(1)
-_LAST = np.uint64(63)
 _EIGHT = np.uint64(8)
 
 

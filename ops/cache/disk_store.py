@@ -37,9 +37,10 @@ class DiskStore(Store):
         self._begin(capacity)
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._folder.look()
+            with self._lock:
+                self._look()
         except OSError as error:
-            self._tell("folder", f"{path} cannot be used as a cache: {error.strerror or error}")
+            self._tell("use", f"{path} cannot be used as a cache: {error.strerror or error}")
         if capacity is None:
             self.capacity = disk_for_cache(path, self._folder.held)
 
@@ -74,15 +75,26 @@ class DiskStore(Store):
             with self._lock:
                 self._look()
             found = [one or self._entry(key) for one, key in zip(found, keys, strict=True)]
+        for shard in {entry.shard for entry in found if entry is not None}:
+            shard.touch()
         misses = found.count(None)
         self.counters.add(hits=len(keys) - misses, misses=misses)
         return found
 
     def _look(self) -> None:
+        folder = self._folder
         try:
-            self._folder.look()
+            folder.look()
         except OSError as error:
-            self._tell("folder", f"the cache {self.path} cannot be read: {error.strerror or error}")
+            self._tell("use", f"the cache {self.path} cannot be read: {error.strerror or error}")
+        if folder.damaged:
+            self.counters.add(damaged=folder.damaged)
+            folder.damaged = 0
+            self._tell("damaged", f"the cache {self.path} has damaged entries")
+        if folder.untrusted:
+            folder.untrusted = 0
+            text = "files that other users can write, which are not read"
+            self._tell("untrusted", f"the cache {self.path} has {text}")
 
     def _entry(self, key: bytes) -> Entry | None:
         found = self._catalog.find(key)

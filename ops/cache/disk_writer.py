@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -11,17 +12,21 @@ import numpy as np
 
 from gradiva.eager.runtime.host_memory import address_of
 from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.types.arrays import Array, Int64Array
 
 from .catalog import Catalog
 from .checksums import BLOCK, block_sums, key_words
 from .folder import Folder
 from .items import Item, new_items
 from .records import RECORD, RECORD_BYTES, made_record
-from .shard_writer import ShardWriter, needed_bytes
+from .shard_writer import ALIGNED, ShardWriter, needed_bytes
 from .warnings_once import WarningsOnce
 
 __all__ = ["DiskWriter"]
 
+_TOGETHER: Final = 1 << 19
+"""Bytes that are written by one call, about: they are still in the cache of the core."""
+_PADDING: Final = np.zeros(ALIGNED, np.uint8)
 _PATIENCE: Final = 60.0
 """Seconds until something is stored again after a write has failed."""
 _SHARDS: Final = 32
@@ -37,6 +42,13 @@ class _Place(NamedTuple):
     kind: int
 
 
+def _ranges(sizes: Int64Array) -> list[tuple[int, int]]:
+    """Ranges of results that have about `_TOGETHER` bytes each, or one result."""
+    numbers = (np.cumsum(sizes) - sizes) // _TOGETHER
+    bounds = [*np.flatnonzero(np.diff(numbers, prepend=-1)).tolist(), len(sizes)]
+    return list(itertools.pairwise(bounds))
+
+
 class DiskWriter:
     """Writes results into shards of this process. Any thread may put."""
 
@@ -48,9 +60,21 @@ class DiskWriter:
         lock: threading.RLock,
         tell: WarningsOnce,
     ) -> None:
-        self.capacity = capacity
+        self._capacity = capacity
+        self._pending: set[bytes] = set()
+        """Keys of results that are being written."""
         self._folder, self._catalog, self._lock, self._tell = folder, catalog, lock, tell
         self._writer: ShardWriter | None = None
+        self._stopped = float("-inf")
+
+    @property
+    def capacity(self) -> int:
+        """The most bytes that the folder may hold."""
+        return self._capacity
+
+    @capacity.setter
+    def capacity(self, value: int) -> None:
+        self._capacity = value
         self._stopped = float("-inf")
 
     def put(self, items: Iterable[Item], pool: WorkerPool | None) -> dict[str, int]:
@@ -62,6 +86,11 @@ class DiskWriter:
             return {"refused": len(new)}
         places: list[_Place] = []
         with self._lock:
+            new = [item for item in new if item.key not in self._pending]
+            keys = {item.key for item in new}
+            self._pending |= keys
+            if self._writer is not None and not self._writer.is_there:
+                self._writer = None  # the folder was cleared
             try:
                 for item in new:
                     place = self._reserve(item)
@@ -70,15 +99,22 @@ class DiskWriter:
                     places.append(place)
             except OSError as error:
                 self._stop(error)
-        written = self._write(new, places, pool)
-        stored, size = self._publish(new, places, written)
+        try:
+            written = self._write(new, places, pool)
+            stored, size = self._publish(new, places, written)
+        finally:
+            with self._lock:
+                self._pending -= keys
         return {"stored": stored, "refused": len(new) - stored, "bytes_written": size}
 
     def _reserve(self, item: Item) -> _Place | None:
         """A place for an item; None if there is no room. Raises OSError."""
         needed = needed_bytes(len(item.data)) + RECORD_BYTES
-        if self._folder.held + needed > self.capacity:
-            self._tell("full", f"the cache {self._folder.path} is full")
+        room = self._folder.held + needed <= self._capacity
+        if not room and not self._folder.make_room(needed, self._capacity):
+            self._stopped = time.monotonic() + _PATIENCE
+            text = f"the cache {self._folder.path} is full, and all of it is used"
+            self._tell("full", f"{text}: nothing more is kept in it")
             return None
         writer = self._writer
         if writer is None or writer.end + needed > self._shard_bytes():
@@ -94,13 +130,14 @@ class DiskWriter:
         return _Place(writer, offset, number)
 
     def _shard_bytes(self) -> int:
-        return min(max(self.capacity // _SHARDS, _LEAST_SHARD), _MOST_SHARD)
+        return min(max(self._capacity // _SHARDS, _LEAST_SHARD), _MOST_SHARD)
 
     def _begin(self) -> ShardWriter:
         """Begin a new shard. Raises OSError."""
         self._writer = None
+        self._folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         writer = ShardWriter(self._folder.path, self._folder.new_number(), self._folder.owner)
-        self._folder.added(writer.shard)
+        self._folder.add(writer.shard)
         self._folder.held += writer.size
         self._writer = writer
         return writer
@@ -121,19 +158,30 @@ class DiskWriter:
 
         def write(begin: int, end: int) -> None:
             block_sums(addresses, sizes, keys, begins, sums, begin, end)
-            for number in range(begin, end):
-                place, own = places[number], sums[begins[number] : ends[number]]
+            number = begin
+            while number < end:
+                # Those that lie one behind the other are written by one call.
+                first, (writer, place, _), parts = number, places[number], list[Array]()
+                at = place
+                while number < end and places[number][:2] == (writer, at):
+                    own = sums[begins[number] : ends[number]]
+                    size = len(items[number].data) + own.nbytes
+                    at += needed_bytes(len(items[number].data))
+                    parts += items[number].data, own, _PADDING[: at - places[number].offset - size]
+                    number += 1
                 try:
-                    place.writer.write(place.offset, [items[number].data, own])
+                    writer.write(place, parts)
                 except OSError as error:
                     self._stop(error)
                     return
-                written[number] = True
+                written[first:number] = [True] * (number - first)
 
-        if pool is None or count < 2:
-            write(0, count)
+        ranges = _ranges(sizes)
+        if pool is None or len(ranges) < 2:
+            for begin, end in ranges:
+                write(begin, end)
         else:
-            pool.run(write, [(number, number + 1) for number in range(count)])
+            pool.run(write, ranges)
         return written
 
     def _publish(
@@ -168,7 +216,7 @@ class DiskWriter:
         """Store nothing for a while."""
         self._stopped = time.monotonic() + _PATIENCE
         text = error.strerror or str(error)
-        self._tell("write", f"the cache {self._folder.path} cannot be written: {text}")
+        self._tell("use", f"nothing more is kept in the cache {self._folder.path}: {text}")
 
     def close(self) -> None:
         """End the shard."""

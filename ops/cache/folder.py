@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from gradiva.eager.support.positional import read_at
 from .catalog import Catalog
 from .checksums import SUM_BYTES, block_count, damaged_block
 from .records import KIND, RECORD, RECORD_BYTES, Kind, good_records, parsed_kind
-from .shard_files import HEADER_BYTES, INDEX, NAME, VERSION, FileShard, open_file, read_header
+from .shard_files import DATA, HEADER_BYTES, INDEX, NAME, VERSION, FileShard, open_file, read_header
 
 __all__ = ["Folder"]
 
@@ -25,6 +25,10 @@ _LOOK: Final = 1.0
 _SHARE: Final = 20.0
 """A look that takes long is repeated after this many times as long."""
 _LONGEST_KIND: Final = 1 << 16
+_SECOND: Final = 10**9
+_SLACK: Final = 60 * _SECOND
+"""A time so far in the future is one of another clock."""
+_HOUR: Final = 3600 * _SECOND
 
 
 class Folder:
@@ -35,12 +39,15 @@ class Folder:
         self.owner: int | None = None
         self.held = 0
         """Bytes of all files of ours."""
+        self.damaged = 0
+        """Entries that are lost because a record, or the text of their kind, is damaged."""
         self.untrusted = 0
         """Shards that other users could have written."""
         self._catalog = catalog
         self._shards: dict[bytes, FileShard] = {}
-        self._next = 0
+        self._numbers = 0
         self._due = float("-inf")
+        self._opened = time.time_ns()
 
     @property
     def is_due(self) -> bool:
@@ -58,77 +65,121 @@ class Folder:
             self._due = ended + max(_LOOK, _SHARE * (ended - began))
 
     def _look(self) -> None:
-        self.owner = self.path.stat().st_uid
-        held, found = 0, dict[bytes, int]()
-        with os.scandir(self.path) as files:
-            for file in files:
-                match = NAME.fullmatch(file.name)
-                if match is None:
-                    continue
-                with suppress(OSError):
-                    size = file.stat(follow_symlinks=False).st_size
-                    held += size
-                    if match[2] == INDEX:
-                        found[bytes.fromhex(match[1])] = size
-        self.held = held
-        gone = [shard for name, shard in self._shards.items() if name not in found]
-        self.remove(gone)
-        for name, size in found.items():
-            shard = self._shards.get(name)
-            if shard is None:
-                shard = self.added(FileShard(self._number(), self.path, name, self.owner))
-            if size != shard.seen and not shard.is_own:
-                self._read_index(shard)
-
-    def _number(self) -> int:
-        self._next += 1
-        return self._next
-
-    def added(self, shard: FileShard) -> FileShard:
-        """Add a shard that is there."""
-        self._shards[shard.name] = self._catalog.shards[shard.number] = shard
-        return shard
+        with suppress(FileNotFoundError):
+            self.owner = self.path.stat().st_uid
+        files = _Files.of(self.path)
+        self.held = sum(one.size for one in (*files.indices.values(), *files.datas.values()))
+        for name, shard in self._shards.items():
+            if shard.is_own and name in files.datas:  # not all of it may be written yet
+                written = files.datas[name].size
+                self.held += max(shard.reserved - written, 0)
+        there = files.indices.keys() & files.datas.keys()
+        self.remove([shard for name, shard in self._shards.items() if name not in there])
+        for name in there - self._shards.keys():
+            self.add(FileShard(self.new_number(), self.path, name, self.owner))
+        changed = [
+            shard
+            for name, shard in self._shards.items()
+            if not shard.is_own and files.indices[name].size != shard.seen
+        ]
+        for shard in changed:
+            if not shard.created:
+                self._read_header(shard)
+        # An entry may have been stored again because the older one is damaged: the newer one comes
+        # first.
+        for shard in sorted(changed, key=lambda shard: -shard.created):
+            self._read_index(shard)
 
     def new_number(self) -> int:
-        """A number for a shard that is being made."""
-        return self._number()
+        """A number for a shard."""
+        self._numbers += 1
+        return self._numbers
 
-    def remove(self, shards: list[FileShard]) -> None:
+    def add(self, shard: FileShard) -> None:
+        """Add a shard that is there."""
+        self._shards[shard.name] = self._catalog.shards[shard.number] = shard
+
+    def remove(self, shards: Iterable[FileShard]) -> None:
         """Forget some shards, whose files are gone."""
-        if shards:
-            self._catalog.table.forget_shards({shard.number for shard in shards})
+        numbers = set()
         for shard in shards:
+            numbers.add(shard.number)
             del self._shards[shard.name], self._catalog.shards[shard.number]
             shard.shut()
+        if numbers:
+            self._catalog.table.forget_shards(numbers)
 
     def shards(self) -> Iterator[FileShard]:
         """All shards."""
         return iter(list(self._shards.values()))
 
-    def _read_index(self, shard: FileShard) -> None:
-        """Add the records behind those that are known."""
+    def make_room(self, needed: int, capacity: int) -> bool:
+        """Remove shards that were not used since this process opened the folder, the one that was
+        not used for the longest time first. Returns whether there is room for so many bytes."""
+        with suppress(OSError):
+            self._look()
+            now, files = time.time_ns(), _Files.of(self.path)
+            files.remove_leftovers(self.path, now - _HOUR)
+            unused = []
+            for shard in self._shards.values():
+                if shard.used or shard.is_own or shard.name not in files.indices:
+                    continue
+                changed = files.indices[shard.name].changed
+                if changed > now + _SLACK:
+                    changed = 0
+                elif changed % _SECOND == 0:  # the file system may know no parts of a second
+                    changed += _SECOND - 1
+                if changed < self._opened:
+                    unused.append((changed, shard.number, shard))
+            for _, _, shard in sorted(unused):
+                if self.held + needed <= capacity:
+                    break
+                # The index first: without one, data are not found.
+                for path, facts in ((shard.index, files.indices), (shard.data, files.datas)):
+                    path.unlink(missing_ok=True)
+                    self.held -= facts[shard.name].size
+                self.remove([shard])
+        return self.held + needed <= capacity
+
+    def _read_header(self, shard: FileShard) -> None:
+        """Learn when a shard was made; a file of another format has nothing to be read."""
         try:
             handle = open_file(shard.index, self.owner)
         except PermissionError:
-            self.untrusted += shard.seen == 0
-            shard.seen = -1
+            self.untrusted += 1
             return
         except OSError:
             return
         try:
-            if shard.read_to == HEADER_BYTES:
-                header = read_header(read_at(handle, HEADER_BYTES, 0))
-                good = header is not None and (header.version, header.ending) == (VERSION, INDEX)
-                if not good or header is None or header.name != shard.name:
-                    shard.seen = os.fstat(handle).st_size
-                    return
             shard.seen = os.fstat(handle).st_size
-            data = read_at(handle, max(shard.seen - shard.read_to, 0), shard.read_to)
+            header = read_header(read_at(handle, HEADER_BYTES, 0))
         except OSError:
             return
         finally:
             os.close(handle)
+        if header is not None and (header.version, header.ending) == (VERSION, INDEX):
+            shard.created = header.created if header.name == shard.name else 0
+
+    def _read_index(self, shard: FileShard) -> None:
+        """Add the records behind those that are known."""
+        if not shard.created:
+            return
+        try:
+            handle = open_file(shard.index, self.owner)
+        except OSError:
+            return
+        try:
+            seen = os.fstat(handle).st_size
+            data = read_at(handle, max(seen - shard.read_to, 0), shard.read_to)
+        except OSError:
+            return
+        finally:
+            os.close(handle)
+        shard.seen = seen
         count = good_records(data, shard.seed)
+        if count < len(data) // RECORD_BYTES and not shard.is_damaged:
+            shard.is_damaged = True
+            self.damaged += 1
         shard.read_to += count * RECORD_BYTES
         records = np.frombuffer(data, RECORD, count)
         is_kind = records["flags"] & KIND != 0
@@ -137,7 +188,7 @@ class Folder:
             number = None if kind is None else self._catalog.kind_number(kind)
             if number is not None:
                 shard.kinds[int(record["kind"])] = number
-        self._catalog.add(shard, records[~is_kind], shard.kinds)
+        self.damaged += self._catalog.add(shard, records[~is_kind], shard.kinds)
 
     @staticmethod
     def _kind(shard: FileShard, offset: int, stored: int) -> Kind | None:
@@ -148,7 +199,7 @@ class Folder:
         try:
             opened = shard.open()
             data = b"" if opened is None else read_at(opened.handle, whole, offset)
-        except OSError:
+        except (OSError, OverflowError):
             return None
         if len(data) != whole:
             return None
@@ -157,3 +208,44 @@ class Folder:
         if damaged_block(content, shard.name, sums, 0) >= 0:
             return None
         return parsed_kind(content.tobytes())
+
+
+class _File(NamedTuple):
+    """Bytes of a file, and the nanosecond in which it was last changed."""
+
+    size: int
+    changed: int
+
+
+class _Files(NamedTuple):
+    """The files in a folder that have our names."""
+
+    indices: dict[bytes, _File]
+    datas: dict[bytes, _File]
+
+    @classmethod
+    def of(cls, path: Path) -> _Files:
+        """Those in a folder; none if the folder is not there. Raises OSError."""
+        found = cls({}, {})
+        with suppress(FileNotFoundError), os.scandir(path) as files:
+            for file in files:
+                match = NAME.fullmatch(file.name)
+                if match is None:
+                    continue
+                with suppress(OSError):
+                    facts = file.stat(follow_symlinks=False)
+                    group = found.indices if match[2] == INDEX else found.datas
+                    group[bytes.fromhex(match[1])] = _File(facts.st_size, facts.st_mtime_ns)
+        return found
+
+    def remove_leftovers(self, path: Path, before: int) -> None:
+        """Remove files without the other one of their shard, of processes that were killed while
+        they made or removed a shard."""
+        for group, others, ending in (
+            (self.indices, self.datas, INDEX),
+            (self.datas, self.indices, DATA),
+        ):
+            for name, facts in group.items():
+                if name not in others and facts.changed < before:
+                    with suppress(OSError):
+                        (path / f"gradiva-{name.hex()}{ending}").unlink()

@@ -31,18 +31,19 @@ class _MemoryShard(Shard):
 
     def __init__(self, number: int, size: int) -> None:
         super().__init__(number)
-        self._opened = OpenShard(-1, np.empty(size, np.uint8))
+        self._memory = np.empty(size, np.uint8)
+        self.opened = OpenShard(-1, self._memory)
         self.end = 0
 
     def open(self) -> OpenShard:
         """Its data."""
-        return self._opened
+        assert self.opened is not None
+        return self.opened
 
     @property
     def memory(self) -> Array:
         """All of the block."""
-        assert self._opened.memory is not None
-        return self._opened.memory
+        return self._memory
 
 
 class _Place(NamedTuple):
@@ -129,13 +130,16 @@ class MemoryStore(Store):
             copy(0, count)
         else:
             pool.run(copy, [(number, number + 1) for number in range(count)])
-        size = 0
+        records: dict[_MemoryShard, list[bytes]] = {}
+        for item, (shard, offset, kind) in zip(new, places, strict=False):
+            facts = item.seconds, kind, item.flags, item.shape, 0
+            record = made_record(item.key, offset, len(item.data), *facts)
+            records.setdefault(shard, []).append(record)
+        kinds = {place.kind: place.kind for place in places}
         with self._lock:
-            for item, (shard, offset, kind) in zip(new, places, strict=False):
-                facts = item.seconds, kind, item.flags, item.shape, 0
-                record = made_record(item.key, offset, len(item.data), *facts)
-                self._catalog.add(shard, np.frombuffer(record, RECORD), {kind: kind})
-                size += len(item.data)
+            for shard, parts in records.items():
+                self._catalog.add(shard, np.frombuffer(b"".join(parts), RECORD), kinds)
+        size = sum(len(item.data) for item in new[:count])
         self.counters.add(stored=count, refused=len(new) - count, bytes_written=size)
 
     def _reserve(self, item: Item) -> _Place | None:

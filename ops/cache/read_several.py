@@ -39,6 +39,8 @@ _MOST_OPEN: Final = 256
 """Open files of this process, with those that a batch opens for itself."""
 _APART: Final = 16
 """Words between what two threads write all the time."""
+_TOGETHER: Final = 4
+"""Blocks that are read in one call."""
 _background = BackgroundKernel()
 _Whole = np.ndarray[Any, Any]
 
@@ -126,6 +128,45 @@ def _functions() -> Int64Array | None:
 
 
 @op.jit
+def _read_blocks(
+    preadv: int,
+    handle: int,
+    source: int,
+    size: int,
+    first: int,
+    last: int,
+    key: U64Vector,
+    target: int,
+    vectors: I64Vector,
+    sums: U64Vector,
+) -> bool:
+    """Read the blocks `first` to `last - 1` of an entry to their places behind the address
+    `target`. Returns whether all are undamaged. The other arguments are as in `_read`."""
+    count = last - first
+    where = vectors.ctypes.data
+    vectors[2], vectors[3] = sums.ctypes.data, SUM_BYTES * count
+    whole = first == 0 and last * BLOCK >= size and count <= _TOGETHER
+    if not whole:
+        table = source + size + SUM_BYTES * first
+        if call_c(preadv, handle, where + 16, 1, table) != SUM_BYTES * count:
+            return False
+    # Each part is verified while it is still in the cache of the core.
+    for block in range(first, last, _TOGETHER):
+        blocks = min(last - block, _TOGETHER)
+        start = block * BLOCK
+        length = min(size, start + blocks * BLOCK) - start
+        vectors[0], vectors[1] = target + start, length
+        if whole:
+            length += SUM_BYTES * count
+        if call_c(preadv, handle, where, 2 if whole else 1, source + start) != length:
+            return False
+        part = sums[block - first : block - first + blocks]
+        if first_damaged(target, size, key[0], key[1], part, block) >= 0:
+            return False
+    return True
+
+
+@op.jit
 def _read(
     functions: I64Vector,
     vectors: I64Vector,
@@ -161,26 +202,18 @@ def _read(
             call_c(functions[1], target + first, source + first, last - first, 0)
             done[sample] = True
         else:
-            block = first // BLOCK
-            blocks = (last + BLOCK - 1) // BLOCK - block
-            start = block * BLOCK
-            stop = min(size, (block + blocks) * BLOCK)
-            where = vectors.ctypes.data
-            vectors[0], vectors[1] = target + start, stop - start
-            vectors[2], vectors[3] = sums.ctypes.data, SUM_BYTES * blocks
-            length = stop - start
-            if stop == size and block == 0:
-                length += SUM_BYTES * blocks
-                good = call_c(functions[0], handle, where, 2, source) == length
-            else:
-                table = source + size + SUM_BYTES * block
-                good = call_c(functions[0], handle, where, 1, source + start) == length
-                length = SUM_BYTES * blocks
-                good = good and call_c(functions[0], handle, where + 16, 1, table) == length
-            if good:
-                key, other = keys[sample]
-                found = first_damaged(target, size, key, other, sums[:blocks], block)
-                done[sample] = found < 0
+            done[sample] = _read_blocks(
+                functions[0],
+                handle,
+                source,
+                size,
+                first // BLOCK,
+                (last + BLOCK - 1) // BLOCK,
+                keys[sample],
+                target,
+                vectors,
+                sums,
+            )
         if done[sample]:
             counts[0] += last - first
             counts[1] += seconds[sample]

@@ -19,18 +19,20 @@ import numpy as np
 from .store import KEY_BYTES
 
 __all__ = [
+    "EXTENTS",
     "FAILURE",
+    "FLAGS",
     "GONE",
     "KIND",
     "PACKED",
     "RECORD",
     "RECORD_BYTES",
     "Kind",
-    "Record",
     "good_records",
     "kind_of",
     "made_record",
     "parsed_kind",
+    "unpack_record",
 ]
 
 PACKED: Final = 1
@@ -96,27 +98,11 @@ def parsed_kind(text: bytes) -> Kind | None:
     return Kind(dtype, item_bytes, layout, ndim, shape)
 
 
-class Record(NamedTuple):
-    """A record in parts. last: as of `RECORD`."""
-
-    key: bytes
-    offset: int
-    stored: int
-    seconds: float
-    kind: int
-    flags: int
-    extents: tuple[int, ...]
-    last: int
-
-    @classmethod
-    def at(cls, data: Any, place: int) -> Record:
-        """The record that begins at a byte of some memory."""
-        key, offset, stored, seconds, kind, flags, *extents, last = _RECORD.unpack_from(data, place)
-        return cls(key, offset, stored, seconds, kind, flags, tuple(extents), last)
-
-    def shape(self, kind: Kind) -> tuple[int, ...]:
-        """The shape of the sample."""
-        return self.extents[: kind.ndim] if kind.shape is None else kind.shape
+unpack_record = _RECORD.unpack_from
+"""From memory and a place in it to the parts of a record; each axis is one."""
+FLAGS: Final = 5
+EXTENTS: Final = 6
+"""Where the flags and the first extent are among these."""
 
 
 def made_record(

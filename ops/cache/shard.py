@@ -40,6 +40,8 @@ class Shard(ABC):
 
     def __init__(self, number: int) -> None:
         self.number = number
+        self.opened: OpenShard | None = None
+        """Its data, as long as they are kept open."""
         self.used = False
         """Whether an entry was found in it since the store was opened."""
 

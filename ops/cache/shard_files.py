@@ -17,8 +17,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from gradiva.eager.support.positional import read_at
-
 from .shard import OpenShard, Shard
 
 __all__ = [
@@ -158,15 +156,20 @@ class FileShard(Shard):
         """Bytes of the index whose records are known."""
         self.seen = 0
         """The size of the index when it was last read."""
+        self.created = 0
+        """When it was made, as the header says."""
+        self.is_damaged = False
+        """Whether the index has a record that is no record, so that what follows is lost."""
         self.is_own = False
         """Whether this process writes it."""
+        self.reserved = 0
+        """Bytes of the data, with those that this process is about to write."""
         self._owner = owner
-        self._opened: OpenShard | None = None
         self._touched = float("-inf")
 
     def open(self) -> OpenShard | None:
         """Its data; None if they are not there. Raises OSError where too many files are open."""
-        opened = self._opened
+        opened = self.opened
         if opened is not None:
             return opened
         try:
@@ -175,18 +178,13 @@ class FileShard(Shard):
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 raise
             return None
-        header = read_header(read_at(opened.handle, HEADER_BYTES, 0))
-        if header is None or (header.version, header.ending) != (VERSION, DATA):
-            return None
-        if header.name != self.name:
-            return None
         if OpenShard.open_files <= _FILES:
-            self._opened = opened
+            self.opened = opened
         return opened
 
     def keep_open(self) -> OpenShard | None:
         """The same for an entry that somebody holds; None also where too many files are open."""
-        if self._opened is None and OpenShard.open_files >= _FILES:
+        if self.opened is None and OpenShard.open_files >= _FILES:
             return None
         try:
             return self.open()
@@ -195,7 +193,7 @@ class FileShard(Shard):
 
     def shut(self) -> None:
         """Close the file as soon as nobody reads it."""
-        self._opened = None
+        self.opened = None
 
     def touch(self) -> None:
         """Mark it as used, for processes that look for room."""

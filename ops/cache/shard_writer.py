@@ -18,16 +18,16 @@ from .checksums import BLOCK, SUM_BYTES, block_count, checksums
 from .records import KIND, Kind, made_record
 from .shard_files import HEADER_BYTES, FileShard, make_files
 
-__all__ = ["MOST_KINDS", "ShardWriter", "needed_bytes"]
+__all__ = ["ALIGNED", "MOST_KINDS", "ShardWriter", "needed_bytes"]
 
 MOST_KINDS: Final = 1 << 15
 """Kinds in a shard."""
-_ALIGNED: Final = 64
+ALIGNED: Final = 64
 
 
 def needed_bytes(stored: int) -> int:
     """The bytes that an entry takes in a shard, with its checksums."""
-    return -(-(stored + SUM_BYTES * block_count(stored)) // _ALIGNED) * _ALIGNED
+    return -(-(stored + SUM_BYTES * block_count(stored)) // ALIGNED) * ALIGNED
 
 
 class ShardWriter:
@@ -64,17 +64,12 @@ class ShardWriter:
         """A place for an entry of so many bytes."""
         offset = self.end
         self.end += needed_bytes(stored)
+        self.shard.reserved = self.end
         return offset
 
     def write(self, offset: int, parts: Sequence[Any]) -> None:
         """Write data, one part behind the other. Any thread may do so. Raises OSError."""
         write_at(self._data, parts, offset)
-
-    def give_back(self, offset: int) -> None:
-        """Free what could not be written, if nothing is behind it."""
-        with suppress(OSError):
-            os.ftruncate(self._data, offset)
-            self.end = offset
 
     def publish(self, records: bytes) -> None:
         """Add records to the index: then other processes find the entries. Raises OSError."""

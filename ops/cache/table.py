@@ -14,7 +14,7 @@ import numpy as np
 
 from gradiva.eager.types.arrays import Int64Array
 
-from .records import GONE, RECORD, RECORD_BYTES, Record
+from .records import FLAGS, GONE, RECORD, RECORD_BYTES, unpack_record
 
 __all__ = ["Table"]
 
@@ -44,20 +44,21 @@ class Table:
     def __len__(self) -> int:
         return self._rows - self._gone
 
-    def find(self, key: bytes) -> Record | None:
-        """The record of a key. Of several, the newest of those that were added at once."""
+    def find(self, key: bytes) -> tuple[Any, ...] | None:
+        """The parts of the record of a key, in the order of `RECORD`; of several, of the one that
+        was added first."""
         slots, mask, segments = self._state
         low, high = _HALVES.unpack(key)
         slot = (low ^ high) & mask
         while (row := slots[slot]) >= 0:
             segment, place = segments[row >> _BITS], (row & (_ROWS - 1)) * RECORD_BYTES
             if segment.startswith(key, place) and not segment[place + _FLAGS + 1] & (GONE >> 8):
-                return Record.at(segment, place)
+                return unpack_record(segment, place)
             slot = (slot + 1) & mask
         return None
 
     def add(self, records: np.ndarray[Any, Any]) -> None:
-        """Add records, whose `last` is the number of their shard. Later ones are newer."""
+        """Add records, whose `last` is the number of their shard."""
         first, at = self._rows, 0
         segments = self._state.segments
         while at < len(records):
@@ -81,9 +82,9 @@ class Table:
         slot = (low ^ high) & mask
         while (row := slots[slot]) >= 0:
             segment, place = segments[row >> _BITS], (row & (_ROWS - 1)) * RECORD_BYTES
-            found = Record.at(segment, place)
-            if (found.key, found.last, found.offset) == (key, shard, offset):
-                if found.flags & GONE:
+            found = unpack_record(segment, place)
+            if (found[0], found[-1], found[1]) == (key, shard, offset):
+                if found[FLAGS] & GONE:
                     return False
                 segment[place + _FLAGS + 1] |= GONE >> 8
                 self._gone += 1
@@ -123,22 +124,21 @@ class Table:
                 segments.append(bytearray(data) + bytearray(_ROWS * RECORD_BYTES - len(data)))
         self._rows, self._gone = count, 0
         state = _State(_empty(size), size - 1, segments)
-        # Newer ones are found first, and so put there first.
-        first = count
-        for part in parts[::-1]:
-            first -= len(part)
+        first = 0
+        for part in parts:
             self._insert(state, np.arange(first, first + len(part)), part)
+            first += len(part)
         self._state = state
 
     @staticmethod
     def _insert(state: _State, rows: Int64Array, records: np.ndarray[Any, Any]) -> None:
         """Have the table refer to records."""
-        low, high = records["key"][::-1].T
+        low, high = records["key"].T
         places = ((low ^ high) & np.uint64(state.mask)).astype(np.int64)
-        rows, slots = rows[::-1].astype(np.int32), np.asarray(state.slots)
+        rows, slots = rows.astype(np.int32), np.asarray(state.slots)
         while len(rows):
             free = slots[places] < 0
-            # Where several want a slot, the last one that is written has it.
+            # Where several want a slot, the first of them gets it, which is written last.
             slots[places[free][::-1]] = rows[free][::-1]
             waiting = slots[places] != rows
             rows, places = rows[waiting], (places[waiting] + 1) & state.mask
