@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
 
 from .entry import Entry
-from .records import EXTENTS, PACKED, RECORD, Kind
+from .records import EXTENTS, FLAGS, GONE, PACKED, RECORD, RECORD_BYTES, Kind, unpack_record
 from .shard import Shard
 from .table import Table
 
@@ -31,11 +31,22 @@ class Catalog:
         return len(self.table)
 
     def find(self, key: bytes) -> tuple[Entry, int] | None:
-        """The entry of a key with its flags; the first of its facts are still to be read where it
-        is that of a damaged sample."""
+        """The entry of a key, with its flags. The facts of a damaged sample are its data, which are
+        still to be read."""
         record = self.table.find(key)
-        if record is None:
-            return None
+        return None if record is None else self._entry(key, record)
+
+    def entries(self) -> Iterator[Entry]:
+        """All entries that are there. Those that are damaged samples have their facts as data."""
+        for records in self.table.records():
+            data = records.tobytes()
+            for place in range(0, len(data), RECORD_BYTES):
+                record = unpack_record(data, place)
+                found = None if record[FLAGS] & GONE else self._entry(record[0], record)
+                if found is not None:
+                    yield found[0]
+
+    def _entry(self, key: bytes, record: tuple[Any, ...]) -> tuple[Entry, int] | None:
         _, offset, stored, seconds, number, flags, *_, last = record
         shard = self.shards.get(last)
         if shard is None:

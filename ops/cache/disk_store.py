@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.support.positional import read_into
 from gradiva.eager.types.arrays import Array
 
+from .blocks import read_blocks
 from .capacity import disk_for_cache
 from .catalog import Catalog
-from .checksums import BLOCK, SUM_BYTES, block_count, damaged_block
 from .disk_writer import DiskWriter
 from .entry import Entry
 from .folder import Folder
@@ -121,7 +120,7 @@ class DiskStore(Store):
             with self._lock:
                 self._catalog.forget(entry)
             return False
-        if begin < end and not _read_blocks(opened.handle, entry, target, begin, end):
+        if begin < end and not read_blocks(opened.handle, entry, target, begin, end):
             with self._lock:
                 forgotten = self._catalog.forget(entry)
             if forgotten:
@@ -158,28 +157,3 @@ class DiskStore(Store):
             self._writer.close()
             for shard in self._folder.shards():
                 shard.shut()
-
-
-def _read_blocks(handle: int, entry: Entry, target: Array, begin: int, end: int) -> bool:
-    """Read the blocks that hold the bytes `begin` to `end - 1` of an entry into their places."""
-    first, last = begin // BLOCK, block_count(end)
-    size = entry.stored
-    sums = np.empty(last - first, np.uint64)
-    table = entry.offset + size + SUM_BYTES * first
-    block = target[first * BLOCK : min(last * BLOCK, size)]
-    try:
-        good = _fill(handle, memoryview(block.data), entry.offset + first * BLOCK)
-        good = good and _fill(handle, memoryview(sums.view(np.uint8).data), table)
-    except OSError:
-        return False
-    return good and damaged_block(target, entry.key, sums, first) < 0
-
-
-def _fill(handle: int, view: memoryview, offset: int) -> bool:
-    """Read into all of a buffer; False at the end of the file. Raises OSError."""
-    while view:
-        count = read_into(handle, view, offset)
-        if not count:
-            return False
-        view, offset = view[count:], offset + count
-    return True

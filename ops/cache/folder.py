@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from gradiva.eager.support.positional import read_at
 
 from .catalog import Catalog
 from .checksums import SUM_BYTES, block_count, damaged_block
+from .listing import ShardFiles
 from .records import KIND, RECORD, RECORD_BYTES, Kind, good_records, parsed_kind
-from .shard_files import DATA, HEADER_BYTES, INDEX, NAME, VERSION, FileShard, open_file, read_header
+from .shard_files import HEADER_BYTES, INDEX, VERSION, FileShard, is_ours, open_file, read_header
 
 __all__ = ["Folder"]
 
@@ -67,7 +68,7 @@ class Folder:
     def _look(self) -> None:
         with suppress(FileNotFoundError):
             self.owner = self.path.stat().st_uid
-        files = _Files.of(self.path)
+        files = ShardFiles.of(self.path)
         self.held = sum(one.size for one in (*files.indices.values(), *files.datas.values()))
         for name, shard in self._shards.items():
             if shard.is_own and name in files.datas:  # not all of it may be written yet
@@ -117,12 +118,12 @@ class Folder:
         """Remove shards that were not used since this process opened the folder, the one that was
         not used for the longest time first. Returns whether there is room for so many bytes."""
         with suppress(OSError):
+            now, files = time.time_ns(), ShardFiles.of(self.path)
+            files.remove_leftovers(now - _HOUR)
             self._look()
-            now, files = time.time_ns(), _Files.of(self.path)
-            files.remove_leftovers(self.path, now - _HOUR)
             unused = []
             for shard in self._shards.values():
-                if shard.used or shard.is_own or shard.name not in files.indices:
+                if shard.used or shard.is_own or not is_ours(shard.index):
                     continue
                 changed = files.indices[shard.name].changed
                 if changed > now + _SLACK:
@@ -157,8 +158,9 @@ class Folder:
             return
         finally:
             os.close(handle)
-        if header is not None and (header.version, header.ending) == (VERSION, INDEX):
-            shard.created = header.created if header.name == shard.name else 0
+        if header is not None and (header.ending, header.name) == (INDEX, shard.name):
+            shard.version = header.version
+            shard.created = header.created if header.version == VERSION else 0
 
     def _read_index(self, shard: FileShard) -> None:
         """Add the records behind those that are known."""
@@ -208,44 +210,3 @@ class Folder:
         if damaged_block(content, shard.name, sums, 0) >= 0:
             return None
         return parsed_kind(content.tobytes())
-
-
-class _File(NamedTuple):
-    """Bytes of a file, and the nanosecond in which it was last changed."""
-
-    size: int
-    changed: int
-
-
-class _Files(NamedTuple):
-    """The files in a folder that have our names."""
-
-    indices: dict[bytes, _File]
-    datas: dict[bytes, _File]
-
-    @classmethod
-    def of(cls, path: Path) -> _Files:
-        """Those in a folder; none if the folder is not there. Raises OSError."""
-        found = cls({}, {})
-        with suppress(FileNotFoundError), os.scandir(path) as files:
-            for file in files:
-                match = NAME.fullmatch(file.name)
-                if match is None:
-                    continue
-                with suppress(OSError):
-                    facts = file.stat(follow_symlinks=False)
-                    group = found.indices if match[2] == INDEX else found.datas
-                    group[bytes.fromhex(match[1])] = _File(facts.st_size, facts.st_mtime_ns)
-        return found
-
-    def remove_leftovers(self, path: Path, before: int) -> None:
-        """Remove files without the other one of their shard, of processes that were killed while
-        they made or removed a shard."""
-        for group, others, ending in (
-            (self.indices, self.datas, INDEX),
-            (self.datas, self.indices, DATA),
-        ):
-            for name, facts in group.items():
-                if name not in others and facts.changed < before:
-                    with suppress(OSError):
-                        (path / f"gradiva-{name.hex()}{ending}").unlink()

@@ -27,6 +27,7 @@ __all__ = [
     "VERSION",
     "FileShard",
     "Header",
+    "is_ours",
     "make_files",
     "open_file",
     "read_header",
@@ -115,6 +116,20 @@ def open_file(path: Path, owner: int | None) -> int:
     return handle
 
 
+def is_ours(path: Path) -> bool:
+    """Whether a file with one of our names begins as our files do."""
+    try:
+        handle = os.open(path, _FLAGS)
+    except OSError:
+        return False
+    try:
+        return os.read(handle, len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+
+
 def make_files(folder: Path) -> tuple[bytes, int, int]:
     """Make the files of a new shard. Returns its name and the descriptors of the data and of the
     index. Raises OSError."""
@@ -156,6 +171,8 @@ class FileShard(Shard):
         """Bytes of the index whose records are known."""
         self.seen = 0
         """The size of the index when it was last read."""
+        self.version: int | None = None
+        """The version of its format; None if it has none of our headers."""
         self.created = 0
         """When it was made, as the header says."""
         self.is_damaged = False

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradiva.ops.cache import disk_writer, shard_files, shard_writer
+from gradiva.eager.support.positional import write_at
+from gradiva.ops.cache import disk_writer, shard_writer
 from gradiva.ops.cache.disk_store import DiskStore
 
 from .samples import digest, fill, found, images, indices, opened
@@ -67,7 +68,7 @@ def test_what_is_used_stays(tmp_path: Path) -> None:
     assert there(tmp_path, keys) == [False, True]
     with pytest.warns(RuntimeWarning, match="is full") as told:
         fill(store, blocks(20), "more")
-        fill(store, blocks(20), "and more")
+    fill(store, blocks(20), "and more")
     assert len(told) == 1
     assert there(tmp_path, keys) == [False, True]
     assert store.statistics()["refused"] > 20
@@ -127,11 +128,14 @@ def test_leftovers_are_removed_after_an_hour(tmp_path: Path) -> None:
     filled(tmp_path, [3])
     old, young = (tmp_path / f"gradiva-{one * 32}.data" for one in "ab")
     for path in (old, young):
-        path.write_bytes(bytes(MIB))
-    os.utime(old, (1e9, 1e9))
+        path.write_bytes(b"gradiva cache\n" + bytes(MIB))
+    foreign = tmp_path / f"gradiva-{'c' * 32}.data"
+    foreign.write_bytes(b"something else")
+    for path in (old, foreign):
+        os.utime(path, (1e9, 1e9))
     store = opened(tmp_path, 5 * MIB)
     fill(store, blocks(3), "new")
-    assert (old.exists(), young.exists()) == (False, True)
+    assert (old.exists(), young.exists(), foreign.exists()) == (False, True, True)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
@@ -142,7 +146,7 @@ def test_a_full_disk(
     store = opened(tmp_path)
     values = images(6)
     keys = fill(store, values)
-    write, fails = shard_writer.write_at, [True]
+    write, fails = write_at, [True]
 
     def full(handle: int, parts: Any, offset: int) -> None:
         if fails[0] and (len(parts) == 1) == (part == "index"):
@@ -160,7 +164,7 @@ def test_a_full_disk(
         monkeypatch.setattr(shard_writer, "write_at", full)
     with pytest.warns(RuntimeWarning, match="nothing more is kept") as told:
         lost = fill(store, values, "lost")
-        fill(store, values, "lost too")
+    fill(store, values, "lost too")
     assert len(told) == 1
     assert store.find(lost) == [None] * 6
     assert store.statistics()["refused"] == 12
@@ -199,13 +203,13 @@ def test_a_folder_that_can_only_be_read(tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     monkeypatch.setattr(shard_writer, "make_files", refuse)
-    monkeypatch.setattr(shard_files.os, "utime", refuse)
+    monkeypatch.setattr(os, "utime", refuse)
     store = opened(tmp_path)
     for read, value in zip(found(store, keys), values, strict=True):
         np.testing.assert_array_equal(read, value)
     with pytest.warns(RuntimeWarning, match="Read-only") as told:
         fill(store, values, "new")
-        fill(store, values, "newer")
+    fill(store, values, "newer")
     assert len(told) == 1
     assert sorted(tmp_path.iterdir()) == before
 
@@ -214,8 +218,8 @@ def test_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("a file")
     with pytest.warns(RuntimeWarning, match="cannot be used as a cache") as told:
         store = DiskStore(tmp_path / "file", None)
-        fill(store, images(2))
-        assert store.find([digest("x")]) == [None]
+    fill(store, images(2))
+    assert store.find([digest("x")]) == [None]
     assert len(told) == 1
 
 
@@ -255,7 +259,7 @@ def test_files_of_other_users(tmp_path: Path) -> None:
 
 def test_too_many_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     values = images(8, side=60)
-    monkeypatch.setattr(shard_files, "_FILES", 3)
+    monkeypatch.setattr("gradiva.ops.cache.shard_files._FILES", 3)
     keys = []
     for number, value in enumerate(values):
         store = opened(tmp_path)
@@ -273,11 +277,11 @@ def test_too_many_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         return real(path, *more)
 
-    monkeypatch.setattr(shard_files.os, "open", none_left)
+    monkeypatch.setattr(os, "open", none_left)
     with pytest.warns(RuntimeWarning, match="Too many open files") as told:
         missing = sum(read is None for read in found(reader, keys))
     assert len(told) == 1
-    assert 0 < missing
+    assert missing > 0
     monkeypatch.undo()
     assert all(read is not None for read in found(reader, keys))
     assert reader.statistics()["damaged"] == 0

@@ -170,7 +170,7 @@ def test_memory_is_limited() -> None:
     values = [np.full(100_000, number, np.uint8) for number in range(20)]
     with pytest.warns(RuntimeWarning, match="the cache in memory is full") as warned:
         keys = fill(store, values)
-        fill(store, values, "more")
+    fill(store, values, "more")
     assert len(warned) == 1
     there = [one is not None for one in found(store, keys)]
     assert there == [True] * 10 + [False] * 10
