@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from .capacity import memory_for_cache
-from .disk_store import DiskStore
+from .disk.disk_store import DiskStore
 from .memory_store import MemoryStore
 from .store import Store
 

@@ -71,7 +71,7 @@ class Table:
             at += len(part)
             self._rows += len(part)
         if 2 * self._rows > self._state.mask:
-            self._rebuild()
+            self._grow()
         else:
             self._insert(self._state, np.arange(first, self._rows), records)
 
@@ -99,7 +99,7 @@ class Table:
             records["flags"][chosen] |= GONE
             self._gone += int(chosen.sum())
         if 2 * self._gone > self._rows:
-            self._rebuild()
+            self._grow()
 
     def records(self) -> list[np.ndarray[Any, Any]]:
         """All records, those that are gone too, in the order in which they were added."""
@@ -108,7 +108,7 @@ class Table:
             for number, segment in enumerate(self._state.segments)
         ]
 
-    def _rebuild(self) -> None:
+    def _grow(self) -> None:
         """Make a larger table, without what is gone."""
         parts = [records[records["flags"] & GONE == 0] for records in self.records()]
         count = sum(map(len, parts))

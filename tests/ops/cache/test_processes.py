@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradiva.ops.cache.disk_store import DiskStore
+from gradiva.ops.cache.disk.disk_store import DiskStore
 from gradiva.ops.cache.memory_store import MemoryStore
 from gradiva.ops.cache.opening import open_store
 

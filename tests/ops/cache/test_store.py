@@ -12,7 +12,7 @@ import pytest
 
 from gradiva.eager.jit.packed_calls import pack_call
 from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.ops.cache.disk_store import DiskStore
+from gradiva.ops.cache.disk.disk_store import DiskStore
 from gradiva.ops.cache.memory_store import MemoryStore
 from gradiva.ops.cache.opening import open_store
 from gradiva.ops.cache.read_several import read_several

@@ -6,9 +6,8 @@ import numpy as np
 
 from gradiva.eager.support.positional import read_into
 from gradiva.eager.types.arrays import Array
-
-from .checksums import BLOCK, SUM_BYTES, block_count, damaged_block
-from .entry import Entry
+from gradiva.ops.cache.checksums import BLOCK, SUM_BYTES, block_count, damaged_block
+from gradiva.ops.cache.entry import Entry
 
 __all__ = ["read_blocks"]
 

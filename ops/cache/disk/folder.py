@@ -12,11 +12,11 @@ from typing import Final
 import numpy as np
 
 from gradiva.eager.support.positional import read_at
+from gradiva.ops.cache.catalog import Catalog
+from gradiva.ops.cache.checksums import SUM_BYTES, block_count, damaged_block
+from gradiva.ops.cache.records import KIND, RECORD, RECORD_BYTES, Kind, good_records, parsed_kind
 
-from .catalog import Catalog
-from .checksums import SUM_BYTES, block_count, damaged_block
 from .listing import ShardFiles
-from .records import KIND, RECORD, RECORD_BYTES, Kind, good_records, parsed_kind
 from .shard_files import HEADER_BYTES, INDEX, VERSION, FileShard, is_ours, open_file, read_header
 
 __all__ = ["Folder"]

@@ -13,14 +13,14 @@ import numpy as np
 from gradiva.eager.runtime.host_memory import address_of
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.types.arrays import Array, Int64Array
+from gradiva.ops.cache.catalog import Catalog
+from gradiva.ops.cache.checksums import BLOCK, block_sums, key_words
+from gradiva.ops.cache.items import Item, new_items
+from gradiva.ops.cache.records import RECORD, RECORD_BYTES, made_record
+from gradiva.ops.cache.warnings_once import WarningsOnce
 
-from .catalog import Catalog
-from .checksums import BLOCK, block_sums, key_words
 from .folder import Folder
-from .items import Item, new_items
-from .records import RECORD, RECORD_BYTES, made_record
 from .shard_writer import ALIGNED, ShardWriter, needed_bytes
-from .warnings_once import WarningsOnce
 
 __all__ = ["DiskWriter"]
 

@@ -11,17 +11,17 @@ import numpy as np
 
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.types.arrays import Array
+from gradiva.ops.cache.capacity import disk_for_cache
+from gradiva.ops.cache.catalog import Catalog
+from gradiva.ops.cache.entry import Entry
+from gradiva.ops.cache.items import Item, failure_item
+from gradiva.ops.cache.records import FAILURE
+from gradiva.ops.cache.store import Store
+from gradiva.ops.cache.warnings_once import WarningsOnce
 
 from .blocks import read_blocks
-from .capacity import disk_for_cache
-from .catalog import Catalog
 from .disk_writer import DiskWriter
-from .entry import Entry
 from .folder import Folder
-from .items import Item, failure_item
-from .records import FAILURE
-from .store import Store
-from .warnings_once import WarningsOnce
 
 __all__ = ["DiskStore"]
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from .shard import OpenShard, Shard
+from gradiva.ops.cache.shard import OpenShard, Shard
 
 __all__ = [
     "DATA",
