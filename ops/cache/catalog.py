@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from .entry import Entry
+from .packing import can_pack
 from .records import EXTENTS, FLAGS, GONE, PACKED, RECORD, RECORD_BYTES, Kind, unpack_record
 from .shard import Shard
 from .table import Table
@@ -74,16 +75,21 @@ class Catalog:
 
     def add(self, shard: Shard, records: np.ndarray[Any, Any], kinds: Mapping[int, int]) -> int:
         """Add entries of a shard. kinds: from the numbers of kinds in the records to those in this
-        store; entries of other kinds are left out. Returns how many these are."""
+        store; entries of other kinds are left out. Returns how many these are. Entries that nothing
+        here can unpack are left out, too."""
         most = max(kinds, default=-1) + 1
         known = np.full(most + 1, -1, np.int32)
         known[list(kinds)] = list(kinds.values())
         numbers = known[np.minimum(records["kind"], most)]
-        chosen = np.array(records[numbers >= 0], RECORD)
-        chosen["kind"] = numbers[numbers >= 0]
+        known_kind = numbers >= 0
+        usable = known_kind
+        if not can_pack():
+            usable = usable & (records["flags"] & PACKED == 0)
+        chosen = np.array(records[usable], RECORD)
+        chosen["kind"] = numbers[usable]
         chosen["last"] = shard.number
         self.table.add(chosen)
-        return len(records) - len(chosen)
+        return len(records) - int(known_kind.sum())
 
     def forget(self, entry: Entry) -> bool:
         """Remove an entry. Returns whether it was there."""

@@ -10,13 +10,14 @@ import numpy as np
 
 from gradiva.eager.types.arrays import Array
 
-from .records import FAILURE, Kind, kind_of
+from .packing import packed
+from .records import FAILURE, PACKED, Kind, kind_of
 
 __all__ = ["Item", "failure_item", "new_items"]
 
 
 class Item(NamedTuple):
-    """A result that is to be kept. data: its bytes, uint8, 1-D; shape: None where the kind has
+    """A result that is to be kept. data: what is stored, uint8, 1-D; shape: None where the kind has
     it."""
 
     key: bytes
@@ -32,6 +33,11 @@ class Item(NamedTuple):
         kind = kind_of(value.dtype, layout, value.shape)
         data = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
         return cls(key, data, kind, value.shape if kind.shape is None else None, seconds)
+
+    def packed(self) -> Item:
+        """The same, packed where that makes it much smaller."""
+        data = packed(self.data)
+        return self if data is None else self._replace(data=data, flags=self.flags | PACKED)
 
 
 def failure_item(key: bytes, facts: dict[str, Any]) -> Item:

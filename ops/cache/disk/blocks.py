@@ -8,12 +8,26 @@ from gradiva.eager.support.positional import read_into
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.cache.checksums import BLOCK, SUM_BYTES, block_count, damaged_block
 from gradiva.ops.cache.entry import Entry
+from gradiva.ops.cache.packing import unpack
 
-__all__ = ["read_blocks"]
+__all__ = ["read_blocks", "read_bytes"]
+
+
+def read_bytes(handle: int, entry: Entry, target: Array, begin: int, end: int) -> bool:
+    """Read the bytes `begin` to `end - 1` of an entry into their places, and some beside them.
+    Returns whether they are undamaged. target: has room for the whole entry."""
+    if begin == end:
+        return True
+    if not entry.packed:
+        return read_blocks(handle, entry, target, begin, end)
+    data = np.empty(entry.stored, np.uint8)
+    good = read_blocks(handle, entry, data, 0, entry.stored)
+    return good and unpack(data, target, begin, end)
 
 
 def read_blocks(handle: int, entry: Entry, target: Array, begin: int, end: int) -> bool:
-    """Read the blocks that hold the bytes `begin` to `end - 1` of an entry into their places."""
+    """Read the blocks that hold the bytes `begin` to `end - 1` of an entry, as they are stored,
+    into their places. Returns whether they are undamaged."""
     first, last = begin // BLOCK, block_count(end)
     size = entry.stored
     sums = np.empty(last - first, np.uint64)

@@ -19,7 +19,7 @@ from gradiva.ops.cache.records import FAILURE
 from gradiva.ops.cache.store import Store
 from gradiva.ops.cache.warnings_once import WarningsOnce
 
-from .blocks import read_blocks
+from .blocks import read_bytes
 from .disk_writer import DiskWriter
 from .folder import Folder
 
@@ -120,7 +120,7 @@ class DiskStore(Store):
             with self._lock:
                 self._catalog.forget(entry)
             return False
-        if begin < end and not read_blocks(opened.handle, entry, target, begin, end):
+        if not read_bytes(opened.handle, entry, target, begin, end):
             with self._lock:
                 forgotten = self._catalog.forget(entry)
             if forgotten:

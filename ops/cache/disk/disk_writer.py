@@ -16,6 +16,7 @@ from gradiva.eager.types.arrays import Array, Int64Array
 from gradiva.ops.cache.catalog import Catalog
 from gradiva.ops.cache.checksums import BLOCK, block_sums, key_words
 from gradiva.ops.cache.items import Item, new_items
+from gradiva.ops.cache.packing import can_pack
 from gradiva.ops.cache.records import RECORD, RECORD_BYTES, made_record
 from gradiva.ops.cache.warnings_once import WarningsOnce
 
@@ -47,6 +48,22 @@ def _ranges(sizes: Int64Array) -> list[tuple[int, int]]:
     numbers = (np.cumsum(sizes) - sizes) // _TOGETHER
     bounds = [*np.flatnonzero(np.diff(numbers, prepend=-1)).tolist(), len(sizes)]
     return list(itertools.pairwise(bounds))
+
+
+def _packed(items: list[Item], pool: WorkerPool | None) -> list[Item]:
+    """The items, those packed that become much smaller."""
+    made = list(items)
+
+    def pack(begin: int, end: int) -> None:
+        for number in range(begin, end):
+            made[number] = items[number].packed()
+
+    ranges = _ranges(np.array([len(item.data) for item in items]))
+    if pool is None or len(ranges) < 2:
+        pack(0, len(items))
+    else:
+        pool.run(pack, ranges)
+    return made
 
 
 class DiskWriter:
@@ -84,6 +101,8 @@ class DiskWriter:
             return {}
         if time.monotonic() < self._stopped:
             return {"refused": len(new)}
+        if can_pack():
+            new = _packed(new, pool)
         places: list[_Place] = []
         with self._lock:
             new = [item for item in new if item.key not in self._pending]
