@@ -1,0 +1,55 @@
+"""Results on their way into a store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradiva.eager.types.arrays import Array
+
+from .packing import packed
+from .records import FAILURE, PACKED, Kind, kind_of
+
+__all__ = ["Item", "failure_item", "new_items"]
+
+
+class Item(NamedTuple):
+    """A result that is to be kept. data: what is stored, uint8, 1-D; shape: None where the kind has
+    it."""
+
+    key: bytes
+    data: Array
+    kind: Kind
+    shape: tuple[int, ...] | None
+    seconds: float
+    flags: int = 0
+
+    @classmethod
+    def of(cls, key: bytes, value: Array, layout: str, seconds: float) -> Item:
+        """The item of a result."""
+        kind = kind_of(value.dtype, layout, value.shape)
+        data = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+        return cls(key, data, kind, value.shape if kind.shape is None else None, seconds)
+
+    def packed(self) -> Item:
+        """The same, packed where that makes it much smaller."""
+        data = packed(self.data)
+        return self if data is None else self._replace(data=data, flags=self.flags | PACKED)
+
+
+def failure_item(key: bytes, facts: dict[str, Any]) -> Item:
+    """The item of a damaged sample: its data are the facts."""
+    data = np.frombuffer(json.dumps(facts).encode(), np.uint8)
+    return Item.of(key, data, "", 0.0)._replace(flags=FAILURE)
+
+
+def new_items(items: Iterable[Item], find: Callable[[bytes], object]) -> list[Item]:
+    """Those whose keys are not there yet, each once."""
+    chosen: dict[bytes, Item] = {}
+    for item in items:
+        if item.key not in chosen and find(item.key) is None:
+            chosen[item.key] = item
+    return list(chosen.values())

@@ -1,0 +1,134 @@
+"""Records of an index: 64 bytes for each entry, with a checksum of their own.
+
+A record says where the data of an entry are in the file of data, and what they are. The dtype and
+the layout, which most entries share, are a *kind*: a small text in the file of data, with a record
+of its own in front of those that name its number. A shape of more than five axes, or with an extent
+of more than 32 bits, is part of the kind.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+import zlib
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from .store import KEY_BYTES
+
+__all__ = [
+    "EXTENTS",
+    "FAILURE",
+    "FLAGS",
+    "GONE",
+    "KIND",
+    "PACKED",
+    "RECORD",
+    "RECORD_BYTES",
+    "Kind",
+    "good_records",
+    "kind_of",
+    "made_record",
+    "parsed_kind",
+    "unpack_record",
+]
+
+PACKED: Final = 1
+FAILURE: Final = 2
+KIND: Final = 4
+GONE: Final = 1 << 15
+"""Flags of a record: its data are packed; they are the facts of a damaged sample, or a kind; in
+memory alone: the entry is not there any more."""
+
+_AXES: Final = 5
+_LARGEST: Final = (1 << 32) - 1
+RECORD: Final = np.dtype(
+    [
+        ("key", "<u8", KEY_BYTES // 8),
+        ("offset", "<u8"),
+        ("stored", "<u8"),
+        ("seconds", "<f4"),
+        ("kind", "<u2"),
+        ("flags", "<u2"),
+        ("shape", "<u4", _AXES),
+        ("last", "<u4"),
+    ]
+)
+"""As it is in a file. last: the checksum of what is before it; in memory, the number of the
+shard."""
+RECORD_BYTES: Final = RECORD.itemsize
+_RECORD: Final = struct.Struct(f"<{KEY_BYTES}sQQfHH{_AXES}II")
+
+
+class Kind(NamedTuple):
+    """What many entries have in common. shape: None where each record has its own."""
+
+    dtype: str
+    item_bytes: int
+    layout: str
+    ndim: int
+    shape: tuple[int, ...] | None
+
+    def text(self) -> bytes:
+        """What is stored of it."""
+        return json.dumps(self).encode()
+
+
+def kind_of(dtype: np.dtype[Any], layout: str, shape: tuple[int, ...]) -> Kind:
+    """The kind of a sample."""
+    fits = len(shape) <= _AXES and max(shape, default=0) <= _LARGEST
+    return Kind(dtype.name, dtype.itemsize, layout, len(shape), None if fits else shape)
+
+
+def parsed_kind(text: bytes) -> Kind | None:
+    """The kind that has this text; None for what is no kind."""
+    try:
+        dtype, item_bytes, layout, ndim, shape = json.loads(text)
+        shape = None if shape is None else tuple(shape)
+        extents = (item_bytes, ndim, *(shape or ()))
+        good = isinstance(dtype, str) and isinstance(layout, str)
+        if not good or any(type(one) is not int or one < 0 for one in extents):
+            return None
+    except (ValueError, TypeError, RecursionError):
+        return None
+    if ndim > _AXES if shape is None else ndim != len(shape):
+        return None
+    return Kind(dtype, item_bytes, layout, ndim, shape)
+
+
+unpack_record = _RECORD.unpack_from
+"""From memory and a place in it to the parts of a record; each axis is one."""
+FLAGS: Final = 5
+EXTENTS: Final = 6
+"""Where the flags and the first extent are among these."""
+
+
+def made_record(
+    key: bytes,
+    offset: int,
+    stored: int,
+    seconds: float,
+    kind: int,
+    flags: int,
+    shape: tuple[int, ...] | None,
+    seed: int,
+) -> bytes:
+    """A record for a file. shape: None where the kind has it; seed: of the shard."""
+    extents = (0,) * _AXES if shape is None else (*shape, *(0,) * (_AXES - len(shape)))
+    seconds = seconds if math.isfinite(seconds) else 0.0
+    content = _RECORD.pack(key, offset, stored, seconds, kind, flags, *extents, 0)[:-4]
+    return content + zlib.crc32(content, seed).to_bytes(4, "little")
+
+
+def good_records(data: bytes, seed: int) -> int:
+    """How many whole and undamaged records some bytes begin with."""
+    view = memoryview(data)
+    sums = np.frombuffer(data, RECORD, len(data) // RECORD_BYTES)["last"].tolist()
+    crc32, size, place = zlib.crc32, RECORD_BYTES - 4, 0
+    for number, found in enumerate(sums):
+        if crc32(view[place : place + size], seed) != found:
+            return number
+        place += RECORD_BYTES
+    return len(sums)
