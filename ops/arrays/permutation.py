@@ -163,6 +163,9 @@ class PermutePlan(op.Plan):
     order: list[int]
 
 
+permute_batch.samplewise = False
+
+
 @permute_batch.shapes
 def _permute_batch_shapes(call: op.Call) -> PermutePlan:
     rows = call["indices"]

@@ -94,6 +94,9 @@ class _MultiPastePlan(op.Plan):
     regions: Regions
 
 
+multi_paste.samplewise = False
+
+
 @multi_paste.shapes
 def _shapes(call: op.Call) -> _MultiPastePlan:
     layout = call.types[0].layout or ""

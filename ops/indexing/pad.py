@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,13 @@ def _window(call: op.Call) -> tuple[Any, op.Int64Array, Any, None]:
     return call, anchors, fill.reshape(-1, 1), None
 
 
+def _reads_own_shape(arguments: Mapping[str, Any]) -> bool:
+    """Whether a sample is filled up to given extents, and not to the largest ones of its batch."""
+    shape = arguments.get("shape")
+    return shape is not None and len(shape) > 0 and min(shape) > 0
+
+
+pad.samplewise = _reads_own_shape
 pad.cpu(lambda call: copy_windows(*_window(call)))
 pad.gpu(lambda call: launch_windows(*_window(call)))
 

@@ -106,6 +106,7 @@ def _texts(call: op.Call) -> list[bytes]:
 
 
 get_property.metadata = True
+get_property.samplewise = False  # the name of a file is not in its data
 
 
 @get_property.shapes

@@ -55,6 +55,9 @@ class ReadPlan(op.Plan):
     where: op.Provenance | None = None
 
 
+read.samplewise = False  # what it reads is not in its input
+
+
 @read.shapes
 def _shapes(call: op.Call) -> ReadPlan:
     paths = []

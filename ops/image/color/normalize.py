@@ -83,6 +83,9 @@ def normalize(
     return input.with_(dtype=dtype)
 
 
+normalize.samplewise = lambda arguments: not arguments.get("batch", False)
+
+
 @normalize.decomposes
 def _parts(call: CompositeCall) -> list[DecompositionPart] | None:
     """One number for all values is what a fused group takes."""
