@@ -23,6 +23,7 @@ PUBLIC: dict[str, dict[str, tuple[str, ...]]] = {
         "audio.preemphasis_filter": ("preemphasis_filter",),
         "audio.spectrogram": ("spectrogram",),
         "audio.to_decibels": ("to_decibels",),
+        "cache.cache": ("cache",),
         "decoders.image.peek_image_shape": ("peek_image_shape",),
         "external_source.python_function": ("python_function",),
         "image.color.brightness_contrast": ("brightness", "brightness_contrast", "contrast"),
@@ -137,6 +138,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "image.color.normalize_by_numbers": ("normalize_by_numbers",),
     "image.color.normalize_pixels": ("normalize_pixels",),
     "image.color.pad_channels": ("pad_channels",),
+    "image.random_window": ("random_window",),
     "indexing.subscript": ("subscript",),
     "math.arithmetic": (
         "abs",

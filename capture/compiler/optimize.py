@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from gradiva.capture.graph.graph import Graph
 
+from .caches import cut_caches
 from .constant_fold import fold
 from .dce import prune
 from .decompose import decompose
@@ -26,6 +27,7 @@ PASSES: tuple[Pass, ...] = (
     prune,
     fold,
     decompose,
+    cut_caches,
     hoist_views,
     fuse_resize_views,
     fuse,

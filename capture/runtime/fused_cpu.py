@@ -115,7 +115,7 @@ class FusedLoop:
     def run(self) -> None:
         at, channels = self.check_fusable()
         if self.decoder is not None:
-            self._decode_in_chunks(self.decoder)
+            self._decode_in_chunks(self.decoder, at)
         view = composed(self.before, at)
         # Samples with another number of channels have a chain of their own.
         counts = channels.tolist()
@@ -200,9 +200,13 @@ class FusedLoop:
             source_offsets,
         )
 
-    def _decode_in_chunks(self, call: Call) -> None:
+    def _decode_in_chunks(self, call: Call, at: int) -> None:
         """The source of the rest: the samples of a chunk, in the memory of a thread."""
         source, made = self.source, self.target.batch_shape.volumes
+        only, view = call.operator.fusion_role.rows, composed(self.before, at)
+        if only is not None and view is not None and at == 0:
+            tops = np.broadcast_to(view.top, len(source))
+            only(call, tops, tops + self.before[-1].batch_shapes[0].shapes[:, at])
         self.decoded = FusedDecoder(call, made, source.data.dtype)
         place = self.decoded.batch_shape
         self.source = Batch.over(source.data, place, source.type, source.provenance)

@@ -247,14 +247,19 @@ class FusionExplanation(Sequence[GroupReport]):
     """The groups of one or several programs. Prints as text, and as a table in a notebook.
 
     others: the names of the operators of the calls that are in no group, for a text that says all
-    that a program computes.
+    that a program computes. caches: what the caches of the program have done, a line for each.
     """
 
     def __init__(
-        self, title: str, groups: Iterable[GroupReport], others: Iterable[str] = ()
+        self,
+        title: str,
+        groups: Iterable[GroupReport],
+        others: Iterable[str] = (),
+        caches: Iterable[str] = (),
     ) -> None:
         self.title = title
         self.others = tuple(others)
+        self.caches = tuple(caches)
         self._groups = tuple(groups)
 
     def __len__(self) -> int:
@@ -274,7 +279,7 @@ class FusionExplanation(Sequence[GroupReport]):
             names = (name if many == 1 else f"{name} x {many}" for name, many in times)
             head += f"; outside of fused groups: {', '.join(names)}"
         texts = (f"{number}. {group}" for number, group in enumerate(self, start=1))
-        return "\n".join([head, *(text.replace("\n", "\n   ") for text in texts)])
+        return "\n".join([head, *(text.replace("\n", "\n   ") for text in texts), *self.caches])
 
     __repr__ = __str__
 

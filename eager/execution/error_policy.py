@@ -120,12 +120,13 @@ def keep_rows(batch: Batch, rows: Iterable[int] | np.ndarray[Any, Any]) -> Batch
 def quarantine_samples(
     failures: Mapping[int, GradivaError], operator: str, where: Provenance | None
 ) -> None:
-    """Report failed samples, in the order of their positions."""
+    """Report failed samples, in the order of their positions. operator: that met the errors, but
+    for those that say another one."""
     entries = [
         Quarantined(
             error.file or (where.name(sample) if where is not None else None),
             int(where.positions[sample]) if where is not None else None,
-            operator,
+            error.operator or operator,
             error.problem,
         )
         for sample, error in sorted(failures.items())

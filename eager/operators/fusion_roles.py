@@ -87,6 +87,8 @@ class Decode(NamedTuple):
     decode_several: from a call to `DecodeSeveral`, or to None, beside `decode_in_place` where there
     is one, else beside `decode`: what it does not make is left to that.
     decode_several_alone: the same beside `decode` where there is a `decode_in_place`, too.
+    rows: is told `(call, firsts, lasts)`, which rows of each sample the rest of the group reads, up
+    to the one before the last: `decode` and `decode_several` need fill no others.
     """
 
     decode: Callable[[Call], tuple[Callable[[int, Any], None], list[int]]] | None
@@ -98,6 +100,7 @@ class Decode(NamedTuple):
     ) = None
     decode_several: Callable[[Call], DecodeSeveral | None] | None = None
     decode_several_alone: Callable[[Call], DecodeSeveral | None] | None = None
+    rows: Callable[[Call, Int64Array, Int64Array], None] | None = None
 
     def run(self, call: Call) -> None:
         """The kernel of an operator with `decode`, alone."""

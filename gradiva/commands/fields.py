@@ -11,7 +11,7 @@ __all__ = ["FIELDS", "by_field", "field_of"]
 FIELDS = {
     "Readers": ("readers", "io"),
     "Decoders": ("decoders",),
-    "Your own data and functions": ("external_source",),
+    "Your own data and functions": ("external_source", "cache"),
     "Images: sizes and windows": (
         "image.resize",
         "image.crop",

@@ -21,7 +21,7 @@ from .fields import by_field
 __all__ = ["add_arguments", "coverage_lines", "run"]
 
 
-_PARTS = frozenset(("normalize_by_numbers", "normalize_pixels", "pad_channels"))
+_PARTS = frozenset(("normalize_by_numbers", "normalize_pixels", "pad_channels", "random_window"))
 """Parts of other operators, which stand in graphs and have no name that users call."""
 
 

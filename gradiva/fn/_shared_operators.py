@@ -4,6 +4,7 @@ import typing as _typing
 
 from gradiva._names import names_of as _names_of
 from gradiva.eager.support.lazy_names import lazy_names as _lazy_names
+from gradiva.ops.cache.cache import cache as cache
 
 # Nothing is imported before it is asked for; `_names` is made of these lines.
 if _typing.TYPE_CHECKING:

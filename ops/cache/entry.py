@@ -11,7 +11,7 @@ from gradiva.eager.types.arrays import Array
 
 from .shard import OpenShard, Shard
 
-__all__ = ["Entry"]
+__all__ = ["Entry", "in_memory"]
 
 
 class Entry(NamedTuple):
@@ -62,3 +62,21 @@ class Entry(NamedTuple):
         if not isinstance(facts, dict):
             return None
         return self._replace(dtype="", layout="", shape=(), failure=facts)
+
+
+class _Elsewhere(Shard):
+    """Stands for memory that belongs to no store."""
+
+    def open(self) -> OpenShard | None:
+        return None
+
+
+_elsewhere = _Elsewhere(-1)
+
+
+def in_memory(array: Array) -> Entry:
+    """An array as an entry that is in no store, so that it is read together with others."""
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    opened, size = OpenShard(-1, data), len(data)
+    facts = array.dtype.name, "", array.shape, None, 0.0, bytes(16)
+    return Entry(*facts, _elsewhere, opened, 0, size, size, False)

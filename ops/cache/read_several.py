@@ -72,7 +72,7 @@ def read_several(
         source, handle = entry.offset, opened.handle
         if opened.memory is not None:
             source, handle = source + address_of(opened.memory), _IN_MEMORY
-        facts[sample] = handle, source, entry.stored, begin, end, 0
+        facts[sample] = handle, source, entry.stored, begin, end, entry.shard.number >= 0
         keys[sample] = key_words(entry.key)
         seconds[sample] = entry.seconds
         longest = max(longest, block_count(end) - begin // BLOCK)
@@ -187,12 +187,13 @@ def _read(
     functions: addresses of `preadv` and `memcpy`; vectors: four words for what `preadv` is told;
     sums: memory for checksums; counts: takes the bytes and the seconds of what was read; keys: two
     words of each; facts: the descriptor of each, or what stands for it, the place of its data in
-    the file, or in memory, its bytes, and the first of them that is read and the end of those;
+    the file, or in memory, its bytes, the first of them that is read and the end of those, and
+    whether it is counted;
     seconds: how long it took to compute each; memory, places: where each sample goes, in elements
     of `unit` bytes.
     """
     for sample in range(begin, end):
-        handle, source, size, first, last, _ = facts[sample]
+        handle, source, size, first, last, counted = facts[sample]
         if handle == -1:
             continue
         target = memory.ctypes.data + places[sample] * unit
@@ -214,6 +215,6 @@ def _read(
                 vectors,
                 sums,
             )
-        if done[sample]:
+        if done[sample] and counted != 0:
             counts[0] += last - first
             counts[1] += seconds[sample]

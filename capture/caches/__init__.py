@@ -1,0 +1,1 @@
+"""Caches in running graphs: where results are kept, what of them is read, and what is computed."""

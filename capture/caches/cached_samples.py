@@ -1,0 +1,332 @@
+"""What runs in the place of a cache: it reads what is kept, and computes the rest.
+
+The operator `cached` is a decoder to a fused group: it delivers samples one by one, of a cropped
+one only the rows that the group reads.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Final
+
+import numpy as np
+
+from gradiva.capture.compiler.caches import CacheRecipe, new_runner
+from gradiva.capture.compiler.optimize import optimize
+from gradiva.capture.graph.builtin_ops import cached
+from gradiva.capture.runtime.program import Program
+from gradiva.eager.execution.quarantine import (
+    Quarantined,
+    collecting_in,
+    isolated,
+    place_of,
+    record,
+)
+from gradiva.eager.operators.call import Call
+from gradiva.eager.operators.fusion_roles import Decode, DecodeSeveral
+from gradiva.eager.operators.plan import Plan
+from gradiva.eager.runtime.worker_pool import WorkerPool, shared_pool
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
+from gradiva.eager.types.arrays import Array, BoolVector, Int64Array
+from gradiva.eager.types.batch_shape import BatchShape
+from gradiva.eager.types.dtypes import DType
+from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager.values.batch import Batch
+from gradiva.ops.cache.cache import IN_MEMORY
+from gradiva.ops.cache.entry import Entry, in_memory
+from gradiva.ops.cache.opening import open_store
+from gradiva.ops.cache.read_several import read_several
+from gradiva.ops.cache.store import Store
+
+from .identities import identities_of, loaded
+
+__all__ = ["Runner"]
+
+
+_ASKED: Final = 16
+"""Batches that are read ahead, at most."""
+
+
+@dataclass(frozen=True)
+class _Looked(Plan):
+    """entries: where each sample of a call is kept; computed: by number, those that were computed
+    for this call; rows: (N, 2), which of their rows are wanted, from the first one to the one
+    behind the last."""
+
+    entries: list[Entry | None]
+    computed: dict[int, Array]
+    rows: Int64Array
+
+
+class Runner:
+    """Looks samples up, and runs the graph above a cache for those that are not there."""
+
+    def __init__(self, recipe: CacheRecipe) -> None:
+        self.recipe, self.program = recipe, Program(optimize(recipe.graph))
+        self.hits = self.misses = 0
+        self._computed, self._bytes = 0, 0
+        self._asked: OrderedDict[int, Any] = OrderedDict()
+        """What was found for the last batches that were about to be read, by the number of the
+        object with their names: they are not looked up again."""
+
+    @property
+    def sample_bytes(self) -> float:
+        """The mean of the samples that were computed."""
+        return self._bytes / max(self._computed, 1)
+
+    def described(self) -> str:
+        """What is kept, and how often it was found, as one line."""
+        recipe, all_of_them = self.recipe, self.hits + self.misses
+        where = "memory" if recipe.where == IN_MEMORY else repr(recipe.where)
+        text = f"cache of `{recipe.name}` in {where}: {self.hits} of {all_of_them} samples found"
+        if self._computed:
+            text += f", {self.sample_bytes / 1024:.0f} KiB a sample"
+        return text
+
+    @functools.cached_property
+    def store(self) -> Store:
+        """What keeps the samples; opened when it is needed."""
+        return open_store(self.recipe.where, self.recipe.cache_bytes)
+
+    def statistics(self) -> dict[str, Any]:
+        """What it has done, and what its store has (`Pipeline.stats`)."""
+        asked = self.hits + self.misses
+        of_store = self.store.statistics()
+        return {
+            "operator": self.recipe.name,
+            "where": self.recipe.where,
+            "sample_bytes": self.sample_bytes,
+            "hit_rate": self.hits / asked if asked else 0.0,
+            **of_store,
+            "hits": self.hits,
+            "misses": self.misses,
+        }
+
+    def known(self, identities: Sequence[Sequence[str | None]]) -> BoolVector:
+        """Which samples need not be read. identities: of the samples, for each leaf."""
+        rows = list(zip(*identities, strict=True))
+        named = [number for number, row in enumerate(rows) if None not in row]
+        keys = [self._key(rows[number]) for number in named]
+        found = self.store.find(keys)
+        if len(identities) == 1 and len(named) == len(rows):
+            self._asked[id(identities[0])] = identities[0], keys, found
+            while len(self._asked) > _ASKED:
+                self._asked.popitem(last=False)
+        known = np.zeros(len(rows), np.bool_)
+        # One that is known as damaged may have to be read again, for its error.
+        known[named] = [one is not None and one.failure is None for one in found]
+        return known
+
+    def _find(self, call: Call) -> tuple[list[bytes], list[Entry | None]]:
+        """The keys and the entries of the samples of a call."""
+        where = call.inputs[0].provenance
+        origin = None if where is None else where.origin
+        if origin is not None and self.recipe.leaves == (True,):
+            names, keys, entries = self._asked.pop(id(origin.identities), (None, [], []))
+            if names is origin.identities:
+                return keys, [
+                    entry or (self.store.find([key])[0])
+                    for key, entry in zip(keys, entries, strict=True)
+                ]
+        keys = self._keys(call.inputs, call.pool)
+        return keys, self.store.find(keys)
+
+    def look_up(self, call: Call) -> _Looked:
+        """Where the samples of a call are, after those that were missing are computed."""
+        keys, entries = self._find(call)
+        missing = []
+        for sample, entry in enumerate(entries):
+            if entry is None or not self._fits(entry):
+                missing.append(sample)
+            elif entry.failure is not None:
+                if call.failures is None:
+                    missing.append(sample)  # it is computed again, so that its error is raised
+                else:
+                    call.failures[sample] = _error(entry.failure)
+        self.hits += len(keys) - len(missing)
+        self.misses += len(missing)
+        computed: dict[int, Array] = {}
+        if missing or not keys:
+            for sample in missing:
+                entries[sample] = None
+            computed = self._compute(call, keys, missing)
+        kept = {
+            sample: entry
+            for sample, entry in enumerate(entries)
+            if entry is not None and entry.failure is None
+        }
+        if kept:
+            kind = next(iter(kept.values()))
+            call.types = (SampleType(_dtype(kind), len(kind.shape), kind.layout, "cpu"),)
+        ndim = call.types[0].ndim or 0
+        shapes = np.ones((call.size, ndim), np.int64)
+        for sample, entry in kept.items():
+            shapes[sample] = entry.shape
+        for sample, array in computed.items():
+            shapes[sample] = array.shape
+        rows = np.zeros((call.size, 2), np.int64)
+        rows[:, 1] = shapes[:, 0] if ndim else 1
+        return _Looked(BatchShape.of(shapes), entries, computed, rows)
+
+    def _compute(self, call: Call, keys: list[bytes], missing: list[int]) -> dict[int, Array]:
+        """Compute the samples that are missing, and store them. Returns those that are whole."""
+        values = self._inputs(call.inputs, missing)
+        size, began, noted = len(missing), time.perf_counter(), isolated()
+        places = {None: np.arange(size, dtype=np.int64)}
+        try:
+            with collecting_in(noted):
+                (made,), rows = self.program.run_step(values, size, places, 0, call.pool)
+        except GradivaError as error:
+            if error.sample is not None:
+                error.sample = missing[error.sample]
+            raise
+        seconds = (time.perf_counter() - began) / max(size, 1)
+        call.types = (made.type,)
+        left = missing if rows is None else [missing[row] for row in rows.tolist()]
+        bad = self._lost(call, missing, left, list(noted))
+        computed = dict(zip(left, made.arrays(), strict=True))
+        self._computed += len(computed)
+        self._bytes += made.nbytes
+        whole = [sample for sample in left if sample not in bad]
+        self.store.put_many(
+            [keys[sample] for sample in whole],
+            [computed[sample] for sample in whole],
+            made.layout,
+            [seconds] * len(whole),
+            None,
+        )
+        for sample, facts in bad.items():
+            if sample not in computed:
+                self.store.put_failure(keys[sample], facts)
+        return computed
+
+    def _lost(
+        self, call: Call, missing: list[int], left: list[int], noted: list[Quarantined]
+    ) -> dict[int, dict[str, Any]]:
+        """The samples that could not be read, with what is known of them; those that are lost are
+        failures of the call, others were replaced."""
+        found: dict[int, dict[str, Any]] = {}
+        where = next((one.provenance for one in call.inputs if one.provenance is not None), None)
+        gone = sorted({*missing} - {*left})
+        entries = sorted(noted, key=place_of)
+        at = {} if where is None else {int(where.positions[i]): i for i in missing}
+        for number, entry in enumerate(entries):
+            sample = at.get(-1 if entry.position is None else entry.position)
+            if sample is None and number < len(gone):
+                sample = gone[number]
+            if sample is not None:
+                found[sample] = {"problem": entry.reason, "operator": entry.operator}
+            if sample not in gone:
+                record([entry])  # it was replaced
+        for sample in gone:
+            assert call.failures is not None
+            call.failures[sample] = _error(found.get(sample, {"problem": "it cannot be read"}))
+        return found
+
+    def _inputs(self, inputs: tuple[Batch, ...], samples: list[int]) -> dict[Any, Batch]:
+        """The values of the leaves, for some samples; what was left out is read now."""
+        return {
+            (node, 0): loaded(inputs[node.attribute("number")], samples)
+            for node in self.program.parameters
+        }
+
+    def one(self, call: Call, sample: int) -> Any:
+        """A sample whose entry turned out to be damaged, computed in this thread."""
+        values = self._inputs(call.inputs, [sample])
+        places = {None: np.zeros(1, np.int64)}
+        try:
+            with collecting_in(isolated()):
+                made = self.program.run_step(values, 1, places, 0, shared_pool(1))[0][0]
+        except GradivaError as error:
+            error.sample = sample
+            raise
+        if not len(made):
+            raise SampleDataError("the file has changed while it was read", sample=sample)
+        return made.array(0)
+
+    def _fits(self, entry: Entry) -> bool:
+        """Whether an entry is what the graph says; one that is not is as good as none."""
+        if entry.failure is not None:
+            return True
+        type = self.recipe.type
+        return (
+            type.dtype in (None, _dtype(entry))
+            and type.ndim in (None, len(entry.shape))
+            and type.layout in (None, entry.layout)
+        )
+
+    def _keys(self, inputs: tuple[Batch, ...], pool: WorkerPool) -> list[bytes]:
+        parts = [
+            identities_of(batch, trusted, pool)
+            for batch, trusted in zip(inputs, self.recipe.leaves, strict=True)
+        ]
+        return [self._key(row) for row in zip(*parts, strict=True)]
+
+    def _key(self, row: Sequence[str | None]) -> bytes:
+        digest = blake2b(self.recipe.digest, digest_size=16)
+        digest.update("\0".join(map(str, row)).encode("utf-8", "surrogateescape"))
+        return digest.digest()
+
+
+def _error(facts: dict[str, Any]) -> GradivaError:
+    error = SampleDataError(str(facts["problem"]))
+    error.operator = facts.get("operator")
+    return error
+
+
+def _dtype(entry: Entry) -> DType:
+    return DType.of(entry.dtype)
+
+
+@cached.shapes
+def _shapes(call: Call) -> _Looked:
+    runner: Runner = call["recipe"].runner
+    return runner.look_up(call)
+
+
+def _plan(call: Call) -> _Looked:
+    assert isinstance(call.plan, _Looked)
+    return call.plan
+
+
+def _decode(call: Call) -> tuple[Callable[[int, Any], None], list[int]]:
+    plan, runner = _plan(call), call["recipe"].runner
+
+    def fill(sample: int, out: Any) -> None:
+        entry = plan.entries[sample]
+        first, last = plan.rows[sample].tolist()
+        made = plan.computed.get(sample)
+        if made is not None:
+            target, source = (out, made) if not out.ndim else (out[first:last], made[first:last])
+            target[...] = source
+        elif entry is None or not runner.store.read(entry, out, first, last):
+            array = runner.one(call, sample)
+            if array.shape != out.shape:
+                raise OperatorRuntimeError("the file has changed while it was read", sample=sample)
+            out[...] = array
+
+    return fill, call.batch_shapes[0].volumes.tolist()
+
+
+def _decode_several(call: Call) -> DecodeSeveral | None:
+    plan, runner = _plan(call), call["recipe"].runner
+    entries = [
+        entry if sample not in plan.computed else in_memory(plan.computed[sample])
+        for sample, entry in enumerate(plan.entries)
+    ]
+    return read_several(runner.store, entries, plan.rows)
+
+
+def _read_only(call: Call, firsts: Int64Array, lasts: Int64Array) -> None:
+    rows = _plan(call).rows
+    rows[:, 0], rows[:, 1] = firsts, lasts
+
+
+cached.fusion_role = Decode(_decode, decode_several=_decode_several, rows=_read_only)
+cached.cpu(cached.fusion_role.run)
+new_runner.fill(Runner)

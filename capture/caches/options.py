@@ -1,0 +1,47 @@
+"""What a user says of the cache of a pipeline, a loop or a function; reports on caches."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+from gradiva.capture.compiler.caches import recipes_of
+from gradiva.capture.graph.graph import Graph
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
+from gradiva.eager.support.validation import integer
+
+__all__ = ["CacheOptions", "described"]
+
+
+class CacheOptions(NamedTuple):
+    """Where results are kept, and how many bytes of them: the arguments of `cache`."""
+
+    where: str
+    cache_bytes: int | None = None
+
+    @staticmethod
+    def checked(cache: Any, cache_bytes: Any) -> CacheOptions | None:
+        """The options, from what a user gave for `cache` and `cache_bytes`; None for no cache.
+        Raises OperatorTypeError or OperatorValueError."""
+        if cache is None and cache_bytes is None:
+            return None
+        if cache is None:
+            raise OperatorValueError(
+                "there is no cache whose size this is",
+                argument="cache_bytes",
+                expected="`cache`, too",
+                got=describe(cache_bytes),
+            )
+        path = os.fspath(cache) if isinstance(cache, str | os.PathLike) else None
+        if not isinstance(path, str) or not path:
+            raise OperatorTypeError(
+                argument="cache", expected="'ram' or a folder", got=describe(cache)
+            )
+        if cache_bytes is not None:
+            cache_bytes = integer(cache_bytes, 1, argument="cache_bytes")
+        return CacheOptions(path, cache_bytes)
+
+
+def described(graph: Graph) -> list[str]:
+    """What each cache of a compiled graph has done, for `explain`."""
+    return [recipe.runner.described() for recipe in recipes_of(graph)]
