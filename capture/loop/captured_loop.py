@@ -35,6 +35,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from gradiva.capture.caches.options import CacheOptions
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.runtime.fusion_report import FusionExplanation
 from gradiva.eager.execution.quarantine import record
@@ -91,7 +92,8 @@ class CapturedLoop(Iterator[Any]):
     """The batches of a reader or external source; the calls on them are captured.
 
     source: what is read; operator: for the graph; strict: raise an error if a call, after the first
-    step, does not get a result that was computed ahead. Calls that are never computed ahead are no
+    step, does not get a result that was computed ahead; cache: where results are kept, if they
+    are. Calls that are never computed ahead are no
     errors: those with effects (`python_function`, unless its function is `prefetchable`,
     `dump_image`), and those that read no batch of this step and no result of a captured call in it.
     They run where they stand, and `explain` lists them, too.
@@ -104,9 +106,15 @@ class CapturedLoop(Iterator[Any]):
     _ended = True  # `__init__` may have failed before its end
 
     def __init__(
-        self, source: LoopSource, operator: OperatorBase, single: bool, strict: bool
+        self,
+        source: LoopSource,
+        operator: OperatorBase,
+        single: bool,
+        strict: bool,
+        cache: CacheOptions | None = None,
     ) -> None:
         self.operator = operator
+        self._keeping = cache
         self.programs = ProgramCache()
         self._finished = FinishedSteps(self.programs)
         self._single = single
@@ -121,7 +129,7 @@ class CapturedLoop(Iterator[Any]):
         self._owner: dict[str, threading.Thread] = {}
         self._signatures = Signatures(self._token)
         self._repeated = RepeatedCalls()
-        learned: _Learned | None = source.memory.pop(f"single={single}", None)
+        learned: _Learned | None = source.memory.pop(self._learned_as, None)
         if learned is not None:
             self._program, self._signatures, self._repeated = learned
             self._signatures.token = self._token
@@ -250,7 +258,7 @@ class CapturedLoop(Iterator[Any]):
         the user may hold, no longer refer to it. Takes no lock."""
         if not self._ended and self._program is not None and not self._concrete_inputs:
             learned = _Learned(self._program, self._signatures, self._repeated)
-            self._source.memory[f"single={self._single}"] = learned
+            self._source.memory[self._learned_as] = learned
         self._ended = True
         step, self._step = self._step, None
         if step is not None:
@@ -281,6 +289,7 @@ class CapturedLoop(Iterator[Any]):
                 "what is computed ahead",
                 self._program.fusion_groups(),
                 self._program.calls_outside_of_groups(),
+                self._program.caches(),
             )
         return self._explanation
 
@@ -288,6 +297,11 @@ class CapturedLoop(Iterator[Any]):
     def graph(self) -> Graph | None:
         """The program that runs ahead, or None before the end of the first step."""
         return None if self._program is None else self._program.graph
+
+    @property
+    def _learned_as(self) -> str:
+        """The name under which the source remembers what loops like this one have learned."""
+        return f"single={self._single} cache={self._keeping}"
 
     def owns(
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
@@ -401,7 +415,7 @@ class CapturedLoop(Iterator[Any]):
                 if count > 1 or not step.number:
                     fresh.append(call)
         if self._program is None:
-            self._program = LoopProgram(self.operator)
+            self._program = LoopProgram(self.operator, self._keeping)
         before = self._program.compilations
         self._program.learn(calls, fresh, known_inputs, step.source, not step.number)
         if not step.number and self._program.compilations > before:
@@ -419,9 +433,17 @@ def _outputs(call: Pending) -> Any:
     return made[0] if len(made) == 1 else made
 
 
-def _make(source: LoopSource, operator: OperatorBase, single: bool, strict: bool) -> CapturedLoop:
+def _make(
+    source: LoopSource,
+    operator: OperatorBase,
+    single: bool,
+    strict: bool,
+    cache: Any = None,
+    cache_bytes: Any = None,
+) -> CapturedLoop:
     with annotate_error(source.name):
-        return CapturedLoop(source, operator, single, strict)
+        options = CacheOptions.checked(cache, cache_bytes)
+        return CapturedLoop(source, operator, single, strict, options)
 
 
 make_loop.fill(_make)

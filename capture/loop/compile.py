@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
+from gradiva.capture.caches.options import CacheOptions
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.recording.recorder import Recorder
 from gradiva.capture.runtime.fusion_report import FusionExplanation
@@ -14,6 +16,7 @@ from gradiva.eager.operators.interpreter import interpreter
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,
+    annotate_error,
     describe,
     frameless,
     user_location,
@@ -99,9 +102,9 @@ class Compiled(Generic[P, R]):
     compilation.
     """
 
-    def __init__(self, function: Callable[P, R]) -> None:
+    def __init__(self, function: Callable[P, R], cache: CacheOptions | None = None) -> None:
         self.function = function
-        self._programs = ProgramCache()
+        self._programs = ProgramCache(cache=cache)
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -123,7 +126,8 @@ class Compiled(Generic[P, R]):
     def explain(self) -> FusionExplanation:
         """Which groups of its programs ran fused, for how long, and why others did not."""
         name = getattr(self.function, "__qualname__", repr(self.function))
-        return FusionExplanation(f"compiled {name}", self._programs.groups())
+        programs = self._programs
+        return FusionExplanation(f"compiled {name}", programs.groups(), (), programs.caches())
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -135,7 +139,7 @@ class Compiled(Generic[P, R]):
         found: Any = sys.modules.get(getattr(self, "__module__", ""))
         for part in name.split("."):
             found = getattr(found, part, None)
-        return name if found is self else (Compiled, (self.function,))
+        return name if found is self else (Compiled, (self.function, self._programs.cache))
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__qualname__", repr(self.function))
@@ -177,18 +181,38 @@ def _concrete(value: Any) -> Any:
 
 
 @overload
-def compile(function: Callable[P, R]) -> Compiled[P, R]: ...
+def compile(
+    function: Callable[P, R],
+    *,
+    cache: str | os.PathLike[str] | None = None,
+    cache_bytes: int | None = None,
+) -> Compiled[P, R]: ...
 @overload
-def compile(function: None = None) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
-def compile(function: Any = None) -> Any:
+def compile(
+    function: None = None,
+    *,
+    cache: str | os.PathLike[str] | None = None,
+    cache_bytes: int | None = None,
+) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
+def compile(
+    function: Any = None,
+    *,
+    cache: str | os.PathLike[str] | None = None,
+    cache_bytes: int | None = None,
+) -> Any:
     """Compile a function of batches: `@compile` or `compile(f)`.
+
+    cache: "ram" or a folder, where results are kept that depend on nothing but the contents of the
+    inputs; cache_bytes: how much it may hold (docs/cache.md).
 
     The results are bit for bit those of the original function. An `except` in the function does not
     catch errors that depend on the data, unless the result is computed there by `evaluate()`. See
     `Compiled`.
     """
+    with annotate_error("compile"):
+        options = CacheOptions.checked(cache, cache_bytes)
     if function is None:
-        return compile
+        return functools.partial(compile, cache=cache, cache_bytes=cache_bytes)
     if not callable(function):
         raise OperatorTypeError(
             operator="compile",
@@ -196,7 +220,7 @@ def compile(function: Any = None) -> Any:
             got=describe(function),
             location=user_location(),
         )
-    return Compiled(function)
+    return Compiled(function, options)
 
 
 def invariant(value: R) -> R:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradiva.capture.caches.options import CacheOptions, described
 from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node
@@ -18,14 +19,21 @@ from gradiva.eager.execution.quarantine import collecting
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError
+from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import memory_of, owner_of
+from gradiva.ops.readers.core.source import SourceOperator
 
 from .concrete_inputs import ConcreteInput
 from .pending import Pending, Ref
 from .prefetcher import StepItem
+
+if TYPE_CHECKING:
+    from gradiva.capture.caches import places as cache_places
+else:  # for few programs
+    cache_places = lazy_module("gradiva.capture.caches.places")
 
 __all__ = ["LoopProgram"]
 
@@ -59,8 +67,10 @@ def _spec(ref: Ref) -> tuple[int | ConcreteInput, int, str | None]:
 class LoopProgram:
     """Calls by signature, the calls whose values are kept, and the compiled program for them."""
 
-    def __init__(self, operator: OperatorBase) -> None:
+    def __init__(self, operator: OperatorBase, cache: CacheOptions | None = None) -> None:
+        """cache: where results are kept, if they are."""
         self._operator = operator
+        self._keeping = cache
         self._calls: dict[int, _CallSpec] = {}
         self._kept: set[int] = set()
         self._current: _Compiled | None = None
@@ -111,7 +121,9 @@ class LoopProgram:
         self._forget()
         if (set(self._calls), set(self._kept)) != before or self._current is None:
             self._current = (
-                _Compiled(self._graph(), self._types, self._numbers) if self._kept else None
+                _Compiled(self._graph(), self._types, self._numbers, self._keeping)
+                if self._kept
+                else None
             )
             self.compilations += 1
 
@@ -212,6 +224,10 @@ class LoopProgram:
         current = self._current
         return [] if current is None else current.program.fusion.groups()
 
+    def caches(self) -> list[str]:
+        """What the caches of the program have done."""
+        return [] if self.graph is None else described(self.graph)
+
     def calls_outside_of_groups(self) -> list[str]:
         """The names of the operators that the program computes in no fused group."""
         graph = self.graph
@@ -247,8 +263,17 @@ class LoopProgram:
 class _Compiled:
     """A program, and the signatures of the calls that it computes."""
 
-    def __init__(self, graph: Graph, types: tuple[SampleType, ...], facts: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        types: tuple[SampleType, ...],
+        facts: dict[str, Any],
+        cache: CacheOptions | None,
+    ) -> None:
         self.program = Program(optimize(graph), together=False)
+        self._without_cache, self._keeping = graph, cache
+        """The place of the cache is chosen with the first batch."""
+        self._placing = threading.Lock()
         self._types = types
         self._concrete_inputs: dict[int, ConcreteInput] = facts["concrete_inputs"]
         self._kept: list[tuple[int, int, bool]] = facts["kept"]
@@ -256,7 +281,34 @@ class _Compiled:
         self._dropper: int = facts["dropper"]
         self._read: frozenset[tuple[int, int]] = facts["read"]
 
+    def _place_caches(self, item: StepItem, pool: WorkerPool) -> None:
+        """Choose what is kept, with the samples of a batch."""
+        given, size = item.batches, min(len(item.batches[0]), cache_places.MEASURED)
+
+        def read(graph: Graph) -> cache_places.Samples | None:
+            own = cache_places.first_of(given[0]).positions
+            own = np.arange(size, dtype=np.int64) if own is None else own
+            values: Values = {}
+            positions: dict[Any, Any] = {None: own}
+            for node in graph.nodes:
+                if node.operator is parameter:
+                    concrete = self._concrete_inputs[node.attribute("number")]
+                    values[node, 0] = cache_places.first_of(concrete.plain)
+                elif isinstance(node.operator, SourceOperator):
+                    positions[node] = own
+                    for output, batch in enumerate(given):
+                        values[node, output] = cache_places.first_of(batch)
+            return cache_places.Samples(values, size, positions)
+
+        with self._placing:
+            options, self._keeping = self._keeping, None
+            if options is not None:
+                graph = cache_places.with_caches(self._without_cache, options, pool, 0, read)
+                self.program = Program(optimize(graph), together=False)
+
     def compute(self, item: StepItem, pool: WorkerPool, stage: DeviceStage | None) -> None:
+        if self._keeping is not None and stage is None and len(item.batches[0]):
+            self._place_caches(item, pool)
         source = next(
             node
             for node in self.program.graph.nodes

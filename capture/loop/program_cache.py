@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradiva.capture.caches.options import CacheOptions, described
 from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node, key_of
@@ -16,6 +17,7 @@ from gradiva.capture.runtime.fusion_report import GroupReport
 from gradiva.capture.runtime.program import Program, Values
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import CPU
 from gradiva.eager.types.sample_type import SampleType
@@ -26,14 +28,23 @@ from .concrete_inputs import ConcreteInput, concrete_input_of
 from .defer import run_now
 from .pending import Pending, Ref
 
+if TYPE_CHECKING:
+    from gradiva.capture.caches import places as cache_places
+else:  # for few programs
+    cache_places = lazy_module("gradiva.capture.caches.places")
+
 __all__ = ["ProgramCache", "evaluate"]
 
 
 class ProgramCache:
-    """Compiled programs by structure. The least recently used are dropped first."""
+    """Compiled programs by structure. The least recently used are dropped first.
 
-    def __init__(self, most: int = 256) -> None:
+    cache: where the programs keep results, if they do.
+    """
+
+    def __init__(self, most: int = 256, cache: CacheOptions | None = None) -> None:
         self._most = most
+        self.cache = cache
         self._programs: OrderedDict[Any, Program] = OrderedDict()
         self._lock = threading.Lock()
         self.compilations = 0
@@ -52,6 +63,12 @@ class ProgramCache:
         with self._lock:
             programs = list(self._programs.values())
         return [group for program in programs for group in program.fusion.groups()]
+
+    def caches(self) -> list[str]:
+        """What the caches of all cached programs have done."""
+        with self._lock:
+            programs = list(self._programs.values())
+        return [line for program in programs for line in described(program.graph)]
 
     def keep(self, key: Any, recorded: Graph, program: Program) -> Program:
         with self._lock:
@@ -93,14 +110,18 @@ def evaluate(targets: Sequence[Pending], programs: ProgramCache) -> None:
         tuple(_structure(pending, number, concrete_inputs) for pending in order),
         tuple(number[target] for target in targets),
     )
-    program = programs.find(key)
-    if program is None:
-        graph = _graph(order, targets, concrete_inputs)
-        program = programs.keep(key, graph, Program(optimize(graph)))
     size = max([pending.size for pending in order if not pending.single] or [1])
     batches = [_fit(concrete.plain, size) for concrete in concrete_inputs]
-    values: Values = {(node, 0): batches[node.attribute("number")] for node in program.parameters}
     keys = [(pending.key, pending.positions) for pending in order]
+    program = programs.find(key)
+    if program is None:
+        recorded = _graph(order, targets, concrete_inputs)
+        chosen = None if gpus else programs.cache
+        placed = recorded
+        if chosen is not None:
+            placed = _with_caches(chosen, recorded, batches, keys, size)
+        program = programs.keep(key, recorded, Program(optimize(placed)))
+    values: Values = {(node, 0): batches[node.attribute("number")] for node in program.parameters}
     positions, gpu = {None: np.arange(size)}, gpus.pop() if gpus else CPU
     found = program.run(values, size, positions, 0, default_pool(), keys, gpu)
     memory = memory_of(batch.data for batch in (*batches, *found))
@@ -112,6 +133,30 @@ def evaluate(targets: Sequence[Pending], programs: ProgramCache) -> None:
             run_now(target)  # all samples were dropped, but this value depends on none
         else:
             target.resolve(made)
+
+
+def _with_caches(
+    options: CacheOptions,
+    recorded: Graph,
+    batches: Sequence[Batch],
+    keys: Sequence[tuple[Any, Any]],
+    size: int,
+) -> Graph:
+    """The graph with caches, whose places are chosen with the first samples of these inputs."""
+    few = [(drawn, places[: cache_places.MEASURED]) for drawn, places in keys if places is not None]
+
+    def read(graph: Graph) -> cache_places.Samples | None:
+        if len(few) < len(keys) or not size:
+            return None
+        values = {
+            (node, 0): cache_places.first_of(batches[node.attribute("number")])
+            for node in graph.nodes
+            if node.operator is parameter
+        }
+        count = min(size, cache_places.MEASURED)
+        return cache_places.Samples(values, count, {None: np.arange(count)}, None, few)
+
+    return cache_places.with_caches(recorded, options, default_pool(), 0, read)
 
 
 def _fit(batch: Batch, size: int) -> Batch:

@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
+from gradiva.capture.caches.options import described
+from gradiva.capture.compiler.caches import recipes_of
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.runtime.fusion_report import FusionExplanation
 from gradiva.capture.runtime.memory_statistics import Statistics
@@ -89,6 +91,19 @@ def executor_statistics(pipe: Pipeline) -> Statistics:
     return {} if statistics is None else statistics.as_dict()
 
 
+def stats(pipe: Pipeline) -> dict[str, Any]:
+    """What the pipeline has done so far. Builds it if it is not built.
+
+    "caches": a dict for each cache: "operator", whose results it keeps; "where"; "hits" and
+    "misses", samples that were found and computed; "hit_rate"; "sample_bytes", the mean of the
+    computed ones; and of its folder or memory, which other pipelines may share: "stored",
+    "damaged", "refused" (there was no room), "bytes_read", "bytes_written" and "seconds_saved", in
+    which what was read had been computed.
+    """
+    recipes = recipes_of(pipe._built().plan.graph)
+    return {"caches": [recipe.runner.statistics() for recipe in recipes]}
+
+
 def external_source_shm_statistics(pipe: Pipeline) -> dict[str, list[int]]:
     """Sizes in bytes of the shared memory of parallel external sources: `capacities`, one for
     each place for a result, and `per_sample_capacities`, those by the samples they hold."""
@@ -109,7 +124,8 @@ def output_stream(pipe: Pipeline) -> Any:
 def explain(pipe: Pipeline) -> FusionExplanation:
     """What ran fused in the batches so far and how long that took, and where not, why. Prints
     as text, and as a table in a notebook; builds the pipeline if it is not built."""
-    return FusionExplanation("pipeline", pipe._built().plan.program.fusion.groups())
+    plan = pipe._built().plan
+    return FusionExplanation("pipeline", plan.program.fusion.groups(), (), described(plan.graph))
 
 
 @frameless

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict, TypeVar
 
+from gradiva.capture.caches.options import CacheOptions
 from gradiva.capture.runtime.preallocate import check_bytes_per_sample
 from gradiva.eager.execution.eager_interpreter import as_seed
 from gradiva.eager.runtime.affinity import thread_cpus
@@ -86,6 +87,8 @@ class PipelineKeywords(TypedDict, total=False):
     experimental_exec_dynamic: bool | None
     stream_policy: StreamPolicy | str | None
     concurrency: OperatorConcurrency | str | None
+    cache: str | os.PathLike[str] | None
+    cache_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,7 @@ class PipelineOptions:
     exec_dynamic: bool | None
     stream_policy: StreamPolicy | None
     concurrency: OperatorConcurrency | None
+    cache: CacheOptions | None
 
     @property
     def depth(self) -> tuple[int, int]:
@@ -189,6 +193,7 @@ def check_options(given: dict[str, Any]) -> PipelineOptions:
             exec_dynamic=_flag("exec_dynamic", old if dynamic is None else dynamic, True),
             stream_policy=_member("stream_policy", StreamPolicy, given["stream_policy"]),
             concurrency=_member("concurrency", OperatorConcurrency, given["concurrency"]),
+            cache=CacheOptions.checked(given["cache"], given.pop("cache_bytes")),
         )
         for name in ("exec_pipelined", "exec_async", "set_affinity", "enable_memory_stats"):
             given[name] = _flag(name, given[name])

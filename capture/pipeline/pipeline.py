@@ -51,8 +51,7 @@ class Pipeline:
     batch_size: samples per batch, at most (a source may deliver fewer). It may be left out until
         the pipeline is built.
     num_threads: threads that work on a batch; by default the cores this process may use.
-    device_id: the GPU of operators with device="gpu", the first one by default (None). A pipeline
-        without such operators uses none.
+    device_id: the GPU of operators with device="gpu", if there are any; None is the first one.
     seed: of random operators and readers that have none of their own; negative or None takes the
         seed of the default generator, so that the pipeline agrees with dynamic mode.
     exec_pipelined, exec_async: False for either runs the graph in the caller's thread, when asked.
@@ -73,6 +72,8 @@ class Pipeline:
     output_dtype, output_ndim, output_layout: what the outputs are to be, one for all or a list;
         checked when the pipeline is built and with each batch.
     exec_dynamic, stream_policy, concurrency: accepted; they change no result.
+    cache, cache_bytes: "ram" or a folder, and how much it may hold: results that are the same in
+        each epoch are kept there for later epochs and runs (docs/cache.md); `explain()` says which.
 
     Raises OperatorValueError or OperatorTypeError for arguments that make no sense. Usually made
     by a function decorated with `pipeline_def`; by hand: `with pipe: pipe.set_outputs(...)`, or in
@@ -125,6 +126,7 @@ class Pipeline:
     epoch_size = facts.epoch_size
     reader_meta = facts.reader_meta
     executor_statistics = facts.executor_statistics
+    stats = facts.stats
     external_source_shm_statistics = facts.external_source_shm_statistics
     output_stream = facts.output_stream
     explain = facts.explain
@@ -178,6 +180,8 @@ class Pipeline:
         experimental_exec_dynamic: bool | None = None,
         stream_policy: StreamPolicy | str | None = None,
         concurrency: OperatorConcurrency | str | None = None,
+        cache: str | os.PathLike[str] | None = None,
+        cache_bytes: int | None = None,
     ) -> None:
         given = {name: value for name, value in locals().items() if name != "self"}
         self._options = check_options(given)

@@ -17,12 +17,13 @@ from gradiva.capture.runtime.preallocate import preallocate
 from gradiva.capture.runtime.program import Program
 from gradiva.eager.random.default_generator import default
 from gradiva.eager.runtime.memory_settings import settings
+from gradiva.eager.runtime.worker_pool import shared_pool
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, annotate_error
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.device import Device, check_device
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.poison import mark_in_use
-from gradiva.ops.readers.core.source import Source, SourceOperator
+from gradiva.ops.readers.core.source import EpochPart, Source, SourceOperator
 
 from .checkpoint import Restored
 from .epochs import Epochs
@@ -32,12 +33,15 @@ from .outputs import Outputs, release, to_output
 from .source_plan import SourcePlan
 
 if TYPE_CHECKING:
+    from gradiva.capture.caches import places as cache_places
     from gradiva.ops.external_source.workers.pool import ProcessPool
 
 __all__ = ["PipelineRuntime", "SetupCalls", "build_runtime"]
 
 # They are for few programs: the import of gradiva does not wait for them.
 processes = lazy_module("gradiva.ops.external_source.workers.pool")
+if not TYPE_CHECKING:
+    cache_places = lazy_module("gradiva.capture.caches.places")
 
 _NO_STREAM = (None, 0, -1)
 
@@ -62,7 +66,7 @@ def build_runtime(
         seed = restored.seed
     program = Program(recorded)
     on_gpu = check_gpu(recorded, gpu, program.locate)
-    graph = optimize(recorded)
+    graph = optimize(_with_caches(recorded, options, on_gpu))
     _warn_of_unread(graph)
     cpu_depth, gpu_depth = options.depth
     stage = None
@@ -93,6 +97,29 @@ def build_runtime(
             workers.close()
         raise
     return PipelineRuntime(executor, lambda _: declared, gpu, restored is not None)
+
+
+def _with_caches(recorded: Graph, options: PipelineOptions, on_gpu: bool) -> Graph:
+    """The graph with caches where they save most, if the pipeline is to have any."""
+    if options.cache is None:
+        return recorded
+    seed = default.inherited_seed if options.seed is None else options.seed
+    pool, size = shared_pool(options.num_threads), options.required_batch_size()
+    count = min(size, cache_places.MEASURED)
+
+    def read(graph: Graph) -> cache_places.Samples | None:
+        if on_gpu or any(node.attribute("parallel") for node in graph.nodes):
+            return None
+        plan = SourcePlan(graph, count, seed, pool)
+        try:
+            read = plan.read_part(EpochPart(0, 0, count), pool)
+            lengths = [source.epoch_length() for source in plan.sources.values()]
+        finally:
+            plan.close()
+        length = next((one for one in lengths if one is not None), None)
+        return cache_places.Samples(read.values, read.size, read.positions, length)
+
+    return cache_places.with_caches(recorded, options.cache, pool, seed, read)
 
 
 def _warn_of_unread(graph: Graph) -> None:

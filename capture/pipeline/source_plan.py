@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from gradiva.capture.compiler.caches import recipes_of
 from gradiva.capture.graph.graph import Graph, Node, Opaque
 from gradiva.capture.graph.liveness import outputs_counted, outputs_read
 from gradiva.capture.runtime.dropped_samples import BatchOutputs, SampleIndices, in_step
@@ -22,6 +23,7 @@ from gradiva.eager.support.errors import (
     OperatorValueError,
     without_frames,
 )
+from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.device import CPU
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.readers.core.source import EpochPart, Source, SourceOperator
@@ -30,7 +32,10 @@ from .epochs import Epochs
 from .source_states import SourceStates
 
 if TYPE_CHECKING:
+    from gradiva.capture.caches import reads as cache_reads
     from gradiva.ops.external_source.workers.pool import ProcessPool
+else:  # for few programs
+    cache_reads = lazy_module("gradiva.capture.caches.reads")
 
 __all__ = ["Read", "SourcePlan"]
 
@@ -85,6 +90,8 @@ class SourcePlan:
                 source.counted = not looked_at
                 used = looked_at or used
                 source.used = used if len(used) < len(node.type) else None
+                if recipes_of(graph):
+                    source.left, source.known = cache_reads.reads_of_caches(graph, node)
         self.processes = processes
         self._aside: SourcePlan | None = None
         self._kept: dict[Node, tuple[Batch, ...]] = {}

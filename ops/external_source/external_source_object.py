@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from typing import Any, NamedTuple
 
@@ -80,7 +81,15 @@ class ExternalSource:
         source keeps its place."""
         close_step(self._ahead)
 
-    def captured(self, batch_size: int, ctx: object = None, *, strict: bool = False) -> Loop:
+    def captured(
+        self,
+        batch_size: int,
+        ctx: object = None,
+        *,
+        strict: bool = False,
+        cache: str | os.PathLike[str] | None = None,
+        cache_bytes: int | None = None,
+    ) -> Loop:
         """Loop over the items as batches, while the calls made in the loop's body are captured:
         from the second turn on they are computed ahead, fused.
 
@@ -91,14 +100,16 @@ class ExternalSource:
         The source is called ahead of the loop too. What was taken ahead when the loop is left comes
         first the next time. ctx: an EvalContext whose threads compute. strict: raise
         OperatorRuntimeError for a call not computed ahead, except for calls that never are, because
-        they have effects or read nothing that the source delivered in this turn. Raises
-        OperatorTypeError and OperatorValueError for a `batch_size` that is no integer from 1 on.
+        they have effects or read nothing that the source delivered in this turn. cache: "ram" or a
+        folder, where results are kept that depend on the contents of the items alone; cache_bytes:
+        how much it may hold (docs/cache.md). Raises OperatorTypeError and OperatorValueError for a
+        `batch_size` that is no integer from 1 on.
         """
         batch_size = size_of_batches(batch_size, "ExternalSource.captured")
         warn_if_unrestored(self, "ExternalSource")
         self._ahead.pause()
         made: Loop = make_loop.get()(
-            _ItemsForLoop(self, batch_size, ctx), external_source, False, strict
+            _ItemsForLoop(self, batch_size, ctx), external_source, False, strict, cache, cache_bytes
         )
         return made
 

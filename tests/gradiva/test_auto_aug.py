@@ -122,7 +122,7 @@ def test_captured_loop() -> None:
         gradiva.random.set_seed(SEED)
         reader = gradiva.readers.File(file_root=str(PHOTOGRAPHS))
         made: list[np.ndarray[Any, Any]] = []
-        for files, _ in reader.next_epoch(batch_size=3, **({"capture": True} if captured else {})):
+        for files, _ in reader.next_epoch(batch_size=3, capture=captured):
             images = gradiva.resize(gradiva.decoders.image(files), resize_shorter=20)
             images = ra.rand_augment(images, n=2, m=15)
             made += [np.array(one) for one in ra.apply_rand_augment([wobble, dim], images, 1, 1, 3)]

@@ -58,7 +58,7 @@ def test_a_pipeline_without_operators() -> None:
     """None of them is there; of `ops`, what recording itself is made of."""
     found = loaded("from gradiva import fn, pipeline_def, types")
     packages = {".".join(name.split(".")[1:3]) for name in found if name.startswith("gradiva.ops.")}
-    parts = ("arrays", "external_source", "indexing", "math", "readers")
+    parts = ("arrays", "cache", "external_source", "indexing", "math", "readers")
     assert packages == {f"ops.{part}" for part in parts}
     few = "capture.loop capture.serialization capture.graph.svg display ops.storage "
     few += "ops.external_source.workers auto_aug extension plugin "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, ParamSpec, Protocol, cast, overload
 
@@ -19,6 +20,7 @@ from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import (
     ArgumentNameError,
     OperatorTypeError,
+    OperatorValueError,
     annotate_error,
     user_location,
 )
@@ -34,8 +36,8 @@ from .source import Source, SourceOperator, arranged
 __all__ = ["Epoch", "Loop", "Reader", "make_loop", "reader_class", "size_of_batches"]
 
 make_loop: Hook[Callable[..., Any]] = Hook("captured loops", "gradiva.capture.loop.captured_loop")
-"""What makes a captured loop, `(source, operator, single, strict)`; the room with graphs puts it
-here."""
+"""What makes a captured loop, `(source, operator, single, strict, cache, cache_bytes)`; the layer
+with graphs puts it here."""
 
 P = ParamSpec("P")
 
@@ -239,6 +241,8 @@ class Reader:
         progress: bool = False,
         strict: bool = False,
         bucket: Any = None,
+        cache: str | os.PathLike[str] | None = None,
+        cache_bytes: int | None = None,
     ) -> Loop: ...
     @overload
     def next_epoch(
@@ -249,6 +253,8 @@ class Reader:
         progress: bool = False,
         strict: bool = False,
         bucket: Any = None,
+        cache: str | os.PathLike[str] | None = None,
+        cache_bytes: int | None = None,
     ) -> SizedIterator: ...
     def next_epoch(
         self,
@@ -258,6 +264,8 @@ class Reader:
         progress: bool = False,
         strict: bool = False,
         bucket: Any = None,
+        cache: str | os.PathLike[str] | None = None,
+        cache_bytes: int | None = None,
     ) -> SizedIterator:
         """Iterate over the rest of the epoch: batches of `batch_size`, or samples without it.
 
@@ -274,7 +282,11 @@ class Reader:
         bucket: a `gradiva.samplers.Bucket`, from this epoch on, as the argument of the reader; the
         batch size, which may then be left out, is the most samples of a batch.
 
-        Raises OperatorRuntimeError for a file that cannot be read.
+        cache: for a captured loop, "ram" or a folder, where results of its calls are kept that are
+        the same in each epoch; cache_bytes: how much it may hold (docs/cache.md).
+
+        Raises OperatorRuntimeError for a file that cannot be read, OperatorValueError for a `cache`
+        without `capture`.
         """
         with annotate_error(self.operator.name):
             if getattr(current_interpreter(), "symbolic", False):
@@ -296,7 +308,16 @@ class Reader:
         epoch: SizedIterator
         if capture:
             ahead = LoopData(self, self._source, batch_size, pool)
-            epoch = make_loop.get()(ahead, self.operator, batch_size is None, strict)
+            single = batch_size is None
+            epoch = make_loop.get()(ahead, self.operator, single, strict, cache, cache_bytes)
+        elif cache is not None or cache_bytes is not None:
+            raise OperatorValueError(
+                "the calls of a loop are known to a cache if the loop is captured",
+                operator=self.operator.name,
+                argument="cache",
+                expected="`capture=True`, too",
+                location=user_location(),
+            )
         else:
             epoch = Epoch(self, self._source, batch_size, self.operator.name, pool)
         if not progress:
