@@ -13,6 +13,7 @@ import numpy as np
 
 import gradiva
 from gradiva import experimental, math, noise, random, reductions, transforms, types
+from gradiva.eager.operators.operator import operators
 from tests.random_programs.program_operators import Always, Line, flag, number, one_of
 from tests.random_programs.programs import SIZE, Drawer, Facts, Ref
 
@@ -320,7 +321,25 @@ def _shaped(draw: Drawer) -> Ref:
     return draw.call(name, function, image)
 
 
+def _cached(draw: Drawer) -> Ref:
+    """A cache, where nothing above it depends on other samples; random values it refuses itself."""
+    image = draw.image()
+    first, waiting = len(draw.program.turns[0]), [image.index]
+    while waiting:
+        index = waiting.pop()
+        if index < first:
+            continue
+        step = draw.program.steps[index - first]
+        known = operators.get(step.name)
+        if known is not None and known.samplewise is not True:
+            raise gradiva.OperatorValueError("a result that depends on other samples")
+        given = (*step.inputs, *step.keywords.values())
+        waiting += [value.index for value in given if isinstance(value, Ref)]
+    return draw.call("cache", gradiva.cache, image)
+
+
 NEWER_OTHERS = (
     (_reduction, 3.0), (_spread, 1.0), (_joined, 2.0), (_boxes, 3.0), (_transform, 3.0),
     (_drawn_values, 2.0), (_reordered, 1.5), (_shaped, 5.0),
+    (_cached, 4.0),
 )  # fmt: skip
