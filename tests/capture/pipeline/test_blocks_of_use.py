@@ -116,7 +116,9 @@ def test_a_copy_of_the_context_may_build_it() -> None:
     with made() as pipe:
         copied = contextvars.copy_context()
         assert copied.run(pipe.run)[0].at(0)[0] == 2
-        assert copied.run(lambda: gradiva.resize(np.ones((2, 2, 3), np.uint8), size=4)).shape[0] == 4
+        assert (
+            copied.run(lambda: gradiva.resize(np.ones((2, 2, 3), np.uint8), size=4)).shape[0] == 4
+        )
         assert pipe.run()[0].at(1)[2] == 2
     assert current_pipeline() is None
 
