@@ -3,7 +3,8 @@
 `gradiva.extension` gives the same names to those who write operators outside of this package.
 """
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any
 
 from gradiva.eager.cuda.launch import CudaKernel as CudaKernel
 from gradiva.eager.cuda.launch import Launch as Launch
@@ -99,3 +100,12 @@ from gradiva.eager.values.value import Value as Value
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack as Unpack
+elif sys.version_info >= (3, 11):
+    from typing import Unpack as Unpack
+else:
+
+    class Unpack:
+        """`Unpack[Common]`, for Python 3.10, which has none: nothing reads it at run time."""
+
+        def __class_getitem__(cls, group: Any) -> Any:
+            return group

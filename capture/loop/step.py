@@ -33,6 +33,16 @@ _DECLARE = (
     "write `@gradiva.prefetchable` above its `def` (see `python -m gradiva ops python_function`)"
 )
 
+_NEW = (
+    "no step before has made this call with these arguments: a number that changes from step to "
+    "step must be data (draw it with `gradiva.random`, or let the source deliver it); in a branch "
+    "that is rarely taken, the call is computed ahead after a few times"
+)
+_NEW_OR_RENUMBERED = (
+    f"{_NEW}; or a random call before it was skipped or added in this step, which renumbers it: "
+    "make both calls before the `if`, or give each a `seed=`"
+)
+
 
 class LoopStep:
     """One step of a loop, with the values that it has returned. It evaluates their calls."""
@@ -168,10 +178,8 @@ class LoopStep:
             running = current_step()
             if running is None or running.owner is not owner:
                 return "its random values belong to another source, which was read in the body"
-        return (
-            "no step before has made this call with these arguments: a number that changes from "
-            "step to step must be data (docs/graphs.md has a table of the reasons)"
-        )
+            return _NEW_OR_RENUMBERED
+        return _NEW
 
     def _why_outside(self, ref: Ref, source: ConcreteInput) -> str:
         """Why a call with this input or argument, which is no value of this step, was missed."""

@@ -171,7 +171,8 @@ def type_name(dtype: np.dtype[Any]) -> str:
 
 
 def refuse_large(volumes: NDArray[np.int64]) -> None:
-    """Raise OperatorValueError for samples of 2**31 elements or more: kernels count in 32 bits."""
+    """Raise OperatorValueError for samples of 2**31 elements or more: kernels count in 32 bits.
+    volumes: int64, (N,), in elements."""
     if len(volumes) and int(volumes.max()) >= _MOST:
         sample = int(volumes.argmax())
         raise OperatorValueError(
@@ -195,7 +196,10 @@ class Blocks(NamedTuple):
 
 def blocks_of(volumes: NDArray[np.int64], span: int | NDArray[np.int64] = SPAN) -> Blocks:
     """The blocks of samples of these many elements, of which each takes `span`, the same for all
-    samples or one for each. Raises OperatorValueError for samples of 2**31 elements or more."""
+    samples or one for each. Raises OperatorValueError for samples of 2**31 elements or more.
+
+    volumes: int64, (N,), in elements; span: elements, or int64, (N,).
+    """
     refuse_large(volumes)
     counts = -(-volumes // span)
     ends = counts.cumsum()
@@ -213,14 +217,21 @@ def blocks_of(volumes: NDArray[np.int64], span: int | NDArray[np.int64] = SPAN) 
 def launch_over(
     unit: KernelSource, data: Any, target: Any, table: Any, volumes: NDArray[np.int64], *more: Any
 ) -> Launch:
-    """A launch with blocks for these many elements of each sample, which has a row of `table`: it
-    reads `data`, writes `target`, and takes what follows `more` too."""
+    """A launch with blocks for these many elements of each sample.
+
+    unit: the kernel, compiled for the types of the call (`CudaKernel.unit`); data: read, 1-D, all
+    samples of the input; target: written, 1-D, or a `Scratch`; table: of structs, a row per sample,
+    (N, columns), as `struct_rows` makes it; volumes: int64, (N,), elements that each sample makes;
+    more: further arguments. The kernel gets data, target, table, the table of `blocks_of(volumes)`
+    and `more`, in this order. Raises OperatorValueError for samples of 2**31 elements or more.
+    """
     blocks = blocks_of(volumes)
     return Launch(unit, blocks.total, (data, OutputArg(target), table, blocks.table, *more))
 
 
 def numbered(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The sample and the number within its sample, from 0, of each of so many things."""
+    """The sample and the number within its sample, from 0, of each of so many things: two arrays,
+    int64, as long as the sum of `counts`, which is int64, (N,)."""
     samples = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
     numbers = np.arange(len(samples), dtype=np.int64) - np.repeat(counts.cumsum() - counts, counts)
     return samples, numbers
@@ -228,7 +239,10 @@ def numbered(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.i
 
 def struct_rows(wide: Sequence[Any], narrow: Sequence[Any]) -> NDArray[np.int32]:
     """A struct for each sample, whose members are these columns: int64, then int32. `blocks_of`
-    and `refuse_large` refuse samples that are too large for these."""
+    and `refuse_large` refuse samples that are too large for these.
+
+    wide, narrow: columns, each a number or (N,). Returns int32, (N, 2 x wide + narrow).
+    """
     words = np.stack(np.broadcast_arrays(*wide), axis=1).astype(np.int64).view(np.int32)
     halves = np.stack(np.broadcast_arrays(*narrow), axis=1).astype(np.int32)
     return np.concatenate([words, halves], axis=1)

@@ -11,7 +11,7 @@ import numpy as np
 
 from gradiva.eager.cuda.launch import CudaKernel, Launch, OutputArg, blocks_of, type_name
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.operators.pixelwise import Pixelwise, axes_of, step_of
+from gradiva.eager.operators.pixelwise import Pixelwise, axes_of, check_channels, step_of
 from gradiva.eager.rows.row_chain import RowStep
 from gradiva.eager.support.errors import OperatorRuntimeError
 from gradiva.eager.types.arrays import Int64Array
@@ -67,6 +67,10 @@ def chain_launch(calls: Sequence[Call], source: Batch, target: Batch) -> Launch:
     alike = all(s.row.kind == "channelwise" and s.parameters.shape[1] == 1 for s in steps)
     if not alike and axis >= 0 and (axes_of(layout, shapes)[1] != channels).any():
         raise OperatorRuntimeError("the samples of a batch have different numbers of channels")
+    if len(shapes):
+        counts = [channels, *(step.made for step in steps[:-1])]
+        for call, step, before in zip(calls, steps, counts, strict=True):
+            check_channels(call, step, before)
     if alike:
         layout, channels, count = "", 1, 1
     table = _table(source, target, layout, channels, count)

@@ -151,7 +151,19 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
     """Mark `function` as a kernel: nopython, no GIL, no fast math, cached on disk.
 
     Kernels may call other kernels of any module; scalars, NumPy arrays and tuples of them are
-    their only values.
+    their only values. `Call.for_slabs` and `Call.for_samples` run one over the samples of a batch,
+    as `kernel(..., begin, end)`.
+
+    Indices are not checked: a wrong one reads or overwrites other memory, or ends the process. With
+    NUMBA_BOUNDSCHECK=1 in the environment when the program starts, it raises IndexError: test new
+    kernels with it.
+
+    Example:
+        @extension.jit
+        def add_levels(values, levels, begin, end):  # float32 (N, k); float32 (N,)
+            for sample in range(begin, end):
+                for k in range(values.shape[1]):
+                    values[sample, k] += levels[sample]
     """
     return cast("Callable[P, R]", Kernel(cast(FunctionType, function)))
 

@@ -72,6 +72,15 @@ class Call:
     `call.arguments["name"]`, or `call["name"]` for short, is the value of an argument: an array
     with one row per sample if the argument may be given per sample, else the value; None if it was
     not given and has no default.
+
+    `inputs` are batches; `outputs`, in kernels, too: fill them. `call.inputs[0].at(i)` is sample i
+    as an array. `size` is N, the number of samples. `call.inputs[0].batch_shape` has the shapes of
+    the samples, int64, (N, axes), and their offsets and volumes, int64, (N,), in elements;
+    `call.inputs[0].dtype` and `.layout` are theirs, `call.types` those of the outputs.
+
+    A kernel in Python writes one sample at a time, in a function for `each_sample`. A compiled one
+    (`jit`) takes a range of samples, and `for_slabs` calls it, or `for_samples` and `for_calls`
+    with any other arrays.
     """
 
     __slots__ = (
@@ -145,21 +154,37 @@ class Call:
 
     @property
     def draws(self) -> tuple[Any, np.uint64, np.uint32]:
-        """The inputs of the random generator, for kernels: positions of samples, seed, number of
-        the call."""
+        """(positions, seed, number): the inputs of the random generator `philox`, for kernels of
+        operators that were declared with `random=True`.
+
+        positions: int64, (N,), of the samples in the data; seed: uint64; number: uint32, of the
+        call in its step. `gradiva.extension.draws(call, count)` makes numbers of them.
+        """
         assert self.positions is not None
         return self.positions, *self.seed_and_number
 
     @property
     def slabs(self) -> tuple[Array, Int64Array, Array, Int64Array]:
-        """The first input and the first output, as kernels take them: data, offsets of samples."""
+        """(source, source_offsets, target, target_offsets): the first input and the first output,
+        as kernels take them.
+
+        source, target: 1-D arrays of the dtypes of the input and the output, which hold all samples
+        of the batch, each in C order. The offsets say where each sample begins, in elements: int64,
+        (N,), not N + 1. There may be gaps between samples, so one does not end where the next one
+        begins: kernels take the lengths besides, from `call.inputs[0].batch_shape.volumes` or
+        `call.outputs[0].batch_shape.volumes`, int64, (N,), in elements. `for_slabs` has an example.
+        """
         source, target = self.inputs[0], self.outputs[0]
         return source.data, source.batch_shape.offsets, target.data, target.batch_shape.offsets
 
     @property
     def words(self) -> tuple[Array, Int64Array, Array, Int64Array]:
-        """`slabs` as unsigned integers: bytes move whatever they mean, and one kernel is compiled
-        for each size of elements."""
+        """`slabs` as unsigned integers of the size of an element, for kernels that only move
+        elements: one kernel is compiled for each size (1, 2, 4 or 8 bytes), and not for each dtype.
+
+        The offsets are those of `slabs`, int64, (N,), in elements. Input and output have elements
+        of one size: pass `*call.words`, and other arrays, to `for_samples`.
+        """
         data, offsets, result, places = self.slabs
         unsigned = f"u{self.outputs[0].dtype.itemsize}"
         return data.view(unsigned), offsets, result.view(unsigned), places
@@ -167,8 +192,8 @@ class Call:
     def for_costly_samples(self, kernel: Callable[..., Any], *arrays: Any) -> None:
         """Run `kernel(*arrays, begin, end)` over ranges of few samples, whose costs differ.
 
-        They are not known either: a few samples tell whether the others are worth the way to other
-        threads.
+        As `for_samples`, for costs that are not known before: the time that a few samples take says
+        whether other threads are woken for the rest.
         """
         threads, size = self.pool.num_threads, self.size
         calls = [(kernel, arrays)]
@@ -197,9 +222,18 @@ class Call:
     def for_samples(
         self, kernel: Callable[..., Any], *arrays: Any, work: Batch | None = None
     ) -> None:
-        """Run `kernel(*arrays, begin, end)` over ranges that together cover all samples.
+        """Run `kernel(*arrays, begin, end)` over ranges that together cover all samples, in the
+        worker threads.
 
-        work: the batch whose size tells how much work there is; the first output by default.
+        kernel: marked `jit`; it does the samples from `begin` to `end` - 1, and writes only to
+            them, so the number of threads changes no bit.
+        arrays: NumPy arrays, numbers and tuples of them, the same for each range: usually with a
+            row for each of the N samples, such as `call["level"]`, (N,), or offsets and volumes of
+            samples, int64, (N,), in elements (see `slabs`).
+        work: the batch whose bytes and volumes say how the samples are divided among threads; the
+            first output by default.
+
+        Indices are not checked; see `for_slabs`.
         """
         calls = [(kernel, arrays)]
         self.for_calls(lambda _: calls, work)
@@ -207,8 +241,13 @@ class Call:
     def for_calls(
         self, calls: Callable[[int], Sequence[KernelCall]], work: Batch | None = None
     ) -> None:
-        """The same for several kernels, one after the other. calls: from a number of threads to
-        the calls that they make, each thread with memory of its own."""
+        """As `for_samples` for several kernels, which run one after the other on each range.
+
+        calls: a function of the number of threads T, 1 or more. It returns a list of pairs
+            (kernel, arguments), each of which is run as `kernel(*arguments, begin, end)`. Scratch
+            memory that each thread writes must be one array for each of the T threads.
+        work: as for `for_samples`.
+        """
         output, threads = self.outputs[0] if work is None else work, self.pool.num_threads
         if output.data.nbytes < _INLINE_BYTES or self.size < 2 or threads == 1:
             for kernel, arguments in calls(1):
@@ -242,7 +281,26 @@ class Call:
     def for_slabs(self, kernel: Callable[..., Any], *arrays: Any) -> None:
         """Run `kernel(slabs, *arrays, begin, end)` as `for_samples` does, on `slabs`.
 
-        Numba has no float16 on the CPU: such samples pass through float32.
+        slabs: (source, source_offsets, target, target_offsets), where the offsets are int64, (N,),
+            in elements, and samples may have gaps between them; so pass the lengths, too.
+        arrays: as for `for_samples`.
+
+        Indices are not checked: a wrong one reads or overwrites other memory, or ends the process.
+        Run a new kernel once with NUMBA_BOUNDSCHECK=1 in the environment: it then raises
+        IndexError. Numba has no float16 on the CPU: such samples pass through float32.
+
+        Example:
+            @extension.jit
+            def halve(slabs, volumes, begin, end):
+                source, source_offsets, target, target_offsets = slabs
+                for sample in range(begin, end):
+                    first, to = source_offsets[sample], target_offsets[sample]
+                    for k in range(volumes[sample]):
+                        target[to + k] = source[first + k] // 2
+
+            @half.cpu  # of an operator `half` with same_shapes=True
+            def half_cpu(call):
+                call.for_slabs(halve, call.outputs[0].batch_shape.volumes)
         """
         data, before, result, after = self.slabs
         single, half = np.dtype(np.float32), np.dtype(np.float16)
@@ -267,13 +325,19 @@ class Call:
         several: Callable[[int, int], Sequence[bool]] | None = None,
         ranges: Sequence[tuple[int, int]] | None = None,
     ) -> None:
-        """Run `function(sample)` for each sample, the costly ones first.
+        """Run `function(sample)` for each sample, from 0 to N - 1, in the worker threads; the
+        costly ones first.
 
-        costs: in elements, about; samples of small cost share a thread. several: what does some of
-        a range of samples before, and says of each whether it did. ranges: those that the costs
-        make, where they are known. An exception that is not a
-        GradivaError becomes one; both are given the sample's index. Samples that have failed before
-        are left out.
+        function: a Python function; it writes only to this sample of the outputs, such as
+            `call.outputs[0].at(sample)[...] = call.inputs[0].at(sample)`.
+        costs: N numbers, about the elements that each sample makes; samples of small cost share a
+            thread. By default each sample is a task of its own.
+        several: called with `begin` and `end` before a range of samples; it does some of them,
+            and returns for each whether it did.
+        ranges: (begin, end) pairs that cover all samples, where they are known already.
+
+        An exception that is not a GradivaError becomes an OperatorRuntimeError; both get the number
+        of the sample. Samples that have failed before are left out.
         """
         failed = frozenset(self.failures or ())
 

@@ -25,7 +25,8 @@ def warn_of_channels_first(name: str, input: Batch, output: SampleType) -> None:
 
 
 def warn_of_mixed_channels(name: str, input: Batch) -> None:
-    """Where an operator filters along all axes of samples whose last one is rather the channels."""
+    """Warn where an operator filters along all axes of samples whose last one is rather the
+    channels. name: of the operator."""
     if input.layout or input.ndim != 3 or not len(input):
         return
     shapes = input.batch_shape.shapes

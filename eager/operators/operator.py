@@ -330,7 +330,7 @@ def _bfloat16_error(what: str) -> OperatorTypeError:
 
 
 def _is_ours(operator: OperatorBase) -> bool:
-    return operator.__module__.startswith("gradiva.")
+    return (operator.__module__ or "").startswith("gradiva.")  # code for `exec` may have no module
 
 
 def _named(module: str, name: str) -> OperatorBase:

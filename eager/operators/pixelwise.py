@@ -30,7 +30,7 @@ from gradiva.eager.rows.row_chain import (
     table,
 )
 from gradiva.eager.rows.row_kernel import RowKernel
-from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import SHARED, BatchShape
 from gradiva.eager.types.dtypes import float16
@@ -38,7 +38,7 @@ from gradiva.eager.types.dtypes import float16
 from .call import Call
 from .operator import OperatorBase
 
-__all__ = ["Pixelwise", "axes_of", "pixelwise", "run_pixelwise", "step_of"]
+__all__ = ["Pixelwise", "axes_of", "check_channels", "pixelwise", "run_pixelwise", "step_of"]
 
 F = TypeVar("F", bound=Callable[[Call], "np.ndarray[Any, np.dtype[np.float32]]"])
 
@@ -65,8 +65,36 @@ def pixelwise(
 ) -> Callable[[F], F]:
     """Decorator of the function that computes the parameters: declare a pixel-wise operator.
 
-    The operator gets its CPU kernel from this, and joins fused groups.
+    The operator gets its CPU kernel from this, and joins fused groups. The function gets the `Call`
+    and returns float32, (N, 1, P): P numbers for each of the N samples. The row kernel sees those
+    of the sample as its 1-D `parameters`. (N, channels, P) has numbers for each channel of the
+    input, for a "channelwise" kernel; the channels are those of the axis C of the layout. P may be
+    0. Another shape raises OperatorTypeError when the operator is called.
+
+    operator: declared with `operator`, usually with `same_shapes=True`. row: the row kernel. made:
+    channels of the output of a "mixing" kernel, or a function of the call that returns them; 0: as
+    many as the input has. keeps_values: whether the values of the input leave as they are.
+
+    Example:
+        @extension.operator("mine.add", same_shapes=True)
+        def add(input, /, *, level: FloatArg = 0.0, **common):
+            return input
+
+        @extension.row_kernel()
+        def add_row(source, target, parameters):
+            for k in range(source.size):
+                target[k] = extension.convert_sat(source[k] + parameters[0], target)
+
+        @extension.pixelwise(add, add_row)
+        def add_parameters(call):
+            return call["level"][:, None, None]  # from (N,) to (N, 1, 1)
     """
+    if not isinstance(row, RowKernel):
+        raise OperatorTypeError(
+            "the second argument of `pixelwise` is not a row kernel",
+            expected="a function under `@row_kernel()`",
+            got=describe(row),
+        )
 
     def declare(parameters: F) -> F:
         spec = Pixelwise(row, parameters, made, keeps_values)
@@ -93,9 +121,34 @@ def step_of(call: Call, spec: Pixelwise, channels: int) -> RowStep:
     """The step of a chain that a call is; `channels`: of its input."""
     source, target = call.inputs[0].dtype, call.types[0].dtype
     assert target is not None
-    rows = spec.parameters(call)
+    rows = _checked(call, spec.parameters(call))
     made = (spec.made(call) if callable(spec.made) else spec.made) or channels
     return RowStep(spec.row, _storable(source.numpy), _storable(target.numpy), rows, made)
+
+
+def _checked(call: Call, rows: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """The parameters that the function of `pixelwise` returns. Raises OperatorTypeError for a shape
+    other than (N, any, any), beyond which kernels would read."""
+    if not isinstance(rows, np.ndarray) or rows.ndim != 3 or len(rows) != call.size:
+        raise _wrong_parameters(call, "1 or channels", rows)
+    return rows
+
+
+def check_channels(call: Call, step: RowStep, channels: int) -> None:
+    """Raise OperatorTypeError for parameters of another number of channels than the input has."""
+    if step.parameters.shape[1] not in (1, channels):
+        count = f"1 or {channels}" if channels > 1 else "1"
+        raise _wrong_parameters(call, count, step.parameters)
+
+
+def _wrong_parameters(call: Call, channels: str, rows: Any) -> OperatorTypeError:
+    shape = f"shape {rows.shape}" if isinstance(rows, np.ndarray) else describe(rows)
+    return OperatorTypeError(
+        "the function under `pixelwise` returns parameters of another shape",
+        expected=f"a float32 array of shape (samples, {channels}, parameters), here "
+        f"({call.size}, {channels}, P)",
+        got=shape,
+    )
 
 
 def _storable(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -152,6 +205,7 @@ def run_pixelwise(call: Call, spec: Pixelwise) -> None:
                 got=str(int(channels[channels != count][0])),
                 sample=int(np.flatnonzero(channels != count)[0]),
             )
+    check_channels(call, step, count)
     # One channel that becomes several is interleaved, or a plane, as the several will be.
     planes = not alike and layout[-1:] != "C"
     data = source.data

@@ -20,7 +20,12 @@ __all__ = ["natural_log", "normal_from_word", "normal_middle", "normal_tail", "p
 def philox(
     block: np.uint32, number: np.uint32, position: np.uint64, seed: np.uint64
 ) -> tuple[np.uint32, np.uint32, np.uint32, np.uint32]:
-    """Four random 32-bit words for one counter (Philox-4x32, 10 rounds)."""
+    """Four random 32-bit words for one counter (Philox-4x32, 10 rounds); a kernel.
+
+    block: from 0, one for each four words that a sample needs; number: of the call in its step;
+    position: of the sample in the data; seed: of the generator. `Call.draws` holds the last three:
+    `positions, seed, number = draws`, where `positions` is int64, (N,).
+    """
     mask = np.uint64(0xFFFFFFFF)
     shift = np.uint64(32)
     c0 = np.uint64(block)
@@ -90,7 +95,8 @@ def normal_tail(root: float) -> float:
 
 @jit
 def normal_from_word(word: np.uint32) -> float:
-    """The standard normal quantile of (word + 1/2) / 2**32.
+    """The standard normal quantile of (word + 1/2) / 2**32, float64; a kernel. word: uint32, one of
+    the four of `philox`: so this makes a normal value of a random word.
 
     Wichura: "Algorithm AS 241: the percentage points of the normal distribution", Applied
     Statistics 37 (1988), routine PPND16; relative accuracy about 1e-16. Reaches +-6.3 sigma: of the

@@ -21,7 +21,12 @@ __all__ = ["convert_array", "convert_sat", "round_half_away", "to_half", "trunca
 
 
 def convert_sat(value: Any, like: Array) -> Any:
-    """Convert one scalar to the dtype of `like`; kernels get the compiled form."""
+    """Convert one scalar to the dtype of `like`: half away from zero, saturating, NaN to 0 for
+    integers. Kernels get the compiled form.
+
+    value: a number of any dtype but float16; like: any array of the wanted dtype, which is not
+    read, such as the one that the result is written into.
+    """
     return convert_array(np.asarray(value), like.dtype)[()]
 
 

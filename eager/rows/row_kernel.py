@@ -14,6 +14,7 @@ import numpy as np
 
 from gradiva.eager.jit.jit import Kernel, compile_entry, compiling, jit
 from gradiva.eager.simd.streaming import copy_nontemporal
+from gradiva.eager.support.errors import OperatorValueError, describe
 from gradiva.eager.types.arrays import F32Vector, Table, U32Vector, Vector
 
 __all__ = [
@@ -65,7 +66,27 @@ class RowKernel:
 
 
 def row_kernel(kind: str = "channelwise") -> Callable[[Callable[..., None]], RowKernel]:
-    """Mark `function(source, target, parameters)` as a row kernel."""
+    """Mark `function(source, target, parameters)` as a row kernel: the arithmetic of one strip of
+    values, compiled like `jit`.
+
+    kind: "channelwise", the default: source and target are 1-D and equally long, values of one
+        channel, or of all if they are treated alike. "mixing": they are 2-D, (channels, pixels),
+        one row per channel, for arithmetic between channels; target has as many rows as the output
+        has channels. ("split", "join" and "reverse" are for gradiva's own use.)
+
+    parameters: 1-D float32, the numbers of the sample (of the channel, where they differ) that the
+    function under `pixelwise` returns. source and target have the dtypes of input and output
+    (float32 for float16). Write every element of `target`. Write constants as `np.float32(...)`: a
+    plain number makes the arithmetic float64. `pixelwise` has an example. Raises OperatorValueError
+    for another kind.
+    """
+    if kind not in _ENTRIES:
+        raise OperatorValueError(
+            "a row kernel is declared with `@row_kernel()`",
+            argument="kind",
+            expected='"channelwise" or "mixing"',
+            got=describe(kind),
+        )
 
     def declare(function: Callable[..., None]) -> RowKernel:
         return RowKernel(cast(FunctionType, function), kind)

@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-__all__ = ["found_at", "lazy_names", "no_attribute"]
+__all__ = ["ELSEWHERE", "found_at", "lazy_names", "no_attribute"]
+
+ELSEWHERE = {
+    "dl_tensor_python_function": "gradiva.fn.dl_tensor_python_function",
+    "jax_function": "gradiva.plugin.jax.fn.jax_function",
+    "numba_function": "gradiva.plugin.numba.fn.experimental.numba_function",
+    "torch_python_function": "gradiva.plugin.pytorch.fn.torch_python_function",
+}
+"""Functions of plugins, which users look for among the operators, and their import paths."""
 
 
 def lazy_names(
@@ -44,8 +52,15 @@ def no_attribute(module: str, name: str) -> AttributeError:
     """The error for a name that `gradiva` or `gradiva.fn` has not got."""
     problem = f"module {module!r} has no attribute {name!r}"
     if module in ("gradiva", "gradiva.fn") and not name.startswith("_"):
-        problem += "; see docs/coming_from_torchvision.md for names of other libraries"
-    return AttributeError(problem)
+        place = ELSEWHERE.get(name)
+        if place is not None:
+            problem += f"; it is {place}"
+        else:
+            problem += (
+                "; see docs/coming_from_torchvision.md for names of other libraries; "
+                "`python -m gradiva ops` lists all operators"
+            )
+    return AttributeError(problem, name=name, obj=sys.modules.get(module))
 
 
 def found_at(place: str) -> Any:

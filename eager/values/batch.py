@@ -336,7 +336,12 @@ class Batch(DeviceValue):
         return super()._reduced(name, axis, out, keepdims, where)
 
     def __bool__(self) -> bool:
-        raise TypeError("a batch is neither true nor false; look at its samples, or len(batch)")
+        raise TypeError(
+            "a batch is neither true nor false; look at its samples, or len(batch). `if` chooses "
+            "for each sample in a pipeline alone (pipeline_def(enable_conditionals=True)); "
+            "elsewhere compute both values, and choose by `mask * a + (mask == 0) * b`"
+            f"\n  at {user_location()}"
+        )
 
     def __repr__(self) -> str:
         return to_text.get()(self)

@@ -14,6 +14,7 @@ from gradiva.eager.execution.gpu_execute import devices_of
 from gradiva.eager.operators.arguments import Argument
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.support.lazy_names import ELSEWHERE
 from gradiva.ops.readers.core.source import SourceOperator
 
 from .fields import by_field
@@ -72,6 +73,7 @@ def _find(name: str) -> OperatorBase:
     found = _known().get(plain) or operator_of(reached(plain))
     if found is not None:
         return found
+    plain = ELSEWHERE.get(plain.rpartition(".")[2], plain).removeprefix("gradiva.")
     public: Any = gradiva
     for part in plain.removeprefix("ops.").split("."):
         public = getattr(public, part, None)

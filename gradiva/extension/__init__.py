@@ -1,25 +1,55 @@
 """Names for those who write operators of their own, outside of this package.
 
 An operator declared with `operator` is used like those of gradiva: it runs at once, is recorded
-in pipelines, and takes arguments per sample. `tutorials/04_writing_an_operator.py` builds some,
-and `check_operator` puts one through the checks that all operators of gradiva pass.
+in pipelines, and takes arguments per sample. docs/tasks.md has a short recipe,
+`tutorials/04_writing_an_operator.py` builds three operators, and `check_operator` puts one through
+the checks that all operators of gradiva pass. `help(gradiva.extension.NAME)` explains each name.
 
-`help(gradiva.extension.NAME)` explains each of these. They declare:
+The parts of an operator are functions, each under a decorator:
 
-`operator`, `maker`: an operator with inputs, and one that needs none. The name that they are
-given is for error messages and graphs; the call is that of the Python object. It must not be that
-of one of gradiva's operators: "mine.gamma" is none.
+`@operator("mine.NAME")`: the type rule. From the type of each input and the arguments it returns
+the type of the output. Its signature is the one that users see. The name is for error messages and
+graphs; it must not be that of one of gradiva's operators.
 
-`argument_group`, `uses_arguments`: arguments that several operators have.
+`@NAME.shapes`: the shape rule. From the `Call` it returns the shapes of the outputs. It is not
+needed with `operator("mine.NAME", same_shapes=True)`.
 
-`pixelwise`, `row_kernel`, `jit`: kernels; `convert_sat`, `philox`, `normal_from_word`, `draws`:
-what kernels use. `CudaKernel`, `Launch`, `launch_over` and others: kernels on a GPU.
+`@NAME.cpu`: the kernel. It gets the `Call`, and fills `call.outputs`, which have these shapes:
+with a Python function for each sample (`call.each_sample`), or with compiled code (`jit`,
+`call.for_slabs`). Or `@pixelwise(NAME, row)` in its place, with a row kernel: then the operator
+joins fused groups.
 
-`require_dtype`, `require_ndim`, `require_layout`, `with_layout`, `refuse_samples`: type rules.
+`@NAME.cases`: a function that returns example calls, with what they must give or raise.
+`check_operator(NAME)` runs them, in dynamic mode and in a pipeline.
 
-`case`, `samples`, `batch`, `check_operator`: cases, and what runs them.
+The names are:
 
-`Call`: what a shape rule and a kernel get; `Plan`, `BatchShape`, `SampleType`.
+`operator`, `maker`, `Operator`: an operator with inputs, one that needs none, and their class.
+`argument_group`, `uses_arguments`: arguments that several operators have. `Common`, `Sampled`:
+arguments that all operators have, and those that draw random values; `Unpack`: for
+`**common: Unpack[Common]`.
+
+`Call`: what a shape rule and a kernel get; `Plan`: what a shape rule may return, with values for
+the kernel; `SampleType`: a type; `BatchShape`: the shapes of the samples of a batch, their offsets
+and volumes; `Provenance`, `NamesOnDemand`: positions and files of samples.
+
+`pixelwise`, `row_kernel`, `jit`: kernels. `convert_sat`, `philox`, `normal_from_word`, `draws`:
+what kernels use. `Int64Array`, `WorkerPool`: types of what a `Call` holds.
+
+`require_dtype`, `require_ndim`, `require_layout`, `with_layout`: type rules. `refuse_samples`,
+`wrong_type`, `wrong_value`, `describe`: errors and their texts. `GradivaError`,
+`OperatorTypeError`, `OperatorValueError`, `OperatorRuntimeError`, `SampleDataError`: the classes
+of errors. `without_frames`: an error that may be kept; `warn_of_mixed_channels`: a warning.
+
+`Case`, `case`, `samples`, `check_operator`: cases, batches of noise, and what runs the cases.
+
+`Batch`, `batch`, `Tensor`, `Value`: batches, and single samples.
+
+`DType`, `bool_`, `int8`, `int16`, `int32`, `int64`, `uint8`, `uint16`, `uint32`, `uint64`,
+`float16`, `float32`, `float64`: types of elements. `ImageType`, `InterpType`: colors and filters.
+
+`CudaKernel`, `Launch`, `OutputArg`, `Scratch`, `launch_over`, `blocks_of`, `numbered`,
+`struct_rows`, `refuse_large`, `type_name`: kernels on a GPU.
 
 The annotation of an argument says of what kind it is, by whatever name: aliases are as good. `int`,
 `float`, `bool`, `str`, `Any`, `Ints`, `Floats`, `Strings`, `Path`, `Paths`, `Layout`, `DTypeLike`,

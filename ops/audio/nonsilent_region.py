@@ -15,6 +15,9 @@ from gradiva.eager.types.arrays import F64Vector, I32Vector, I64Vector, Vector
 from .audio_types import INTEGERS
 
 _DTYPES: Final = (*INTEGERS, op.float32)
+_ONE_AXIS: Final = (
+    "decoders.audio(downmix=True) mixes these into one axis; `audio.slice[:, 0]` takes the first"
+)
 _NARROW: Final = (op.uint8, op.int8, op.uint16, op.int16)
 
 
@@ -56,6 +59,12 @@ def nonsilent_region(
         speech = gradiva.slice(audio, start=start, shape=length, axes=0)
     """
     op.require_dtype(input, _DTYPES)
+    if input.ndim == 2:
+        raise op.OperatorTypeError(
+            f"the input has the wrong number of axes; if it is audio with channels, {_ONE_AXIS}",
+            expected="1-D samples",
+            got="2-D samples",
+        )
     op.require_ndim(input, (1,))
     if window_length < 1:
         raise op.wrong_value("window_length", "an integer from 1 on", window_length)
@@ -244,7 +253,9 @@ def _cases() -> list[op.Case]:
         .no_oracle(),
         op.case("no value", op.samples((0,), (3,), dtype=op.float32, layout="")).no_oracle(),
         op.case("empty", op.samples(dtype=op.float32, layout="t")).equals([]),
-        op.case("columns", op.samples((9, 1), dtype=op.float32, layout="")).type_error("axes"),
+        op.case("columns", op.samples((9, 1), dtype=op.float32, layout="")).type_error(
+            "the input has the wrong number of axes; if it is audio with channels, decoders.audio(d"
+        ),
         op.case("doubles", op.samples((9,), dtype=op.float64, layout="")).type_error("dtype"),
         op.case("no window", audio, window_length=0).value_error("`window_length`"),
         op.case("interval", audio, reset_interval=0).value_error("`reset_interval`"),

@@ -162,7 +162,7 @@ def _cases() -> list[op.Case]:
         op.case("no value", op.samples((0,), (3,), dtype=op.float32, layout="")).no_oracle(),
         op.case("empty", op.samples(dtype=op.float32, layout="t")).equals([]),
         op.case("channels", op.samples((9, 2), dtype=op.float32, layout="")).value_error(
-            "one channel"
+            "samples have several axes, as audio of several channels has: decoders.audio(downmix=T"
         ),
         op.case("border", audio, border="wrap").value_error("`border`"),
         op.case("half", op.samples((9,), dtype=op.float16, layout="")).type_error("dtype"),

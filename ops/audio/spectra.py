@@ -17,6 +17,11 @@ from gradiva.eager.types.arrays import Array, F32Vector, Float32Array, Table
 
 LONGEST_FFT: Final = 1 << 24
 """Transforms that are longer are taken for a mistake."""
+ONE_CHANNEL: Final = (
+    "decoders.audio(downmix=True) mixes channels into one; `slice(audio, 0, 1, axes=[1])` takes "
+    "the first"
+)
+"""What to do with audio of several channels, for errors."""
 _BLOCK_VALUES: Final = 16384
 
 
@@ -48,7 +53,11 @@ def one_axis(shapes: op.Int64Array) -> op.Int64Array:
     longest = shapes.max(axis=1, initial=1)
     # An extent of 0 beside another one is no audio of one channel either.
     op.refuse_samples(
-        (sizes != longest) & (sizes != 0), "", "one channel", shapes, "samples have several axes"
+        (sizes != longest) & (sizes != 0),
+        "",
+        "one channel",
+        shapes,
+        f"samples have several axes, as audio of several channels has: {ONE_CHANNEL}",
     )
     return sizes
 

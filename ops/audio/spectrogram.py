@@ -273,7 +273,7 @@ def _cases() -> list[op.Case]:
             "too short", op.samples((99,), dtype=op.float32, layout=""), center_windows=False
         ).value_error("too short"),
         op.case("channels", op.samples((9, 2), dtype=op.float32, layout="")).value_error(
-            "one channel"
+            "samples have several axes, as audio of several channels has: decoders.audio(downmix=T"
         ),
         op.case("integers", op.samples((99,), dtype=op.int16, layout="")).type_error("cast"),
         op.case("short transform", audio, nfft=256).value_error(

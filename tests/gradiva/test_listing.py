@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pydoc
+import re
 
 import pytest
 
@@ -11,6 +12,7 @@ import gradiva
 from docs.site.registry import known
 from gradiva.__main__ import main
 from gradiva.commands.fields import FIELDS, by_field, field_of
+from gradiva.eager.support.lazy_names import ELSEWHERE
 
 
 def test_every_operator_has_a_field() -> None:
@@ -55,6 +57,32 @@ def test_one_operator(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert inspect.getdoc(gradiva.flip) in printed  # type: ignore[operator]
     assert "gradiva.flip(images, horizontal=gradiva.random.coin_flip(batch_size=2))" in printed
+
+
+@pytest.mark.parametrize("name", ["numba_function", "fn.numba_function", "gradiva.numba_function"])
+def test_an_operator_of_a_plugin(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its page says where it is imported from."""
+    assert main(["ops", name]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("numba_function: 1 to 64 inputs, on the CPU")
+    assert "from gradiva.plugin.numba.fn.experimental import numba_function" in printed
+
+
+@pytest.mark.parametrize("name", [*ELSEWHERE])
+def test_a_function_of_a_plugin(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`gradiva ops` and an attribute that is not there say its path, and it is there."""
+    place = ELSEWHERE[name]
+    if main(["ops", name]) != 0:
+        assert f"it is a function: help({place})" in capsys.readouterr().err
+    for module in (gradiva, gradiva.fn):
+        if place != f"{module.__name__}.{name}":
+            with pytest.raises(AttributeError, match=re.escape(f"; it is {place}")):
+                getattr(module, name)
+
+
+def test_a_name_that_is_nowhere() -> None:
+    with pytest.raises(AttributeError, match="; `python -m gradiva ops` lists all operators"):
+        _ = gradiva.fn.resise  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", ["readers.File", "gradiva.readers.File", "ops.readers.File"])

@@ -12,7 +12,8 @@ __all__ = ["load_directory", "load_library"]
 _INSTEAD = (
     "operators that were compiled for another library cannot be loaded: gradiva has no interface "
     "for native plugins. Write the operator as a function for gradiva.python_function or "
-    "gradiva.plugin.numba.fn.numba_function, or as an operator file (see CONTRIBUTING.md)"
+    "gradiva.plugin.numba.fn.numba_function, or as an operator of your "
+    "own: help(gradiva.extension)"
 )
 
 

@@ -115,6 +115,51 @@ def test_a_declared_function_is_served(explained: Callable[..., Explanation]) ->
     assert (found.served, found.unserved) == (12, 0)
 
 
+NEW = "no step before has made this call with these arguments: a number that changes from step to "
+
+
+def test_a_random_call_that_was_renumbered(folder: str) -> None:
+    """No argument changes: an earlier call is made in some steps only."""
+
+    def run(**options: Any) -> Explanation:
+        loop = open_reader(folder).next_epoch(1, capture=True, **options)
+        for step, _ in enumerate(loop):
+            if step % 2 == 0:
+                gradiva.random.uniform(range=(0.0, 1.0), batch_size=1)
+            gradiva.random.coin_flip(batch_size=1)
+        found: Explanation = loop.explain()
+        return found
+
+    reason = reasons(run())["random.coin_flip"][2]
+    assert reason.startswith(NEW)
+    assert "make both calls before the `if`, or give each a `seed=`" in reason
+    assert "docs/" not in reason
+    with pytest.raises(RuntimeError, match=r"coin_flip: .* a random call before it was skipped or"):
+        run(strict=True)
+
+
+def test_random_calls_with_seeds_are_not_renumbered(folder: str) -> None:
+    reader = open_reader(folder)
+    for _ in range(2):
+        loop = reader.next_epoch(1, capture=True)
+        for step, _ in enumerate(loop):
+            if step % 2:
+                gradiva.random.uniform(range=(0.0, 1.0), batch_size=1, seed=4)
+            gradiva.random.coin_flip(batch_size=1, seed=5)
+        assert "random.coin_flip" not in reasons(loop.explain())
+
+
+def test_a_number_that_changes(folder: str) -> None:
+    loop = open_reader(folder).next_epoch(1, capture=True)
+    for step, (files, _) in enumerate(loop):
+        gradiva.brightness(gradiva.decoders.image(files), brightness=1.0 + step)
+    reason = reasons(loop.explain())["brightness"][2]
+    assert reason.startswith(NEW)
+    assert "or let the source deliver it" in reason
+    assert "a random call" not in reason
+    assert "docs/" not in reason
+
+
 def test_a_second_loop_lists_its_first_step(folder: str) -> None:
     reader = open_reader(folder)
     for first_step, count in ((1, 3), (0, 4)):

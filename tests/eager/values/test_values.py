@@ -109,6 +109,28 @@ def test_refusals() -> None:
         bool(gradiva.batch([1]))
 
 
+def test_the_truth_of_a_batch() -> None:
+    """The error says where, and what chooses for each sample."""
+    labels = gradiva.batch(np.array([[1], [2]], np.int32))
+    images = gradiva.batch(np.full((2, 2, 2, 3), 200, np.uint8), layout="HWC")
+    for wrong in (
+        lambda: 1 if labels == 1 else 0,
+        lambda: not labels,
+        lambda: labels and 1,
+        lambda: [1 for _ in range(2) if images],
+    ):
+        with pytest.raises(TypeError) as found:
+            wrong()
+        text = str(found.value)
+        assert text.startswith("a batch is neither true nor false; look at its samples, or len(ba")
+        assert "enable_conditionals=True" in text
+        assert f"\n  at {__file__}:" in text
+    mask, darker = labels == 1, images - 100
+    chosen = mask * images + (mask == 0) * darker  # as the error says
+    assert chosen.dtype == darker.dtype
+    assert [int(np.asarray(one).max()) for one in chosen] == [200, 100]
+
+
 def test_select_and_iterate() -> None:
     batch = gradiva.batch([np.full((i + 1, 2), i) for i in range(5)], layout="AB")
     single = batch.select(3)
