@@ -57,8 +57,6 @@ from gradiva.eager.operators.type_rules import require_dtype as require_dtype
 from gradiva.eager.operators.type_rules import require_layout as require_layout
 from gradiva.eager.operators.type_rules import require_ndim as require_ndim
 from gradiva.eager.operators.type_rules import with_layout as with_layout
-from gradiva.eager.operators.type_rules import wrong_type as wrong_type
-from gradiva.eager.operators.type_rules import wrong_value as wrong_value
 from gradiva.eager.random.philox import normal_from_word as normal_from_word
 from gradiva.eager.random.philox import philox as philox
 from gradiva.eager.rows.convert import convert_sat as convert_sat
@@ -71,6 +69,8 @@ from gradiva.eager.support.errors import OperatorValueError as OperatorValueErro
 from gradiva.eager.support.errors import SampleDataError as SampleDataError
 from gradiva.eager.support.errors import describe as describe
 from gradiva.eager.support.errors import without_frames as without_frames
+from gradiva.eager.support.errors import wrong_type as wrong_type
+from gradiva.eager.support.errors import wrong_value as wrong_value
 from gradiva.eager.types.arrays import Int64Array as Int64Array
 from gradiva.eager.types.batch_shape import BatchShape as BatchShape
 from gradiva.eager.types.dtypes import DType as DType

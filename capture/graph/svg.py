@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError, wrong_type
 
 from .graph import to_svg
 from .labels import shorten
@@ -72,11 +72,7 @@ def before_after(before: Graph | Recorded, after: Graph | None = None) -> Before
     if recorded is not None and after is None:
         return BeforeAfter(recorded, before.graph)  # type: ignore[union-attr]
     if after is None:
-        raise OperatorTypeError(
-            argument="after",
-            expected="the compiled graph, or a pipeline in place of both",
-            got="none",
-        )
+        raise wrong_type("after", "the compiled graph, or a pipeline in place of both", "none")
     if before is after:
         raise OperatorValueError(
             "both are one graph. `pipe.graph` is the compiled one once a pipeline was built: give "

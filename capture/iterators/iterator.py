@@ -12,11 +12,11 @@ from gradiva.capture.pipeline.run_api import PipelineAPIType
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
-    OperatorTypeError,
-    OperatorValueError,
     annotate_error,
     describe,
     frameless,
+    wrong_type,
+    wrong_value,
 )
 from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.values.batch import ONE_SHAPE, Batch
@@ -91,10 +91,8 @@ class PipelineIterator(IteratorEpochs):
                     LastBatchPolicy.FILL if fill_last_batch else LastBatchPolicy.PARTIAL
                 )
             if not isinstance(last_batch_policy, LastBatchPolicy):
-                raise OperatorTypeError(
-                    argument="last_batch_policy",
-                    expected="a LastBatchPolicy",
-                    got=describe(last_batch_policy),
+                raise wrong_type(
+                    "last_batch_policy", "a LastBatchPolicy", describe(last_batch_policy)
                 )
             check_size(size, reader_name, last_batch_padded, len(self._pipes))
             self._policy = last_batch_policy
@@ -254,11 +252,11 @@ class PipelineIterator(IteratorEpochs):
         before = {pipe._built().batches_before() for pipe in self._pipes}
         if len(before) > 1:
             with annotate_error(type(self).__name__):
-                raise OperatorValueError(
+                raise wrong_value(
+                    "pipelines",
+                    "checkpoints that were made together",
+                    ", ".join(map(str, sorted(before))),
                     "the pipelines go on from checkpoints after different numbers of batches",
-                    argument="pipelines",
-                    expected="checkpoints that were made together",
-                    got=", ".join(map(str, sorted(before))),
                 )
         self._done = before.pop()
         if self._given is not None:

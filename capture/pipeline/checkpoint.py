@@ -26,11 +26,11 @@ from gradiva.eager.support.errors import (
     GradivaError,
     Location,
     OperatorRuntimeError,
-    OperatorTypeError,
-    OperatorValueError,
     annotate_error,
     describe,
     fresh,
+    wrong_type,
+    wrong_value,
 )
 
 from .source_plan import SourcePlan
@@ -85,7 +85,7 @@ def checkpoint(
                 "data": source.contents(),
             }
         if context is not None and not isinstance(context, dict):
-            raise OperatorTypeError(argument="context", expected="a dict", got=describe(context))
+            raise wrong_type("context", "a dict", describe(context))
         text = pack(
             {
                 "kind": "pipeline",
@@ -118,9 +118,8 @@ def read_checkpoint(given: Any) -> Restored:
         elif isinstance(given, str | bytes):
             content = unpack(given, "pipeline")
         else:
-            raise OperatorTypeError(
-                expected="what Pipeline.checkpoint returned, or the name of its file",
-                got=describe(given),
+            raise wrong_type(
+                "", "what Pipeline.checkpoint returned, or the name of its file", describe(given)
             )
         return Restored(content)
     except GradivaError as error:
@@ -171,11 +170,11 @@ class Restored:
             ("seed", self.seed if seed is None else seed, self.seed),
         ):
             if is_now != was:
-                raise OperatorValueError(
+                raise wrong_value(
+                    name,
+                    f"{was}, as in the checkpoint",
+                    str(is_now),
                     f"the checkpoint belongs to a pipeline with another {name}",
-                    argument=name,
-                    expected=f"{was}, as in the checkpoint",
-                    got=str(is_now),
                 )
 
     def put_into(self, plan: SourcePlan) -> bool:

@@ -8,12 +8,7 @@ from typing import Any
 
 from gradiva.capture.recording.data_node import DataNode
 from gradiva.capture.recording.free_node import FreeNode
-from gradiva.eager.support.errors import (
-    OperatorKeyError,
-    OperatorTypeError,
-    annotate_error,
-    describe,
-)
+from gradiva.eager.support.errors import OperatorKeyError, annotate_error, describe, wrong_type
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.external_source.queue_source import QueueSource
 
@@ -54,10 +49,10 @@ def _targets(plan: SourcePlan, target: Any, data: Any) -> list[tuple[QueueSource
     if isinstance(target, DataNode):
         return [(_of_symbol(plan, target), target.edge.output, data)]
     if not isinstance(target, str):
-        raise OperatorTypeError(
-            argument="data_node",
-            expected="the symbol or the name of an external source of this pipeline",
-            got=describe(target, 200),
+        raise wrong_type(
+            "data_node",
+            "the symbol or the name of an external source of this pipeline",
+            describe(target, 200),
         )
     known = queue_sources(plan)
     name, number = target, None
@@ -74,11 +69,11 @@ def _targets(plan: SourcePlan, target: Any, data: Any) -> list[tuple[QueueSource
     if number is not None or source.num_outputs == 1:
         return [(source, number or 0, data)]
     if not isinstance(data, tuple) or len(data) != source.num_outputs:
-        raise OperatorTypeError(
+        raise wrong_type(
+            "data",
+            f"a tuple of {source.num_outputs} batches, or the name {name + '[0]'!r}",
+            describe(data),
             f"{name!r} has {source.num_outputs} outputs",
-            argument="data",
-            expected=f"a tuple of {source.num_outputs} batches, or the name {name + '[0]'!r}",
-            got=describe(data),
         )
     return [(source, output, item) for output, item in enumerate(data)]
 

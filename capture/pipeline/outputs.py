@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.contexts.stream import device_stream
-from gradiva.eager.support.errors import OperatorTypeError, annotate_error, describe
+from gradiva.eager.support.errors import annotate_error, describe, wrong_type
 from gradiva.eager.types.bfloat16 import is_bfloat16
 from gradiva.eager.types.device import CPU, check_device
 from gradiva.eager.values.batch import Batch, batch_on
@@ -219,9 +219,7 @@ def _address(ptr: Any) -> int:
     if isinstance(ptr, ctypes._Pointer):
         address = ctypes.cast(ptr, ctypes.c_void_p).value
     if not isinstance(address, int) or address == 0:
-        raise OperatorTypeError(
-            operator="copy_to_external", argument="ptr", expected="an address", got=describe(ptr)
-        )
+        raise wrong_type("ptr", "an address", describe(ptr), operator="copy_to_external")
     return address
 
 

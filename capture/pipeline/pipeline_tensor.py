@@ -12,10 +12,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from gradiva.eager.support.errors import (
-    OperatorTypeError,
     OperatorValueError,
     annotate_error,
     describe,
+    wrong_type,
+    wrong_value,
 )
 from gradiva.eager.support.layouts import as_layout
 from gradiva.eager.types.dtypes import DType, DTypeLike
@@ -81,11 +82,11 @@ class PipelineTensor(Tensor):
     def get_property(self, key: str) -> str | None:
         """`layout`, or `source_info`: None if the sample has none."""
         if key not in ("layout", "source_info"):
-            raise OperatorValueError(
+            raise wrong_value(
+                "key",
+                "'layout' or 'source_info'",
+                describe(key),
                 operator=f"{type(self).__name__}.get_property",
-                argument="key",
-                expected="'layout' or 'source_info'",
-                got=describe(key),
             )
         return (str(self.layout) if key == "layout" else self.source_info()) or None
 
@@ -134,8 +135,8 @@ class PipelineBatch(Batch, Generic[T]):
     def __getitem__(self, index: Any) -> T:
         """A sample, on the same memory. Raises IndexError."""
         if isinstance(index, bool) or not hasattr(index, "__index__"):
-            raise OperatorTypeError(
-                operator=type(self).__name__, expected="the number of a sample", got=describe(index)
+            raise wrong_type(
+                "", "the number of a sample", describe(index), operator=type(self).__name__
             )
         return self._tensor(sample_number(int(index), len(self)))
 
@@ -174,10 +175,8 @@ class PipelineBatch(Batch, Generic[T]):
             try:
                 return self._made(array.reshape(tuple(int(extent) for extent in new_shape)), "")
             except (ValueError, TypeError):
-                raise OperatorValueError(
-                    argument="new_shape",
-                    expected=f"{array.size} elements in all",
-                    got=describe(new_shape),
+                raise wrong_value(
+                    "new_shape", f"{array.size} elements in all", describe(new_shape)
                 ) from None
 
     def _check_dense(self) -> None:
@@ -215,10 +214,10 @@ def _checked(operator: str, layout: str | None, ndim: int) -> Text:
 def _of_size(wanted: DTypeLike, size: int) -> np.dtype[Any]:
     dtype = DType.of(wanted).numpy
     if dtype.itemsize != size:
-        raise OperatorValueError(
+        raise wrong_value(
+            "new_type",
+            f"a type of {size} bytes",
+            f"{dtype}, of {dtype.itemsize}",
             operator="reinterpret",
-            argument="new_type",
-            expected=f"a type of {size} bytes",
-            got=f"{dtype}, of {dtype.itemsize}",
         )
     return dtype

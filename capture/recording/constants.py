@@ -17,6 +17,8 @@ from gradiva.eager.support.errors import (
     OperatorValueError,
     annotate_error,
     describe,
+    wrong_type,
+    wrong_value,
 )
 from gradiva.eager.support.layouts import as_layout
 from gradiva.eager.types.dali_types import OtherType
@@ -45,9 +47,7 @@ class ScalarConstant(Tensor):
     def __init__(self, value: Any, dtype: DTypeLike | None = None) -> None:
         with annotate_error("types.Constant"):
             if isinstance(value, Tensor) or np.ndim(value) or not _is_number(value):
-                raise OperatorTypeError(
-                    argument="value", expected="a bool, an int or a float", got=describe(value)
-                )
+                raise wrong_type("value", "a bool, an int or a float", describe(value))
             super().__init__(_array(value if dtype is None else _as(value, dtype), dtype))
 
     @property
@@ -138,9 +138,7 @@ def ConstantNode(  # noqa: N802  the name that scripts use
     with annotate_error("types.Constant"):
         where = to_device(device)
         if isinstance(value, str | bytes) or value is None:
-            raise OperatorTypeError(
-                argument="value", expected="a number or an array of numbers", got=describe(value)
-            )
+            raise wrong_type("value", "a number or an array of numbers", describe(value))
         plain = np.asarray(value) if isinstance(value, np.generic) else value
         array = _shaped(_array(plain, dtype), shape)
         try:
@@ -172,7 +170,7 @@ def constant(
             raise OperatorValueError("exactly one of `fdata` and `idata` is given")
         data = np.asarray(fdata, np.float32) if idata is None else np.asarray(idata)
         if idata is not None and data.dtype.kind not in "biu":
-            raise OperatorTypeError(argument="idata", expected="integers", got=describe(idata))
+            raise wrong_type("idata", "integers", describe(idata))
         if shape is None:
             shape = (data.size,)
     return ConstantNode(device, data, dtype, shape, layout, name=name, preserve=preserve)
@@ -197,9 +195,7 @@ def _as(value: Any, dtype: DTypeLike) -> Any:
     try:
         whole = int(number)
     except (ValueError, OverflowError):
-        raise OperatorValueError(
-            argument="value", expected=f"a number for {wanted}", got=describe(value)
-        ) from None
+        raise wrong_value("value", f"a number for {wanted}", describe(value)) from None
     return np.asarray(min(max(whole, limits.min), limits.max), wanted)[()]
 
 
@@ -238,15 +234,13 @@ def _shaped(array: np.ndarray[Any, Any], shape: Sequence[int] | None) -> np.ndar
         return array
     extents = tuple(int(extent) for extent in np.atleast_1d(np.asarray(shape, np.int64)))
     if any(extent < 0 for extent in extents):
-        raise OperatorValueError(argument="shape", expected="no negative extents", got=str(extents))
+        raise wrong_value("shape", "no negative extents", str(extents))
     if array.size == 1:
         return np.full(extents, array.reshape(())[()])
     try:
         return array.reshape(extents)
     except ValueError:
-        raise OperatorValueError(
-            argument="shape", expected=f"a shape of {array.size} elements", got=str(extents)
-        ) from None
+        raise wrong_value("shape", f"a shape of {array.size} elements", str(extents)) from None
 
 
 def _in_graph(made: Tensor, where: Device, name: str | None, preserve: bool) -> Any:

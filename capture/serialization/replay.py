@@ -11,7 +11,7 @@ import numpy as np
 from gradiva.capture.recording.data_node import DataNode, WholeBatch
 from gradiva.eager.operators.argument_types import DTypeLike, argument_type
 from gradiva.eager.operators.operator import Maker, OperatorBase, operators
-from gradiva.eager.support.errors import GradivaError, OperatorValueError
+from gradiva.eager.support.errors import GradivaError, OperatorValueError, wrong_value
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.values.tensor import tensor
 from gradiva.ops.readers.reader_arguments import DTypes
@@ -61,11 +61,12 @@ class Replay:
         if not isinstance(results, list | tuple):
             results = [results]
         if len(results) != len(stored.outputs):
-            raise OperatorValueError(
+            raise wrong_value(
+                "",
+                str(len(results)),
+                str(len(stored.outputs)),
                 f"the stored operator {stored.label!r} has another number of outputs",
                 operator=stored.schema,
-                expected=str(len(results)),
-                got=str(len(stored.outputs)),
             )
         self.values.update(zip(stored.outputs, results, strict=True))
         if stored.schema != branches.SPLIT:
@@ -114,9 +115,7 @@ class Replay:
             arguments["dtype"] = _dtype("dtype", arguments["dtype"])
         rank = arguments.get("ndim")
         if rank is not None and (type(rank) is not int or not 0 <= rank <= 32):
-            raise OperatorValueError(
-                argument="ndim", expected="a number from 0 to 32", got=repr(rank)[:80]
-            )
+            raise wrong_value("ndim", "a number from 0 to 32", repr(rank)[:80])
         common.setdefault("name", stored.label)
         # A file holds no source: where none is given it is fed, by name.
         arguments["source"] = self.sources.get(stored.label)
@@ -152,9 +151,7 @@ def _operator(
 
 def _dtype(name: str, number: Any) -> DType:
     if type(number) is not int:
-        raise OperatorValueError(
-            argument=name, expected="the number of an element type", got=repr(number)[:80]
-        )
+        raise wrong_value(name, "the number of an element type", repr(number)[:80])
     try:
         return DType.from_type_id(number)
     except ValueError as error:
@@ -193,17 +190,15 @@ def _constant(arguments: dict[str, Any], inputs: list[Any], given: dict[str, Any
     shape = arguments.get("shape", [len(values)])
     shape = shape if isinstance(shape, list) else [shape]
     if len(shape) > 32 or any(type(extent) is not int or extent < 0 for extent in shape):
-        raise OperatorValueError(argument="shape", expected="extents", got=repr(shape)[:80])
+        raise wrong_value("shape", "extents", repr(shape)[:80])
     count = math.prod(shape)
     if len(values) not in (1, count) or (count > _MOST_ELEMENTS and count != len(values)):
-        raise OperatorValueError(
-            argument="shape", expected=f"the shape of {len(values)} values", got=repr(shape)[:80]
-        )
+        raise wrong_value("shape", f"the shape of {len(values)} values", repr(shape)[:80])
     array = np.empty(shape, dtype.numpy)
     array[...] = np.reshape(_converted(values, dtype), shape if len(values) == count else ())
     layout = arguments.get("layout", "")
     if not isinstance(layout, str):
-        raise OperatorValueError(argument="layout", expected="a layout", got=repr(layout)[:80])
+        raise wrong_value("layout", "a layout", repr(layout)[:80])
     return tensor(array, layout=layout)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradiva.capture.graph.graph import Node
-from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError, wrong_value
 from gradiva.eager.values.indexing import GIVEN, expand
 
 from .model import Writer
@@ -79,7 +79,7 @@ def read_subscript(
             return GIVEN
         value = arguments.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-            raise OperatorValueError(argument=name, expected="an integer", got=repr(value))
+            raise wrong_value(name, "an integer", repr(value))
         return value
 
     items: list[tuple[Any, ...]] = []
@@ -104,18 +104,12 @@ def read_new_axes(arguments: dict[str, Any]) -> tuple[tuple[Any, ...], ...]:
     axes = arguments.get("axes")
     axes = [axes] if isinstance(axes, int) else axes
     if not isinstance(axes, list) or not all(type(axis) is int for axis in axes):
-        raise OperatorValueError(argument="axes", expected="integers", got=repr(axes)[:80])
+        raise wrong_value("axes", "integers", repr(axes)[:80])
     if len({*axes}) < len(axes) or not all(0 <= axis < _MOST_AXES for axis in axes):
-        raise OperatorValueError(
-            argument="axes",
-            expected=f"different numbers from 0 to {_MOST_AXES - 1}",
-            got=repr(axes)[:80],
-        )
+        raise wrong_value("axes", f"different numbers from 0 to {_MOST_AXES - 1}", repr(axes)[:80])
     letters = arguments.get("new_axis_names", "")
     if not isinstance(letters, str) or (letters and len(letters) != len(axes)):
-        raise OperatorValueError(
-            argument="new_axis_names", expected=f"{len(axes)} letters", got=repr(letters)[:80]
-        )
+        raise wrong_value("new_axis_names", f"{len(axes)} letters", repr(letters)[:80])
     names = dict(zip(axes, letters or [""] * len(axes), strict=True))
     last = max(axes, default=-1)
     return tuple(("new", names[i]) if i in names else _WHOLE for i in range(last + 1))
@@ -124,9 +118,5 @@ def read_new_axes(arguments: dict[str, Any]) -> tuple[tuple[Any, ...], ...]:
 def _count(arguments: dict[str, Any]) -> int:
     count = arguments.get("num_subscripts")
     if type(count) is not int or not 1 <= count <= _MOST_AXES:
-        raise OperatorValueError(
-            argument="num_subscripts",
-            expected=f"a number from 1 to {_MOST_AXES}",
-            got=repr(count)[:80],
-        )
+        raise wrong_value("num_subscripts", f"a number from 1 to {_MOST_AXES}", repr(count)[:80])
     return count

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradiva.eager.operators.arguments import Argument
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, wrong_value
 from gradiva.eager.types.dtypes import DType, bfloat16
 
 from .names import element_type, to_single
@@ -28,17 +28,15 @@ def add_argument(made: Any, name: str, value: Any, argument: Argument | None) ->
     except OverflowError as error:
         raise OperatorValueError(str(error), argument=name) from None
     except UnicodeEncodeError:
-        raise OperatorValueError(
-            argument=name, expected="a text that UTF-8 can write", got=repr(value)
-        ) from None
+        raise wrong_value(name, "a text that UTF-8 can write", repr(value)) from None
     except TypeError as error:
         raise OperatorTypeError(str(error), argument=name) from None
     except ValueError:
-        raise OperatorValueError(
+        raise wrong_value(
+            name,
+            "64-bit integers, float32 numbers, booleans, text or dtypes but bfloat16",
+            repr(value),
             "a value that the format has no place for",
-            argument=name,
-            got=repr(value),
-            expected="64-bit integers, float32 numbers, booleans, text or dtypes but bfloat16",
         ) from None
 
 

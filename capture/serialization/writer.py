@@ -16,7 +16,7 @@ from gradiva.capture.graph.graph import Edge, Graph, Node, Opaque
 from gradiva.capture.recording.recorder import FIRST_CALL_WITHOUT_SOURCE
 from gradiva.eager.operators.argument_types import InterpArg, argument_type
 from gradiva.eager.operators.arguments import Argument
-from gradiva.eager.support.errors import GradivaError, OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import GradivaError, OperatorValueError, wrong_type, wrong_value
 from gradiva.eager.types.dtypes import float32, int32
 from gradiva.ops.indexing.subscript import subscript
 from gradiva.ops.math.arithmetic import Arithmetic
@@ -123,28 +123,22 @@ class GraphWriter:
         declared = node.operator.arguments
         for name, value in node.attributes:
             if isinstance(value, Opaque):
-                raise OperatorTypeError(
-                    "Python objects have no place in a file",
-                    argument=name,
-                    got=repr(value),
-                    expected="plain data",
+                raise wrong_type(
+                    name, "plain data", repr(value), "Python objects have no place in a file"
                 )
             if name == "on_error":
                 if value != "raise":
-                    raise OperatorValueError(
+                    raise wrong_value(
+                        name,
+                        "'raise'",
+                        repr(value),
                         "the file format has no place for what to do with bad samples",
-                        argument=name,
-                        expected="'raise'",
-                        got=repr(value),
                     )
             elif name in node.operator.unstored:
                 # Of samples that are replaced, which `on_error` says: it changes no others.
                 if name != "fill_value":
-                    raise OperatorValueError(
-                        "the file format has no place for this argument",
-                        argument=name,
-                        expected="none",
-                        got=repr(value),
+                    raise wrong_value(
+                        name, "none", repr(value), "the file format has no place for this argument"
                     )
             elif name not in _NOT_STORED:
                 arguments[name] = value
@@ -183,9 +177,7 @@ class GraphWriter:
                 )
             self._random_calls += seed is None
         if seed is not None and seed > _LARGEST:
-            raise OperatorValueError(
-                argument="seed", expected="less than 2**63, as the format holds it", got=str(seed)
-            )
+            raise wrong_value("seed", "less than 2**63, as the format holds it", str(seed))
         return None if seed is None else int(seed)
 
     def edge(self, edge: Edge) -> EdgeName:

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
-    OperatorTypeError,
     OperatorValueError,
     annotate_error,
     describe,
+    wrong_type,
+    wrong_value,
 )
 
 from .checkpoint_files import (
@@ -92,10 +93,10 @@ class Checkpoint:
         """
         with annotate_error("Checkpoint.register"):
             if not all(callable(getattr(op, name, None)) for name in ("get_state", "set_state")):
-                raise OperatorTypeError(
-                    argument="op",
-                    expected="an object with get_state and set_state (a reader, an RNG, ...)",
-                    got=describe(op),
+                raise wrong_type(
+                    "op",
+                    "an object with get_state and set_state (a reader, an RNG, ...)",
+                    describe(op),
                 )
             known = next((key for key, held in self._operators.items() if held is op), None)
             if known is not None and name not in (None, known):
@@ -117,12 +118,10 @@ class Checkpoint:
         if name is None:
             return f"__op_{len(self._operators)}"
         if not isinstance(name, str):
-            raise OperatorTypeError(argument="name", expected="a string", got=describe(name))
+            raise wrong_type("name", "a string", describe(name))
         if not name or name.startswith("__op_"):
-            raise OperatorValueError(
-                argument="name",
-                expected="a name that is not empty and does not begin with '__op_'",
-                got=repr(name),
+            raise wrong_value(
+                "name", "a name that is not empty and does not begin with '__op_'", repr(name)
             )
         return name
 
@@ -148,10 +147,11 @@ class Checkpoint:
                 f"{', '.join(map(repr, self._entries)) or 'nothing'}{hint}"
             )
         if entry.type not in (None, type(op).__name__):
-            raise OperatorTypeError(
+            raise wrong_type(
+                "",
+                f"{entry.type}, as in the checkpoint",
+                type(op).__name__,
                 f"the state of {key!r} belongs to an object of another type",
-                expected=f"{entry.type}, as in the checkpoint",
-                got=type(op).__name__,
             )
         return entry
 
@@ -217,9 +217,7 @@ class Checkpoint:
                 raise CheckpointKeyError(f"nothing is registered as {name!r}")
             kind = getattr(op_type, "__name__", op_type)
             if kind is not None and not isinstance(kind, str):
-                raise OperatorTypeError(
-                    argument="op_type", expected="a class or its name", got=describe(op_type)
-                )
+                raise wrong_type("op_type", "a class or its name", describe(op_type))
             self._entries[name] = _OperatorState(
                 to_json_value(value, f"the state of {name!r}"), kind
             )
@@ -244,7 +242,7 @@ class Checkpoint:
         are put into theirs by `restore`. Raises CheckpointError."""
         with annotate_error("Checkpoint.deserialize"):
             if not isinstance(data, str | bytes):
-                raise OperatorTypeError(argument="data", expected="a string", got=describe(data))
+                raise wrong_type("data", "a string", describe(data))
             self._take(unpack(data, "dynamic"))
 
     def _take(self, content: dict[str, Any]) -> None:
@@ -311,7 +309,5 @@ class Checkpoint:
 def _path(filename: Any) -> str:
     """Raises OperatorTypeError unless this is the name of a file."""
     if not isinstance(filename, str | os.PathLike):
-        raise OperatorTypeError(
-            argument="filename", expected="the name of a file", got=describe(filename)
-        )
+        raise wrong_type("filename", "the name of a file", describe(filename))
     return str(os.fspath(filename))

@@ -6,7 +6,7 @@ import glob
 import re
 import string
 
-from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError, wrong_value
 
 __all__ = ["is_pattern", "series_of"]
 
@@ -19,10 +19,8 @@ def is_pattern(name: str) -> bool:
         raise OperatorValueError(str(error), argument="filename") from None
     for field, spec, conversion in places:
         if field != "seq" or conversion or not re.fullmatch(r"(0?[1-9]\d?)?d?", spec or ""):
-            raise OperatorValueError(
-                argument="filename",
-                expected="a name with {seq}, {seq:04d} or no place between braces",
-                got=repr(name),
+            raise wrong_value(
+                "filename", "a name with {seq}, {seq:04d} or no place between braces", repr(name)
             )
     return bool(places)
 

@@ -20,12 +20,7 @@ from gradiva.eager.runtime.worker_pool import (
     default_pool,
     thread_count,
 )
-from gradiva.eager.support.errors import (
-    OperatorTypeError,
-    OperatorValueError,
-    annotate_error,
-    describe,
-)
+from gradiva.eager.support.errors import annotate_error, describe, wrong_type, wrong_value
 from gradiva.eager.support.hooks import Hook
 from gradiva.eager.types.device import Device, DeviceLike, check_device
 from gradiva.eager.types.device import device as to_device
@@ -113,15 +108,13 @@ class EvalContext:
             if cuda_stream is not None:
                 self._stream = device_stream(cuda_stream, number, "cuda_stream")
             if thread_pool is not None and not isinstance(thread_pool, ThreadPool):
-                raise OperatorTypeError(
-                    argument="thread_pool", expected="a ThreadPool", got=describe(thread_pool)
-                )
+                raise wrong_type("thread_pool", "a ThreadPool", describe(thread_pool))
             if thread_pool is not None and num_threads is not None:
-                raise OperatorValueError(
+                raise wrong_value(
+                    "num_threads",
+                    "thread_pool or num_threads, not both",
+                    describe(num_threads),
                     "the pool has its number of threads",
-                    argument="num_threads",
-                    expected="thread_pool or num_threads, not both",
-                    got=describe(num_threads),
                 )
             if num_threads is not None:
                 thread_pool = ThreadPool(thread_count(num_threads, "EvalContext", "num_threads"))
@@ -211,7 +204,7 @@ def pool_of(ctx: object) -> WorkerPool | None:
     if ctx is None:
         return None
     if not isinstance(ctx, EvalContext):
-        raise OperatorTypeError(argument="ctx", expected="an EvalContext", got=repr(ctx))
+        raise wrong_type("ctx", "an EvalContext", repr(ctx))
     return ctx.thread_pool.workers
 
 
@@ -219,11 +212,8 @@ def _key(invocation: Any) -> Any:
     try:
         hash(invocation)
     except TypeError:
-        raise OperatorTypeError(
-            operator="EvalContext",
-            argument="invocation",
-            expected="a key with a hash",
-            got=describe(invocation),
+        raise wrong_type(
+            "invocation", "a key with a hash", describe(invocation), operator="EvalContext"
         ) from None
     return invocation
 

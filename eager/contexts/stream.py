@@ -9,10 +9,10 @@ from gradiva.eager.cuda.cupy_runtime import gpu_of, known_gpus
 from gradiva.eager.cuda.streams import DeviceStream
 from gradiva.eager.support.errors import (
     OperatorRuntimeError,
-    OperatorTypeError,
-    OperatorValueError,
     annotate_error,
     describe,
+    wrong_type,
+    wrong_value,
 )
 from gradiva.eager.types.device import Device
 from gradiva.eager.values.buffers import gpu_named
@@ -98,9 +98,7 @@ def device_stream(
     """The DeviceStream for a user's object. Raises like `Stream`."""
     own = None if stream is Stream.create_new else _number_of(stream)
     if own is not None and device_id not in (None, own):
-        raise OperatorValueError(
-            argument=argument, expected=f"a stream of gpu:{device_id}", got=f"one of gpu:{own}"
-        )
+        raise wrong_value(argument, f"a stream of gpu:{device_id}", f"one of gpu:{own}")
     if isinstance(stream, Stream):
         return stream._stream
     handle = None if stream is Stream.create_new else _handle_of(stream, argument)
@@ -131,9 +129,7 @@ def _handle_of(stream: Any, argument: str) -> int:
         if hasattr(stream, name):
             return int(getattr(stream, name))
     if isinstance(stream, bool) or not isinstance(stream, int):
-        raise OperatorTypeError(
-            argument=argument, expected="a CUDA stream or None", got=describe(stream)
-        )
+        raise wrong_type(argument, "a CUDA stream or None", describe(stream))
     return stream
 
 

@@ -14,12 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.support.errors import (
-    GradivaError,
-    OperatorRuntimeError,
-    OperatorTypeError,
-    describe,
-)
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, describe, wrong_type
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.device import Device, find_gpu
 from gradiva.eager.types.dtypes import DType
@@ -159,12 +154,10 @@ class CupyRuntime:
                     array = _cupy.ascontiguousarray(array)
                 dtype = DType.from_numpy(np.dtype(array.dtype)).numpy
             except (TypeError, ValueError, BufferError, AttributeError) as error:
-                raise OperatorTypeError(
-                    expected="an array on a GPU", got=f"{describe(data)}: {error}"
-                ) from error
+                raise wrong_type("", "an array on a GPU", f"{describe(data)}: {error}") from error
         number = int(array.device.id)
         if number != self.number:
-            raise OperatorTypeError(expected=f"an array on gpu:{self.number}", got=f"gpu:{number}")
+            raise wrong_type("", f"an array on gpu:{self.number}", f"gpu:{number}")
         return int(array.data.ptr), tuple(map(int, array.shape)), dtype, (data, array)
 
     def _as_current(self, stream: int) -> Any:

@@ -21,8 +21,9 @@ from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,
-    OperatorValueError,
     describe,
+    wrong_type,
+    wrong_value,
 )
 from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.support.validation import integer
@@ -173,7 +174,7 @@ def random_key(common: Mapping[str, Any]) -> RandomKey:
     made."""
     seed, rng = common.get("seed"), common.get("rng")
     if rng is not None and not isinstance(rng, RNG):
-        raise OperatorTypeError(argument="rng", expected="an RNG", got=repr(rng))
+        raise wrong_type("rng", "an RNG", repr(rng))
     given = as_seed(seed)
     if given is not None:
         return RandomKey(given, 0)
@@ -217,19 +218,18 @@ def batch_size_of(
             # A batch that has not been computed may not know yet which samples it will drop.
             count = value.expected if hasattr(value, "expected") else len(value)
             if size is not None and count != size:
-                raise OperatorValueError(
+                raise wrong_value(
+                    "",
+                    f"{size} samples",
+                    f"{count}",
                     "all inputs and per-sample arguments have one batch size",
-                    expected=f"{size} samples",
-                    got=f"{count}",
                 )
             size = count
     if size is None or (operator.random and "batch_size" in common):
         asked = _asked_size(common)
         if size is not None and asked not in (None, size):
-            raise OperatorValueError(
-                argument="batch_size",
-                expected=f"{size}, as many as there are in a batch given",
-                got=str(asked),
+            raise wrong_value(
+                "batch_size", f"{size}, as many as there are in a batch given", str(asked)
             )
         size = asked if size is None else size
     if size is None and not inputs:
@@ -245,13 +245,9 @@ def _asked_size(common: Mapping[str, Any]) -> int | None:
     if asked is None:
         return None
     if isinstance(asked, bool) or not isinstance(asked, int | np.integer) or asked < 0:
-        raise OperatorValueError(
-            argument="batch_size", expected="a number of samples", got=repr(asked)
-        )
+        raise wrong_value("batch_size", "a number of samples", repr(asked))
     if asked > _MOST_SAMPLES:
-        raise OperatorValueError(
-            argument="batch_size", expected=f"at most {_MOST_SAMPLES}", got=str(asked)
-        )
+        raise wrong_value("batch_size", f"at most {_MOST_SAMPLES}", str(asked))
     return int(asked)
 
 
@@ -264,10 +260,11 @@ def as_input(value: Any, size: int, number: int) -> Batch:
             f"definition that made it: {value!r}"
         )
     if isinstance(value, list | tuple) and not _is_numbers(value):
-        raise OperatorTypeError(
+        raise wrong_type(
+            "",
+            "a Batch, a Tensor or an array (see gradiva.as_batch)",
+            type(value).__name__,
             f"input {number}",
-            expected="a Batch, a Tensor or an array (see gradiva.as_batch)",
-            got=type(value).__name__,
         )
     try:
         tensor = tensor_on(value)

@@ -18,8 +18,6 @@ __all__ = [
     "require_layout",
     "require_ndim",
     "with_layout",
-    "wrong_type",
-    "wrong_value",
 ]
 
 
@@ -97,19 +95,6 @@ def own_or_float32(input: SampleType, dtype: DTypeLike | None) -> SampleType:
             argument="dtype", expected=f"float32 or {input.dtype}, as the input", got=str(dtype)
         )
     return input.with_(dtype=dtype)
-
-
-def wrong_value(
-    argument: str, expected: str, got: Any, problem: str = "", sample: int | None = None
-) -> OperatorValueError:
-    """The error for an argument (an input, if "") whose value is another than expected."""
-    said, text = argument or None, str(got)
-    return OperatorValueError(problem, argument=said, expected=expected, got=text, sample=sample)
-
-
-def wrong_type(argument: str, expected: str, got: Any, problem: str = "") -> OperatorTypeError:
-    """The error for an argument (an input, if "") of another type than expected."""
-    return OperatorTypeError(problem, argument=argument or None, expected=expected, got=str(got))
 
 
 def refuse_samples(

@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from gradiva.eager.support.errors import OperatorValueError, describe
+from gradiva.eager.support.errors import describe, wrong_value
 from gradiva.eager.support.validation import integer
 
 from .keys import RandomKey
@@ -42,11 +42,8 @@ class RNG:
     def __init__(self, seed: SupportsIndex | None = None, state: Any = None) -> None:
         self._lock = threading.Lock()
         if seed is not None and state is not None:
-            raise OperatorValueError(
-                operator="RNG",
-                argument="state",
-                expected="a seed or a state, not both",
-                got=describe(state),
+            raise wrong_value(
+                "state", "a seed or a state, not both", describe(state), operator="RNG"
             )
         self._calls = 0
         self._seed = int.from_bytes(os.urandom(8), "little") if seed is None else _seed(seed)
@@ -93,11 +90,11 @@ class RNG:
         except (TypeError, ValueError):
             seed, calls, inside = 0, -1, 0
         if calls < 0 or inside < 0:
-            raise OperatorValueError(
+            raise wrong_value(
+                "value",
+                "the state of an RNG, (seed, calls)",
+                describe(value),
                 operator="RNG.set_state",
-                argument="value",
-                expected="the state of an RNG, (seed, calls)",
-                got=describe(value),
             )
         self._follow()
         with self._lock:

@@ -36,9 +36,12 @@ __all__ = [
     "printable",
     "user_location",
     "without_frames",
+    "wrong_type",
+    "wrong_value",
 ]
 
 E = TypeVar("E", bound=BaseException)
+G = TypeVar("G", bound="GradivaError")
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -317,3 +320,28 @@ class OperatorRuntimeError(GradivaError, RuntimeError):
 class SampleDataError(OperatorRuntimeError):
     """The data of one sample are at fault: a file that cannot be read or decoded. This is what
     `on_error` is about; a wrong argument, a want of memory or a defect is not."""
+
+
+def wrong_value(
+    argument: str,
+    expected: str,
+    got: Any,
+    problem: str = "",
+    sample: int | None = None,
+    operator: str | None = None,
+) -> OperatorValueError:
+    """The error for an argument (an input, if "") whose value is another than expected."""
+    error = OperatorValueError(problem, operator=operator, sample=sample)
+    return _explained(error, argument, expected, got)
+
+
+def wrong_type(
+    argument: str, expected: str, got: Any, problem: str = "", operator: str | None = None
+) -> OperatorTypeError:
+    """The error for an argument (an input, if "") of another type than expected."""
+    return _explained(OperatorTypeError(problem, operator=operator), argument, expected, got)
+
+
+def _explained(error: G, argument: str, expected: str, got: Any) -> G:
+    error.argument, error.expected, error.got = argument or None, expected, str(got)
+    return error

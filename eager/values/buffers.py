@@ -11,7 +11,7 @@ import numpy as np
 from gradiva.eager.cuda.cupy_runtime import gpu_of
 from gradiva.eager.cuda.device_array import DeviceArray, Foreign
 from gradiva.eager.cuda.streams import LEGACY, DeviceStream
-from gradiva.eager.support.errors import OperatorTypeError
+from gradiva.eager.support.errors import OperatorTypeError, wrong_type
 from gradiva.eager.types.arrays import Array
 from gradiva.eager.types.bfloat16 import export, is_bfloat16
 from gradiva.eager.types.device import CPU, Device, check_device
@@ -147,10 +147,8 @@ def _number_of(data: Any) -> int | None:
 def same_dtype(array: Any, dtype: DTypeLike | None) -> None:
     """Raise an error if an array on a GPU would have to be converted: `cast` does that."""
     if dtype is not None and DType.of(dtype).numpy != array.dtype:
-        raise OperatorTypeError(
-            argument="dtype",
-            expected=f"the array's own, {array.dtype} (`cast` converts on a GPU)",
-            got=str(dtype),
+        raise wrong_type(
+            "dtype", f"the array's own, {array.dtype} (`cast` converts on a GPU)", str(dtype)
         )
 
 

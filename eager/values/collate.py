@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager.rows.convert import convert_array
 from gradiva.eager.runtime.host_memory import allocate
-from gradiva.eager.support.errors import GradivaError, OperatorValueError
+from gradiva.eager.support.errors import GradivaError, wrong_value
 from gradiva.eager.support.layouts import as_layout
 from gradiva.eager.support.validation import integer
 from gradiva.eager.types.batch_shape import BatchShape
@@ -78,9 +78,7 @@ def from_array(data: ArrayLike, dtype: DTypeLike | None, layout: str | None) -> 
     found = gpu_array(data)
     array = to_array(data) if found is None else found
     if array.ndim == 0:
-        raise OperatorValueError(
-            argument="tensors", expected="at least one axis, the batch", got="a scalar"
-        )
+        raise wrong_value("tensors", "at least one axis, the batch", "a scalar")
     if found is None:
         array, _ = prepare(array, dtype, "")
     else:
@@ -123,10 +121,8 @@ def from_samples(
     first = arrays[0]
     places = {device_of(array) for array in arrays}
     if len(places) > 1:
-        raise OperatorValueError(
-            argument="tensors",
-            expected="samples on one device",
-            got=" and ".join(sorted(str(place) for place in places)),
+        raise wrong_value(
+            "tensors", "samples on one device", " and ".join(sorted(str(place) for place in places))
         )
     if not (stated or layout) and all(image_layout(one, first.ndim) for one in samples):
         layout = image_layout(samples[0], first.ndim)

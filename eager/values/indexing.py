@@ -15,9 +15,10 @@ import numpy as np
 
 from gradiva.eager.support.errors import (
     GradivaError,
-    OperatorTypeError,
     OperatorValueError,
     describe,
+    wrong_type,
+    wrong_value,
 )
 from gradiva.eager.support.layouts import as_layout
 from gradiva.eager.support.validation import integer
@@ -57,9 +58,9 @@ class NewAxis:
 
     def __call__(self, name: str | None = None) -> NewAxis:
         if name is not None and not isinstance(name, str):
-            raise OperatorTypeError(argument="name", expected="one letter", got=describe(name))
+            raise wrong_type("name", "one letter", describe(name))
         if name is not None and len(name) != 1:
-            raise OperatorValueError(argument="name", expected="one letter", got=describe(name))
+            raise wrong_value("name", "one letter", describe(name))
         return NewAxis(name or "")
 
     def __repr__(self) -> str:
@@ -112,8 +113,8 @@ def _number(value: Any, given: list[Value]) -> int | str:
     try:
         return int(operator.index(number))
     except TypeError:
-        raise OperatorTypeError(
-            "a subscript of a type it does not take", expected=_MEANT, got=describe(value)
+        raise wrong_type(
+            "", _MEANT, describe(value), "a subscript of a type it does not take"
         ) from None
 
 
@@ -141,9 +142,7 @@ def expand(items: Items, ndim: int) -> Items:
     """The items with one index or range for each of `ndim` axes. Raises OperatorTypeError."""
     taken = sum(item[0] in ("index", "range") for item in items)
     if taken > ndim:
-        raise OperatorTypeError(
-            "there are more subscripts than axes", expected=f"at most {ndim}", got=str(taken)
-        )
+        raise wrong_type("", f"at most {ndim}", str(taken), "there are more subscripts than axes")
     at = items.index(("rest",)) if ("rest",) in items else len(items)
     return (*items[:at], *[_WHOLE] * (ndim - taken), *items[at + 1 :])
 
@@ -158,9 +157,7 @@ def result_type(input: SampleType, items: Items) -> SampleType:
     items = expand(items, input.ndim)
     ndim = sum(item[0] != "index" for item in items)
     if ndim > _MOST_AXES:
-        raise OperatorValueError(
-            "a subscript makes too many axes", expected=f"at most {_MOST_AXES}", got=str(ndim)
-        )
+        raise wrong_value("", f"at most {_MOST_AXES}", str(ndim), "a subscript makes too many axes")
     return input.with_(ndim=ndim, layout=_layout(input, items, names))
 
 
@@ -171,10 +168,11 @@ def _layout(input: SampleType, items: Items, names: list[str]) -> str | None:
         return None
     if not input.layout and input.ndim:
         if names and any(item[0] == "range" for item in items):
-            raise OperatorValueError(
+            raise wrong_value(
+                "",
+                "an input with a layout, or newaxis without a name",
+                "no layout",
                 f"the new axis {names[0]!r} has a name, but the input has no layout",
-                expected="an input with a layout, or newaxis without a name",
-                got="no layout",
             )
         if not names:
             return ""
@@ -215,12 +213,15 @@ def view(array: np.ndarray[Any, Any], items: Items) -> np.ndarray[Any, Any]:
 
 def out_of_range(index: int, axis: int, extent: int, sample: int | None = None) -> GradivaError:
     """The error for an index that an axis does not have."""
-    return OperatorValueError(
+    return wrong_value(
+        "",
+        (
+            f"an index from {-extent} to {extent - 1} on axis {axis}"
+            if extent
+            else f"no index on axis {axis}, which is empty"
+        ),
+        str(index),
         "an index is out of range",
-        expected=f"an index from {-extent} to {extent - 1} on axis {axis}"
-        if extent
-        else f"no index on axis {axis}, which is empty",
-        got=str(index),
         sample=sample,
     )
 
@@ -234,10 +235,8 @@ def chosen_samples(sample_range: Any, count: int) -> int | list[int]:
         return list(range(count))[sample_range]
     picked = np.asarray(sample_range)
     if picked.ndim > 1 or (picked.dtype.kind not in "iub" and picked.size):
-        raise OperatorTypeError(
-            argument="sample_range",
-            expected="an integer, a slice, integers or a mask",
-            got=describe(sample_range),
+        raise wrong_type(
+            "sample_range", "an integer, a slice, integers or a mask", describe(sample_range)
         )
     if not picked.ndim:
         return sample_number(int(picked), count)

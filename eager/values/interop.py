@@ -14,6 +14,7 @@ from gradiva.eager.support.errors import (
     OperatorTypeError,
     OperatorValueError,
     describe,
+    wrong_type,
 )
 from gradiva.eager.support.layouts import as_layout
 from gradiva.eager.types.bfloat16 import BorrowedBits, is_bfloat16
@@ -88,7 +89,7 @@ def to_array(data: ArrayLike, wide: bool = False) -> np.ndarray[Any, Any]:
     except GradivaError:
         raise
     except Exception as error:
-        raise OperatorTypeError(expected="an array", got=f"{describe(data)}: {error}") from error
+        raise wrong_type("", "an array", f"{describe(data)}: {error}") from error
     if plain and not wide:
         array = _narrow(array)
     if array.dtype.kind not in "biuf" and not is_bfloat16(array.dtype):
@@ -96,7 +97,7 @@ def to_array(data: ArrayLike, wide: bool = False) -> np.ndarray[Any, Any]:
             expected = "an array of numbers or booleans"
             if hasattr(data, "read"):
                 expected += " (of an open file, what its read() returns)"
-            raise OperatorTypeError(expected=expected, got=describe(data))
+            raise wrong_type("", expected, describe(data))
         # Members of enumerations are numbers; element types are objects, and have one each.
         array = array.astype(np.int32)
     return array
@@ -154,9 +155,8 @@ def _of_dlpack(data: Any) -> np.ndarray[Any, Any]:
 
 
 def _check_not_gpu(data: Any) -> None:
-    raise OperatorTypeError(
-        expected="data in host memory (those on a GPU become some with `.cpu()`)",
-        got=describe(data),
+    raise wrong_type(
+        "", "data in host memory (those on a GPU become some with `.cpu()`)", describe(data)
     )
 
 
@@ -244,14 +244,10 @@ def parts_of(data: Any, argument: str) -> Sequence[ArrayLike]:
     an order: text, sets, dicts, numbers."""
     if isinstance(data, str | bytes):
         problem = "a text is one sample, not several"
-        raise OperatorTypeError(
-            problem, argument=argument, expected="a list of samples", got=describe(data)
-        )
+        raise wrong_type(argument, "a list of samples", describe(data), problem)
     try:
         if isinstance(data, Mapping | Set):
             raise TypeError
         return list(data)
     except TypeError:
-        raise OperatorTypeError(
-            argument=argument, expected="an iterable of arrays", got=describe(data)
-        ) from None
+        raise wrong_type(argument, "an iterable of arrays", describe(data)) from None

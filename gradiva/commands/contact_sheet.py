@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError, wrong_value
 from gradiva.eager.support.lazy_import import lazy_module
 
 if TYPE_CHECKING:
@@ -37,12 +37,7 @@ class Row(NamedTuple):
 def check_folder(folder: Any, given: str, command: str) -> None:
     """Raise OperatorValueError where a sheet cannot be written into this folder."""
     if not folder.is_dir():
-        raise OperatorValueError(
-            operator=command,
-            argument="--out",
-            expected="a file in a folder that exists",
-            got=repr(given),
-        )
+        raise wrong_value("--out", "a file in a folder that exists", repr(given), operator=command)
 
 
 def draw_sheet(rows: Sequence[Row], path: str, title: str) -> None:

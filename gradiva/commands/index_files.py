@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Callable
 
-from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.support.errors import wrong_value
 from gradiva.eager.support.local_files import write_whole
 from gradiva.ops.readers.records import mxnet, tfrecord
 from gradiva.ops.readers.records import tar_archive as archive
@@ -43,8 +43,6 @@ def run(given: argparse.Namespace) -> int:
         text = "".join(f"{line}\n" for line in lines)
         write_whole(index, text.encode("utf-8", "surrogateescape"))
     except (OSError, ValueError) as error:
-        raise OperatorValueError(
-            argument="index", expected="a file that can be written", got=str(error)
-        ) from error
+        raise wrong_value("index", "a file that can be written", str(error)) from error
     print(f"{len(lines)} lines: {index}")
     return 0

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gradiva.eager.runtime.worker_pool import default_pool
-from gradiva.eager.support.errors import GradivaError, OperatorValueError
+from gradiva.eager.support.errors import GradivaError, OperatorValueError, wrong_value
 from gradiva.eager.support.local_files import write_whole
 from gradiva.eager.values.batch import batch
 from gradiva.ops.decoders.formats.probe import probe
@@ -84,9 +84,7 @@ def run(options: argparse.Namespace) -> int:
     every = sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
     paths = [path for path in every if os.path.splitext(path)[1].lower() in SUFFIXES]
     if not paths:
-        raise OperatorValueError(
-            operator="scan", argument="folder", expected="a folder with images", got=str(root)
-        )
+        raise wrong_value("folder", "a folder with images", str(root), operator="scan")
     found: list[ScannedFile] = []
     pool = default_pool()
     for first in counted(range(0, len(paths), _BATCH), "scan"):

@@ -13,6 +13,8 @@ from gradiva.eager.support.errors import (
     OperatorTypeError,
     OperatorValueError,
     describe,
+    wrong_type,
+    wrong_value,
 )
 from gradiva.eager.values.tensor import to_array
 
@@ -31,11 +33,8 @@ def boxes_of(boxes: Any, count: int, single: bool) -> list[Array] | None:
         if array.ndim == 1 and array.size in (0, 4):
             array = array.reshape(-1, 4)
         if array.ndim != 2 or array.shape[1] != 4:
-            raise OperatorValueError(
-                argument="boxes",
-                expected="shape (n, 4): left, top, right, bottom",
-                got=str(array.shape),
-                sample=index,
+            raise wrong_value(
+                "boxes", "shape (n, 4): left, top, right, bottom", str(array.shape), sample=index
             )
         found.append(array)
     return found
@@ -61,11 +60,8 @@ def masks_of(masks: Any, count: int, single: bool) -> list[Array] | None:
         if array.ndim == 2:
             array = array[None]
         if array.ndim != 3:
-            raise OperatorValueError(
-                argument="masks",
-                expected="shape (H, W), (H, W, 1) or (n, H, W)",
-                got=str(array.shape),
-                sample=index,
+            raise wrong_value(
+                "masks", "shape (H, W), (H, W, 1) or (n, H, W)", str(array.shape), sample=index
             )
         found.append(array)
     return found
@@ -96,10 +92,10 @@ def labels_of(
         elif len(texts) == 1:
             found.append((texts[0], []))
         elif amount and texts:
-            raise OperatorValueError(
-                argument="labels",
-                expected=f"one label, or one for each of its {amount} boxes",
-                got=str(len(texts)),
+            raise wrong_value(
+                "labels",
+                f"one label, or one for each of its {amount} boxes",
+                str(len(texts)),
                 sample=index,
             )
         else:
@@ -124,22 +120,14 @@ def _entries(argument: str, given: Any, count: int, single: bool) -> list[Any]:
         own = isinstance(given, list | tuple) and len(given) == 1
         return list(given) if own and not _scalar(given[0]) else [given]
     if _scalar(given) or isinstance(given, dict) or not isinstance(given, Iterable):
-        raise OperatorTypeError(
-            argument=argument, expected="one entry per sample", got=describe(given)
-        )
+        raise wrong_type(argument, "one entry per sample", describe(given))
     # A batch of pipeline mode and of dynamic mode, an array and a list: all can be iterated over.
     try:
         entries = list(given)
     except TypeError:
-        raise OperatorTypeError(
-            argument=argument, expected="one entry per sample", got=describe(given)
-        ) from None
+        raise wrong_type(argument, "one entry per sample", describe(given)) from None
     if len(entries) != count:
-        raise OperatorValueError(
-            argument=argument,
-            expected=f"one entry for each of the {count} samples",
-            got=f"{len(entries)}",
-        )
+        raise wrong_value(argument, f"one entry for each of the {count} samples", f"{len(entries)}")
     return entries
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError, wrong_value
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor, to_array
 
@@ -52,10 +52,8 @@ def rates_of(given: Any, count: int) -> list[float] | None:
         rates = np.zeros(0)
     rates = np.repeat(rates, count) if rates.size == 1 else rates
     if rates.size != count or not np.all((rates >= 1) & (rates <= 1e7)):
-        raise OperatorValueError(
-            argument="sample_rate",
-            expected=f"a rate in Hz, or one for each of {count} samples",
-            got=repr(given),
+        raise wrong_value(
+            "sample_rate", f"a rate in Hz, or one for each of {count} samples", repr(given)
         )
     return [float(rate) for rate in rates]
 

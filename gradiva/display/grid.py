@@ -14,10 +14,10 @@ import numpy as np
 
 from gradiva.eager.support.errors import (
     OperatorRuntimeError,
-    OperatorTypeError,
-    OperatorValueError,
     annotate_error,
     describe,
+    wrong_type,
+    wrong_value,
 )
 from gradiva.eager.support.lazy_import import lazy_module
 
@@ -183,15 +183,11 @@ class Figure:
             try:
                 name = os.fsdecode(path)
             except TypeError:
-                raise OperatorTypeError(
-                    argument="path", expected="a path", got=describe(path)
-                ) from None
+                raise wrong_type("path", "a path", describe(path)) from None
             form = _FORMATS.get(os.path.splitext(name)[1].lower())
             if form is None:
-                raise OperatorValueError(
-                    argument="path",
-                    expected=f"a name that ends in {', '.join(_FORMATS)}",
-                    got=describe(name),
+                raise wrong_value(
+                    "path", f"a name that ends in {', '.join(_FORMATS)}", describe(name)
                 )
             data = encode(self.pixels(), form)
             try:

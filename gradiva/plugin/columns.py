@@ -15,10 +15,11 @@ from gradiva.capture.runtime.program import Program
 from gradiva.eager.runtime.worker_pool import WorkerPool, default_pool, shared_pool
 from gradiva.eager.support.errors import (
     OperatorTypeError,
-    OperatorValueError,
     SampleDataError,
     annotate_error,
     describe,
+    wrong_type,
+    wrong_value,
 )
 from gradiva.eager.types.device import CPU
 from gradiva.eager.types.provenance import Provenance
@@ -66,11 +67,11 @@ class Traced:
             if any(isinstance(node.operator, SourceOperator) for node in graph.nodes):
                 raise OperatorTypeError("a function of batches reads none", argument="fn")
             if any(node.attribute("shared") for node in graph.nodes):
-                raise OperatorValueError(
+                raise wrong_value(
+                    "fn",
+                    "random calls with batch_size=images.batch_size, of some input",
+                    "one without a batch size",
                     "a random value for the whole batch depends on which batch it is",
-                    argument="fn",
-                    expected="random calls with batch_size=images.batch_size, of some input",
-                    got="one without a batch size",
                 )
             random = any(node.operator is random_key for node in graph.nodes)
             self._programs[key] = Program(optimize(graph)), random
@@ -83,11 +84,11 @@ class Traced:
         random values is an OperatorValueError."""
         program, random = self._program(batches)
         if random and positions is None:
-            raise OperatorValueError(
+            raise wrong_value(
+                "seed_column",
+                "the name of a column with a number for each sample",
+                "None",
                 "the function draws random values, and nothing says which sample is which",
-                argument="seed_column",
-                expected="the name of a column with a number for each sample",
-                got="None",
             )
         size = len(batches[0])
         where = np.arange(size, dtype=np.int64) if positions is None else positions
@@ -139,11 +140,8 @@ class ColumnFunction:
         num_threads: int | None = None,
     ) -> None:
         if not callable(fn):
-            raise OperatorTypeError(
-                operator=type(self).__name__,
-                argument="fn",
-                expected="a function of batches",
-                got=describe(fn),
+            raise wrong_type(
+                "fn", "a function of batches", describe(fn), operator=type(self).__name__
             )
         self._inputs = [inputs] if isinstance(inputs, str) else list(inputs)
         self._outputs = [outputs] if isinstance(outputs, str) else outputs
@@ -159,10 +157,10 @@ class ColumnFunction:
             wanted = [*self._inputs, *([self._seed_column] if self._seed_column else [])]
             for name in wanted:
                 if name not in columns:
-                    raise OperatorValueError(
-                        argument="inputs",
-                        expected=f"columns that are there ({', '.join(map(repr, columns))})",
-                        got=repr(name),
+                    raise wrong_value(
+                        "inputs",
+                        f"columns that are there ({', '.join(map(repr, columns))})",
+                        repr(name),
                     )
             batches = [_batch(name, columns[name]) for name in self._inputs]
             positions = None
@@ -171,9 +169,7 @@ class ColumnFunction:
             made = self._traced(batches, positions)
             names = self._traced.names or self._outputs or self._inputs
             if len(names) != len(made):
-                raise OperatorValueError(
-                    argument="outputs", expected=f"{len(made)} names", got=describe(names)
-                )
+                raise wrong_value("outputs", f"{len(made)} names", describe(names))
             kept = dict(columns) if self._keep else {}
             return {**kept, **dict(zip(names, map(self._column, made), strict=True))}
 

@@ -11,10 +11,11 @@ from gradiva.capture.iterators.iterator import LastBatchPolicy, PipelineIterator
 from gradiva.capture.iterators.iterator_options import IteratorValueError, entries_of
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.support.errors import (
-    OperatorTypeError,
     OperatorValueError,
     annotate_error,
     describe,
+    wrong_type,
+    wrong_value,
 )
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.bfloat16 import export, is_bfloat16
@@ -145,10 +146,8 @@ def feed_ndarray(dali_tensor: Batch | Tensor, ptr: Any, cuda_stream: Any = None)
     with annotate_error("feed_ndarray"):
         copy = getattr(dali_tensor, "copy_to_external", None)
         if copy is None:
-            raise OperatorTypeError(
-                argument="dali_tensor",
-                expected="a tensor or a batch of a pipeline",
-                got=describe(dali_tensor),
+            raise wrong_type(
+                "dali_tensor", "a tensor or a batch of a pipeline", describe(dali_tensor)
             )
         if dali_tensor.device is CPU:
             copy(ptr)
@@ -174,8 +173,8 @@ def to_paddle_type(tensor: Batch | Tensor) -> Any:
     with annotate_error("to_paddle_type"):
         name = _TYPES.get(tensor.dtype.name)
         if name is None:
-            raise OperatorTypeError(
-                "Paddle has no such elements", expected=", ".join(_TYPES), got=str(tensor.dtype)
+            raise wrong_type(
+                "", ", ".join(_TYPES), str(tensor.dtype), "Paddle has no such elements"
             )
         return getattr(_variable_types(), name)
 
@@ -192,9 +191,7 @@ def recursive_length(tensor: Any, lod_level: int) -> list[list[int]]:
             shapes = [tuple(int(length) for length in shape)]
         axes = min(map(len, shapes), default=lod_level)
         if lod_level > axes:
-            raise OperatorValueError(
-                argument="lod_level", expected=f"at most {axes}", got=str(lod_level)
-            )
+            raise wrong_value("lod_level", f"at most {axes}", str(lod_level))
         if not lod_level:
             return []
         if isinstance(tensor, Batch):
@@ -224,10 +221,8 @@ def _levels(output_map: Sequence[Any]) -> Mapping[Any, int]:
         name, levels = one if pair and len(one) == 2 else (one, 0)
         named = isinstance(name, Hashable) and not isinstance(name, tuple)
         if not named or not isinstance(levels, int) or levels < 0:
-            raise OperatorValueError(
-                argument="output_map",
-                expected="names, or (name, levels) with a number of levels",
-                got=describe(one),
+            raise wrong_value(
+                "output_map", "names, or (name, levels) with a number of levels", describe(one)
             )
         found[name] = levels
     return found
@@ -236,10 +231,8 @@ def _levels(output_map: Sequence[Any]) -> Mapping[Any, int]:
 def _capsule(batch: Batch, array: np.ndarray[Any, Any] | None = None) -> Any:
     """A DLPack capsule of a dense batch on its own memory; or of an array that was made of it."""
     if batch.dtype.name in _LACKING:
-        raise OperatorTypeError(
-            "Paddle has no such elements: cast before",
-            expected="another dtype",
-            got=str(batch.dtype),
+        raise wrong_type(
+            "", "another dtype", str(batch.dtype), "Paddle has no such elements: cast before"
         )
     if batch.device is not CPU:
         return batch.__dlpack__(stream=paddle.device.cuda.current_stream().cuda_stream)
@@ -254,9 +247,7 @@ def _joined(batch: Batch, levels: int) -> Any:
     host = batch.cpu()
     shapes = host.batch_shape.shapes
     if levels > host.ndim:
-        raise OperatorValueError(
-            argument="output_map", expected=f"at most {host.ndim} levels", got=str(levels)
-        )
+        raise wrong_value("output_map", f"at most {host.ndim} levels", str(levels))
     if len({tuple(shape[levels:]) for shape in shapes.tolist()}) > 1:
         raise OperatorValueError(
             f"the samples differ in more than their first {levels} axes", argument="output_map"

@@ -9,10 +9,10 @@ from typing import Any
 
 from gradiva.eager.support.errors import (
     OperatorRuntimeError,
-    OperatorTypeError,
-    OperatorValueError,
     SampleDataError,
     describe,
+    wrong_type,
+    wrong_value,
 )
 from gradiva.ops.readers.rows.objects import entry_of, value_of
 
@@ -40,11 +40,8 @@ class RowSource:
 
     def __init__(self, source: Iterable[Any], columns: Sequence[str] | None = None) -> None:
         if not isinstance(source, Iterable) or isinstance(source, str | bytes):
-            raise OperatorTypeError(
-                operator="RowSource",
-                argument="source",
-                expected="an iterable of rows",
-                got=describe(source),
+            raise wrong_type(
+                "source", "an iterable of rows", describe(source), operator="RowSource"
             )
         self._source: Any = source
         self._columns = [columns] if isinstance(columns, str) else columns
@@ -113,11 +110,8 @@ class RowSource:
         try:
             epoch, taken, own = int(state["epoch"]), int(state["taken"]), state["own"]
         except (KeyError, TypeError, ValueError):
-            raise OperatorValueError(
-                operator="RowSource",
-                argument="state_dict",
-                expected="what `state_dict` returned",
-                got=describe(state),
+            raise wrong_value(
+                "state_dict", "what `state_dict` returned", describe(state), operator="RowSource"
             ) from None
         self._epoch, self._taken, self._own = epoch, taken, own
         self._goes_on = epoch >= 0

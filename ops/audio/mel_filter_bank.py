@@ -139,11 +139,9 @@ def mel_filter_bank(
 def _axis(ndim: int, layout: str) -> int:
     """That of frequencies. Raises OperatorTypeError."""
     if ndim == 0:
-        raise op.OperatorTypeError(expected="spectra of 1 axis or more", got="scalars")
+        raise op.wrong_type("", "spectra of 1 axis or more", "scalars")
     if layout and "f" not in layout:
-        raise op.OperatorTypeError(
-            "the layout has no axis of frequencies", expected="an axis f", got=repr(layout)
-        )
+        raise op.wrong_type("", "an axis f", repr(layout), "the layout has no axis of frequencies")
     return layout.index("f") if layout else max(ndim - 2, 0)
 
 

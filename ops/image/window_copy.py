@@ -39,9 +39,7 @@ def merge_axes(
         else:
             groups.append([axis])
     if len(groups) > AXES:
-        raise op.OperatorTypeError(
-            "too many axes are cut", expected=f"at most {AXES}", got=str(len(groups))
-        )
+        raise op.wrong_type("", f"at most {AXES}", str(len(groups)), "too many axes are cut")
     wide = np.ones((3, len(shapes), AXES), np.int64)
     wide[1] = 0
     for number, group in enumerate(groups):

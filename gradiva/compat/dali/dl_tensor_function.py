@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradiva.compat.dali.adapted_function import AdaptedFunction
 from gradiva.eager.operators.signature import extended
-from gradiva.eager.support.errors import OperatorTypeError, describe
+from gradiva.eager.support.errors import describe, wrong_type
 from gradiva.eager.values.capsules import is_capsule
 from gradiva.ops.external_source.python_function import python_function
 
@@ -51,10 +51,8 @@ def dl_tensor_python_function(
 
 def _checked(value: Any) -> Any:
     if not is_capsule(value):
-        raise OperatorTypeError(
-            "the function returned the wrong thing",
-            expected="a DLPack capsule",
-            got=describe(value),
+        raise wrong_type(
+            "", "a DLPack capsule", describe(value), "the function returned the wrong thing"
         )
     return value
 

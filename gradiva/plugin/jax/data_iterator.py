@@ -16,6 +16,7 @@ from gradiva.eager.support.errors import (
     OperatorValueError,
     annotate_error,
     describe,
+    wrong_value,
 )
 from gradiva.plugin.jax.arrays import devices_of, jax
 from gradiva.plugin.jax.iterators import DALIGenericIterator
@@ -117,7 +118,7 @@ def iterator_maker(kind: type[KindT], name: str) -> IteratorMaker[KindT]:
                     "`sharding` and `devices` are two ways to say the same: give one"
                 )
             if devices is not None and not devices:
-                raise OperatorValueError(argument="devices", expected="some devices", got="none")
+                raise wrong_value("devices", "some devices", "none")
 
         def decorate(function: Callable[..., Any]) -> Callable[..., KindT]:
             made = function if isinstance(function, PipelineFactory) else pipeline_def(function)
@@ -185,16 +186,14 @@ def _parts(
     else:
         local, numbers = list(devices), sorted(device.id for device in devices)
         if jax.local_device_count() != jax.device_count():
-            raise OperatorValueError(
+            raise wrong_value(
+                "devices",
+                "`sharding`",
+                f"{jax.process_count()} processes",
                 "several processes work together: their arrays need a sharding",
-                argument="devices",
-                expected="`sharding`",
-                got=f"{jax.process_count()} processes",
             )
     if len(set(numbers)) < len(numbers):
-        raise OperatorValueError(
-            argument="devices", expected="different devices", got=describe(devices)
-        )
+        raise wrong_value("devices", "different devices", describe(devices))
     size = given.pop("batch_size", factory.options.get("batch_size"))
     count = len(numbers) if devices is None else len(jax.devices())
     if not isinstance(size, int) or isinstance(size, bool) or size < 1 or size % count:
@@ -221,9 +220,9 @@ def _checkpoints(given: Sequence[Any] | None, count: int) -> Sequence[Any]:
     if not given:
         return [None] * count
     if isinstance(given, str | bytes) or len(given) != count:
-        raise OperatorValueError(
-            argument="checkpoints",
-            expected=f"a list with one for each of {count} pipelines",
-            got=describe(given) if isinstance(given, str | bytes) else f"{len(given)}",
+        raise wrong_value(
+            "checkpoints",
+            f"a list with one for each of {count} pipelines",
+            describe(given) if isinstance(given, str | bytes) else f"{len(given)}",
         )
     return given

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.capture.pipeline.outputs import TensorGPU
-from gradiva.eager.support.errors import OperatorTypeError, annotate_error, describe
+from gradiva.eager.support.errors import annotate_error, describe, wrong_type
 from gradiva.eager.types.device import CPU
 from gradiva.plugin.jax.arrays import jax, placed
 
@@ -22,9 +22,7 @@ def _to_jax_array(dali_tensor: Any, copy: bool) -> Any:
     """
     with annotate_error("_to_jax_array"):
         if not hasattr(dali_tensor, "__dlpack__"):
-            raise OperatorTypeError(
-                argument="dali_tensor", expected="a tensor or a batch", got=describe(dali_tensor)
-            )
+            raise wrong_type("dali_tensor", "a tensor or a batch", describe(dali_tensor))
         if getattr(dali_tensor, "device", None) is not CPU:
             made = jax.dlpack.from_dlpack(dali_tensor)
         elif hasattr(dali_tensor, "as_array"):

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from gradiva.capture.pipeline.pipeline import Pipeline
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
+from gradiva.eager.support.errors import describe, wrong_type, wrong_value
 
 __all__ = ["STATE", "check_count", "check_function", "new_state", "only_reader", "place_of"]
 
@@ -23,32 +23,26 @@ def new_state(epoch: int, batches: int, finished: bool, shard: tuple[int, int]) 
 def only_reader(pipe: Pipeline) -> str:
     names = list(pipe._built().readers())
     if len(names) != 1:
-        raise OperatorValueError(
-            argument="reader_name",
-            expected=f"one of {', '.join(map(repr, names))}"
-            if names
-            else "a pipeline with a reader",
-            got="none" if names else "a pipeline without",
+        raise wrong_value(
+            "reader_name",
+            (f"one of {', '.join(map(repr, names))}" if names else "a pipeline with a reader"),
+            "none" if names else "a pipeline without",
         )
     return names[0]
 
 
 def check_function(function: Any) -> None:
     if not callable(function):
-        raise OperatorTypeError(
-            argument="pipeline_fn",
-            expected="a function made by pipeline_def",
-            got=describe(function),
-        )
+        raise wrong_type("pipeline_fn", "a function made by pipeline_def", describe(function))
     parameters = inspect.signature(function).parameters
     open_ended = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
     missing = [name for name in ("shard_id", "num_shards") if name not in parameters]
     if missing and not open_ended:
-        raise OperatorTypeError(
+        raise wrong_type(
+            "pipeline_fn",
+            "a function with the arguments `shard_id` and `num_shards`",
+            f"none called {' or '.join(missing)}",
             "workers read a shard each",
-            argument="pipeline_fn",
-            expected="a function with the arguments `shard_id` and `num_shards`",
-            got=f"none called {' or '.join(missing)}",
         )
 
 
@@ -56,9 +50,7 @@ def check_count(name: str, given: Any, least: int) -> None:
     if given is not None and (
         isinstance(given, bool) or not isinstance(given, int) or given < least
     ):
-        raise OperatorValueError(
-            argument=name, expected=f"an integer from {least} on", got=describe(given)
-        )
+        raise wrong_value(name, f"an integer from {least} on", describe(given))
 
 
 def place_of(rank: int | None, world_size: int | None) -> tuple[int, int]:
@@ -71,7 +63,5 @@ def place_of(rank: int | None, world_size: int | None) -> tuple[int, int]:
     check_count("world_size", world_size, 1)
     place = rank or 0, world_size or 1
     if place[0] >= place[1]:
-        raise OperatorValueError(
-            argument="rank", expected=f"a number below {place[1]}", got=str(place[0])
-        )
+        raise wrong_value("rank", f"a number below {place[1]}", str(place[0]))
     return place

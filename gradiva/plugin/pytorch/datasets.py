@@ -19,6 +19,8 @@ from gradiva.eager.support.errors import (
     OperatorValueError,
     annotate_error,
     describe,
+    wrong_type,
+    wrong_value,
 )
 
 from .dataset_options import STATE, check_count, check_function, new_state, only_reader, place_of
@@ -96,11 +98,11 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         if given is None and isinstance(function, PipelineFactory):
             given = function.options.get("seed")
             if (given is None or given < 0) and self._world > 1:
-                raise OperatorValueError(
+                raise wrong_value(
+                    "seed",
+                    "a seed for the pipeline, the same in all processes",
+                    "none",
                     "several processes need one order of samples, of which each reads a part",
-                    argument="seed",
-                    expected="a seed for the pipeline, the same in all processes",
-                    got="none",
                 )
             if given is None or given < 0:
                 return default.inherited_seed
@@ -189,11 +191,11 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         if not isinstance(state_dict, dict) or any(
             type(state_dict.get(name)) is not kind for name, kind in STATE.items()
         ):
-            raise OperatorValueError(
+            raise wrong_value(
+                "state_dict",
+                "what `state_dict` returned",
+                describe(state_dict),
                 operator="IterableDataset.load_state_dict",
-                argument="state_dict",
-                expected="what `state_dict` returned",
-                got=describe(state_dict),
             )
         self._drop()
         info = torch.utils.data.get_worker_info()
@@ -208,11 +210,12 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
     def _resumed(self, state: dict[str, Any], shard: tuple[int, int]) -> DALIGenericIterator:
         """A loop that goes on from a state."""
         if state["shard"] != list(shard):
-            raise OperatorValueError(
+            raise wrong_value(
+                "",
+                "shard {} of {}".format(*state["shard"]),
+                "shard {} of {}".format(*shard),
                 "the state is that of another shard: resume with as many processes and workers",
                 operator="IterableDataset",
-                expected="shard {} of {}".format(*state["shard"]),
-                got="shard {} of {}".format(*shard),
             )
         self._drop()
         self._shard, self._process = shard, os.getpid()
@@ -253,11 +256,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         pipe = self._function(**options)
         with annotate_error("IterableDataset"):
             if not isinstance(pipe, Pipeline):
-                raise OperatorTypeError(
-                    argument="pipeline_fn",
-                    expected="a function that makes a Pipeline",
-                    got=describe(pipe),
-                )
+                raise wrong_type("pipeline_fn", "a function that makes a Pipeline", describe(pipe))
             pipe.build()
             name = self._reader_name or only_reader(pipe)
             loop = DALIGenericIterator(
@@ -269,32 +268,32 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
             )
             loop._owner = "IterableDataset"
             if not loop._last_batch_padded and self._policy is LastBatchPolicy.FILL:
-                raise OperatorValueError(
+                raise wrong_value(
+                    "last_batch_policy",
+                    "PARTIAL or DROP; or a reader with pad_last_batch=True",
+                    "FILL",
                     "with FILL, an epoch begins where a batch of the one before it has ended, "
                     "which is not known where workers start afresh",
-                    argument="last_batch_policy",
-                    expected="PARTIAL or DROP; or a reader with pad_last_batch=True",
-                    got="FILL",
                 )
             found = loop._shards_num, int(loop._shards[0].first)
             if found != (shards, shard):
-                raise OperatorValueError(
+                raise wrong_value(
+                    "pipeline_fn",
+                    f"shard {shard} of {shards}",
+                    f"shard {found[1]} of {found[0]}",
                     "the reader reads another shard: the function must hand its arguments "
                     "`shard_id` and `num_shards` to it",
-                    argument="pipeline_fn",
-                    expected=f"shard {shard} of {shards}",
-                    got=f"shard {found[1]} of {found[0]}",
                 )
         return loop
 
     def _check_workers(self, many: int) -> None:
         if self._workers is not None and self._workers != many:
-            raise OperatorValueError(
+            raise wrong_value(
+                "num_workers",
+                str(many),
+                str(self._workers),
                 "the DataLoader has another number of workers than `len` has counted with",
                 operator="IterableDataset",
-                argument="num_workers",
-                expected=str(many),
-                got=str(self._workers),
             )
 
     def __getstate__(self) -> dict[str, Any]:

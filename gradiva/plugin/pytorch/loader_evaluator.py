@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from gradiva.eager.support.errors import OperatorValueError, describe
+from gradiva.eager.support.errors import OperatorValueError, describe, wrong_value
 
 __path__: list[str] = []  # so that what is below it is looked for: gradiva.compat
 
@@ -40,22 +40,19 @@ class LoaderEvaluator:
         metrics_file: str | os.PathLike[str] | None = None,
     ) -> None:
         if mode not in _MODES:
-            raise OperatorValueError(
-                operator="LoaderEvaluator",
-                argument="mode",
-                expected="'log' or 'replay'",
-                got=describe(mode),
+            raise wrong_value(
+                "mode", "'log' or 'replay'", describe(mode), operator="LoaderEvaluator"
             )
         if (
             isinstance(num_cached_batches, bool)
             or not isinstance(num_cached_batches, int)
             or num_cached_batches < 1
         ):
-            raise OperatorValueError(
+            raise wrong_value(
+                "num_cached_batches",
+                "an integer from 1 on",
+                describe(num_cached_batches),
                 operator="LoaderEvaluator",
-                argument="num_cached_batches",
-                expected="an integer from 1 on",
-                got=describe(num_cached_batches),
             )
         self.dataloader = dataloader
         self.mode = mode
@@ -120,11 +117,11 @@ class LoaderEvaluator:
         constructor; OSError."""
         name = filename if filename is not None else self.metrics_file
         if name is None:
-            raise OperatorValueError(
+            raise wrong_value(
+                "filename",
+                "a name, or `metrics_file` of the constructor",
+                "none",
                 operator="LoaderEvaluator.save_metrics",
-                argument="filename",
-                expected="a name, or `metrics_file` of the constructor",
-                got="none",
             )
         with open(name, "w", encoding="utf-8") as file:
             json.dump(self.get_metrics(), file, indent=2)

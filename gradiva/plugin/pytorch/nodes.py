@@ -15,10 +15,11 @@ from typing import Any
 
 from gradiva.eager.support.errors import (
     OperatorRuntimeError,
-    OperatorTypeError,
     OperatorValueError,
     annotate_error,
     describe,
+    wrong_type,
+    wrong_value,
 )
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
@@ -61,16 +62,10 @@ class Reader(BaseNode[dict[str, Any]]):  # type: ignore[misc]
         super().__init__()
         with annotate_error("nodes.Reader"):
             if not (isinstance(reader_type, type) and issubclass(reader_type, DynamicReader)):
-                raise OperatorTypeError(
-                    argument="reader_type",
-                    expected="a class of gradiva.readers",
-                    got=describe(reader_type),
-                )
+                raise wrong_type("reader_type", "a class of gradiva.readers", describe(reader_type))
             self._names = None if output_names is None else list(output_names)
             if self._names is not None and len(set(self._names)) != len(self._names):
-                raise OperatorValueError(
-                    argument="output_names", expected="names that differ", got=describe(self._names)
-                )
+                raise wrong_value("output_names", "names that differ", describe(self._names))
         self._reader = reader_type(**kwargs)
         self._batch_size = batch_size
         self._epoch: Iterator[Any] | None = None
@@ -82,11 +77,11 @@ class Reader(BaseNode[dict[str, Any]]):  # type: ignore[misc]
         super().reset(initial_state)
         if initial_state is not None:
             if not isinstance(initial_state, dict) or {_READER, _BEGUN} - initial_state.keys():
-                raise OperatorValueError(
+                raise wrong_value(
+                    "initial_state",
+                    "what `get_state` returned",
+                    describe(initial_state),
                     operator="nodes.Reader",
-                    argument="initial_state",
-                    expected="what `get_state` returned",
-                    got=describe(initial_state),
                 )
             self._reader.set_state(initial_state[_READER])
             self._begun = bool(initial_state[_BEGUN])
@@ -112,11 +107,11 @@ class Reader(BaseNode[dict[str, Any]]):  # type: ignore[misc]
         outputs = list(outputs) if isinstance(outputs, tuple | list) else [outputs]
         names = ["data", "label"][: len(outputs)] if self._names is None else self._names
         if len(names) != len(outputs):
-            raise OperatorValueError(
+            raise wrong_value(
+                "output_names",
+                f"a name for each of {len(outputs)} outputs",
+                describe(self._names),
                 operator="nodes.Reader",
-                argument="output_names",
-                expected=f"a name for each of {len(outputs)} outputs",
-                got=describe(self._names),
             )
         return dict(zip(names, outputs, strict=True))
 
@@ -134,11 +129,11 @@ class _Following(BaseNode[Any]):  # type: ignore[misc]
     def __init__(self, source: BaseNode[dict[str, Any]]) -> None:
         super().__init__()
         if not isinstance(source, BaseNode):
-            raise OperatorTypeError(
+            raise wrong_type(
+                "source",
+                "a node of torchdata",
+                describe(source),
                 operator=f"nodes.{type(self).__name__}",
-                argument="source",
-                expected="a node of torchdata",
-                got=describe(source),
             )
         self._source = source
 
@@ -159,12 +154,7 @@ class DictMapper(_Following):
     ) -> None:
         super().__init__(source)
         if not callable(map_fn):
-            raise OperatorTypeError(
-                operator="nodes.DictMapper",
-                argument="map_fn",
-                expected="a function",
-                got=describe(map_fn),
-            )
+            raise wrong_type("map_fn", "a function", describe(map_fn), operator="nodes.DictMapper")
         self._function, self._key = map_fn, key
 
     def next(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
+from gradiva.eager.support.errors import describe, wrong_type, wrong_value
 from gradiva.eager.support.lazy_import import lazy_module
 
 __all__ = ["DALIOutputBatchRef", "DALIOutputSampleRef", "Proxy", "Run"]
@@ -122,11 +122,12 @@ def collate(
     """What torch's `default_collate` makes of the outputs of a batch."""
     outputs = {sample.output for sample in samples}
     if len(outputs) != 1:
-        raise OperatorValueError(
+        raise wrong_value(
+            "",
+            "samples of one output",
+            f"those of the outputs {sorted(outputs)}",
             "a batch is made of one output of the pipeline",
             operator="proxy",
-            expected="samples of one output",
-            got=f"those of the outputs {sorted(outputs)}",
         )
     return DALIOutputBatchRef(Run.of([sample.call for sample in samples]), outputs.pop())
 
@@ -146,19 +147,18 @@ class Proxy:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         names = self._names
         if len(args) > (1 if len(names) == 1 else 0):
-            raise OperatorValueError(
+            raise wrong_value(
+                "",
+                ", ".join(f"{name}=" for name in names),
+                f"{len(args)} without a name",
                 "too many positional arguments: several inputs are given by their names",
                 operator="proxy",
-                expected=", ".join(f"{name}=" for name in names),
-                got=f"{len(args)} without a name",
             )
         if args:
             kwargs = {names[0]: args[0], **kwargs}
         if kwargs.keys() != set(names):
-            raise OperatorTypeError(
-                operator="proxy",
-                expected=f"the inputs {', '.join(names)}",
-                got=", ".join(kwargs) or "none",
+            raise wrong_type(
+                "", f"the inputs {', '.join(names)}", ", ".join(kwargs) or "none", operator="proxy"
             )
         call = _Call({name: _array(name, kwargs[name]) for name in names})
         made = tuple(DALIOutputSampleRef(call, output) for output in range(self._outputs))
@@ -177,7 +177,5 @@ def _proxy_of(names: tuple[str, ...], outputs: int) -> Proxy:
 def _array(name: str, value: Any) -> np.ndarray[Any, Any]:
     array = np.asarray(value)
     if array.dtype.hasobject:
-        raise OperatorTypeError(
-            operator="proxy", argument=name, expected="an array", got=describe(value)
-        )
+        raise wrong_type(name, "an array", describe(value), operator="proxy")
     return array

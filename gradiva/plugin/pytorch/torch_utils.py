@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradiva.capture.pipeline.outputs import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
-from gradiva.eager.support.errors import OperatorTypeError, annotate_error, describe
+from gradiva.eager.support.errors import annotate_error, describe, wrong_type
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.dtypes import DType
 from gradiva.plugin.pytorch.iterators import feed_ndarray
@@ -54,8 +54,6 @@ def to_torch_tensor(dali_tensor: Any, copy: bool) -> Any:
     """
     with annotate_error("to_torch_tensor"):
         if not hasattr(dali_tensor, "torch"):
-            raise OperatorTypeError(
-                argument="dali_tensor", expected="a tensor or a batch", got=describe(dali_tensor)
-            )
+            raise wrong_type("dali_tensor", "a tensor or a batch", describe(dali_tensor))
         made = dali_tensor.torch()
         return made.clone() if copy else made

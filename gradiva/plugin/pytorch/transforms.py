@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
+from gradiva.eager.support.errors import describe, wrong_type, wrong_value
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.values.batch import Batch, as_batch
 from gradiva.eager.values.tensor import Tensor, as_tensor
@@ -54,9 +54,7 @@ class collate:  # noqa: N801  it is called as a function
     def __call__(self, samples: Sequence[Any]) -> Any:
         samples = list(samples)
         if not samples:
-            raise OperatorValueError(
-                operator="collate", argument="samples", expected="samples", got="none"
-            )
+            raise wrong_value("samples", "samples", "none", operator="collate")
         first = samples[0]
         if isinstance(first, Mapping):
             keys = _same([list(one) if isinstance(one, Mapping) else None for one in samples])
@@ -79,9 +77,7 @@ def _name(function: Any) -> str:
 
 def _function(given: Any, operator: str) -> Callable[..., Any]:
     if not callable(given):
-        raise OperatorTypeError(
-            operator=operator, argument="fn", expected="a function", got=describe(given)
-        )
+        raise wrong_type("fn", "a function", describe(given), operator=operator)
     found: Callable[..., Any] = given
     return found
 
@@ -89,12 +85,12 @@ def _function(given: Any, operator: str) -> Callable[..., Any]:
 def _same(given: list[Any]) -> Any:
     for number, one in enumerate(given):
         if one is None or one != given[0]:
-            raise OperatorValueError(
+            raise wrong_value(
+                "samples",
+                str(given[0]),
+                "none" if one is None else str(one),
                 f"sample {number} of the batch has other parts than the first one",
                 operator="collate",
-                argument="samples",
-                expected=str(given[0]),
-                got="none" if one is None else str(one),
             )
     return given[0]
 
@@ -110,11 +106,11 @@ def _array(part: Any, operator: str) -> Any:
         return part
     array = np.asarray(part)
     if array.dtype.hasobject or array.dtype.kind in "USmMV":
-        raise OperatorTypeError(
+        raise wrong_type(
+            "samples",
+            "arrays, tensors, pictures, numbers or bytes",
+            describe(part),
             operator=operator,
-            argument="samples",
-            expected="arrays, tensors, pictures, numbers or bytes",
-            got=describe(part),
         )
     return array
 

@@ -12,7 +12,7 @@ from typing import Any
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.serialization import files
 from gradiva.eager.execution.quarantine import Quarantined
-from gradiva.eager.support.errors import GradivaError, OperatorTypeError, describe
+from gradiva.eager.support.errors import GradivaError, describe, wrong_type
 from gradiva.ops.readers.core.source import EpochPart
 
 from .batch_fetcher import Waits
@@ -49,9 +49,7 @@ class Recipe:
             return stored
         made = self.source()
         if not isinstance(made, Pipeline):
-            raise OperatorTypeError(
-                argument="pipeline", expected="a function that makes a pipeline", got=describe(made)
-            )
+            raise wrong_type("pipeline", "a function that makes a pipeline", describe(made))
         made._check_unbuilt()
         seed = made._options.seed if self.seed is None else self.seed
         seed = self.otherwise if seed is None else seed

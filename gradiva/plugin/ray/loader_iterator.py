@@ -13,9 +13,10 @@ from gradiva.eager.execution.quarantine import Quarantine, Quarantined
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
-    OperatorTypeError,
     OperatorValueError,
     annotate_error,
+    wrong_type,
+    wrong_value,
 )
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.readers.core.source import EpochPart, SourceOperator
@@ -222,10 +223,8 @@ class LoaderIterator:
         names, form = self._settings.names, self._settings.form
         plain = [name for name in names if name not in FACTS]
         if len(plain) != len(batches):
-            raise OperatorValueError(
-                argument="output_map",
-                expected=f"a name for each of {len(batches)} outputs",
-                got=repr(list(names)),
+            raise wrong_value(
+                "output_map", f"a name for each of {len(batches)} outputs", repr(list(names))
             )
         waiting = iter(batches)
         return {
@@ -264,17 +263,15 @@ class LoaderIterator:
         no state."""
         with annotate_error("LoaderIterator.load_state_dict"):
             if not isinstance(state, dict) or "epoch" not in state or "digest" not in state:
-                raise OperatorTypeError(
-                    argument="state_dict", expected="what `state_dict` returned", got=repr(state)
-                )
+                raise wrong_type("state_dict", "what `state_dict` returned", repr(state))
             for name in ("seed", "digest"):
                 now = getattr(self._facts, name)
                 if state.get(name) != now:
-                    raise OperatorValueError(
+                    raise wrong_value(
+                        "state_dict",
+                        f"the {name} {now}",
+                        str(state.get(name)),
                         "the state belongs to another graph, another seed or other data",
-                        argument="state_dict",
-                        expected=f"the {name} {now}",
-                        got=str(state.get(name)),
                     )
             epoch = state["epoch"]
             length = self._length(epoch if isinstance(epoch, int) and epoch >= 0 else 0)

@@ -10,7 +10,7 @@ from gradiva.capture.iterators.iterator import LastBatchPolicy
 from gradiva.capture.iterators.iterator_options import FACTS
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.random.default_generator import default
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
+from gradiva.eager.support.errors import describe, wrong_type, wrong_value
 from gradiva.eager.support.validation import integer
 
 from .actors import Recipe
@@ -55,17 +55,11 @@ def check_pool(
             integer(value, 1, argument=name, expected="a positive integer")
     for name, limit in seconds.items():
         if limit is not None and not limit > 0:
-            raise OperatorValueError(argument=name, expected="above 0", got=str(limit))
+            raise wrong_value(name, "above 0", str(limit))
     if sharding not in SHARDINGS:
-        raise OperatorValueError(
-            argument="sharding", expected=" or ".join(map(repr, SHARDINGS)), got=describe(sharding)
-        )
+        raise wrong_value("sharding", " or ".join(map(repr, SHARDINGS)), describe(sharding))
     if not (trainer_fn is None or trainer_fn == "auto" or callable(trainer_fn)):
-        raise OperatorTypeError(
-            argument="trainer_fn",
-            expected='a function of batches, or "auto"',
-            got=describe(trainer_fn),
-        )
+        raise wrong_type("trainer_fn", 'a function of batches, or "auto"', describe(trainer_fn))
 
 
 def check_iterator(rank: int, world_size: int, to: str, policy: Any) -> None:
@@ -73,16 +67,12 @@ def check_iterator(rank: int, world_size: int, to: str, policy: Any) -> None:
     integer(world_size, 1, argument="world_size", expected="a positive integer")
     integer(rank, 0, argument="rank", expected="an integer from 0 on")
     if rank >= world_size:
-        raise OperatorValueError(
-            argument="rank", expected=f"0 to {world_size - 1}, below `world_size`", got=str(rank)
-        )
+        raise wrong_value("rank", f"0 to {world_size - 1}, below `world_size`", str(rank))
     if to not in _FORMS:
         forms = ", ".join(map(repr, _FORMS))
-        raise OperatorValueError(argument="to", expected=forms, got=describe(to))
+        raise wrong_value("to", forms, describe(to))
     if not isinstance(policy, LastBatchPolicy):
-        raise OperatorTypeError(
-            argument="last_batch_policy", expected="a LastBatchPolicy", got=describe(policy)
-        )
+        raise wrong_type("last_batch_policy", "a LastBatchPolicy", describe(policy))
 
 
 def check_names(given: Sequence[str], outputs: int | None) -> list[str]:
@@ -90,12 +80,10 @@ def check_names(given: Sequence[str], outputs: int | None) -> list[str]:
     names = [given] if isinstance(given, str) else list(given)
     plain = [name for name in names if name not in FACTS]
     if len(set(names)) < len(names) or (outputs is not None and len(plain) != outputs):
-        raise OperatorValueError(
-            argument="output_map",
-            expected="names that differ"
-            if outputs is None
-            else f"a name for each of {outputs} outputs",
-            got=describe(names),
+        raise wrong_value(
+            "output_map",
+            ("names that differ" if outputs is None else f"a name for each of {outputs} outputs"),
+            describe(names),
         )
     return names
 
@@ -106,9 +94,9 @@ def recipe_of(pipeline: Any, seed: int | None, threads: int, cut: bool) -> Recip
         seed = pipeline._options.seed if seed is None else seed
         pipeline = pipeline.serialize()
     if not isinstance(pipeline, bytes) and not callable(pipeline):
-        raise OperatorTypeError(
-            argument="pipeline",
-            expected="a function made by pipeline_def, a Pipeline, or a stored one",
-            got=describe(pipeline),
+        raise wrong_type(
+            "pipeline",
+            "a function made by pipeline_def, a Pipeline, or a stored one",
+            describe(pipeline),
         )
     return Recipe(pipeline, threads, seed, default.inherited_seed, cut)

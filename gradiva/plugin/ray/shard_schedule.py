@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gradiva.capture.pipeline.epochs import LastBatchPolicy, begin_of
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError, wrong_type, wrong_value
 from gradiva.ops.readers.core.source import EpochPart
 
 __all__ = ["SHARDINGS", "EpochPosition", "ShardSchedule"]
@@ -132,10 +132,8 @@ class ShardSchedule:
             )
             sharding = state["sharding"]
         except (KeyError, TypeError, ValueError) as error:
-            raise OperatorTypeError(
-                argument="state_dict",
-                expected="what `state_dict` returned",
-                got=f"{state!r} ({error!r})",
+            raise wrong_type(
+                "state_dict", "what `state_dict` returned", f"{state!r} ({error!r})"
             ) from None
         if sharding != self.sharding:
             raise OperatorValueError(
@@ -152,12 +150,12 @@ class ShardSchedule:
 
     def _require(self, name: str, was: int, now: int) -> None:
         if was != now:
-            raise OperatorValueError(
+            raise wrong_value(
+                name,
+                f"{was}, as in the state",
+                str(now),
                 "with shards one after the other an epoch goes on as it was begun; "
                 'sharding="interleaved" goes on with any number of trainers',
-                argument=name,
-                expected=f"{was}, as in the state",
-                got=str(now),
             )
 
 

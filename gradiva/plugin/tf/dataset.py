@@ -14,10 +14,11 @@ from gradiva.capture.graph.graph import Node
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.support.errors import (
     GradivaError,
-    OperatorTypeError,
     OperatorValueError,
     annotate_error,
     describe,
+    wrong_type,
+    wrong_value,
 )
 from gradiva.eager.values.batch import Batch
 from gradiva.plugin.tf.tensors import dtype_of, output_specs, shareable, tf
@@ -61,18 +62,14 @@ class PipelineDataset(tf.data.Dataset):  # type: ignore[misc]
     ) -> None:
         with annotate_error(type(self).__name__):
             if not isinstance(pipeline, Pipeline):
-                raise OperatorTypeError(
-                    argument="pipeline", expected="a Pipeline", got=describe(pipeline)
-                )
+                raise wrong_type("pipeline", "a Pipeline", describe(pipeline))
             depth: Any = prefetch_queue_depth
             if exec_separated:
                 depth = {"cpu_size": cpu_prefetch_queue_depth, "gpu_size": gpu_prefetch_queue_depth}
             given = {"batch_size": batch_size, "num_threads": num_threads, "device_id": device_id}
             checked = Pipeline(**given, prefetch_queue_depth=depth)._options  # type: ignore[arg-type]
             if checked.batch_size is None:
-                raise OperatorValueError(
-                    argument="batch_size", expected="a positive number", got=str(batch_size)
-                )
+                raise wrong_value("batch_size", "a positive number", str(batch_size))
             pipeline._defined()
             self._pipeline = pipeline
             self._check_external()
@@ -137,11 +134,11 @@ class PipelineDataset(tf.data.Dataset):  # type: ignore[misc]
         wanted, shape = self._wanted_dtypes[number], self._wanted_shapes[number]
         with annotate_error(type(self).__name__):
             if dtype_of(batch.dtype) != wanted:
-                raise OperatorTypeError(
+                raise wrong_type(
+                    "output_dtypes",
+                    wanted.name,
+                    str(batch.dtype),
                     f"output {number} has another dtype than was declared",
-                    argument="output_dtypes",
-                    expected=wanted.name,
-                    got=str(batch.dtype),
                 )
             try:
                 array = shareable(batch)
@@ -150,11 +147,11 @@ class PipelineDataset(tf.data.Dataset):  # type: ignore[misc]
                 raise
             squeezed = _squeezed(array.shape, shape)
             if squeezed is None:
-                raise OperatorValueError(
+                raise wrong_value(
+                    "output_shapes",
+                    str(shape),
+                    str(array.shape),
                     f"output {number} has another shape than was declared, the batch included",
-                    argument="output_shapes",
-                    expected=str(shape),
-                    got=str(array.shape),
                 )
         return array.reshape(squeezed)
 
@@ -205,22 +202,18 @@ def _dtypes(pipe: Pipeline, given: Any) -> tuple[Any, ...]:
     if given is None:
         specs = output_specs(pipe)
         if None in specs:
-            raise OperatorTypeError(
+            raise wrong_type(
+                "output_dtypes",
+                "a tf.DType for each output",
+                "None",
                 f"the graph does not know the dtype of output {specs.index(None)}",
-                argument="output_dtypes",
-                expected="a tf.DType for each output",
-                got="None",
             )
         return tuple(spec.dtype for spec in specs)
     if not all(isinstance(one, tf.DType) for one in several):
-        raise OperatorTypeError(
-            argument="output_dtypes", expected="a tf.DType, or a tuple of them", got=describe(given)
-        )
+        raise wrong_type("output_dtypes", "a tf.DType, or a tuple of them", describe(given))
     if len(several) != pipe.num_outputs:
-        raise OperatorValueError(
-            argument="output_dtypes",
-            expected=f"one for each of {pipe.num_outputs} outputs",
-            got=f"{len(several)}",
+        raise wrong_value(
+            "output_dtypes", f"one for each of {pipe.num_outputs} outputs", f"{len(several)}"
         )
     return several
 
@@ -236,15 +229,11 @@ def _shapes(pipe: Pipeline, given: Any) -> tuple[Any, ...]:
             return (tf.TensorShape(given[0] if alone else given),)
         made = tuple(map(tf.TensorShape, given))
     except (TypeError, ValueError) as error:
-        raise OperatorTypeError(
-            str(error), argument="output_shapes", expected="a tuple of shapes", got=describe(given)
+        raise wrong_type(
+            "output_shapes", "a tuple of shapes", describe(given), str(error)
         ) from None
     if len(made) != count:
-        raise OperatorValueError(
-            argument="output_shapes",
-            expected=f"one for each of {count} outputs",
-            got=f"{len(made)}",
-        )
+        raise wrong_value("output_shapes", f"one for each of {count} outputs", f"{len(made)}")
     return made
 
 

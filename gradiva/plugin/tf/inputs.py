@@ -13,10 +13,11 @@ from gradiva.capture.graph.graph import Node
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.support.errors import (
     OperatorRuntimeError,
-    OperatorTypeError,
     OperatorValueError,
     annotate_error,
     describe,
+    wrong_type,
+    wrong_value,
 )
 from gradiva.eager.values.batch import Batch
 from gradiva.plugin.tf.dataset import PipelineDataset
@@ -42,12 +43,7 @@ class Input:
         self, dataset: Any, *, layout: str | None = None, batch: bool | None = False
     ) -> None:
         if not isinstance(dataset, tf.data.Dataset):
-            raise OperatorTypeError(
-                operator="Input",
-                argument="dataset",
-                expected="a tf.data.Dataset",
-                got=describe(dataset),
-            )
+            raise wrong_type("dataset", "a tf.data.Dataset", describe(dataset), operator="Input")
         self.dataset = dataset
         self.layout = layout
         self.batch = batch
@@ -95,10 +91,10 @@ class DALIDatasetWithInputs(PipelineDataset):
                 )
             if name not in placeholders:
                 known = ", ".join(map(repr, placeholders)) or "there is none"
-                raise OperatorValueError(
-                    argument="input_datasets",
-                    expected=f"names of external sources without a source ({known})",
-                    got=repr(name),
+                raise wrong_value(
+                    "input_datasets",
+                    f"names of external sources without a source ({known})",
+                    repr(name),
                 )
         hungry = placeholders.keys() - given.keys()
         if hungry:
@@ -111,11 +107,11 @@ class DALIDatasetWithInputs(PipelineDataset):
             declared = node.attribute("layout")
             declared = declared[0] if isinstance(declared, tuple) and declared else declared
             if one.layout and declared and one.layout != declared:
-                raise OperatorValueError(
+                raise wrong_value(
+                    "input_datasets",
+                    f"{declared!r}, as the external source says",
+                    repr(one.layout),
                     f"the input {name!r} has two layouts",
-                    argument="input_datasets",
-                    expected=f"{declared!r}, as the external source says",
-                    got=repr(one.layout),
                 )
             batch = one.batch
             if batch is None:
@@ -157,25 +153,23 @@ class DALIDatasetWithInputs(PipelineDataset):
 def _checked(given: Any) -> dict[str, Input]:
     """Data sets and inputs by name, as inputs. Raises OperatorTypeError."""
     if not isinstance(given, Mapping):
-        raise OperatorTypeError(
-            argument="input_datasets",
-            expected="a dict of data sets by the names of external sources",
-            got=describe(given),
+        raise wrong_type(
+            "input_datasets",
+            "a dict of data sets by the names of external sources",
+            describe(given),
         )
     found = {}
     for name, value in given.items():
         if not isinstance(name, str):
-            raise OperatorTypeError(
-                argument="input_datasets",
-                expected="the names of external sources as keys",
-                got=describe(name),
+            raise wrong_type(
+                "input_datasets", "the names of external sources as keys", describe(name)
             )
         if not isinstance(value, Input | tf.data.Dataset):
-            raise OperatorTypeError(
+            raise wrong_type(
+                "input_datasets",
+                "a tf.data.Dataset or an experimental.Input",
+                describe(value),
                 f"the input {name!r} is no data set",
-                argument="input_datasets",
-                expected="a tf.data.Dataset or an experimental.Input",
-                got=describe(value),
             )
         found[name] = value if isinstance(value, Input) else Input(value)
     return found
@@ -183,18 +177,18 @@ def _checked(given: Any) -> dict[str, Input]:
 
 def _name(node: Node, name: str | None) -> str:
     if node.attribute("num_outputs") is not None:
-        raise OperatorValueError(
+        raise wrong_value(
+            "pipeline",
+            "num_outputs=None",
+            str(node.attribute("num_outputs")),
             f"the external source {name or ''} has several outputs: a data set feeds one",
-            argument="pipeline",
-            expected="num_outputs=None",
-            got=str(node.attribute("num_outputs")),
         )
     if name is None:
-        raise OperatorValueError(
+        raise wrong_value(
+            "pipeline",
+            "external_source(name=...)",
+            "none",
             "an external source without a source has no name, so no data set can be given for it",
-            argument="pipeline",
-            expected="external_source(name=...)",
-            got="none",
         )
     return name
 
@@ -215,21 +209,21 @@ def _values(name: str, value: Any, batch: bool = False) -> Any:
         return np.frombuffer(value, np.uint8)
     if not isinstance(value, np.ndarray | np.generic):
         with annotate_error("DALIDatasetWithInputs"):
-            raise OperatorTypeError(
+            raise wrong_type(
+                "input_datasets",
+                "a tensor",
+                describe(value),
                 f"the data set of the input {name!r} must give single tensors",
-                argument="input_datasets",
-                expected="a tensor",
-                got=describe(value),
             )
     array = np.asarray(value)
     if array.dtype != object:
         return array
     if not batch or array.ndim != 1:
         with annotate_error("DALIDatasetWithInputs"):
-            raise OperatorTypeError(
+            raise wrong_type(
+                "input_datasets",
+                "numbers, or one string",
+                describe(value),
                 f"the data set of the input {name!r} has an array of strings as a sample",
-                argument="input_datasets",
-                expected="numbers, or one string",
-                got=describe(value),
             )
     return [np.frombuffer(one, np.uint8) for one in array]

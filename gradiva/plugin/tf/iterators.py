@@ -7,12 +7,7 @@ from typing import Any
 
 from gradiva.capture.iterators.iterator import LastBatchPolicy, PipelineIterator
 from gradiva.capture.pipeline.pipeline import Pipeline
-from gradiva.eager.support.errors import (
-    OperatorTypeError,
-    OperatorValueError,
-    annotate_error,
-    frameless,
-)
+from gradiva.eager.support.errors import annotate_error, frameless, wrong_type, wrong_value
 from gradiva.eager.values.batch import Batch
 from gradiva.plugin.tf.tensors import output_specs, tf, to_tensor
 
@@ -76,9 +71,7 @@ class DALIGenericIterator(PipelineIterator):
         """
         with annotate_error(f"{type(self).__name__}.dataset"):
             if len(self._pipes) > 1:
-                raise OperatorValueError(
-                    "a data set has one pipeline", expected="1", got=str(len(self._pipes))
-                )
+                raise wrong_value("", "1", str(len(self._pipes)), "a data set has one pipeline")
             if output_signature is None:
                 output_signature = self._signature()
 
@@ -95,11 +88,11 @@ class DALIGenericIterator(PipelineIterator):
         names = dict(zip(self._names, specs, strict=False))
         unknown = [name for name in self._names if names.get(name) is None]
         if unknown or len(specs) != len(self._names):
-            raise OperatorTypeError(
+            raise wrong_type(
+                "output_signature",
+                "a tf.TensorSpec for each output",
+                "None",
                 f"the graph does not know the dtype of output {(unknown or self._names)[0]!r}",
-                argument="output_signature",
-                expected="a tf.TensorSpec for each output",
-                got="None",
             )
         return tuple(specs) if self._as_tuples else names
 

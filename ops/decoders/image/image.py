@@ -154,9 +154,7 @@ def _least(call: op.Call) -> tuple[int, int] | None:
         return None
     values = (given,) if isinstance(given, int) else tuple(given)
     if len(values) not in (1, 2) or min(values) < 1:
-        raise op.OperatorValueError(
-            argument="min_size", expected="a positive integer, or (height, width)", got=repr(given)
-        )
+        raise op.wrong_value("min_size", "a positive integer, or (height, width)", repr(given))
     return values[0], values[-1]
 
 

@@ -16,7 +16,8 @@ from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
     OperatorTypeError,
-    OperatorValueError,
+    wrong_type,
+    wrong_value,
 )
 
 from . import by_value
@@ -168,11 +169,11 @@ def as_pickler(pickler: Any) -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
     if not 1 <= len(parts) <= 3 or not all(
         callable(getattr(parts[0], name, None)) for name in ("dumps", "loads")
     ):
-        raise OperatorTypeError(
+        raise wrong_type(
+            "py_callback_pickler",
+            "a module with dumps and loads, or a tuple of it and their keyword arguments",
+            repr(pickler),
             operator="Pipeline",
-            argument="py_callback_pickler",
-            expected="a module with dumps and loads, or a tuple of it and their keyword arguments",
-            got=repr(pickler),
         )
     to_dump, to_load = (*(part or {} for part in parts[1:]), {}, {})[:2]
     return parts[0].dumps, parts[0].loads, dict(to_dump), dict(to_load)
@@ -181,10 +182,7 @@ def as_pickler(pickler: Any) -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
 def as_start_method(method: Any) -> str:
     """Raises OperatorValueError for an unknown start method."""
     if method not in METHODS or method not in multiprocessing.get_all_start_methods():
-        raise OperatorValueError(
-            operator="Pipeline",
-            argument="py_start_method",
-            expected="'fork', 'spawn' or 'forkserver'",
-            got=repr(method),
+        raise wrong_value(
+            "py_start_method", "'fork', 'spawn' or 'forkserver'", repr(method), operator="Pipeline"
         )
     return str(method)

@@ -99,11 +99,10 @@ class Weighted(Sampler):
             )
         most = int(np.count_nonzero(weights))
         if not self.replacement and (self.epoch_size or 0) > most:
-            raise op.OperatorValueError(
-                argument="epoch_size",
-                expected=f"at most as many samples as have a weight above 0, {most}, without "
-                "replacement",
-                got=str(self.epoch_size),
+            raise op.wrong_value(
+                "epoch_size",
+                f"at most as many samples as have a weight above 0, {most}, without replacement",
+                str(self.epoch_size),
             )
 
     def length(self, draw: Draw) -> int:
