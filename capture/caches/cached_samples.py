@@ -31,6 +31,7 @@ from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import Decode, DecodeSeveral
 from gradiva.eager.operators.plan import Plan
 from gradiva.eager.runtime.worker_pool import WorkerPool, shared_pool
+from gradiva.eager.support import tracing
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
 from gradiva.eager.types.arrays import Array, BoolVector, Int64Array
 from gradiva.eager.types.batch_shape import BatchShape
@@ -150,11 +151,16 @@ class Runner:
                     call.failures[sample] = _error(entry.failure)
         self.hits += len(keys) - len(missing)
         self.misses += len(missing)
+        recording = tracing.active
+        began = 0 if recording is None else recording.now()
         computed: dict[int, Array] = {}
         if missing or not keys:
             for sample in missing:
                 entries[sample] = None
             computed = self._compute(call, keys, missing)
+        if recording is not None:
+            facts = {"hits": len(keys) - len(missing), "misses": len(missing)}
+            recording.done(call.pool, "cache", f"cache of {self.recipe.name}", began, **facts)
         kept = {
             sample: entry
             for sample, entry in enumerate(entries)

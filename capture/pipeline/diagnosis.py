@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from gradiva.capture.caches.options import described
 from gradiva.capture.graph.html_table import html_table
 from gradiva.eager.runtime.usage import Usage, used_since
 from gradiva.eager.runtime.worker_pool import default_num_threads
@@ -56,7 +57,8 @@ class Diagnosis:
     interpreter", "other programs"; gain: how many times faster it could be without that, as far as
     can be told; verdict: the sentence; operators: the share of the working time of each; waiting:
     of the working threads' time, the share spent on waiting for the interpreter's lock or for
-    files; crowded: on waiting for a core; None where the system does not tell.
+    files; crowded: on waiting for a core; None where the system does not tell; caches: what each
+    cache of the pipeline has done so far.
     """
 
     title: str
@@ -71,6 +73,7 @@ class Diagnosis:
     bottleneck: str = ""
     gain: float = 1.0
     verdict: str = ""
+    caches: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         width = max(map(len, (*self.operators, *(limit.part for limit in self.limits))))
@@ -99,7 +102,7 @@ class Diagnosis:
             found.append(f"read from disk: {usage.disk_bytes / self.seconds / 1e6:.1f} MB/s")
         if usage.faults is not None:
             found.append(f"pages read from disk: {usage.faults}")
-        return found
+        return [*found, *self.caches]
 
     def _repr_html_(self) -> str:
         parts = html_table(
@@ -183,6 +186,7 @@ def diagnose(
         waiting=waiting,
         crowded=crowded,
         usage=usage,
+        caches=tuple(described(executor.plan.graph)),
     )
     return _judged(found, pool.num_threads, cores)
 

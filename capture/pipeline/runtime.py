@@ -33,6 +33,7 @@ from .outputs import Outputs, release, to_output
 from .source_plan import SourcePlan
 
 if TYPE_CHECKING:
+    from gradiva.capture.caches import epoch_rates
     from gradiva.capture.caches import places as cache_places
     from gradiva.ops.external_source.workers.pool import ProcessPool
 
@@ -42,6 +43,7 @@ __all__ = ["PipelineRuntime", "SetupCalls", "build_runtime"]
 processes = lazy_module("gradiva.ops.external_source.workers.pool")
 if not TYPE_CHECKING:
     cache_places = lazy_module("gradiva.capture.caches.places")
+    epoch_rates = lazy_module("gradiva.capture.caches.epoch_rates")
 
 _NO_STREAM = (None, 0, -1)
 
@@ -205,6 +207,7 @@ class PipelineRuntime:
         self._gpu = gpu
         self._from_checkpoint = from_checkpoint
         self._in_use: Outputs = ()
+        self.rates = epoch_rates.EpochRates(self._epoch_length)
 
     @property
     def processes(self) -> ProcessPool | None:
@@ -234,6 +237,7 @@ class PipelineRuntime:
             raise
         self.setup.take()
         check_types(self._declared(len(batches)), [batch.type for batch in batches])
+        self.rates.took(len(batches[0]) if batches else 0)
         return tuple(to_output(mark_in_use(batch)) for batch in batches)
 
     def take_first(self, most: int) -> Outputs:
@@ -270,6 +274,10 @@ class PipelineRuntime:
                     key = f"{base}_{number}"
                 found[key] = source
         return found
+
+    def _epoch_length(self) -> int | None:
+        """The samples in an epoch of the first reader, if there is one."""
+        return next((source.epoch_length() for source in self.readers().values()), None)
 
     def batches_before(self) -> int:
         """How many batches were made before the checkpoint that this pipeline goes on from."""

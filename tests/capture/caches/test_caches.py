@@ -298,3 +298,46 @@ def test_what_a_full_cache_leaves_out(photos: Path, tmp_path: Path) -> None:
         return fn.crop_mirror_normalize(images, crop=(32, 32), mirror=mirror, std=[3.0]), labels
 
     assert equal(outputs(made(), 8), outputs(plain(), 8))
+
+
+def test_reports(photos: Path, tmp_path: Path) -> None:
+    pipe = validation(photos, str(tmp_path))
+    outputs(pipe, 1 + 3 * 3)
+    found = pipe.stats()
+    assert [one["samples"] for one in found["epochs"]] == [12, 12, 12]
+    html = found._repr_html_()
+    assert html.count("<rect") == 3
+    assert "cache of" in html
+    diagnosis = pipe.diagnose(seconds=0.05)
+    assert any("cache of `resize`" in line for line in diagnosis.caches)
+    assert "cache of `resize`" in str(diagnosis)
+    events = [event for event in pipe.trace(batches=3)._events if event.kind == "cache"]
+    assert events
+    assert all(event.facts["hits"] + event.facts["misses"] == 4 for event in events)
+
+
+def test_a_loop_and_a_function_choose_by_themselves(photos: Path, tmp_path: Path) -> None:
+    def body(files: Any) -> Any:
+        mirror = gradiva.random.coin_flip(batch_size=files.batch_size)
+        return resized(files, lambda images: images, mirror)
+
+    def epochs(function: Any, **how: Any) -> tuple[list[Any], Any]:
+        gradiva.random.set_seed(4)
+        reader = gradiva.readers.File(file_root=photos, random_shuffle=True, seed=1)
+        found: list[Any] = []
+        for _ in range(EPOCHS):
+            loop = reader.next_epoch(batch_size=4, **how)
+            for files, _ in loop:
+                found += [np.array(one) for one in gradiva.batch(function(files)).arrays()]
+        return found, loop
+
+    wanted, _ = epochs(body)
+    found, loop = epochs(body, capture=True, cache=str(tmp_path / "loop"))
+    assert equal(found, wanted)
+    assert "cache of" in str(loop.explain())
+    function = gradiva.capture.compile(body, cache=tmp_path / "function")
+    found, _ = epochs(function)
+    assert equal(found, wanted)
+    assert "cache of" in str(function.explain())
+    with pytest.raises(gradiva.OperatorValueError, match="capture=True"):
+        gradiva.readers.File(file_root=photos).next_epoch(batch_size=2, cache="ram")
