@@ -42,12 +42,13 @@ def loaded(batch: Batch, samples: list[int]) -> Batch:
         return chosen
     assert origin.load is not None
     again = np.flatnonzero(origin.left_out).tolist()
-    loaded = origin.load(again)
+    read = origin.load(again)
     arrays = chosen.arrays()
-    for sample, array in zip(again, loaded.arrays(), strict=True):
+    for sample, array in zip(again, read.arrays(), strict=True):
         arrays[sample] = array
     shapes = np.array([array.shape for array in arrays], np.int64)
-    made = Batch.empty(BatchShape.of(shapes), batch.type, where)
+    # The type of a batch of which nothing was read may be a guess.
+    made = Batch.empty(BatchShape.of(shapes), read.type, where)
     for target, array in zip(made.arrays(), arrays, strict=True):
         target[...] = array
     return made

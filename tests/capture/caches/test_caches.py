@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -341,3 +342,26 @@ def test_a_loop_and_a_function_choose_by_themselves(photos: Path, tmp_path: Path
     assert "cache of" in str(function.explain())
     with pytest.raises(gradiva.OperatorValueError, match="capture=True"):
         gradiva.readers.File(file_root=photos).next_epoch(batch_size=2, cache="ram")
+
+
+@pytest.mark.filterwarnings("ignore:the cache .* damaged")
+def test_rows_whose_dtype_is_found_by_reading(tmp_path: Path) -> None:
+    path, kept = tmp_path / "rows.jsonl", tmp_path / "kept"
+    path.write_text("".join(f'{{"a": {2**40 + number}}}\n' for number in range(8)))
+    os.utime(path, (1e9, 1e9))
+    time.sleep(0.05)  # a file that has just changed has no identity
+
+    def pipe(**cache: Any) -> Any:
+        @pipeline_def(batch_size=4, num_threads=1)
+        def made() -> Any:
+            numbers = fn.readers.jsonl(paths=str(path), columns=["a"])
+            return fn.cache(numbers + 1, **cache) if cache else numbers + 1
+
+        return made()
+
+    wanted = outputs(pipe(), 4)
+    for _ in range(2):
+        assert equal(outputs(pipe(where=str(kept)), 4), wanted)
+    for data in kept.rglob("*.data"):
+        data.write_bytes(data.read_bytes()[:64] + bytes(len(data.read_bytes()) - 64))
+    assert equal(outputs(pipe(where=str(kept)), 4), wanted)
