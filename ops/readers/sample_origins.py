@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+import weakref
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -18,7 +19,7 @@ from gradiva.eager.runtime.worker_pool import shared_pool
 from gradiva.eager.types.arrays import BoolVector
 from gradiva.ops.readers.core.identities import arguments_digest, library_version
 from gradiva.ops.readers.core.partial_reads import spread_out
-from gradiva.ops.readers.core.source import Source
+from gradiva.ops.readers.core.source import Source, SourceOperator
 from gradiva.ops.readers.core.table import BegunRead, Records, Table
 
 __all__ = ["BatchOrigin", "BegunReads", "OriginReads", "OriginRecords", "reader_head"]
@@ -37,32 +38,29 @@ def reader_head(name: str, given: dict[str, Any], table: Table) -> str | None:
 class OriginReads:
     """Reads the samples of a table that are needed, and knows what identifies them.
 
-    source: the reader, with the wishes of who reads it; name, given: its operator and arguments;
-    outputs: how many it has, with that of `with_index`.
+    source: the reader, with the wishes of who reads it; operator, given: what it was made from.
     """
 
     def __init__(
-        self,
-        source: Source,
-        table: Table,
-        name: str,
-        given: dict[str, Any],
-        outputs: Callable[[], int],
+        self, source: Source, table: Table, operator: SourceOperator[Any], given: dict[str, Any]
     ) -> None:
-        self._source, self._table, self._name, self._given = source, table, name, given
-        self._count_outputs = outputs
+        # The source holds this object; batches that outlive it hold this one, too.
+        self._source = weakref.ref(source)
+        self._table, self._operator, self._given = table, operator, given
         self._lone: dict[frozenset[int], bool] = {}
         self._beside: tuple[int, threading.Lock, Table] | None = None
 
     @cached_property
     def _head(self) -> str | None:
         """What the identities of all samples begin with."""
-        return reader_head(self._name, self._given, self._table)
+        return reader_head(self._operator.name, self._given, self._table)
 
     @cached_property
     def _outputs(self) -> int:
         """The number of outputs of the table."""
-        return self._count_outputs() - bool(self._given["with_index"])
+        operator = self._operator
+        given = {name: one for name, one in self._given.items() if name in operator.arguments}
+        return len(operator.types((), given)) - bool(self._given["with_index"])
 
     def identities(
         self, indices: op.Int64Array, output: int, before: int | None
@@ -80,8 +78,8 @@ class OriginReads:
 
     def _origin(self, indices: op.Int64Array) -> BatchOrigin:
         """Of a batch that is about to be read."""
-        source = self._source
-        if source.known is None or not source.left:
+        source = self._source()
+        if source is None or source.known is None or not source.left:
             return BatchOrigin(self, indices)
         made = {output: self.identities(indices, output, None) for output in sorted(source.left)}
         found = np.asarray(source.known(made), np.bool_)
@@ -90,12 +88,14 @@ class OriginReads:
     @property
     def selective(self) -> bool:
         """Whether some samples need not be read."""
-        return self._source.known is not None and bool(self._source.left)
+        source = self._source()
+        return source is not None and source.known is not None and bool(source.left)
 
     @property
     def _free(self) -> frozenset[int]:
         """The outputs in which samples that are not needed may be empty."""
-        source = self._source
+        source = self._source()
+        assert source is not None  # only it reads
         if source.used is None:
             return source.left
         return source.left | (frozenset(range(self._outputs)) - source.used)

@@ -100,19 +100,13 @@ class TableSource(Source):
             plan = sharded(given, len(table), self._seed, order)
             if given["bucket"] is not None:
                 plan = buckets_of(given["bucket"], plan, lambda key: sizes_of(table, key))
-            name = self._operator.name
-            self._reads = reads = OriginReads(self, table, name, given, self._count_outputs)
+            self._reads = reads = OriginReads(self, table, self._operator, given)
             self._opened = table, Cursor(plan)
             if table.storage is not None:
                 self._ahead = RemoteAhead(reads, table.storage)
             if type(table).begin is not Table.begin:
                 self._begun = BegunAhead(reads)
         return self._opened
-
-    def _count_outputs(self) -> int:
-        own = self._operator.arguments
-        given = {name: value for name, value in self._arguments.items() if name in own}
-        return len(self._operator.types((), given))
 
     @property
     def _cursor(self) -> Cursor:
