@@ -10,7 +10,7 @@ import functools
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -54,7 +54,7 @@ _ASKED: Final = 16
 
 
 @dataclass(frozen=True)
-class _Looked(Plan):
+class _Samples(Plan):
     """entries: where each sample of a call is kept; computed: by number, those that were computed
     for this call; rows: (N, 2), which of their rows are wanted, from the first one to the one
     behind the last."""
@@ -68,7 +68,8 @@ class Runner:
     """Looks samples up, and runs the graph above a cache for those that are not there."""
 
     def __init__(self, recipe: CacheRecipe) -> None:
-        self.recipe, self.program = recipe, Program(optimize(recipe.graph))
+        self.recipe = replace(recipe)  # without the runner: they shall not refer to each other
+        self.program = Program(optimize(recipe.graph))
         self.hits = self.misses = 0
         self._computed, self._bytes = 0, 0
         self._asked: OrderedDict[int, Any] = OrderedDict()
@@ -137,7 +138,7 @@ class Runner:
         keys = self._keys(call.inputs, call.pool)
         return keys, self.store.find(keys)
 
-    def look_up(self, call: Call) -> _Looked:
+    def look_up(self, call: Call) -> _Samples:
         """Where the samples of a call are, after those that were missing are computed."""
         keys, entries = self._find(call)
         missing = []
@@ -177,7 +178,7 @@ class Runner:
             shapes[sample] = array.shape
         rows = np.zeros((call.size, 2), np.int64)
         rows[:, 1] = shapes[:, 0] if ndim else 1
-        return _Looked(BatchShape.of(shapes), entries, computed, rows)
+        return _Samples(BatchShape.of(shapes), entries, computed, rows)
 
     def _compute(self, call: Call, keys: list[bytes], missing: list[int]) -> dict[int, Array]:
         """Compute the samples that are missing, and store them. Returns those that are whole."""
@@ -290,13 +291,13 @@ def _dtype(entry: Entry) -> DType:
 
 
 @cached.shapes
-def _shapes(call: Call) -> _Looked:
+def _shapes(call: Call) -> _Samples:
     runner: Runner = call["recipe"].runner
     return runner.look_up(call)
 
 
-def _plan(call: Call) -> _Looked:
-    assert isinstance(call.plan, _Looked)
+def _plan(call: Call) -> _Samples:
+    assert isinstance(call.plan, _Samples)
     return call.plan
 
 

@@ -120,16 +120,16 @@ def is_leaf(node: Node) -> bool:
 def _above(node: Node) -> list[Node]:
     """The node and all that it depends on, without leaves, in the order in which they run."""
     found: dict[Node, None] = {}
-
-    def visit(one: Node) -> None:
-        if one in found or is_leaf(one):
-            return
-        for edge in one.inputs:
-            visit(edge.node)
-        found[one] = None
-
-    visit(node)
+    _visit(node, found)
     return list(found)
+
+
+def _visit(node: Node, found: dict[Node, None]) -> None:
+    """Add what a node depends on to `found`, and then the node."""
+    if node not in found and not is_leaf(node):
+        for edge in node.inputs:
+            _visit(edge.node, found)
+        found[node] = None
 
 
 def why_not_cached(node: Node) -> str | None:
