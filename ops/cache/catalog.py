@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from .entry import Entry
-from .packing import can_pack
+from .packing import GROWTH, can_pack
 from .records import EXTENTS, FLAGS, GONE, PACKED, RECORD, RECORD_BYTES, Kind, unpack_record
 from .shard import Shard
 from .table import Table
@@ -56,7 +56,7 @@ class Catalog:
         if shape is None:
             shape = record[EXTENTS : EXTENTS + ndim]
         size, packed = math.prod(shape) * item_bytes, bool(flags & PACKED)
-        if not packed and size != stored:
+        if size > GROWTH * stored if packed else size != stored:
             return None
         opened = shard.opened or shard.keep_open()
         where = key, shard, opened, offset, stored, size, packed
@@ -80,11 +80,10 @@ class Catalog:
         most = max(kinds, default=-1) + 1
         known = np.full(most + 1, -1, np.int32)
         known[list(kinds)] = list(kinds.values())
-        numbers = known[np.minimum(records["kind"], most)]
+        numbers = known[np.minimum(records["kind"].astype(np.int64), most)]
         known_kind = numbers >= 0
-        usable = known_kind
-        if not can_pack():
-            usable = usable & (records["flags"] & PACKED == 0)
+        unknown = GONE if can_pack() else GONE | PACKED
+        usable = known_kind & (records["flags"] & unknown == 0)
         chosen = np.array(records[usable], RECORD)
         chosen["kind"] = numbers[usable]
         chosen["last"] = shard.number

@@ -19,10 +19,12 @@ from gradiva.eager.types.arrays import Array
 
 from .checksums import BLOCK, block_count
 
-__all__ = ["can_pack", "packed", "unpack"]
+__all__ = ["GROWTH", "can_pack", "packed", "unpack"]
 
 lz4 = lazy_module("lz4.block", "lz4")
 
+GROWTH: Final = 255
+"""No LZ4 block has more bytes than it is long, times this."""
 _QUARTER: Final = 4
 _LEAST: Final = 1 << 14
 """Bytes of the smallest entry that is packed."""

@@ -1,6 +1,6 @@
 """The entries of a store, by key: a hash table over records in plain memory.
 
-An entry takes 64 bytes for its record and 8 to 16 in the table: a dictionary of objects would take
+An entry takes 64 bytes for its record and 8 to 24 in the table: a dictionary of objects would take
 ten times as much for the millions of samples that a data set has. Looking up takes no lock: a
 record is there before the table refers to it, and what is replaced is replaced as a whole.
 """
@@ -113,7 +113,7 @@ class Table:
         parts = [records[records["flags"] & GONE == 0] for records in self.records()]
         count = sum(map(len, parts))
         size = _LEAST
-        while size < 4 * count:
+        while size < 3 * count:
             size *= 2
         segments = self._state.segments
         if self._gone:

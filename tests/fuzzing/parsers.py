@@ -47,7 +47,7 @@ from gradiva.ops.video.video_file import NoVideoError
 from tests.capture.serialization.stored import again
 from tests.ops.readers.formats import FORMATS, values, write_lmdb
 
-from . import hdf5_heaps, seeds, video_scans, video_units
+from . import cache_files, hdf5_heaps, seeds, video_scans, video_units
 from .http_parsers import http_answer, http_page, pages
 from .sound_parsers import movies, mp4_edits, mpeg_audio, sound, sound_sizes
 
@@ -496,4 +496,5 @@ PARSERS: dict[str, Parser] = {
     "pipeline": Parser(stored_pipeline, seeds.pipelines),
     "http_answer": Parser(http_answer, seeds.answers, (StorageError,)),
     "http_page": Parser(http_page, pages, ()),
+    "cache_files": Parser(cache_files.read, cache_files.seeds, (), compiled=True),
 }

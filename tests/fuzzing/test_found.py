@@ -48,6 +48,13 @@ def far_apart(*times: int) -> bytes:
     return b"\4\0" + b"".join(bytes([129, 17, time, time, 1, 0]) for time in times)
 
 
+def highest_kind() -> bytes:
+    """A kind in the last number that a record can say."""
+    data = bytearray(PARSERS["cache_files"].seeds()[2])
+    data[1 + 36 : 1 + 38] = b"\xff\xff"
+    return bytes(data)
+
+
 FOUND: dict[str, tuple[str, bytes]] = {
     "a label of many digits": ("file_list", b"a.jpg " + b"9" * 5000),
     "a name that is no text": ("file_list", b"\xff\xfe 1"),
@@ -81,8 +88,9 @@ FOUND: dict[str, tuple[str, bytes]] = {
     "a video of one packet that is corrupt": ("video_index", b"\0\0\x04data\x08"),
     "times that are too far apart": ("video_index", far_apart(0, 250, 0, 255)),
     "an escape": ("npy", npy(r"{'descr': '\d', 'fortran_order': False, 'shape': (4,)}")),
+    "a kind of the highest number": ("cache_files", highest_kind()),
 }
-TAKEN = {"half a character in a name", "a zero in a name"}
+TAKEN = {"a kind of the highest number", "half a character in a name", "a zero in a name"}
 TAKEN |= {"a name that is no text", "times that are too far apart"}
 """These are passed over, or left out where `on_error` says so."""
 

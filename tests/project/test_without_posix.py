@@ -28,6 +28,7 @@ ABSENT: tuple[str, ...] = (
     "pread",
     "preadv",
     "readv",
+    "pwritev",
     "posix_fadvise",
 )
 ABSENT += ("posix_fallocate", "sched_getaffinity", "sched_setaffinity", "register_at_fork")

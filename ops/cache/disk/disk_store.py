@@ -65,14 +65,17 @@ class DiskStore(Store):
         again in the folder, and what the child keeps goes to a shard of its own."""
         self.counters.after_fork()
         self._tell.after_fork()
+        since = self._folder.opened
         self._begin(self.capacity)
+        self._folder.opened = since
 
     def find(self, keys: Sequence[bytes]) -> list[Entry | None]:
         """The entry of each key, or None."""
         found = [self._entry(key) for key in keys]
         if None in found and self._folder.is_due:
             with self._lock:
-                self._look()
+                if self._folder.is_due:
+                    self._look()
             found = [one or self._entry(key) for one, key in zip(found, keys, strict=True)]
         for shard in {entry.shard for entry in found if entry is not None}:
             shard.touch()

@@ -48,7 +48,8 @@ class Folder:
         self._shards: dict[bytes, FileShard] = {}
         self._numbers = 0
         self._due = float("-inf")
-        self._opened = time.time_ns()
+        self.opened = time.time_ns()
+        """When this process began to use the folder."""
 
     @property
     def is_due(self) -> bool:
@@ -130,7 +131,7 @@ class Folder:
                     changed = 0
                 elif changed % _SECOND == 0:  # the file system may know no parts of a second
                     changed += _SECOND - 1
-                if changed < self._opened:
+                if changed < self.opened:
                     unused.append((changed, shard.number, shard))
             for _, _, shard in sorted(unused):
                 if self.held + needed <= capacity:
@@ -173,6 +174,7 @@ class Folder:
         try:
             seen = os.fstat(handle).st_size
             data = read_at(handle, max(seen - shard.read_to, 0), shard.read_to)
+            size = shard.data.stat().st_size
         except OSError:
             return
         finally:
@@ -184,6 +186,11 @@ class Folder:
             self.damaged += 1
         shard.read_to += count * RECORD_BYTES
         records = np.frombuffer(data, RECORD, count)
+        # Data are written before their records: what is not there was cut off.
+        begins = np.minimum(records["offset"], size)
+        whole = (records["offset"] <= size) & (records["stored"] <= np.uint64(size) - begins)
+        self.damaged += count - int(whole.sum())
+        records = records[whole]
         is_kind = records["flags"] & KIND != 0
         for record in records[is_kind]:
             kind = self._kind(shard, int(record["offset"]), int(record["stored"]))

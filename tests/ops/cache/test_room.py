@@ -117,7 +117,7 @@ def test_whole_seconds(tmp_path: Path) -> None:
     """A file system that knows whole seconds alone: what was used in this second stays."""
     keys = filled(tmp_path, [3, 9])
     store = opened(tmp_path, 10 * MIB)
-    now = store._folder._opened // 10**9
+    now = store._folder.opened // 10**9
     for path in indices(tmp_path):
         os.utime(path, (now, now))
     with pytest.warns(RuntimeWarning, match="full"):
