@@ -17,7 +17,8 @@ MORE = {
     "Readers": "`readers.tfrecord`, `readers.table`, `readers.mix`; as objects `readers.File`, "
     "`readers.TFRecord` and so on",
     "Decoders": "`imread`; JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000, GIF, AVIF",
-    "Your own data and functions": "`external_source`, `numba_function`, `types.Constant`; as an "
+    "Your own data and functions": "`external_source`, `types.Constant`, "
+    "`gradiva.plugin.numba.fn.experimental.numba_function`; as an "
     "object `ExternalSource`",
     "Audio": "`peek_audio`; WAV, and through soundfile FLAC, Ogg, AIFF, MP3",
     "Arrays: shapes, parts and order": "subscripts (`tensor[...]`, `batch.slice[...]`)",

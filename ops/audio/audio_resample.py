@@ -32,8 +32,9 @@ def audio_resample(
 ) -> op.SampleType:
     """Resample audio to another sampling rate, with windowed sinc functions in float32.
 
-    An input of n samples becomes one of ceil(n * out_rate / in_rate). Frequencies above half of a
-    lower output rate are not filtered out.
+    An input of n samples becomes one of ceil(n * out_rate / in_rate). There is no low-pass
+    filter: frequencies above half of a lower output rate are aliased. Filter first, or use
+    recordings of this rate.
 
     Args:
         input: integers of up to 32 bits or float32; (n,) or (n, channels), any layout.

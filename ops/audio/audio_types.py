@@ -45,14 +45,22 @@ def scale(dtype: np.dtype[Any]) -> tuple[np.float32, np.float32]:
 
 @op.jit
 def to_unit(source: I16Vector, step: np.float32, zero: np.float32, target: F32Vector) -> None:
-    """Values as float32 numbers from -1 to 1."""
+    """Values as float32 numbers from -1 to 1.
+
+    source, target: of equal length, in elements; target = source * step - zero: `step` is 1 / the
+    largest value of the type, or 2 / it for unsigned ones, `zero` 0 or 1.
+    """
     for k in range(source.size):
         target[k] = np.float32(source[k]) * step - zero
 
 
 @op.jit
 def from_unit(source: F32Vector, most: np.float32, zero: np.float32, target: Vector) -> None:
-    """Numbers from -1 to 1 as values of another type, rounded and saturated."""
+    """Numbers from -1 to 1 as values of another type, rounded and saturated.
+
+    source, target: of equal length, in elements; target = (source + zero) * most: `most` is the
+    largest value of the type, or half of it for unsigned ones, `zero` 0 or 1.
+    """
     for k in range(source.size):
         target[k] = convert_sat((source[k] + zero) * most, target)
 

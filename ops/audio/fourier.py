@@ -64,7 +64,10 @@ def fourier_plan(size: int) -> FourierPlan | None:
 
 @op.jit
 def work_size(size: int) -> int:
-    """How many float32 numbers of memory a transform of rows of `size` values needs."""
+    """How many float32 numbers of memory a transform of rows of `size` values needs.
+
+    size: in real values of one row.
+    """
     return 4 * LANES * (size + 1) + 4 * LANES * _LARGEST_PRIME
 
 
@@ -77,7 +80,12 @@ def _pass_4(
     twiddles: F32Vector,
     imaginary: int,
 ) -> None:
-    """One pass, by 4. imaginary: where imaginary parts begin, in both."""
+    """One pass, by 4. imaginary: where imaginary parts begin, in both.
+
+    size: complex values of a sub-transform of this pass; stride: how many sub-transforms lie side
+    by side; source, target: (2, length, LANES), flat, real parts first; twiddles: (cos, sin) pairs
+    of this pass; imaginary: in float32 numbers.
+    """
     quarter = size // 4
     distance = stride * quarter * LANES
     for p in range(quarter):
@@ -122,7 +130,10 @@ def _pass_2(
     twiddles: F32Vector,
     imaginary: int,
 ) -> None:
-    """One pass, by 2."""
+    """One pass, by 2.
+
+    Arguments as for `_pass_4`.
+    """
     half = size // 2
     distance, width = stride * half * LANES, stride * LANES
     for p in range(half):
@@ -151,7 +162,10 @@ def _pass_odd(
     imaginary: int,
     pairs: F32Vector,
 ) -> None:
-    """One pass, by an odd factor. pairs: memory for sums and differences of what lies opposite."""
+    """One pass, by an odd factor. pairs: memory for sums and differences of what lies opposite.
+
+    pairs: at most 4 * factor * LANES float32 numbers. The others as for `_pass_4`.
+    """
     part, half = size // factor, factor // 2
     distance, width = stride * part * LANES, stride * LANES
     roots = 2 * part * (factor - 1)
@@ -199,7 +213,11 @@ def _pass_odd(
 @op.jit
 def _complex_transform(length: int, plan: FourierPlan, work: F32Vector) -> int:
     """Transform what stands at the beginning of `work`, (2, length, LANES), and return where the
-    result begins: there, or behind it."""
+    result begins: there, or behind it.
+
+    length: in complex values; work: `work_size` float32 numbers; the place that is returned is in
+    float32 numbers, too.
+    """
     _, factors, twiddles, _ = plan
     imaginary = length * LANES
     first, second = work[: 2 * imaginary], work[2 * imaginary : 4 * imaginary]
@@ -225,7 +243,10 @@ def _complex_transform(length: int, plan: FourierPlan, work: F32Vector) -> int:
 @op.jit
 def power_of_lanes(plan: FourierPlan, power: int, work: F32Vector, out: F32Vector) -> None:
     """The power (2) or magnitude (1) of eight rows, which stand in `work` as `place_of` says, into
-    `out`, (size // 2 + 1, LANES) flat."""
+    `out`, (size // 2 + 1, LANES) flat.
+
+    work: `work_size(size)` float32 numbers.
+    """
     size, last = plan[0], plan[3]
     length = size // 2 if size % 2 == 0 else size
     begin = _complex_transform(length, plan, work)
@@ -258,7 +279,10 @@ def power_of_lanes(plan: FourierPlan, power: int, work: F32Vector, out: F32Vecto
 @op.jit
 def place_of(size: int, number: int) -> int:
     """Where in `work` value `number` of the eight rows stands: real parts are the even ones,
-    imaginary parts the odd ones; of an odd size all are real."""
+    imaginary parts the odd ones; of an odd size all are real.
+
+    size: real values of a row; the place is in float32 numbers.
+    """
     if size % 2:
         return number * LANES
     return ((number % 2) * (size // 2) + number // 2) * LANES

@@ -34,6 +34,9 @@ def decibels(
     The logarithm is that of the exponent's bits plus 2 artanh((m - 1) / (m + 1)) of the mantissa m,
     as a series: arithmetic alone, so that loops are wide and bits are those of every machine.
     floor: the least ratio, and its result; lifted: memory, float32, as long as the strip.
+
+    values, out: of equal length, in elements; reference: of the unit of values; multiplier:
+    decibels for a factor of 10.
     """
     least, lowest = floor
     for j in range(values.size):
@@ -69,7 +72,11 @@ def levels(
     multiplier: np.float32,
     out: F32Vector,
 ) -> None:
-    """multiplier * log10(values / given) of a sample; 0 as `given` stands for its largest value."""
+    """multiplier * log10(values / given) of a sample; 0 as `given` stands for its largest value.
+
+    values, out: all elements of a sample; given: of the unit of values; floor: the least ratio, and
+    its decibels; multiplier: decibels for a factor of 10.
+    """
     reference = given
     if reference == np.float32(0):
         for k in range(values.size):

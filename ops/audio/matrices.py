@@ -63,6 +63,8 @@ def _mix_rows(
 
     shape: blocks, columns, inner; begins: of each row of the matrix, the first column that counts;
     offsets: where its weights begin; the results are blocks (rows, inner).
+    source: float32, (blocks, columns, inner), flat; offsets: (rows + 1,), in elements of `weights`;
+    begins: (rows,), in columns; shape: in elements.
     """
     outer, columns, inner = shape
     rows = begins.size
@@ -100,6 +102,7 @@ def _dots(
 
     outer: the number of vectors; columns: the length of each; begins, offsets, weights: as in
     `_mix_rows`.
+    source: (outer, columns), flat; target: (outer, rows), flat; lengths in elements.
     """
     rows = begins.size
     sums = np.empty(_DOTS, np.float64)

@@ -92,6 +92,9 @@ def _powers(sound: Vector, length: int, sums: Vector, powers: F64Vector) -> None
     A window is the end of one block of `length` samples and the beginning of the next: nothing is
     subtracted, so no error is left behind by what has been loud.
     sums: memory, as long as a window; of integers up to 16 bits they are exact.
+
+    sound: one recording, n samples; length: in samples of audio; powers: (n,), in squared units of
+    the recording.
     """
     sums[:] = 0
     kind = sums.dtype.type
@@ -116,7 +119,12 @@ def _powers(sound: Vector, length: int, sums: Vector, powers: F64Vector) -> None
 def _find(
     sound: Vector, length: int, given: float, ratio: float, sums: Vector, powers: F64Vector
 ) -> tuple[int, int]:
-    """The begin and the length of the region."""
+    """The begin and the length of the region.
+
+    sound, length, sums, powers: as for `_powers`; given: the power to compare with, or a negative
+    number for the largest one; ratio: the part of it from which on audio is not silent. The results
+    are in samples of audio.
+    """
     _powers(sound, length, sums, powers)
     reference = given
     if reference < 0.0:
@@ -151,8 +159,8 @@ def _regions(
     """Find the region of each sample that is not silent.
 
     source: the data, and the offset and the size of each sample; rule: the window in samples, the
-    power to compare with (0 for the largest), and the ratio below which it is silent; like: an
-    array of the dtype of sums; begins, lengths: the results, in samples of audio.
+    power to compare with (below 0 for the largest), and the ratio below which it is silent; like:
+    an array of the dtype of sums; begins, lengths: the results, in samples of audio.
     """
     data, offsets, sizes = source
     window, given, ratio = rule

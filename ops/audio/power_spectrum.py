@@ -112,7 +112,11 @@ def _transform_rows(
     power: int,
     target: F32Vector,
 ) -> None:
-    """The spectra of all rows of a sample, eight at a time."""
+    """The spectra of all rows of a sample, eight at a time.
+
+    source: (rows, extent), where `inner` rows lie side by side, in elements; power: 1 for the
+    magnitude, 2 for the power; target: flat, in the order (block, bin, inner).
+    """
     nfft = plan[0]
     bins, margin = nfft // 2 + 1, (nfft - extent) // 2
     work = np.empty(work_size(nfft), np.float32)

@@ -78,7 +78,11 @@ def _filter(
     end: int,
 ) -> None:
     """border: the number of the sample before the first; -1 for none. real: an array of the type
-    that is computed in."""
+    that is computed in.
+
+    slabs: with offsets in elements; sizes: (N,), elements of each sample; coefficients: (N,), of
+    the sample before; begin, end: the range of samples.
+    """
     src, src_offsets, dst, dst_offsets = slabs
     for i in range(begin, end):
         size = sizes[i]

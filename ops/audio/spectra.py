@@ -65,7 +65,11 @@ def one_axis(shapes: op.Int64Array) -> op.Int64Array:
 @op.jit
 def _write_power(spectrum: Table, first: int, power: int, inner: int, target: F32Vector) -> None:
     """The power, or magnitude, of rows `first`, `first + 1`, ... of a spectrum, of which each is a
-    column of a block of `inner` ones."""
+    column of a block of `inner` ones.
+
+    spectrum: complex, (rows, bins); first: the number of its first row; power: 1 or 2; target:
+    float32, flat, in the order (block, bin, inner).
+    """
     rows, bins = spectrum.shape
     if inner == 1:
         for k in range(rows):

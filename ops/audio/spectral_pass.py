@@ -84,7 +84,10 @@ def run_pass(
 
 @op.jit
 def _mirrored(at: int, size: int) -> int:
-    """The place of a sample outside, mirrored at both ends as often as it takes."""
+    """The place of a sample outside, mirrored at both ends as often as it takes.
+
+    at: in samples of audio, from the first; may be negative; size: samples of the audio.
+    """
     if size == 1:
         return 0
     period = 2 * (size - 1)
@@ -94,7 +97,11 @@ def _mirrored(at: int, size: int) -> int:
 
 @op.jit
 def _filtered(sound: F32Vector, at: int, share: np.float32, border: int) -> np.float32:
-    """One value of the audio after the filter."""
+    """One value of the audio after the filter.
+
+    at: in samples of audio, from 0; share: the coefficient of the sample before, 0 for no filter;
+    border: the number of the sample that stands before the first, -1 for none.
+    """
     if share == np.float32(0):
         return np.float32(sound[at])
     if at > 0:
@@ -116,7 +123,12 @@ def cut(
     piece: F32Vector,
 ) -> None:
     """Values from `begin` on, of which some may lie outside of the audio, into `piece` from `to`
-    on."""
+    on.
+
+    begin: in samples of audio, may be negative; count: how many; reflect: whether values outside
+    are mirrored (zeros otherwise); share, border: as in `_filtered`; to: a place in `piece`, in
+    elements.
+    """
     size = sound.size
     # Those that have one before them, side by side; the others, one by one.
     low = min(max(1 - begin, 0), count)
@@ -141,7 +153,11 @@ def cut(
 def _sum_bands(
     power: F32Vector, matrix: tuple[I64Vector, I64Vector, F32Vector], dotted: bool, out: F32Vector
 ) -> None:
-    """Eight columns times a matrix: in order, or as the sum of four sums (`matrices.py`)."""
+    """Eight columns times a matrix: in order, or as the sum of four sums (`matrices.py`).
+
+    power: (bins, LANES), flat; matrix: the first bin of each row, the offsets of its weights (rows
+    + 1) in elements, and the weights; out: (rows, LANES), flat.
+    """
     begins, offsets, weights = matrix
     nothing = spread(0.0)
     for row in range(begins.size):
@@ -168,7 +184,11 @@ def _sum_bands(
 def _put(
     values: F32Vector, rows: int, by_row: bool, first: int, count: int, frames: int, to: F32Vector
 ) -> None:
-    """Eight columns, of which `count` are there, into (rows, frames), or turned."""
+    """Eight columns, of which `count` are there, into (rows, frames), or turned.
+
+    values: (rows, LANES), flat; by_row: whether the result is (rows, frames); first: the frame of
+    the first column; frames: how many the result has; to: the result, flat.
+    """
     for row in range(rows):
         at = row * frames + first
         if by_row and count == LANES:

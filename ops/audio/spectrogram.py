@@ -163,7 +163,12 @@ def _fill_frames(
     piece: F32Vector,
     block: F32Table,
 ) -> None:
-    """Frames of a signal, from number `first` on, times the window, in the middle of zeros."""
+    """Frames of a signal, from number `first` on, times the window, in the middle of zeros.
+
+    framing: where the first frame begins and the step between frames, in samples of audio, whether
+    values outside are mirrored, and the window, (window_length,); size: how many frames; piece:
+    memory for one window; block: (size or more, nfft).
+    """
     start, step, reflect, window = framing
     margin = (nfft - window.size) // 2
     block[:] = np.float32(0)

@@ -67,7 +67,11 @@ def _convert(
     begin: int,
     end: int,
 ) -> None:
-    """Apply `levels` to a range of samples; sizes: the elements of each."""
+    """Apply `levels` to a range of samples; sizes: the elements of each.
+
+    slabs: with offsets in elements; given, floor, multiplier: as in `levels`; begin, end: the range
+    of samples.
+    """
     src, src_offsets, dst, dst_offsets = slabs
     for i in range(begin, end):
         values = src[src_offsets[i] : src_offsets[i] + sizes[i]]

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 import gradiva
+from gradiva.eager.operators.operator import operators
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("llms.txt")])
@@ -45,6 +46,13 @@ def blocks(document: Path) -> list[tuple[str, str]]:
 def timeless(text: str) -> str:
     """The text without the times in it, which are others in each run."""
     return re.sub(r"\d+\.\d\d ms", "# ms", text)
+
+
+def forget_all_but(names: set[str]) -> None:
+    """Remove the operators that an example has declared."""
+    for name in dict.keys(operators) - names:
+        if not operators[name].__module__.startswith("gradiva."):
+            del operators[name]
 
 
 def with_examples() -> list[Path]:
@@ -72,6 +80,7 @@ def test_examples(
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.chdir(tmp_path)
     request.addfinalizer(partial(gradiva.set_num_threads, gradiva.get_num_threads()))
+    request.addfinalizer(partial(forget_all_but, {*dict.keys(operators)}))
     (tmp_path / "photos").symlink_to(photographs, target_is_directory=True)
     names: dict[str, Any] = {}
     printed: str | None = ""
@@ -97,6 +106,19 @@ def test_examples(
 
 def test_examples_are_found() -> None:
     assert {ROOT / "README.md", ROOT / "llms.txt", ROOT / "docs" / "tasks.md"} <= {*with_examples()}
+
+
+def test_the_error_policy_names_all_operators() -> None:
+    """docs/errors.md lists what takes `on_error`; readers are said to take it all."""
+    text = (ROOT / "docs" / "errors.md").read_text("utf-8").partition("\n|")[0]
+    named = set(re.findall(r"`(?:decoders\.)?(\w+)`", text))
+    taking = {
+        name.removeprefix("decoders.")
+        for name, operator in operators.items()
+        if "on_error" in operator.arguments and "readers." not in name
+    }
+    assert len(taking) >= 8
+    assert sorted(taking - named) == []
 
 
 def test_recipes_are_short() -> None:

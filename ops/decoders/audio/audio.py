@@ -68,8 +68,9 @@ def audio(
         downmix: make the mean of all channels, in float32.
         dtype: float32 (default), from -1 to 1; int16, int32: of files of integers the upper bits,
             others times the largest value, rounded and saturated.
-        sample_rate: resample to this rate, in Hz, after mixing (see `audio_resample`); 0 keeps that
-            of the file. May differ per sample.
+        sample_rate: resample to this rate, in Hz, after mixing; 0 keeps that of the file. There is
+            no low-pass filter, as in `audio_resample`: frequencies above half of a lower rate are
+            aliased, so filter first, or use recordings of this rate. May differ per sample.
         quality: the quality of resampling, from 0 to 100.
         offset, duration: decode a part only: where it begins and how long it is at most, in seconds
             of the file; rounded to samples of the file. May differ per sample.

@@ -118,7 +118,11 @@ def parameters(matrix: Float32Array, offset: Any = 0.0) -> Float32Array:
 def weigh(
     one: Vector, two: Vector, three: Vector, target: Vector, row: F32Vector, first: int
 ) -> None:
-    """`target` = the weighted sum of three strips, and a constant: four numbers of `row`."""
+    """`target` = the weighted sum of three strips, and a constant: four numbers of `row`.
+
+    one, two, three, target: strips of one channel each, of equal length in pixels; first: the index
+    of the first of the numbers in `row`.
+    """
     a, b, c, d = row[first], row[first + 1], row[first + 2], row[first + 3]
     for k in range(target.size):
         v = np.float32(one[k]) * a + np.float32(two[k]) * b + np.float32(three[k]) * c + d

@@ -146,6 +146,7 @@ def _weigh(
 
     row: three numbers that are subtracted before, from index 1 on, then from `first` on three
     weights and what is added.
+    one, two, three, target: strips of one channel each, of equal length in pixels.
     """
     a, b, c, d = row[first], row[first + 1], row[first + 2], row[first + 3]
     p, q, r = row[1], row[2], row[3]

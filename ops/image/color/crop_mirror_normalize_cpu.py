@@ -31,10 +31,10 @@ def _any_channels(
 ) -> None:
     """Normalize interleaved pixels of any number of channels.
 
-    start: where the first pixel of the source begins; steps: elements of the source from one pixel
-    to the next, and from one channel to the next; mean, factor, fill: one value for each channel;
-    kept: the first channel that the source has, and that behind the last, others are filled; row:
-    the elements of the pixels.
+    start: the element of the source where its first pixel begins; steps: elements of the source
+    from one pixel to the next, and from one channel to the next; mean, factor, fill: one value for
+    each channel; kept: the first channel that the source has, and that behind the last, others are
+    filled; row: the elements of the pixels.
     """
     channels = fill.size
     step, apart = steps
@@ -54,7 +54,10 @@ def _any_channels(
 
 @op.jit
 def _fill_pixels(row: Vector, fill: Vector, first: int, last: int) -> None:
-    """Fill the pixels `first` to `last - 1` of a row with one value for each channel."""
+    """Fill the pixels `first` to `last - 1` of a row with one value for each channel.
+
+    row: interleaved; first, last: in pixels; fill: (channels,).
+    """
     for e in range(first, last):
         for k in range(fill.size):
             row[e * fill.size + k] = fill[k]
@@ -62,7 +65,10 @@ def _fill_pixels(row: Vector, fill: Vector, first: int, last: int) -> None:
 
 @op.jit
 def _fill_ends(row: Vector, value: Number, first: int, last: int) -> None:
-    """Fill the elements of a row before `first`, and from `last` on."""
+    """Fill the elements of a row before `first`, and from `last` on.
+
+    first, last: in elements of `row`.
+    """
     for k in range(first):
         row[k] = value
     for k in range(last, row.size):
@@ -83,6 +89,7 @@ def normalize_interleaved(
 
     tables: from `plan` and `fold`; mean, factor: (N, channels), broadcast already; fill: in dst's
     dtype, one value for each output channel, written as it is, not normalized.
+    slabs: with offsets in elements; begin, end: the range of samples.
     """
     (src, src_offsets, dst, dst_offsets), (extents, steps, starts, lows, highs) = slabs, tables
     for i in range(begin, end):
@@ -148,6 +155,7 @@ def normalize_rows(
 
     tables, mean, factor, fill: as in `normalize_interleaved`; channel_axis: the axis of the
     channels in the output, 0 to 3.
+    slabs: with offsets in elements; begin, end: the range of samples.
     """
     (src, src_offsets, dst, dst_offsets), (extents, steps, starts, lows, highs) = slabs, tables
     for i in range(begin, end):

@@ -42,7 +42,10 @@ def equalize(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.Samp
 
 @op.jit
 def _table(counts: I64Vector, pixels: int, table: U8Vector) -> None:
-    """The new value of each value, from how often it occurs."""
+    """The new value of each value, from how often it occurs.
+
+    counts: (256,), in pixels; pixels: of the frame; table: (256,).
+    """
     least = 0
     while counts[least] == 0:
         least += 1
@@ -59,7 +62,10 @@ def _table(counts: I64Vector, pixels: int, table: U8Vector) -> None:
 
 @always_inline
 def _count(source: U8Vector, pixels: int, channels: int, counts: I64Table) -> None:
-    """Fill `counts` (channels, 256): how often each value occurs in a channel of a frame."""
+    """Fill `counts` (channels, 256): how often each value occurs in a channel of a frame.
+
+    source: a frame, interleaved, pixels * channels elements.
+    """
     size = pixels * channels
     counts[:] = 0
     if channels == 1:
@@ -88,7 +94,10 @@ def _count(source: U8Vector, pixels: int, channels: int, counts: I64Table) -> No
 def _look_up(
     source: U8Vector, pixels: int, channels: int, tables: U8Table, target: U8Vector
 ) -> None:
-    """Fill a frame with the new values; tables: (channels, 256), uint8."""
+    """Fill a frame with the new values; tables: (channels, 256), uint8.
+
+    source, target: a frame, interleaved, pixels * channels elements.
+    """
     size = pixels * channels
     if channels == 1:
         table = tables[0]
@@ -108,7 +117,10 @@ def _look_up(
 
 @op.jit
 def _equalize_samples(slabs: Slabs, extents: I64Table, begin: int, end: int) -> None:
-    """extents: (frames, pixels, channels), interleaved, of each sample."""
+    """extents: (frames, pixels, channels), interleaved, of each sample.
+
+    slabs: with offsets in elements; begin, end: the range of samples.
+    """
     src, src_offsets, dst, dst_offsets = slabs
     for i in range(begin, end):
         frames, pixels, channels = extents[i]

@@ -19,7 +19,10 @@ _FEW: Final = 16
 def _strip(
     source: Vector, means: F32Vector, scales: F32Vector, shift: np.float32, target: Vector
 ) -> None:
-    """Normalize values that each have a mean and a scale of their own, and add `shift`."""
+    """Normalize values that each have a mean and a scale of their own, and add `shift`.
+
+    source, means, scales, target: of equal length, in elements.
+    """
     for j in range(source.size):
         deviation = np.float32(source[j]) - means[j]
         target[j] = convert_sat(deviation * scales[j] + shift, target)
@@ -29,7 +32,10 @@ def _strip(
 def _alike(
     source: Vector, mean: np.float32, scale: np.float32, shift: np.float32, target: Vector
 ) -> None:
-    """Normalize values with one mean and one scale, and add `shift`."""
+    """Normalize values with one mean and one scale, and add `shift`.
+
+    source, target: of equal length, in elements.
+    """
     for j in range(source.size):
         deviation = np.float32(source[j]) - mean
         target[j] = convert_sat(deviation * scale + shift, target)
@@ -45,7 +51,10 @@ def _few_rows(
     target: Vector,
 ) -> None:
     """Normalize blocks of few values, each block with its mean and its scale; rows: the values of a
-    block."""
+    block.
+
+    source, target: of equal length, in elements; means, scales: one for each block.
+    """
     for block in range(means.size):
         for k in range(block * rows, (block + 1) * rows):
             deviation = np.float32(source[k]) - means[block]
@@ -67,6 +76,7 @@ def normalize_samples(
     extents: of groups of axes, kept and reduced ones in turns (`reductions.axes.groups`); means,
     scales: float32 and (N, 2): where those of a sample begin, and 1 if they differ along the kept
     axes, 0 if there is one.
+    slabs: with offsets in elements; the places of means and scales are in elements, too.
     """
     src, src_offsets, dst, dst_offsets = slabs
     (mean, mean_steps), (scale, scale_steps) = means, scales

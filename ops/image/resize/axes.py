@@ -35,7 +35,10 @@ EXTENT, TAPS, STARTS, WEIGHTS, LOW, END = range(6)
 
 @op.jit
 def _real_facts(facts: tuple[int, int, float, float, int, int], origin: int, to: F32Vector) -> int:
-    """The floats of an axis as `fill_axis` has them; returns the inputs that its filter covers."""
+    """The floats of an axis as `fill_axis` has them; returns the inputs that its filter covers.
+
+    facts: as `axis_of` returns them; origin: in inputs; to: (5,).
+    """
     _, m, lo, hi, filt, antialias = facts
     scale = (np.float32(hi) - np.float32(lo)) / np.float32(m)
     base = np.float32(lo - origin)

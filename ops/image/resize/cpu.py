@@ -82,6 +82,9 @@ def blend_rows_first(size: Int64Array, region: Float64Array, taps: Int64Array) -
     """Whether blending rows before filtering them is the cheaper order for this sample.
 
     It looks at whole extents, not at the window: the order is part of the result's bits.
+
+    size: (11,), a row of `sizes`; region: (6,), a row of `roi`, in pixels; taps: (3,), inputs that
+    an output reads, along D, H, W.
     """
     if taps[1] == 1:
         return False
@@ -97,7 +100,10 @@ def blend_rows_first(size: Int64Array, region: Float64Array, taps: Int64Array) -
 
 @op.jit
 def padded(elements: int) -> int:
-    """The length of a line of scratch: room for one element more, in whole cache lines."""
+    """The length of a line of scratch: room for one element more, in whole cache lines.
+
+    elements: float32 numbers.
+    """
     return elements // 16 * 16 + 16
 
 
@@ -108,7 +114,10 @@ the latter two times `DEEP` for volumes."""
 
 @op.jit
 def is_deep(size: Int64Array) -> bool:
-    """Whether slices are blended, too."""
+    """Whether slices are blended, too.
+
+    size: (11,), a row of `sizes`.
+    """
     return bool(size[IN_D] != 1 or size[OUT_D] != 1)
 
 
@@ -117,7 +126,10 @@ def scratch_sizes(
     sizes: Int64Array, window: Int64Array, roi: Float64Array, filters: Int64Array
 ) -> tuple[int, int, int, int, int]:
     """Lengths that serve any sample: `starts` (4, a), `weights` (3, b), `lines` c, `marks` d. Last,
-    the ways that there are."""
+    the ways that there are.
+
+    sizes, window, roi, filters: as at the top of this file. The lengths are in elements.
+    """
     a, b, c, d, ways = 1, 1, 1, 1, 0
     taps = local_words()
     for i in range(len(sizes)):
@@ -152,7 +164,12 @@ def _store(
     sample: Int64Array,
     chain: tuple[I64Vector, int, int, int, int],
 ) -> None:
-    """Hand one row to the chain; `y` counts the rows of all slices."""
+    """Hand one row to the chain; `y` counts the rows of all slices.
+
+    row: float32, pixels * channels values; plane: the number of the plane; sample: a row of the
+    table `samples`, in bytes; chain: its form, the addresses of parameters, scratch and target, and
+    the bytes of an element there.
+    """
     form, parameters, scratch, dst, item = chain
     to = dst + sample[TARGET] + plane * sample[TARGET_FRAME] + y * sample[TARGET_ROW]
     # A chain of one channel takes interleaved ones alike, whatever their number.
@@ -172,7 +189,11 @@ def _nearest_sample(
     sample: Int64Array,
     chain: tuple[I64Vector, int, int, int, int],
 ) -> None:
-    """Pick whole pixels: float32 holds the values of every dtype taken here exactly."""
+    """Pick whole pixels: float32 holds the values of every dtype taken here exactly.
+
+    src_at: where the sample begins, in elements; size, win: rows of `sizes` and `window`; room:
+    starts (in pixels of the input), weights, lines and marks; sample, chain: as in `_store`.
+    """
     (starts, _, lines, _), channels = room, size[CHANNELS]
     nz, ny, nx = win[D_END] - win[D_BEGIN], win[H_END] - win[H_BEGIN], win[W_END] - win[W_BEGIN]
     row = lines[: nx * channels]
@@ -205,7 +226,12 @@ def _filtered_sample(
     chain: tuple[I64Vector, int, int, int, int],
 ) -> None:
     """columns_first: None where rows are blended before they are filtered; deep: None for one that
-    is no volume."""
+    is no volume.
+
+    src_at: where the sample begins, in elements; size, win: rows of `sizes` and `window`; taps:
+    (3,), inputs that an output reads, along D, H, W; room: starts (in pixels of the input),
+    weights, lines and marks; sample, chain: as in `_store`.
+    """
     starts, weights = without_refcount(room[0]), without_refcount(room[1])
     lines, marks = without_refcount(room[2]), without_refcount(room[3])
     channels, kz, ky, kx = size[CHANNELS], taps[0], taps[1], taps[2]

@@ -30,7 +30,11 @@ from .taps import axis_of, axis_origin, fill_axis, first_axis
 
 @op.jit
 def _move_row(src: Array, at: int, heads: Int64Array, channels: int, dst: Array, to: int) -> None:
-    """The pixels that begin at the elements `heads` of a line."""
+    """The pixels that begin at the elements `heads` of a line.
+
+    at: where the line begins in `src`, heads: (pixels,), from there, to: where the pixels go in
+    `dst`; all in elements.
+    """
     count = len(heads)
     done = 0
     if channels == 3 and count > 0:
@@ -56,6 +60,7 @@ def pick_range(
     """Resize the samples `begin .. end - 1` to the nearest pixel; they begin at `places` of `dst`.
 
     tables: as `resample_range` takes them.
+    places: (N,), in elements.
     """
     offsets, sizes, window, roi, filters = tables
     longest = 1

@@ -34,7 +34,10 @@ def blend_rows(
     n: int,
     out: Float32Array,
 ) -> None:
-    """`out[:n]` = sum over k of `weights[first + k]` times the n elements at `src[at[k]]`."""
+    """`out[:n]` = sum over k of `weights[first + k]` times the n elements at `src[at[k]]`.
+
+    at: (taps,), in elements of `src`; first: the index of the first weight; n: elements of a row.
+    """
     o = span(out, 0, n)
     a = span(src, at[0], n)
     wa = weights[first]
@@ -81,7 +84,11 @@ def _filter_edges(
     out: Float32Array,
     to: int,
 ) -> None:
-    """The pixels of one line of three channels that are not safe: nothing beyond them is read."""
+    """The pixels of one line of three channels that are not safe: nothing beyond them is read.
+
+    at: where the line begins in `source`, to: where the result begins in `out`, both in elements;
+    across: as in `filter_lines`.
+    """
     heads, weights, taps, n, safe, _ = across
     x = 0
     while x < n:
@@ -111,7 +118,10 @@ def _filter_row(
     out: Float32Array,
     to: int,
 ) -> None:
-    """One line of any number of channels."""
+    """One line of any number of channels.
+
+    Arguments as for `_filter_edges`.
+    """
     heads, weights, taps, n, _, channels = across
     if channels == 1:
         line, o, k = source[at:], out[to : to + n], np.uint64(taps)
@@ -154,6 +164,7 @@ def filter_lines(
     across: heads, weights, taps, n, safe, channels. Of the n output pixels x reads `taps` pixels
     from element `heads[x]` of its line. Of the pixels `safe[0] .. safe[1] - 1` one element more may
     be read. `out` has room for one more.
+    at, to: (count,), in elements.
     """
     heads, weights, taps, _, safe, channels = across
     source, out = without_refcount(source), without_refcount(out)
@@ -183,6 +194,9 @@ def find_heads(
 
     `safe` becomes the range of pixels that stay within `room` elements when the one after their
     last is read as well: the places rise or fall, so the others are at the ends.
+
+    starts: (n,), in pixels of the input; room: elements of a line from pixel `skip` on; heads:
+    (n,), in elements; safe: (2,), in output pixels.
     """
     for x in range(n):
         heads[x] = (starts[x] - skip) * channels
@@ -197,7 +211,10 @@ def find_heads(
 @op.jit
 def _weighed(src: Array, weights: Float32Array, first: int, taps: int) -> tuple[int, int]:
     """The taps from and to which weights are not 0. Of integers the others count nothing, and
-    a sum without them has the same bits; of floats they count where one is infinite or NaN."""
+    a sum without them has the same bits; of floats they count where one is infinite or NaN.
+
+    first: the index of the first weight; the results count taps, from 0.
+    """
     begin, end = 0, taps
     if holds_integers(src):
         while end > 1 and weights[first + end - 1] == _ZERO:
@@ -217,7 +234,11 @@ def _fill_ring(
     ring: tuple[int, int, F32Vector, I64Vector, I64Vector, I64Vector],
 ) -> None:
     """Filter up to four input rows, from `row` in steps of 1 or -1, not beyond `end`; ring: size,
-    length, lines, at, to, tags."""
+    length, lines, at, to, tags.
+
+    plane: the slab, and in elements where the plane begins and the step from row to row; size:
+    slots of the ring, length: elements of a slot; at, to: memory for four places, in elements.
+    """
     (src, base, pitch), (size, length, lines, at, to, tags) = plane, ring
     count = min(4, (end - row) * step + 1)
     for i in range(count):
@@ -283,14 +304,20 @@ def resample_rows(
 @op.jit
 def forget(tags: Int64Array) -> None:
     """None of them is in its slot any more. A loop: Numba takes a second for the error of an
-    assignment to a slice."""
+    assignment to a slice.
+
+    tags: (slots,).
+    """
     for k in range(len(tags)):
         tags[k] = -1
 
 
 @op.jit
 def pick_row(line: Array, channels: int, starts: Int64Array, n: int, out: Float32Array) -> None:
-    """`out` = n whole pixels of one line, those that `starts` names."""
+    """`out` = n whole pixels of one line, those that `starts` names.
+
+    line: n_in * channels elements; starts: (n,), in pixels; out: n * channels elements.
+    """
     if channels == 1:
         for x in range(n):
             out[x] = np.float32(line[starts[x]])

@@ -46,14 +46,20 @@ _ROOT8 = np.float32(np.sqrt(8.0))
 
 @op.jit
 def _spread(m: int, lo: float, hi: float, antialias: int) -> float:
-    """How much the filter of an axis is stretched, as float32 numbers."""
+    """How much the filter of an axis is stretched, as float32 numbers.
+
+    m: outputs; lo, hi: the ends of the region, in inputs; antialias: 1 or 0.
+    """
     scale = abs(np.float32(hi) - np.float32(lo)) / np.float32(max(m, 1))
     return max(np.float64(scale), 1.0) if antialias else 1.0
 
 
 @op.jit
 def _wide(filt: int, spread: float) -> int:
-    """How many inputs a filter covers, those beyond the border included."""
+    """How many inputs a filter covers, those beyond the border included.
+
+    filt: the number of the filter; spread: in inputs.
+    """
     if filt == 0:
         return 1
     wide: int = math.ceil(2.0 * _RADII[filt] * spread - 1e-9)
@@ -64,14 +70,21 @@ def _wide(filt: int, spread: float) -> int:
 def axis_of(
     axis: int, size: Int64Array, region: Float64Array, filt: Int64Array
 ) -> tuple[int, int, float, float, int, int]:
-    """The facts of an axis: inputs, outputs, both ends of the region, filter, antialiasing."""
+    """The facts of an axis: inputs, outputs, both ends of the region, filter, antialiasing.
+
+    axis: 0, 1, 2 for D, H, W; size: a row of `sizes`; region: a row of `roi`, in pixels; filt: a
+    row of `filters` (see cpu.py).
+    """
     lo, hi = region[2 * axis], region[2 * axis + 1]
     return size[2 + axis], size[5 + axis], lo, hi, filt[axis], filt[3]
 
 
 @op.jit
 def axis_taps(facts: tuple[int, int, float, float, int, int]) -> int:
-    """How many input positions one output position of this axis reads."""
+    """How many input positions one output position of this axis reads.
+
+    facts: as `axis_of` returns them.
+    """
     n, m, lo, hi, filt, antialias = facts
     taps: int = max(min(_wide(filt, _spread(m, lo, hi, antialias)), n), 1)
     return taps
@@ -79,7 +92,10 @@ def axis_taps(facts: tuple[int, int, float, float, int, int]) -> int:
 
 @op.jit
 def axis_origin(facts: tuple[int, int, float, float, int, int]) -> int:
-    """The first input position that DALI keeps for this axis."""
+    """The first input position that DALI keeps for this axis.
+
+    facts: as `axis_of` returns them.
+    """
     n, m, lo, hi, filt, antialias = facts
     reach = _RADII[filt] * _spread(m, lo, hi, antialias)
     first: int = min(max(math.floor(min(lo, hi) - reach), 0), n)
@@ -93,6 +109,8 @@ def first_axis(size: Int64Array, region: Float64Array, filt: Int64Array) -> int:
     It takes the cheapest order of passes, W before H before D among equals. A pass costs its
     output elements times `3 + 1.2 taps` (D), `3 + taps` (H) or `3 + 1.4 taps` (W); here times 5,
     for whole numbers. An axis that is yet to come has the extent that its taps can reach.
+
+    size, region, filt: as for `axis_of`.
     """
     kept, cost = local_floats(), local_floats()
     for axis in range(3):
@@ -154,6 +172,8 @@ def _reach(filt: int, spread: np.float32) -> np.float32:
 
     The Gaussian is not 0 at its ends (it weighs 0.018 there), so the last bit decides which of two
     taps at the same distance is taken. DALI goes through the standard deviation.
+
+    filt: the number of the filter; spread, and the result: in inputs.
     """
     if filt != GAUSSIAN:
         return np.float32(_RADII[filt]) * spread
@@ -177,6 +197,8 @@ def fill_axis(
     arithmetic of the positions is DALI's. `stepped` matters to nearest neighbor only.
     Positions count from `origin`: 0 for the axis that DALI resamples first, for the others
     the first input that its first pass keeps. The last bit depends on it.
+
+    facts: as `axis_of` returns them; starts: in inputs; weights: (last - first, taps), flat.
     """
     n, m, lo, hi, filt, antialias = facts
     taps = axis_taps(facts)

@@ -169,6 +169,7 @@ def _pick(
 
     source, target: (planes, H, W * channels); top, left: where the region begins, in pixels; rows,
     columns: the indices that are copied, within the region.
+    rows, columns: int64, in pixels.
     """
     for plane in range(source.shape[0]):
         for y in range(len(rows)):
