@@ -5,8 +5,6 @@ from __future__ import annotations
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.types.sample_type import SampleType
 
-__all__ = ["constant", "fused", "parameter", "random_key"]
-
 
 def _leaf() -> SampleType:
     """The types of leaves are set when they are recorded."""

@@ -27,8 +27,6 @@ from .concrete_inputs import ConcreteInput
 from .pending import Pending, Ref
 from .prefetcher import StepItem
 
-__all__ = ["LoopProgram"]
-
 _AHEAD = 3
 """The number of steps that a GPU may lag behind."""
 _FORGOTTEN = 16

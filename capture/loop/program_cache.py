@@ -26,8 +26,6 @@ from .concrete_inputs import ConcreteInput, concrete_input_of
 from .defer import run_now
 from .pending import Pending, Ref
 
-__all__ = ["ProgramCache", "evaluate"]
-
 
 class ProgramCache:
     """Compiled programs by structure. The least recently used are dropped first."""

@@ -6,8 +6,6 @@ from __future__ import annotations
 import os
 import threading
 
-__all__ = ["read_at", "read_into", "read_next"]
-
 _turn = threading.Lock()
 
 

@@ -17,8 +17,6 @@ from gradiva.eager import extension as op
 from gradiva.ops.readers.core.cursor import Cursor
 from gradiva.ops.readers.core.table import BegunRead, Records, Table
 
-__all__ = ["BegunAhead"]
-
 _MOST: Final = 4
 """Batches that are begun before they are asked for, at most: each takes memory."""
 

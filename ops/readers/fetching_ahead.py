@@ -11,8 +11,6 @@ from gradiva.ops.readers.core.cursor import Cursor
 from gradiva.ops.readers.core.table import Table
 from gradiva.ops.storage.storage import Storage
 
-__all__ = ["RemoteAhead", "storage_of"]
-
 _STEP = 64
 """Samples that are planned for at once, at most."""
 _TOGETHER = 8
