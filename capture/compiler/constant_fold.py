@@ -17,8 +17,6 @@ from gradiva.eager.values.batch import Batch
 
 from .rewriter import Rewriter, rewrite
 
-__all__ = ["fold"]
-
 _LARGEST = 1 << 16
 """The most elements of a folded constant; larger ones are computed by the program."""
 

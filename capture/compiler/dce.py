@@ -8,8 +8,6 @@ from dataclasses import replace
 from gradiva.capture.graph.graph import Graph, Node
 from gradiva.capture.graph.liveness import without_dead_nodes
 
-__all__ = ["may_skip_samples", "prune"]
-
 
 def may_skip_samples(node: Node) -> bool:
     """Whether this node may lose samples."""

@@ -14,8 +14,6 @@ from gradiva.eager.operators.pixelwise import Pixelwise
 
 from .rewriter import Rewriter, rewrite
 
-__all__ = ["decompose"]
-
 
 def decompose(graph: Graph) -> Graph:
     """Replace each composite operator by its parts, if these may join a fused group."""

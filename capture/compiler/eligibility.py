@@ -11,8 +11,6 @@ from gradiva.eager.operators.fusion_roles import Decode, Expression, Resample
 if TYPE_CHECKING:
     from gradiva.capture.graph.graph import Node
 
-__all__ = ["is_expression", "is_gpu_chain"]
-
 
 def is_gpu_chain(nodes: Sequence[Node]) -> bool:
     """Whether the nodes of a chain are worth fusing on a GPU: pixelwise steps, or a resize with its

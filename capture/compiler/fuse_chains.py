@@ -14,8 +14,6 @@ from .eligibility import is_gpu_chain
 from .fusion_groups import Grouping
 from .rewriter import Rewriter, rewrite
 
-__all__ = ["Chain", "fuse", "fuse_resize_views"]
-
 
 def fuse_resize_views(graph: Graph) -> Graph:
     """A resize, and the crops and flips after it: only the requested region is computed."""

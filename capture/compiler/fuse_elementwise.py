@@ -13,8 +13,6 @@ from .eligibility import is_expression
 from .fusion_groups import Grouping
 from .rewriter import Rewriter, rewrite
 
-__all__ = ["fuse_elementwise"]
-
 _MOST: Final = 16
 """The most members of a group: each needs a register for an element."""
 

@@ -9,8 +9,6 @@ from gradiva.eager.operators.fusion_roles import SpectralStep, View
 from .fuse_chains import Chain
 from .rewriter import Rewriter, rewrite
 
-__all__ = ["fuse_spectra"]
-
 _FRAMES = 2
 
 

@@ -9,8 +9,6 @@ from gradiva.capture.graph.graph import Edge, Members, Node
 
 from .rewriter import Rewriter
 
-__all__ = ["Grouping"]
-
 
 class Grouping:
     """A fused group that is being built: its members in order, and their inputs."""

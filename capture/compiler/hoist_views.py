@@ -10,8 +10,6 @@ from gradiva.eager.operators.pixelwise import Pixelwise
 
 from .rewriter import Rewriter, rewrite
 
-__all__ = ["hoist_views"]
-
 
 def hoist_views(graph: Graph) -> Graph:
     """view(pixelwise(x)) becomes pixelwise(view(x)), until nothing changes."""

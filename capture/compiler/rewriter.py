@@ -16,8 +16,6 @@ from gradiva.capture.graph.type_inference import infer
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.values.tensor import Tensor
 
-__all__ = ["Rewriter", "Rule", "rewrite", "uses_of"]
-
 
 class Rewriter:
     """A graph that is being rebuilt. Rules call `add` and return edges of the new graph."""

@@ -13,9 +13,6 @@ from gradiva.ops.math.branches import split
 
 from .eligibility import is_expression
 
-__all__ = ["GraphError", "verify_graph"]
-
-
 _OWN = {"effect", "seed", "shared", "number", "value", "layout", "members", "slot", HINT}
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.types.sample_type import SampleType
 
-__all__ = ["cached", "constant", "fused", "parameter", "random_key"]
-
 
 def _leaf() -> SampleType:
     """The types of leaves are set when they are recorded."""

@@ -7,9 +7,6 @@ from typing import Any
 from gradiva.eager.operators.arguments import bytes_hint
 from gradiva.eager.support.errors import OperatorValueError
 
-__all__ = ["HINT", "hint_for"]
-
-
 HINT = "bytes_per_sample_hint"
 """The attribute of a node that holds its hints, one per output."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["html_table"]
-
 
 def html_table(head: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A line of text over a table, as HTML; without rows, the line alone.

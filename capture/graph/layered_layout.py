@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 from .layers import Link, Point, layers
 
-__all__ = ["Layout", "arrange"]
-
 _SWEEPS = 24
 _GAP = 26.0
 _LANE = 12.0

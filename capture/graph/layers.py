@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-__all__ = ["Link", "Point", "layers"]
-
 
 class Link(NamedTuple):
     """An edge from box `source` to box `target`, which stands later in the list.

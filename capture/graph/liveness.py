@@ -9,8 +9,6 @@ from gradiva.ops.readers.core.source import SourceOperator
 from .builtin_ops import random_key
 from .graph import Graph, Node
 
-__all__ = ["outputs_counted", "outputs_read", "without_dead_nodes"]
-
 
 def without_dead_nodes(graph: Graph) -> Graph:
     """The nodes that an output, an effect or a kept node needs, in their old order.

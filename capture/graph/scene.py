@@ -29,8 +29,6 @@ from .svg_elements import (
 if TYPE_CHECKING:
     from .graph import Edge, Graph, Node
 
-__all__ = ["Frame"]
-
 _PAD = 10.0
 _FOOTER = 22.0
 """The strip at the bottom of a group, for its name: few edges pass there."""

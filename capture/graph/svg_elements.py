@@ -8,24 +8,6 @@ from collections.abc import Sequence
 
 from .layers import Point
 
-__all__ = [
-    "COLORS",
-    "FAINT",
-    "GRAY",
-    "INK",
-    "LINE",
-    "NAME",
-    "SANS",
-    "SMALL",
-    "bold_width",
-    "curve",
-    "escape",
-    "mono_width",
-    "number",
-    "straight",
-    "text_at",
-]
-
 SANS = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
 _MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 COLORS = {  # fill, border, name

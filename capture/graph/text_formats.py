@@ -11,8 +11,6 @@ from .labels import Card, card, inputs_of, members, output_card
 if TYPE_CHECKING:
     from .graph import Graph, Node
 
-__all__ = ["dot", "dot_text", "mermaid"]
-
 _DOT = {  # shape, fill, border
     "source": ("box", "#dff3e4", "#2c8a4b"),
     "operator": ("box", "#eef4fc", "#5b7fb5"),

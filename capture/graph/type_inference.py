@@ -14,8 +14,6 @@ from gradiva.eager.types.sample_type import SampleType
 
 from .graph import Edge, Opaque
 
-__all__ = ["device_of_call", "infer"]
-
 
 def device_of_call(
     operator: OperatorBase,

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from gradiva.capture.pipeline.epochs import LastBatchPolicy
 
-__all__ = ["GivenSize"]
-
 
 @dataclass(frozen=True)
 class GivenSize:

@@ -6,8 +6,6 @@ from gradiva.capture.pipeline.epochs import LastBatchPolicy, begin_of
 
 from .iterator_facts import IteratorFacts
 
-__all__ = ["IteratorEpochs"]
-
 
 class IteratorEpochs(IteratorFacts):
     """The part of an iterator that counts."""

@@ -20,8 +20,6 @@ from gradiva.eager.support.overridable import overridable
 
 from .given_size import GivenSize
 
-__all__ = ["IteratorFacts"]
-
 
 class IteratorFacts:
     """The part of an iterator that changes nothing."""

@@ -11,22 +11,6 @@ from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, 
 from gradiva.eager.values.batch import Batch, as_batch
 from gradiva.ops.readers.core.source import Source
 
-__all__ = [
-    "FACTS",
-    "IteratorTypeError",
-    "IteratorValueError",
-    "check_auto_reset",
-    "check_full",
-    "check_names",
-    "check_pipelines",
-    "check_shards",
-    "check_size",
-    "entries_of",
-    "is_fact",
-    "list_of_names",
-    "reader_of",
-]
-
 
 class IteratorTypeError(OperatorTypeError, AssertionError):
     """What is no pipeline or no array. An AssertionError, as scripts expect."""

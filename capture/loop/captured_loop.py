@@ -68,8 +68,6 @@ from .report import Explanation
 from .signatures import Signatures
 from .step import FinishedSteps, LoopStep
 
-__all__ = ["CapturedLoop", "LoopState"]
-
 
 class LoopState(Enum):
     """See this module's docstring."""

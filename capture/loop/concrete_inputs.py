@@ -12,8 +12,6 @@ from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import on_cpu
 from gradiva.eager.values.value import Value
 
-__all__ = ["ConcreteInput", "concrete_input_of", "snapshot_of"]
-
 
 class ConcreteInput:
     """An input that exists already: a batch, or a constant that is part of the program.

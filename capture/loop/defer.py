@@ -37,8 +37,6 @@ from gradiva.eager.values.tensor import Tensor
 from .concrete_inputs import ConcreteInput, concrete_input_of, snapshot_of
 from .pending import Evaluator, LazyBatch, Pending, Ref
 
-__all__ = ["CONSTANT", "defer_call", "run_now"]
-
 CONSTANT = 16
 """Arrays with at most this many elements are constants of the program; larger ones are data."""
 

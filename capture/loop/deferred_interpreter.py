@@ -19,8 +19,6 @@ from .defer import CONSTANT, defer_call
 from .pending import LazyBatch, LazyTensor, Pending, Ref
 from .program_cache import ProgramCache, evaluate
 
-__all__ = ["Deferred"]
-
 
 class Deferred:
     """The interpreter of deferred mode."""

@@ -9,8 +9,6 @@ import linecache
 
 from gradiva.eager.support.errors import GradivaError, Location
 
-__all__ = ["explain_handler"]
-
 
 def explain_handler(error: GradivaError) -> None:
     """Add a note to an error if its line stands inside a `try` whose `except` would have caught

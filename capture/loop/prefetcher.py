@@ -12,8 +12,6 @@ from gradiva.eager.support.errors import GradivaError, without_frames
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.readers.core.read_ahead import ReadAhead
 
-__all__ = ["LoopSource", "Prefetcher", "StepItem", "read_item"]
-
 _DEPTH = 3
 """The number of steps that are read or computed, and not delivered."""
 

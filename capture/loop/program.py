@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 else:  # for few programs
     cache_places = lazy_module("gradiva.capture.caches.places")
 
-__all__ = ["LoopProgram"]
-
 _AHEAD = 3
 """The number of steps that a GPU may lag behind."""
 _FORGOTTEN = 16

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 else:  # for few programs
     cache_places = lazy_module("gradiva.capture.caches.places")
 
-__all__ = ["ProgramCache", "evaluate"]
-
 
 class ProgramCache:
     """Compiled programs by structure. The least recently used are dropped first.

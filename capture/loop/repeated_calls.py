@@ -14,8 +14,6 @@ from gradiva.eager.types.sample_type import SampleType
 from .pending import LazyBatch, Pending, Ref
 from .step import LoopStep
 
-__all__ = ["RepeatedCalls"]
-
 _PLAIN = frozenset({bool, bytes, float, int, str, type(None), DType})
 """Values of these types are equal if their texts are; but for NaN."""
 _MOST = 1 << 12

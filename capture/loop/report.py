@@ -9,8 +9,6 @@ from gradiva.capture.graph.html_table import html_table
 from gradiva.capture.runtime.fusion_report import FusionExplanation
 from gradiva.eager.support.errors import Location
 
-__all__ = ["Explanation", "Unserved"]
-
 
 @dataclass(slots=True)
 class Unserved:

@@ -10,8 +10,6 @@ from gradiva.eager.random.step import current_step
 
 from .pending import Pending
 
-__all__ = ["Signatures"]
-
 _REMEMBERED = 1 << 14
 """A limit above the number of calls of any real body."""
 

@@ -21,8 +21,6 @@ from .pending import LazyBatch, LazyTensor, Pending, Ref
 from .prefetcher import StepItem
 from .program_cache import ProgramCache, evaluate
 
-__all__ = ["FinishedSteps", "LoopStep"]
-
 _DRAWN = "random."
 """The prefix of the names of operators that draw a value for each sample independently."""
 _CONSTANT = 1 << 20

@@ -28,8 +28,6 @@ from gradiva.eager.types.device import Device
 if TYPE_CHECKING:
     from .pipeline import Pipeline
 
-__all__ = ["GraphDefinition", "current_pipeline", "leave_current_pipeline", "push_pipeline"]
-
 
 class _Recording(NamedTuple):
     """A block in which operators are recorded: `with pipeline:`."""

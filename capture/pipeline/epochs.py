@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from gradiva.ops.readers.core.source import Source
 
-__all__ = ["Epochs", "LastBatchPolicy", "Shards", "begin_of"]
-
 
 class LastBatchPolicy(enum.Enum):
     """What to do with the last batch of an epoch, where the samples do not fill it.

@@ -26,8 +26,6 @@ from gradiva.eager.support.errors import OperatorRuntimeError, fresh
 from .source_plan import Read, SourcePlan
 from .source_states import States
 
-__all__ = ["Executor"]
-
 _ITSELF = "a source of the pipeline asks for its batches, and would wait for itself for ever"
 
 _THREADS_OF_A_RUNNER = 4

@@ -14,8 +14,6 @@ from gradiva.ops.external_source.queue_source import QueueSource
 
 from .source_plan import SourcePlan
 
-__all__ = ["feed", "queue_sources"]
-
 
 def queue_sources(plan: SourcePlan) -> dict[str, QueueSource]:
     """The sources that can be fed, by name; those without one by number."""

@@ -20,16 +20,6 @@ from gradiva.eager.values.tensor import tensor_on
 
 from .pipeline_tensor import PipelineBatch, PipelineTensor
 
-__all__ = [
-    "Outputs",
-    "TensorCPU",
-    "TensorGPU",
-    "TensorListCPU",
-    "TensorListGPU",
-    "release",
-    "to_output",
-]
-
 
 class TensorCPU(PipelineTensor):
     """One sample in host memory. `shape`, `layout` and `ndim` are values and may be called.

@@ -10,8 +10,6 @@ from gradiva.capture.graph.graph import Node
 from gradiva.eager.support.errors import without_frames
 from gradiva.ops.readers.core.source import Source
 
-__all__ = ["SourceStates", "States", "source_key"]
-
 
 class States(NamedTuple):
     """The iteration, and the state of each source, or the error that asking for it raised."""

@@ -17,8 +17,6 @@ from gradiva.eager.support.tracing import Event, Recording
 if TYPE_CHECKING:
     from .executor import Executor
 
-__all__ = ["Timeline", "record_timeline"]
-
 _WIDTH, _LABEL, _LANE = 920.0, 130.0, 26.0
 _COLORS = (
     "#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#eeca3b", "#9d755d",

@@ -9,8 +9,6 @@ from typing import Any
 
 from .merging import UNDEFINED, Unusable
 
-__all__ = ["AssignmentTarget"]
-
 _READ: dict[str, Callable[[Any, Any], Any]] = {"attribute": getattr, "item": python.getitem}
 _WRITE: dict[str, Callable[[Any, Any, Any], None]] = {"attribute": setattr, "item": python.setitem}
 _DELETE: dict[str, Callable[[Any, Any], None]] = {"attribute": delattr, "item": python.delitem}

@@ -6,18 +6,6 @@ import ast
 import copy
 from collections.abc import Iterator, Sequence
 
-__all__ = [
-    "RETURNED",
-    "RUNTIME",
-    "assigned_members",
-    "assigned_names",
-    "has_own",
-    "lower_jumps",
-    "put_at",
-    "relocated",
-    "walk",
-]
-
 RUNTIME = "__gradiva__"
 RETURNED = "__gradiva_returned__"
 

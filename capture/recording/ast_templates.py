@@ -6,8 +6,6 @@ import ast
 
 from .ast_analysis import RUNTIME, put_at, relocated
 
-__all__ = ["at", "call", "fill", "later"]
-
 
 def at(where: ast.AST, text: str, test: ast.expr | None = None) -> ast.stmt:
     """A statement of ours with the place of the user's; `test` stands where the text has TEST."""

@@ -35,8 +35,6 @@ from .ast_analysis import (
 )
 from .ast_templates import at, call, fill, later
 
-__all__ = ["rewrite_function"]
-
 _SUSPENDS = (ast.Yield, ast.YieldFrom, ast.Await)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["HINTS", "INSTEAD"]
-
 _TO_DEVICE: Final = 'use `gpu()` or `to_device("gpu")`'
 _CAST: Final = "use `gradiva.cast(value, dtype=...)`"
 _RESHAPE: Final = "use `gradiva.reshape(value, shape=...)`"

@@ -9,8 +9,6 @@ from gradiva.eager.operators.arguments import Argument
 from gradiva.eager.types.dtypes import DType
 from gradiva.ops.readers.core.source import ValueEqual
 
-__all__ = ["as_attribute", "attribute_of"]
-
 
 def attribute_of(argument: Argument, value: Any) -> Any:
     """The value, checked and converted, as `as_attribute`."""

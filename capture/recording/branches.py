@@ -15,8 +15,6 @@ from gradiva.eager.support.errors import Location, OperatorTypeError
 from gradiva.ops.math.branches import split
 from gradiva.ops.readers.core.source import SourceOperator
 
-__all__ = ["Branch", "Branches"]
-
 
 class Branch:
     """The samples for which a predicate is true (side 0), or is not (side 1)."""

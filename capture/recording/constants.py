@@ -29,8 +29,6 @@ from gradiva.eager.values.tensor import Tensor, to_array
 
 from .recorder import Recorder
 
-__all__ = ["Constant", "ConstantNode", "ScalarConstant", "constant"]
-
 
 class ScalarConstant(Tensor):
     """A number with a dtype: a tensor without axes, for arithmetic and for arguments of operators.

@@ -19,8 +19,6 @@ from gradiva.ops.readers.core.source import SourceOperator
 
 from .data_node import DataNode, SymbolRecorder
 
-__all__ = ["FreeCall", "FreeNode", "calls_behind"]
-
 _numbers = itertools.count()
 
 

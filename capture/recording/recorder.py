@@ -37,9 +37,6 @@ from .data_node import DataNode
 from .free_node import FreeCall, FreeNode, calls_behind
 from .shared_values import SharedValues, is_shared
 
-__all__ = ["FIRST_CALL_WITHOUT_SOURCE", "Recorder"]
-
-
 FIRST_CALL_WITHOUT_SOURCE = 1 << 30
 """The number of the first random call of a graph before any source."""
 

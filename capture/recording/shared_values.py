@@ -17,8 +17,6 @@ from gradiva.ops.readers.core.source import SourceOperator
 
 from .data_node import BatchSize, WholeBatch
 
-__all__ = ["SharedValues", "is_shared"]
-
 _BESIDE = {"key", "scope", "source"}
 """Edges that bring no values."""
 

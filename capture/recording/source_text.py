@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
-__all__ = ["FUTURE", "SourceText", "has_branches", "is_on_disk", "parsed", "text_of"]
-
 FUTURE = functools.reduce(
     lambda flags, name: flags | getattr(__future__, name).compiler_flag,
     __future__.all_feature_names,

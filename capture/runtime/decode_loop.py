@@ -20,8 +20,6 @@ from gradiva.eager.jit.work_sharing import chunk_size, ending
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.types.arrays import BoolVector, I64Table, I64Vector, Int64Array
 
-__all__ = ["SourceOffsets", "can_loop", "decode_in_loop"]
-
 _background = BackgroundKernel()
 
 

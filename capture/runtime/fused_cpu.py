@@ -44,8 +44,6 @@ from .fusion_report import NotFusableError, Reason
 from .sample_kernel import SampleKernel, by_channels, mirrored
 from .source_views import composed, first_pixels, first_rows
 
-__all__ = ["FusedLoop"]
-
 
 class FusedLoop:
     """The calls of a group sorted by what they do, and then the tables for the kernels."""

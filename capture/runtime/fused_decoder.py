@@ -33,8 +33,6 @@ from gradiva.eager.types.batch_shape import BatchShape
 from .decode_loop import can_loop, decode_in_loop
 from .sample_kernel import SampleKernel
 
-__all__ = ["FusedDecoder"]
-
 _ROOM = 1 << 19
 """Bytes of decoded samples in a chunk, unless one sample has more: what stays in a core's cache."""
 _ROOM_OF_SEVERAL = 1 << 21

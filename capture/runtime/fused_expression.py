@@ -21,8 +21,6 @@ from .fusion_report import NotFusableError, Reason
 if TYPE_CHECKING:
     from gradiva.capture.graph.graph import Node
 
-__all__ = ["run_expression"]
-
 _NOTHING = np.empty(0, np.uint8)
 
 

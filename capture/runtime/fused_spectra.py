@@ -18,8 +18,6 @@ from gradiva.eager.values.batch import Batch
 
 from .fusion_report import NotFusableError, Reason
 
-__all__ = ["makes_spectra", "run_spectra"]
-
 
 def makes_spectra(call: Call) -> bool:
     """Whether the last call of a group is a step of such a pass."""

@@ -11,8 +11,6 @@ from gradiva.eager.runtime.host_memory import capacity
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import on_cpu
 
-__all__ = ["MemoryStatistics", "Statistics"]
-
 Statistics: TypeAlias = "dict[str, dict[str, list[int]]]"
 
 _KEYS = (

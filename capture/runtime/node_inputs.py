@@ -11,8 +11,6 @@ from gradiva.eager.types.arrays import BoolVector
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.values.batch import Batch
 
-__all__ = ["Outputs", "Values", "constant_batch", "repeated", "resolve", "value_of"]
-
 Outputs = tuple[Batch, ...]
 Values = dict[tuple[Node, int], Batch]
 

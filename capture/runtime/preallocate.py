@@ -13,9 +13,6 @@ from gradiva.eager.support.validation import integer
 
 from .gpu_streams import DeviceStage
 
-__all__ = ["check_bytes_per_sample", "preallocate"]
-
-
 _AT_WORK = 2
 """The number of batches that are computed at once: an intermediate result may need a block for
 each."""

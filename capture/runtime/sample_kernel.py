@@ -16,8 +16,6 @@ from gradiva.eager.values.batch import Batch
 
 from .decode_loop import SourceOffsets
 
-__all__ = ["SampleKernel", "by_channels", "mirrored"]
-
 
 class SampleKernel(NamedTuple):
     """calls: from the source, and a number of threads, to the calls that run its samples; the

@@ -13,8 +13,6 @@ from gradiva.eager.types.arrays import Int64Array
 
 from .fusion_report import NotFusableError, Reason
 
-__all__ = ["composed", "first_pixels", "first_rows"]
-
 
 def composed(calls: Sequence[Call], at: int) -> SourceWindow | None:
     """Several windows and flips as one; None if there are none. at: the index of H among the

@@ -18,8 +18,6 @@ from gradiva.ops.math.branches import merge, merge_batches, select
 
 from .node_inputs import value_of
 
-__all__ = ["join", "part"]
-
 
 def part(node: Node, outer: Scope | None, selection: Selection, values: Any) -> tuple[Batch, Batch]:
     """The output of a `split` in the scope `outer`."""

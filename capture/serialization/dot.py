@@ -10,8 +10,6 @@ from gradiva.capture.graph.graph import Edge, Graph, Node
 from gradiva.capture.graph.labels import type_text
 from gradiva.capture.graph.text_formats import dot_text
 
-__all__ = ["operator_dot"]
-
 _STAGES = {"cpu": "#cfe3f7", "mixed": "#cdeeee", "gpu": "#d3ecc9"}
 _PLAIN = "#ffffff"
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import OperatorValueError
 
-__all__ = ["EdgeName", "device_word", "known_device", "wanted_on"]
-
 
 class EdgeName(str):
     """The name of an edge; device: "cpu" or "gpu"."""

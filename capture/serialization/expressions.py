@@ -20,8 +20,6 @@ from gradiva.eager.types.dtypes import DType
 from .model import Writer
 from .names import expression_name, expression_operators
 
-__all__ = ["SCHEMA", "read_expression", "write_expression"]
-
 SCHEMA = "_ArithmeticGenericOp"
 
 _CALL = re.compile(r"\s*([a-z_0-9]+)\s*\(\s*([^()]*?)\s*\)\s*")

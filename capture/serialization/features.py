@@ -11,16 +11,6 @@ from gradiva.eager.support.errors import OperatorValueError
 
 from .names import from_single, to_single
 
-__all__ = [
-    "KIND",
-    "NAMES",
-    "SCHEMA",
-    "add_features",
-    "joined_features",
-    "read_features",
-    "schema_with",
-]
-
 SCHEMA: Final = "readers___TFRecord"
 _OWN_SCHEMA: Final = "readers__GradivaTFRecord"
 """The same reader, with features as graphs hold them. DALI refuses files with it."""

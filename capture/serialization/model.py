@@ -10,8 +10,6 @@ from gradiva.capture.graph.graph import Edge, Graph, Node
 
 from .edges import EdgeName
 
-__all__ = ["StoredOperator", "Writer"]
-
 
 @dataclass(frozen=True)
 class StoredOperator:

@@ -15,18 +15,6 @@ from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.dtypes import DType, ImageType, InterpType
 from gradiva.ops.math.arithmetic import Arithmetic
 
-__all__ = [
-    "ENUMERATIONS",
-    "INTERP_TYPE",
-    "element_type",
-    "expression_name",
-    "expression_operators",
-    "find_operator",
-    "from_single",
-    "schema_of",
-    "to_single",
-]
-
 INTERP_TYPE = 22
 """The number of the element type of interpolation types, which are plain numbers here."""
 

@@ -11,8 +11,6 @@ from typing import Any, TypeVar
 from gradiva.capture.pipeline.options import OperatorConcurrency, StreamPolicy
 from gradiva.eager.support.errors import OperatorValueError
 
-__all__ = ["StoredOptions"]
-
 _CPU_ONLY = -99999
 _PIPELINED, _ASYNC, _SEPARATED, _DYNAMIC = 1, 2, 4, 8
 _AFFINITY = 1

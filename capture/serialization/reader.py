@@ -20,8 +20,6 @@ from .options import StoredOptions
 from .proto import parse
 from .replay import Replay
 
-__all__ = ["StoredPipeline", "read_pipeline"]
-
 _IGNORED = frozenset({"device", "bytes_per_sample_hint"})
 """Arguments that change no result; what runs where is kept apart."""
 

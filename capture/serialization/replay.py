@@ -22,8 +22,6 @@ from .edges import EdgeName
 from .model import StoredOperator
 from .names import ENUMERATIONS, find_operator
 
-__all__ = ["Replay"]
-
 _MOST_ELEMENTS = 1 << 26
 """A constant may have this many elements, however large its shape is."""
 _NO_TYPE = -1

@@ -13,8 +13,6 @@ from gradiva.eager.types.dtypes import DType, float32, float64
 from .edges import EdgeName
 from .model import Writer
 
-__all__ = ["write_constant", "write_source"]
-
 _LARGEST = (1 << 63) - 1
 
 

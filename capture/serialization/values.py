@@ -10,8 +10,6 @@ from gradiva.eager.types.dtypes import DType, bfloat16
 
 from .names import element_type, to_single
 
-__all__ = ["add_argument"]
-
 
 def add_argument(made: Any, name: str, value: Any, argument: Argument | None) -> None:
     """Add an Argument to an OpDef. Raises OperatorTypeError or OperatorValueError."""

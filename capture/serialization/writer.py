@@ -33,8 +33,6 @@ from .sources import write_constant, write_source
 from .subscripts import write_subscript
 from .values import add_argument
 
-__all__ = ["GraphWriter", "serialize_graph"]
-
 _NOT_STORED = frozenset({"effect", "shared", "seed"})
 _LARGEST = (1 << 63) - 1
 

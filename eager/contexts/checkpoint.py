@@ -28,8 +28,6 @@ from .checkpoint_series import is_pattern, series_of
 from .json_codec import from_json_value, to_json_value
 from .unrestored import note_unrestored
 
-__all__ = ["Checkpoint", "CheckpointKeyError"]
-
 
 class CheckpointKeyError(OperatorValueError, KeyError):
     """The checkpoint has no entry of this name."""

@@ -8,8 +8,6 @@ import string
 
 from gradiva.eager.support.errors import OperatorValueError, wrong_value
 
-__all__ = ["is_pattern", "series_of"]
-
 
 def is_pattern(name: str) -> bool:
     """Whether a name has a place for a number. Raises OperatorValueError for other places."""

@@ -28,8 +28,6 @@ from gradiva.eager.types.device import device as to_device
 from .checkpoint import Checkpoint
 from .stream import Stream, device_stream, face_of
 
-__all__ = ["EvalContext", "EvalMode", "lazy_interpreter", "pool_of"]
-
 lazy_interpreter: Hook[Interpreter] = Hook(
     "deferred mode", "gradiva.capture.loop.deferred_interpreter"
 )

@@ -15,8 +15,6 @@ import numpy as np
 
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 
-__all__ = ["from_json_value", "to_json_value"]
-
 _NUMERIC = "biufcMmSU"
 
 

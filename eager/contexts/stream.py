@@ -17,17 +17,6 @@ from gradiva.eager.support.errors import (
 from gradiva.eager.types.device import Device
 from gradiva.eager.values.buffers import gpu_named
 
-__all__ = [
-    "Stream",
-    "device_stream",
-    "face_of",
-    "get_current_stream",
-    "get_default_stream",
-    "set_current_stream",
-    "set_default_stream",
-    "stream",
-]
-
 
 class _CreateNew:
     """The value of `Stream.create_new`."""

@@ -13,8 +13,6 @@ from typing import Any
 
 from gradiva.eager.support.user_warning import warn_user
 
-__all__ = ["is_placed", "note_unrestored", "warn_if_unrestored"]
-
 _unrestored: weakref.WeakSet[Any] = weakref.WeakSet()
 
 

@@ -25,8 +25,6 @@ from .nvrtc import compile_unit
 from .protocol import Runtime
 from .requirements import EXTRAS, missing
 
-__all__ = ["CupyRuntime", "check_gpu", "count_gpus", "gpu_at", "gpu_of", "known_gpus", "runtimes"]
-
 _NON_BLOCKING: Final = 1
 _NO_TIMING: Final = 2
 _PORTABLE: Final = 1

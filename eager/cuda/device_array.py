@@ -12,8 +12,6 @@ from gradiva.eager.types.device import Device
 from .device_memory import Block, Users
 from .streams import LEGACY, DeviceStream
 
-__all__ = ["DeviceArray", "Foreign"]
-
 
 class Foreign:
     """Memory that another library owns. owner: what keeps it alive, until all streams that used it

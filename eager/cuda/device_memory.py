@@ -21,8 +21,6 @@ from gradiva.eager.support.errors import OperatorRuntimeError
 from .protocol import Runtime
 from .streams import DeviceStream, Held, Ready, last_point
 
-__all__ = ["Block", "DevicePool", "PinnedBlock", "PinnedPool", "Users"]
-
 Users: TypeAlias = dict[tuple[int, int], DeviceStream]
 """Streams that read some memory, by their keys."""
 

@@ -19,26 +19,6 @@ from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueErro
 if TYPE_CHECKING:
     from gradiva.eager.rows.row_chain import RowStep
 
-__all__ = [
-    "SPAN",
-    "THREADS",
-    "Blocks",
-    "CudaKernel",
-    "Epilogue",
-    "KernelSource",
-    "Launch",
-    "NoGpuKernelError",
-    "OutputArg",
-    "Scratch",
-    "blocks_of",
-    "launch_over",
-    "launches_of",
-    "numbered",
-    "refuse_large",
-    "struct_rows",
-    "type_name",
-]
-
 THREADS: Final = 256
 SPAN: Final = 2048
 """Elements that a block takes; prelude.cuh knows it by the same name."""

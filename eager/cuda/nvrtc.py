@@ -19,8 +19,6 @@ from gradiva.eager.support.lazy_import import lazy_module
 from .launch import KernelSource
 from .requirements import EXTRAS
 
-__all__ = ["ARCHITECTURES", "UNKNOWN", "Cubin", "compile_unit", "nvrtc_version", "why_no_nvrtc"]
-
 ARCHITECTURES: Final = (75, 80, 90, 100)
 """What the tests compile every kernel for: Turing, Ampere, Hopper, Blackwell."""
 

@@ -12,8 +12,6 @@ import numpy as np
 
 from .launch import KernelSource
 
-__all__ = ["Runtime"]
-
 
 class Runtime(Protocol):
     """One GPU. Streams, events and memory by number (cudaStream_t, cudaEvent_t, address).

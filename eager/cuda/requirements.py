@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 else:
     metadata = lazy_module("importlib.metadata")
 
-__all__ = ["EXTRAS", "cuda_version", "missing"]
-
 EXTRAS: Final = "'gradiva[cuda12]' or 'gradiva[cuda13]'"
 """What a user gives to pip."""
 

@@ -24,8 +24,6 @@ from gradiva.eager.support.errors import OperatorRuntimeError
 
 from .cuda_syntax import BINARY, BUILTINS, CASTS, MATHS, NOT_FINITE, assigned, is_number, loaded
 
-__all__ = ["UntranslatableError", "translated", "translated_name", "translation_of"]
-
 
 class UntranslatableError(OperatorRuntimeError):
     """A kernel says something that has no translation."""

@@ -23,8 +23,6 @@ from .cuda_translate import UntranslatableError, translated, translated_name
 if TYPE_CHECKING:
     from gradiva.eager.operators.call import Call
 
-__all__ = ["chain_launch", "chain_parameters", "chain_source", "gpu_kernel", "pixelwise_launch"]
-
 _PIXELS: Final = CudaKernel("pixels", ("arithmetic.cuh", None, "pixels.cuh"), registers=64)
 
 

@@ -15,8 +15,6 @@ from gradiva.eager.types.device import Device
 
 from .gpu_elementwise import gpu_kernel
 
-__all__ = ["checked_gpu_kernel", "devices_of", "on_gpu"]
-
 
 def on_gpu(operator: OperatorBase, device: Device) -> Callable[[Call], None]:
     """The function that fills the outputs of a call of `operator` on a GPU. Raises

@@ -10,8 +10,6 @@ from gradiva.eager.values.batch import Batch
 if TYPE_CHECKING:
     from gradiva.eager.operators.call import Call
 
-__all__ = ["through_host"]
-
 
 def through_host(call: Call, gpu: Gpu) -> None:
     """`Operator.mixed_gpu`: run the CPU kernel, and copy what it made to the GPU."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from gradiva.eager.operators.operator import OperatorBase
     from gradiva.eager.runtime.worker_pool import WorkerPool
 
-__all__ = ["Frames", "execute_frames", "given_per_frame"]
-
 
 def given_per_frame(
     names: frozenset[str], inputs: tuple[Batch, ...], given: Mapping[str, Any]

@@ -18,17 +18,6 @@ from typing import Any, NamedTuple, overload
 
 from gradiva.eager.support.user_warning import warn_user
 
-__all__ = [
-    "Quarantine",
-    "Quarantined",
-    "collecting",
-    "collecting_in",
-    "isolated",
-    "place_of",
-    "quarantine",
-    "record",
-]
-
 _MOST = 10_000
 _REMEMBERED = 1024
 

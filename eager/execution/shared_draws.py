@@ -15,8 +15,6 @@ from gradiva.eager.support.errors import Location, user_location
 from gradiva.eager.values.random_origin import SharedDraw
 from gradiva.eager.values.tensor import Tensor
 
-__all__ = ["warn_of_shared", "warn_of_values"]
-
 _warned: set[tuple[str, int]] = set()
 
 

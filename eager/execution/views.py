@@ -18,8 +18,6 @@ from gradiva.eager.values.buffers import on_cpu
 
 from .gpu_copies import move_launch, piece_launches
 
-__all__ = ["view_of"]
-
 
 def view_of(source: Batch, type: SampleType, batch_shape: BatchShape) -> Batch:
     """The bytes of each sample of `source` as a sample of `type`, with the shape that `batch_shape`

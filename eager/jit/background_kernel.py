@@ -20,15 +20,6 @@ from typing import Final, NamedTuple
 
 from .jit import NotThereError, idle_seconds, loaded_only
 
-__all__ = [
-    "MANY",
-    "BackgroundKernel",
-    "at_once",
-    "expect_many",
-    "prepares_at_once",
-    "wait_until_prepared",
-]
-
 MANY = 4096
 """The number of samples that is worth loading Numba."""
 _QUIET: Final = 1.0

@@ -22,15 +22,6 @@ from gradiva.eager.support.private_folder import private_folder
 from .kernel_digest import UndescribedError, kernel_digest
 from .prebuilt import prebuilt_folder, read_prebuilt
 
-__all__ = [
-    "KernelFolder",
-    "cache_folder",
-    "folder_to_keep_in",
-    "keep_file",
-    "kernel_folder",
-    "why_no_cache_folder",
-]
-
 _UNFINISHED: Final = "unfinished"
 """The folder of files that are being written; they stay there if their process is killed."""
 _HOUR: Final = 3600

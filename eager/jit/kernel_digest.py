@@ -22,8 +22,6 @@ import numpy as np
 
 from gradiva.eager.types.dtypes import DType
 
-__all__ = ["UndescribedError", "extensions", "global_names", "kernel_digest", "reached_functions"]
-
 extensions: dict[FunctionType, FunctionType] = {}
 """By function that kernels call and an extension implements: the function that makes its bodies."""
 

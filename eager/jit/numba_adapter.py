@@ -10,23 +10,6 @@ from __future__ import annotations
 import importlib
 from typing import Any, ClassVar
 
-__all__ = [
-    "array_part",
-    "can_compile",
-    "compile_error",
-    "fingerprint",
-    "first_element",
-    "fixed_tuple",
-    "has_feature",
-    "leave_out_features",
-    "llvm",
-    "local_array",
-    "no_value",
-    "ownerless_array",
-    "vector_root",
-    "vector_type",
-]
-
 
 def fingerprint(arguments: tuple[Any, ...]) -> bytes:
     """What says of values how they are compiled: equal for those of the same types. In

@@ -19,18 +19,6 @@ import numpy as np
 
 from .numba_adapter import llvm
 
-__all__ = [
-    "CompiledStore",
-    "NoinlineKernel",
-    "c_callback",
-    "compiler_lock",
-    "keep_compiled",
-    "noinline_call",
-    "on_compile",
-    "packed_entry",
-    "part_compiler",
-]
-
 _SETTINGS: Final = (
     "OPT",
     "LOOP_VECTORIZE",

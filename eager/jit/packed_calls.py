@@ -22,18 +22,6 @@ from gradiva.eager.types.arrays import Int64Array
 from . import numba_adapter, numba_compiler
 from .jit import Kernel, load_numba, register_intrinsic
 
-__all__ = [
-    "KernelCall",
-    "NotPackableError",
-    "PackedCall",
-    "PerThread",
-    "call_packed",
-    "pack_call",
-    "run_calls",
-    "take_next",
-]
-
-
 KernelCall: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...]]
 """A kernel, and all its arguments but the last two, which are a range of samples. One thread makes
 the call from Python (`run_calls`); for several it is packed."""

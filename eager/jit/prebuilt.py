@@ -17,8 +17,6 @@ from typing import Final
 
 from gradiva.eager.support.checked_file import verified_content
 
-__all__ = ["PREBUILT", "prebuilt_folder", "read_prebuilt"]
-
 PREBUILT: Final = Path(__file__).absolute().parents[2] / "prebuilt"
 """The folder in the package; `building/backend.py` fills it."""
 

@@ -30,8 +30,6 @@ from .background_kernel import prepares_at_once
 from .jit import Kernel, load_numba
 from .kernel_cache import kernel_folder
 
-__all__ = ["SubprocessCompiler", "compile_noinline"]
-
 _PATIENCE: Final = 0.5
 """It is waited for this part of the time that it has run until then. Where that is not enough, the
 machine is busy, and the kernel is sooner compiled here."""

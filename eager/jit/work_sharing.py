@@ -16,8 +16,6 @@ from .background_kernel import BackgroundKernel
 from .jit import jit
 from .packed_calls import PackedCall, call_packed, take_next
 
-__all__ = ["FEW", "can_share", "chunk_size", "ending", "parallel_for"]
-
 FEW: Final = 2
 """Ranges that take less Python by themselves than it takes to prepare that they are shared."""
 

@@ -24,33 +24,6 @@ from gradiva.eager.types import dtypes
 from gradiva.eager.types.dtypes import DType, ImageType, InterpType
 from gradiva.eager.values.value import Value
 
-__all__ = [
-    "ArgumentType",
-    "DTypeLike",
-    "FloatArg",
-    "FloatArrayArg",
-    "Floats",
-    "FloatsArg",
-    "ImageTypeLike",
-    "IntArg",
-    "InterpArg",
-    "InterpTypeLike",
-    "Ints",
-    "IntsArg",
-    "Layout",
-    "MatrixArg",
-    "OnError",
-    "Path",
-    "Paths",
-    "RaggedFloatsArg",
-    "RaggedIntsArg",
-    "Strings",
-    "UnevenFloatsArg",
-    "UnevenIntsArg",
-    "argument_type",
-    "evaluate",
-]
-
 
 def _integer(value: Any) -> int:
     if isinstance(value, bool | np.bool_):

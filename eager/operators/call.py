@@ -38,9 +38,6 @@ from gradiva.eager.values.batch import Batch
 from .operator import OperatorBase
 from .plan import Plan
 
-__all__ = ["Call"]
-
-
 _INLINE_BYTES = 1 << 17
 """Work on fewer bytes than this is not worth waking another thread."""
 _SURE_BYTES = 1 << 21

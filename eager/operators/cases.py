@@ -17,8 +17,6 @@ from gradiva.eager.support.errors import (
 from gradiva.eager.types.dtypes import DType, uint8
 from gradiva.eager.values.batch import Batch, batch
 
-__all__ = ["Case", "case", "samples"]
-
 
 @dataclass(frozen=True)
 class Case:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-__all__ = ["CompositeCall", "Decomposition", "DecompositionPart"]
-
 
 class DecompositionPart(NamedTuple):
     """One operator of the chain. It reads the output of the part before it.

@@ -13,8 +13,6 @@ from collections.abc import Iterable
 
 from gradiva.eager.support.errors import OperatorValueError
 
-__all__ = ["COMMON", "merge_docstrings", "sections", "with_common"]
-
 COMMON = "Arguments of all operators"
 """The heading of the section that `with_common` adds."""
 _HEADINGS = ("Args", "Returns", "Raises", "Example", COMMON)

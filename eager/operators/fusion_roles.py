@@ -18,17 +18,6 @@ from gradiva.eager.types.arrays import BoolVector, Int64Array
 
 from .call import Call
 
-__all__ = [
-    "Decode",
-    "DecodeSeveral",
-    "Expression",
-    "Resample",
-    "SourceWindow",
-    "SpectralStep",
-    "ToPlanar",
-    "View",
-]
-
 
 class Expression(NamedTuple):
     """Computes element by element, with broadcasting: arithmetic. symbol: as `evaluate` has it. A

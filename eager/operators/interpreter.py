@@ -12,20 +12,6 @@ from gradiva.eager.support.hooks import Hook
 if TYPE_CHECKING:
     from .operator import OperatorBase
 
-__all__ = [
-    "Entered",
-    "Interpreter",
-    "current_interpreter",
-    "eager_hook",
-    "eager_interpreter",
-    "enter_interpreter",
-    "free_calls_hook",
-    "interpreter",
-    "leave_interpreter",
-    "running",
-    "runs_at_once",
-]
-
 
 class Interpreter(Protocol):
     """Runs, or records, one call of an operator."""

@@ -8,8 +8,6 @@ from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 
-__all__ = ["warn_of_channels_first", "warn_of_mixed_channels"]
-
 _CHANNELS: Final = (3, 4)
 """Of images in color: an axis that is so short is hardly one of pixels."""
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from gradiva.eager.support.errors import OperatorTypeError, user_location
 
-__all__ = ["modern_arguments", "warn_of_old"]
-
 _warned: set[tuple[str, str, int]] = set()
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from gradiva.eager.types.sample_type import SampleType
 
-__all__ = ["axes_of_frames", "framed_types", "has_frames", "of_frames", "of_sequences"]
-
 
 def has_frames(type: SampleType) -> bool:
     """Whether the first axis is that of frames."""

@@ -11,8 +11,6 @@ from gradiva.eager.support.errors import OperatorTypeError, describe
 
 from .arguments import Argument
 
-__all__ = ["differ", "ragged_rows"]
-
 
 def differ(values: Sequence[Any]) -> bool:
     """Whether samples have different numbers of values."""

@@ -12,8 +12,6 @@ from typing import Any
 
 from .arguments import Argument
 
-__all__ = ["Signatures", "Written", "described", "explained", "extended", "named", "spread"]
-
 
 class Written(str):
     """An annotation that is shown without quotes."""

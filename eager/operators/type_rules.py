@@ -11,16 +11,6 @@ from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.dtypes import DType, DTypeLike, float32, uint8
 from gradiva.eager.types.sample_type import SampleType
 
-__all__ = [
-    "own_or_float32",
-    "refuse_samples",
-    "require_dtype",
-    "require_layout",
-    "require_ndim",
-    "with_layout",
-]
-
-
 _ENCODED = (
     "; if these are the bytes of an image file, decode them first with decoders.image (a file is "
     "read by its name with imread)"

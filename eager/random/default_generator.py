@@ -23,8 +23,6 @@ from typing import Any, SupportsIndex
 from .generator import RNG, SEED_BITS
 from .step import leave_loops
 
-__all__ = ["DefaultRNG", "copied_in_forks", "default", "get_default_rng", "set_seed"]
-
 
 class DefaultRNG(RNG):
     """A generator that starts again in each process.

@@ -17,8 +17,6 @@ from .keys import RandomKey
 from .philox import philox
 from .step import current_step
 
-__all__ = ["RNG", "SEED_BITS"]
-
 _OUTSIDE = 1 << 31
 """Calls outside of steps are numbered from here on."""
 _LAST = _OUTSIDE - 1

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["RandomKey"]
-
 
 class RandomKey(NamedTuple):
     """The key of one random call: its values depend on it and on the positions of its samples

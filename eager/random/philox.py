@@ -13,8 +13,6 @@ import numpy as np
 
 from gradiva.eager.jit.jit import always_inline, jit
 
-__all__ = ["natural_log", "normal_from_word", "normal_middle", "normal_tail", "philox"]
-
 
 @jit
 def philox(

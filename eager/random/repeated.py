@@ -5,8 +5,6 @@ from __future__ import annotations
 from .generator import RNG
 from .keys import RandomKey
 
-__all__ = ["RepeatedRNG"]
-
 
 class RepeatedRNG(RNG):
     """Stands for another generator, from which it draws once, for calls that belong together.

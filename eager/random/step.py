@@ -13,16 +13,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "RandomStep",
-    "close_step",
-    "current_step",
-    "enter_step",
-    "leave_loops",
-    "leave_step",
-    "step",
-]
-
 
 @dataclass(slots=True, eq=False)
 class RandomStep:

@@ -17,8 +17,6 @@ from gradiva.eager.jit.jit import register_extension
 from gradiva.eager.types.arrays import Array
 from gradiva.eager.types.bfloat16 import from_bfloat16, is_bfloat16, to_bfloat16
 
-__all__ = ["convert_array", "convert_sat", "round_half_away", "to_half", "truncate"]
-
 
 def convert_sat(value: Any, like: Array) -> Any:
     """Convert one scalar to the dtype of `like`: half away from zero, saturating, NaN to 0 for

@@ -9,8 +9,6 @@ from gradiva.eager.types.arrays import F32Vector, U16Vector, U32Vector
 from .row_chain import RowStep
 from .row_kernel import row_kernel
 
-__all__ = ["half_row", "half_step"]
-
 
 @row_kernel()
 def half_row(source: U32Vector, target: U16Vector, parameters: F32Vector) -> None:

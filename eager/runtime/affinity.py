@@ -15,8 +15,6 @@ from collections.abc import Iterator
 from gradiva.eager.support.environment import variable
 from gradiva.eager.support.errors import OperatorValueError
 
-__all__ = ["pin", "pinned", "thread_cpus"]
-
 _VARIABLE = "AFFINITY_MASK"
 _PREFIXES = ("GRADIVA_", "DALI_")
 

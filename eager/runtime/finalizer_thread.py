@@ -16,8 +16,6 @@ from typing import Any, Final
 
 from .threads import started
 
-__all__ = ["FinalizerThread", "finalizer_thread"]
-
 _MOST: Final = 16
 """The number of posted calls above which `catch_up` waits."""
 

@@ -14,8 +14,6 @@ from typing import Any
 from gradiva.eager.support.environment import flag, number_between, variable
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 
-__all__ = ["RANGES", "MemorySettings", "settings"]
-
 RANGES = {
     "shrink_threshold": (0.0, 1.0, "a number from 0 (never shrink) to 1 (always shrink)"),
     "host_growth": (1.0, 4.0, "a number from 1 to 4"),

@@ -14,8 +14,6 @@ import numpy as np
 
 from gradiva.eager.types.arrays import Array
 
-__all__ = ["BlockLocation", "SharedBlocks", "can_share", "map_block"]
-
 
 class BlockLocation(NamedTuple):
     """The location of an array. process, descriptor: by which the file can be opened; file: its

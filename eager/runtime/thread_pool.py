@@ -10,8 +10,6 @@ from gradiva.eager.types.device import Device, check_device
 
 from .worker_pool import WorkerPool, default_num_threads, pool_in_force, thread_count
 
-__all__ = ["ThreadPool", "gpu_number"]
-
 _CPU = (-1, -99999)
 """Numbers that mean no GPU: the default of other libraries, and types.CPU_ONLY_DEVICE_ID."""
 

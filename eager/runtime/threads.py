@@ -8,8 +8,6 @@ from typing import Any
 
 from gradiva.eager.support.errors import OperatorRuntimeError
 
-__all__ = ["started"]
-
 
 def started(target: Callable[..., object], name: str, *arguments: Any) -> threading.Thread:
     """A daemon thread that runs `target(*arguments)`.

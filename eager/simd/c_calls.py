@@ -13,8 +13,6 @@ from gradiva.eager.jit import numba_adapter
 from gradiva.eager.jit.jit import register_extension
 from gradiva.eager.types.arrays import Int64Array
 
-__all__ = ["addresses", "call_c"]
-
 
 def addresses(*names: str) -> Int64Array | None:
     """Where functions of the C library are; None where one of them is not to be found."""

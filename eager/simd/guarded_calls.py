@@ -16,8 +16,6 @@ from typing import Any, Final
 from gradiva.eager.jit import numba_adapter
 from gradiva.eager.jit.jit import register_intrinsic
 
-__all__ = ["MARK_BYTES", "call_guarded", "can_guard", "leaving_handler", "silent_handler"]
-
 MARK_BYTES: Final = 1024
 """Room for a C library's `jmp_buf`: glibc takes 200 bytes (x86-64) or 312 (64-bit ARM), macOS
 fewer."""

@@ -13,8 +13,6 @@ from gradiva.eager.jit import numba_adapter
 from gradiva.eager.jit.jit import register_intrinsic
 from gradiva.eager.types.arrays import Array, Float32Array
 
-__all__ = ["REVERSED", "blend_three", "move_three", "reverse_pixels"]
-
 _LANES: Final = 4
 _CHANNELS: Final = 3
 REVERSED: Final = 16

@@ -18,9 +18,6 @@ from gradiva.eager.jit import numba_adapter
 from gradiva.eager.jit.jit import register_intrinsic
 from gradiva.eager.types.arrays import Array
 
-__all__ = ["LANES", "add", "gather", "load", "mul", "narrow", "spread", "square_root", "store",
-           "sub", "total", "widen"]  # fmt: skip
-
 LANES: Final = 8
 
 

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
-__all__ = ["bare"]
-
 
 def bare(
     trace: TracebackType | None, without: tuple[str, ...] | None = None

@@ -12,8 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-__all__ = ["read_checked", "verified_content", "write_checked"]
-
 _HEAD: Final = b"gradiva kept file 1\n"
 _SIZE: Final = 32
 _BINARY: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)

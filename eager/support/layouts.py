@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["as_layout", "channel_axis"]
-
 
 def as_layout(layout: Any, ndim: int | None = None) -> str:
     """Return `layout` if it is a layout for `ndim` axes; raises TypeError or ValueError."""

@@ -11,8 +11,6 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-__all__ = ["can_import", "lazy_module"]
-
 
 class _LazyModule(ModuleType):
     def __init__(self, name: str, extra: str | None) -> None:

@@ -7,8 +7,6 @@ import os
 import secrets
 import stat
 
-__all__ = ["FLAGS", "check_regular_file", "open_regular", "opened", "write_whole"]
-
 # A pipe would be waited for until somebody writes into it.
 FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 _BINARY = getattr(os, "O_BINARY", 0)

@@ -9,8 +9,6 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["read_at", "read_into", "read_next", "write_at"]
-
 _turn = threading.Lock()
 _VIEWS = 256
 """Buffers in one call: no system allows fewer than 1,024 but some old ones."""

@@ -6,8 +6,6 @@ import os
 import stat
 from pathlib import Path
 
-__all__ = ["private_folder"]
-
 
 def private_folder(path: Path) -> Path | None:
     """The folder, made if need be, if nobody but the user could have written into it."""

@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from types import CodeType, TracebackType
 from typing import Any
 
-__all__ = ["place", "short_trace", "source_line", "user_places"]
-
 _OURS = ("gradiva.", "IPython.", "ipykernel.", "tqdm.", "concurrent.futures.", "numpy.")
 _OURS_WHOLE = ("gradiva", "contextlib", "threading")
 _MOST_CALLERS = 6

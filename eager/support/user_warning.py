@@ -7,8 +7,6 @@ from typing import Any
 
 from .errors import printable, user_location
 
-__all__ = ["warn_user"]
-
 _registries: dict[str, dict[Any, Any]] = {}
 """What Python has shown of the warnings about the lines of each file. Without such a registry it
 would show a warning each time, whatever the filters say."""

@@ -7,8 +7,6 @@ from typing import Any
 
 from .errors import OperatorTypeError, OperatorValueError, describe
 
-__all__ = ["integer"]
-
 
 def integer(
     value: Any,

@@ -13,41 +13,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Array",
-    "BoolTable",
-    "BoolVector",
-    "Draws",
-    "F32Table",
-    "F32Vector",
-    "F32Volume",
-    "F64Table",
-    "F64Vector",
-    "Float32Array",
-    "Float64Array",
-    "I16Vector",
-    "I32Table",
-    "I32Vector",
-    "I32Volume",
-    "I64Table",
-    "I64Vector",
-    "I64Volume",
-    "Int",
-    "Int64Array",
-    "Number",
-    "Slabs",
-    "Table",
-    "U8Table",
-    "U8Vector",
-    "U8Volume",
-    "U16Vector",
-    "U32Vector",
-    "U64Table",
-    "U64Vector",
-    "Vector",
-    "Volume",
-]
-
 Array: TypeAlias = NDArray[Any]
 """Of any dtype and any number of axes."""
 Float32Array: TypeAlias = NDArray[np.float32]

@@ -15,9 +15,6 @@ from gradiva.eager.support.errors import OperatorValueError
 
 from .arrays import Int64Array
 
-__all__ = ["SHARED", "BatchShape", "fault_of"]
-
-
 _MOST = 1 << 42
 SHARED = 1024
 """Batch shapes of at most this many samples are cached, with derived values: larger ones would take

@@ -22,8 +22,6 @@ from .dtypes import (
     uint64,
 )
 
-__all__ = ["DALIDataType", "OtherType"]
-
 
 class OtherType(enum.IntEnum):
     """Types of arguments and of what is no number, under the names of the pipeline API."""

@@ -12,8 +12,6 @@ from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, 
 from gradiva.eager.support.hooks import Hook
 from gradiva.eager.support.validation import integer
 
-__all__ = ["CPU", "Device", "DeviceLike", "check_device", "device", "find_gpu"]
-
 _KINDS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu"}
 _EXPECTED = "a device such as 'cpu', 'gpu' or 'gpu:0'"
 _DLPACK = {1: "cpu", 2: "gpu"}

@@ -7,8 +7,6 @@ from typing import Any
 
 from .dtypes import DType
 
-__all__ = ["SampleType"]
-
 
 @dataclass(frozen=True, slots=True)
 class SampleType:

@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     import torch
     from typing_extensions import Self
 
-__all__ = ["ONE_SHAPE", "Batch", "as_batch", "batch", "batch_on"]
-
-
 ONE_SHAPE = "samples of one shape"
 """What an error expects where the samples of a batch are to become one array."""
 

@@ -31,8 +31,6 @@ from .interop import (
 from .random_origin import EagerRandomOrigin, random_origin_among
 from .tensor import Tensor
 
-__all__ = ["BatchFields", "converted", "from_array", "from_samples", "repeated"]
-
 
 class BatchFields(NamedTuple):
     """The fields of a batch, in the order in which `Batch` takes them."""

@@ -23,8 +23,6 @@ from .value import Value
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["DeviceValue"]
-
 
 class DeviceValue(Value):
     """A value in memory. Batch and Tensor say which memory, and what it is as one array.

@@ -10,8 +10,6 @@ from gradiva.eager.types.batch_shape import BatchShape
 
 from .batch import Batch
 
-__all__ = ["moved_together"]
-
 
 def moved_together(batch: Batch, kept: Int64Array) -> Batch:
     """The batch with these samples only, one after the other as if it had never had more: those

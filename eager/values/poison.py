@@ -20,8 +20,6 @@ from gradiva.eager.runtime.memory_settings import settings
 from .batch import Batch
 from .buffers import on_cpu
 
-__all__ = ["mark_in_use", "poison"]
-
 # By identity: arrays have no hash. An entry goes with its array.
 _in_use: weakref.WeakValueDictionary[int, np.ndarray[Any, Any]] = weakref.WeakValueDictionary()
 

@@ -16,14 +16,6 @@ from gradiva.eager.support.errors import Location, OperatorValueError, user_loca
 
 from .device_value import DeviceValue
 
-__all__ = [
-    "EagerRandomOrigin",
-    "SharedDraw",
-    "check_not_random",
-    "random_origin_among",
-    "random_origin_of_call",
-]
-
 EagerRandomOrigin: TypeAlias = Location | str | None
 """The user's line where random values were drawn; None for values that do not depend on any."""
 _UNKNOWN = "a line that is not known"

@@ -7,8 +7,6 @@ from typing import Any
 
 from gradiva.eager.support.hooks import Hook
 
-__all__ = ["to_html", "to_text"]
-
 _MODULE = "gradiva.display.text"
 to_text: Hook[Callable[[Any], str]] = Hook("values as text", _MODULE)
 to_html: Hook[Callable[[Any], str]] = Hook("values as pictures", _MODULE)

@@ -7,8 +7,6 @@ from typing import Final
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import U8Vector
 
-__all__ = ["CUT", "FAR", "GROWTH", "LARGE", "inflate_block"]
-
 CUT: Final = -1
 FAR: Final = -2
 LARGE: Final = -3

@@ -18,8 +18,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.types.batch_shape import fault_of
 
-__all__ = ["Header", "read_header"]
-
 _MAGIC = b"\x93NUMPY"
 _LONGEST = 1 << 16
 _ODD = re.compile(r"[0-9][A-Za-z_]|\\")

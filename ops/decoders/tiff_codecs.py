@@ -30,8 +30,6 @@ else:
     ImageFile = lazy_module("PIL.ImageFile", "pillow")
     TiffImagePlugin = lazy_module("PIL.TiffImagePlugin", "pillow")
 
-__all__ = ["Numbers", "at_once", "by_libtiff", "decoded_pieces", "tiff_file"]
-
 Numbers = Mapping[int, tuple[int, Sequence[int]]]
 """The type and the values of each tag."""
 _SHORT, _LONG = 3, 4

@@ -14,8 +14,6 @@ from .tiff_codecs import at_once, by_libtiff, decoded_pieces, tiff_file
 from .tiff_layout import Layout
 from .tiff_samples import read_samples
 
-__all__ = ["as_uncompressed", "read_images"]
-
 _JPEG, _WEBP = 7, 50001
 _OTHERS = {
     6: "JPEG of the old style",

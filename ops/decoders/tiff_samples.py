@@ -12,8 +12,6 @@ from . import tiff_layout as t
 from .tiff_codecs import decoded_pieces
 from .tiff_layout import Layout
 
-__all__ = ["read_samples"]
-
 _VALUES_AT_ONCE = 1 << 16
 
 

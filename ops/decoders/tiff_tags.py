@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["ORIENTATION", "SHORT", "Tags", "exif_orientation", "read_tags"]
-
 ORIENTATION = 274
 SHORT = "TIFF ends inside its first directory"
 _CODES = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["clamp_documentation", "function_documentation", "python_documentation"]
-
 _PYTHON = {
     "add": ("int32([7, 9])", "+ 1", "[8, 10]"),
     "sub": ("int32([7, 9])", "- 1", "[6, 8]"),

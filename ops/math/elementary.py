@@ -21,29 +21,6 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.jit import always_inline
 from gradiva.eager.simd.intrinsics import chosen
 
-__all__ = [
-    "LARGE_ANGLE",
-    "LN2",
-    "LOG2_E",
-    "LOG10_2",
-    "LOG10_E",
-    "angle",
-    "bits_of",
-    "bounded",
-    "cosh",
-    "exp",
-    "large_angle",
-    "log_of_one_plus",
-    "logarithm",
-    "power",
-    "quarter_turns",
-    "sinh",
-    "turned_sine",
-    "turned_tangent",
-    "with_sign",
-    "within_quarter",
-]
-
 _TO_INTEGER: Final = 6755399441055744.0
 """1.5 * 2**52: a small number that is added to it is rounded to an integer, which then stands in
 the lowest bits."""

@@ -35,8 +35,6 @@ from .elementary import (
     within_quarter,
 )
 
-__all__ = ["KERNELS", "fill_float32"]
-
 _STRIP: Final = 1 << 13
 """Elements of operands that are converted or repeated at a time."""
 

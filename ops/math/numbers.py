@@ -13,8 +13,6 @@ from gradiva.eager.simd.intrinsics import span
 from gradiva.eager.simd.streaming import copy_nontemporal, finish_lines, use_nontemporal
 from gradiva.eager.types.arrays import Array, U32Vector, Vector
 
-__all__ = ["fill_with_number", "put_numbers"]
-
 _CODES: Final = {"+": 0, "-": 1, "*": 2, "/": 3}
 _FROM_LEFT: Final = 4
 """Is added where the number is the first operand."""

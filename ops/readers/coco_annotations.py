@@ -21,8 +21,6 @@ from gradiva.ops.storage.storage import Storage
 
 from .coco_runs import counts_of
 
-__all__ = ["Annotations", "Runs", "read_annotations"]
-
 _MOST_PIXELS = 1 << 28
 _LARGEST = 1 << 20
 """Extent of an image; more is a number that lies."""

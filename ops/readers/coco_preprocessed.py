@@ -22,8 +22,6 @@ from gradiva.ops.storage.urls import is_url, local_path
 
 from .coco_annotations import Annotations, Runs
 
-__all__ = ["load", "save"]
-
 _COUNT = struct.Struct("<I")
 
 

@@ -16,8 +16,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Array, I32Volume, I64Table, I64Vector
 
-__all__ = ["counts_of", "draw_polygon", "draw_runs"]
-
 _CHARACTERS = 7
 """Of one number: of 35 bits."""
 

@@ -18,8 +18,6 @@ from gradiva.ops.readers.core.cursor import Cursor
 
 from .sample_origins import BegunReads, OriginReads, OriginRecords
 
-__all__ = ["BegunAhead"]
-
 _MOST: Final = 4
 """Batches that are begun before they are asked for, at most: each takes memory."""
 

@@ -12,8 +12,6 @@ from gradiva.ops.storage.storage import Storage
 
 from .sample_origins import OriginReads
 
-__all__ = ["RemoteAhead", "storage_of"]
-
 _STEP = 64
 """Samples that are planned for at once, at most."""
 _TOGETHER = 8

@@ -14,8 +14,6 @@ from gradiva.ops.readers.sampling.checks import Floats
 from gradiva.ops.readers.sampling.draws import SOURCES, uniforms
 from gradiva.ops.readers.sampling.sampled_order import MOST_SAMPLES
 
-__all__ = ["MixedOrder", "normalized"]
-
 _FAR = 1 << 32
 """Between the positions of epochs, whose length may differ."""
 _AGAIN = 1 << 20

@@ -17,8 +17,6 @@ from gradiva.ops.storage.handles import PartlyLoadedFile, pread
 from gradiva.ops.storage.ranges import Want
 from gradiva.ops.storage.storage import Storage
 
-__all__ = ["FarRegions", "Region", "rows_of"]
-
 _HEAD: Final = 1 << 16
 """Bytes at the beginning of a file that are read for its header: so few cost little more than the
 question for them, and often hold the region."""

@@ -11,17 +11,6 @@ from gradiva.eager.operators.argument_types import ArgumentType
 
 from .sampling.sampling_arguments import BucketLike, SamplerLike, Weights
 
-__all__ = [
-    "OWN",
-    "SHUFFLED_AFTER",
-    "DTypes",
-    "ReaderArguments",
-    "ReaderOptions",
-    "StorageOptions",
-    "dtypes_of",
-]
-
-
 OWN = (
     "sampler",
     "weights",

@@ -14,8 +14,6 @@ from gradiva.eager.jit import numba_adapter
 from gradiva.eager.jit.jit import register_intrinsic
 from gradiva.eager.types.arrays import Array
 
-__all__ = ["LINE", "ONE", "PARTS", "PIXELS", "put_pixels", "put_pixels_past"]
-
 PIXELS: Final = 64
 """How many `put_pixels` makes."""
 _WIDE: Final = "avx512vbmi"

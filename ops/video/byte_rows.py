@@ -17,8 +17,6 @@ from gradiva.eager.types.arrays import Array, I16Vector, I64Table, I64Vector, U8
 
 from .byte_pixels import LINE, ONE, PARTS, PIXELS, put_pixels, put_pixels_past
 
-__all__ = ["convert_bytes", "use_nontemporal_rows"]
-
 
 def use_nontemporal_rows(out: Array) -> bool:
     """Whether all places in `out` allow it."""

@@ -15,8 +15,6 @@ import numpy as np
 
 from gradiva.eager.types.arrays import Int64Array
 
-__all__ = ["ACROSS", "ALONE", "DOUBLED", "DOWN", "MIXED", "Taps", "chroma_taps", "field_taps"]
-
 ALONE: Final = 0
 DOUBLED: Final = 1
 MIXED: Final = 2

@@ -8,8 +8,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-__all__ = ["PAD_MODES", "clip_starts", "fill_values", "pad_mode_of", "padded", "uniform_frames"]
-
 PAD_MODES: Final = {
     "none": "none",
     "constant": "constant",

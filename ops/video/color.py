@@ -17,8 +17,6 @@ from .color_rows import GRAY, RGB, YCBCR, convert_planes
 from .colorspaces import check_colorspace, color_numbers, colorspace_of, equations_of
 from .pixel_formats import PixelFormat, pixel_format
 
-__all__ = ["frame_shape", "planes_to_rgb", "quarter_turns"]
-
 _FULL_RANGE: Final = 2
 _SCALER: Final = 2 | 0x2000 | 0x40000
 """Bilinear, all of the chroma, accurate rounding: what the kernels do, by FFmpeg's scaler."""

@@ -25,8 +25,6 @@ from gradiva.eager.types.arrays import (
 
 from .chroma_taps import ALONE, DOUBLED
 
-__all__ = ["GRAY", "RGB", "YCBCR", "convert_planes", "join"]
-
 RGB: Final = 0
 YCBCR: Final = 1
 GRAY: Final = 2

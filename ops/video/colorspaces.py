@@ -10,8 +10,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Int64Array
 
-__all__ = ["COLORSPACES", "check_colorspace", "color_numbers", "colorspace_of", "equations_of"]
-
 COLORSPACES: Final = {
     "bt601": (104597, 132201, 25675, 53279),
     "bt709": (117489, 138438, 13975, 34925),

@@ -12,8 +12,6 @@ from gradiva.eager import extension as op
 from .packet_scan import NO_TIME, Flags, Packets, known_time
 from .video_file import Opened, VideoSource, av, check_memory
 
-__all__ = ["FLAGGED", "DecodedScan", "scan_decoded"]
-
 FLAGGED: Final = frozenset(
     (
         *("flv1", "h263", "h264", "mpeg1video", "mpeg2video", "mpeg4"),

@@ -10,8 +10,6 @@ from .frame_decoder import FrameDecoder
 from .frame_index import VideoIndex
 from .video_file import VideoSource
 
-__all__ = ["DecodeRange", "Decoders"]
-
 
 class DecodeRange:
     """The way of a decoder through some frames of a video, from `first` to `last`, which have one

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["HEAD", "begins_like_video", "is_cut"]
-
 HEAD = 4096
 """Bytes from the beginning of a file in which its length stands."""
 _EBML, _SEGMENT, _VOID = b"\x1aE\xdf\xa3", b"\x18S\x80g", b"\xec"

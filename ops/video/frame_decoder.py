@@ -16,8 +16,6 @@ from .frame_index import VideoIndex
 from .packet_decoder import AvPackets, PacketDecoder, PacketError
 from .video_file import Opened, VideoSource, av, check_memory
 
-__all__ = ["FrameDecoder", "FrameError"]
-
 _LEAVING_OUT: Final = ("h264", "hevc", "mpeg1video", "mpeg2video", "mpeg4")
 """Codecs whose decoders leave out just the frames that they are told to."""
 _NEAR: Final = 3

@@ -22,8 +22,6 @@ from .first_bytes import is_cut
 from .packet_scan import NO_TIME, Flags, Packets, scan_packets
 from .video_file import NoVideoError, Opened, VideoSource, av, check_memory
 
-__all__ = ["KeepDecoded", "VideoIndex", "packed_index", "scan_video", "unpacked_index"]
-
 KeepDecoded: TypeAlias = Callable[[Callable[[], DecodedScan]], DecodedScan]
 """What calls a scan that decodes, or has its result already."""
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-__all__ = ["begins_anew", "breaks_off", "has_fields", "may_show_nothing"]
-
 _IDR: Final = 5
 """Of H.264, the type of a NAL unit with a slice of an IDR picture."""
 _SLICES: Final = {"h264": range(1, 6), "hevc": range(32)}

@@ -6,8 +6,6 @@ from typing import Any, Protocol
 
 from .video_file import Opened, av
 
-__all__ = ["AvPackets", "PacketDecoder", "PacketError"]
-
 
 class PacketError(ValueError):
     """A packet that cannot be decoded."""

@@ -11,8 +11,6 @@ from gradiva.eager import extension as op
 from .key_frames import begins_anew, breaks_off, has_fields, may_show_nothing
 from .video_file import Opened, av
 
-__all__ = ["NO_TIME", "Flags", "Packets", "known_time", "scan_packets"]
-
 Flags: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 NO_TIME: Final = -(1 << 63)
 _FARTHEST: Final = 1 << 60

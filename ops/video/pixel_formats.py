@@ -6,8 +6,6 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-__all__ = ["PixelFormat", "pixel_format"]
-
 _PLANAR: Final = re.compile(r"yuv(?P<kind>[aj]?)(?P<ratio>4\d\d)p(?P<depth>9|10|12|14|16)?(le)?")
 _HALVINGS: Final = {
     "444": (0, 0),

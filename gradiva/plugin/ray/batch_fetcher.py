@@ -16,6 +16,7 @@ from typing import Protocol
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError
 from gradiva.ops.readers.core.source import EpochPart
 
+from .cluster import error_to_repeat
 from .loaded_batch import LoadedBatch
 
 __all__ = ["BatchFetcher", "LoaderLostError", "Transport", "Waits"]
@@ -227,11 +228,11 @@ class BatchFetcher:
         if not head.asked:
             why = self._transport.hopeless()
             if why is not None:
-                raise _again(f"no loader is left to make {what}: {why}")
+                raise error_to_repeat(f"no loader is left to make {what}: {why}")
         if now - began >= self._timeout:
             at = sorted(set(head.asked.values()))
             who = f"loaders {at} are at it" if at else "all loaders are lost, and none came back"
-            raise _again(
+            raise error_to_repeat(
                 f"{what} were waited for, for {self._timeout:g} seconds (`timeout`): {who}"
             )
 
@@ -269,10 +270,3 @@ class BatchFetcher:
         """The other answers for this batch are no longer needed."""
         self._strays.update(wanted.asked)
         wanted.asked = {}
-
-
-def _again(text: str) -> OperatorRuntimeError:
-    """The error of a batch that will be requested again."""
-    error = OperatorRuntimeError(text)
-    error.again = True  # type: ignore[attr-defined]
-    return error

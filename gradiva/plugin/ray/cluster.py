@@ -9,7 +9,7 @@ from typing import Any
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError
 from gradiva.eager.support.lazy_import import lazy_module
 
-__all__ = ["check_cluster", "cluster_errors", "errors", "ray", "summary"]
+__all__ = ["check_cluster", "cluster_errors", "error_to_repeat", "errors", "ray", "summary"]
 
 ray: Any = lazy_module("ray", "'gradiva[ray]'")
 errors: Any = lazy_module("ray.exceptions", "'gradiva[ray]'")
@@ -30,13 +30,13 @@ def cluster_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except errors.GetTimeoutError as error:
-        raise _failed(f"{doing}: the Ray cluster did not answer in time") from error
+        raise error_to_repeat(f"{doing}: the Ray cluster did not answer in time") from error
     except errors.RayTaskError as error:
         if isinstance(error.cause, GradivaError):
             raise error.cause from None
-        raise _failed(f"{doing}: {error.cause!r} in a Ray actor") from error
+        raise error_to_repeat(f"{doing}: {error.cause!r} in a Ray actor") from error
     except errors.RayError as error:
-        raise _failed(f"{doing}: {type(error).__name__}: {summary(error)}") from error
+        raise error_to_repeat(f"{doing}: {type(error).__name__}: {summary(error)}") from error
 
 
 def summary(error: BaseException) -> str:
@@ -46,8 +46,8 @@ def summary(error: BaseException) -> str:
     return f"{lines[0]} {lines[-1].strip()}" if "Traceback" in str(error) else lines[0]
 
 
-def _failed(text: str) -> OperatorRuntimeError:
-    """An error that is no batch's: what was asked for is asked for again."""
+def error_to_repeat(text: str) -> OperatorRuntimeError:
+    """An error that is not of a batch: the request will be repeated."""
     error = OperatorRuntimeError(text)
     error.again = True  # type: ignore[attr-defined]
     return error

@@ -19,8 +19,6 @@ from gradiva.eager.types.arrays import Array
 
 from .audio_info import check_length
 
-__all__ = ["Edit", "cut_out", "several_edits"]
-
 _NORMAL: Final = 1 << 16
 """The rate of a part that is played as fast as it was recorded."""
 _MOST: Final = 1 << 14

@@ -12,17 +12,6 @@ import numpy as np
 from gradiva.eager.jit.jit import always_inline, jit
 from gradiva.eager.types.arrays import Array, BoolVector, I64Vector, Int, Int64Array, U8Vector
 
-__all__ = [
-    "SHORTEST",
-    "Header",
-    "Walked",
-    "header_at",
-    "needed_from",
-    "silence",
-    "tags_end",
-    "walk",
-]
-
 SHORTEST: Final = 24
 """Bytes of the shortest frame: 8 kbit/s at 24 kHz."""
 _KBITS: Final = np.array(

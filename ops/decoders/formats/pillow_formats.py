@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 else:
     features = lazy_module("PIL.features", "pillow")
 
-__all__ = ["decode_with_pillow", "has_avif", "is_avif", "is_exact_with_pillow", "read_with_pillow"]
-
 _MODES = {"L": 1, "RGB": 3, "P": 3, "RGBA": 4}
 _COLORS = {1: "gray", 3: "rgb", 4: "rgb+alpha"}
 _MODES_OF_CHANNELS = {1: "L", 2: "RGBA", 4: "RGBA"}

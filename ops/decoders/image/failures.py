@@ -16,8 +16,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.ops.decoders.image_info import ImageInfo
 
-__all__ = ["failed", "has_room"]
-
 _Result = TypeVar("_Result")
 _PER_PIXEL = 32
 """Bytes that a codec needs at most: of 12 megapixels OpenCV took 3 to 8 for each pixel, but for

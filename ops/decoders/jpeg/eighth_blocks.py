@@ -29,8 +29,6 @@ from .eighth_codes import (
 )
 from .segments import END
 
-__all__ = ["BEYOND", "MEANS", "NONE", "PAIRS", "PLACES", "SKIPPED", "clean_data", "read_blocks"]
-
 BEYOND: Final = 4096
 """Bytes of 0 behind the data: what is read of one unit of a scan past its end, at most."""
 NONE, SKIPPED, MEANS, PAIRS = range(4)

@@ -23,8 +23,6 @@ from .segments import (
     segments,
 )
 
-__all__ = ["Component", "Scan", "read_scan"]
-
 _PASSED: Final = frozenset((COMMENT, *range(0xE0, 0xF0)))
 """Comments, and what applications have written."""
 _YCBCR: Final = 1

@@ -27,8 +27,6 @@ from .segments import (
     START,
 )
 
-__all__ = ["PlainHeader", "header_rows", "read_plain_headers"]
-
 _background = BackgroundKernel()
 
 

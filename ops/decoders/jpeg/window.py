@@ -57,28 +57,6 @@ from .rows import WORTH, decode_jpeg_rows
 from .segments import END
 from .self_test import TEST_SIZE, misplaced_field
 
-__all__ = [
-    "CODEC",
-    "COLORS",
-    "HEIGHT",
-    "OK",
-    "STATE_BYTES",
-    "TABLES",
-    "WARNINGS",
-    "WIDTH",
-    "create_codec",
-    "decode_jpeg_window",
-    "ends_well",
-    "fill_jpeg_window",
-    "jpeg_window",
-    "leaves_enough_out",
-    "read_rows",
-    "read_whole_rows",
-    "start_file",
-    "window_at",
-    "window_decoder_works",
-]
-
 _background = BackgroundKernel()
 
 _MANY_PIXELS: Final = 1 << 16

@@ -24,8 +24,6 @@ from .shared_memory import Segment
 from .tasks import BadReplyError, Slots, Task, WorkerError
 from .worker_handle import WorkerHandle
 
-__all__ = ["Dispatcher"]
-
 _DEPTH = 2
 _TICK = 0.5
 _LEAST_TO_START = 60.0

@@ -15,8 +15,6 @@ import weakref
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["close_in_forks", "die_with_parent"]
-
 _PR_SET_PDEATHSIG = 1
 _kept: weakref.WeakSet[Any] = weakref.WeakSet()
 

@@ -10,12 +10,10 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import sys
 import threading
 import time
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from gradiva.eager.random.default_generator import copied_in_forks
@@ -23,7 +21,7 @@ from gradiva.eager.support.errors import OperatorRuntimeError
 
 from .channel import MessageKind, Stream, send
 from .fork_hygiene import close_in_forks, die_with_parent
-from .worker import Work, serve
+from .worker import Work, flush_all, serve
 
 __all__ = ["ForkServer"]
 
@@ -97,13 +95,6 @@ class ForkServer:
             if attempt == _TRIES // 2:
                 os.kill(self.pid, signal.SIGKILL)
             time.sleep(0.01)
-
-
-def flush_all() -> None:
-    """Buffered output must not be written a second time by the child."""
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):
-            stream.flush()
 
 
 def _serve(connection: socket.socket, works: Sequence[Work]) -> None:

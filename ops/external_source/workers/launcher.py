@@ -22,8 +22,8 @@ from gradiva.eager.support.errors import (
 
 from . import by_value
 from .fork_hygiene import close_in_forks
-from .fork_server import ForkServer, flush_all
-from .worker import Work, spawned
+from .fork_server import ForkServer
+from .worker import Work, flush_all, spawned
 
 __all__ = ["METHODS", "Launcher", "Process", "as_start_method", "how_it_ended", "pickled"]
 

@@ -22,8 +22,6 @@ from .tasks import Slots
 from .worker import Work
 from .worker_handle import WorkerHandle
 
-__all__ = ["ProcessPool"]
-
 _BYTE = np.dtype(np.uint8)
 _TIMEOUT = 600.0
 

@@ -15,8 +15,6 @@ import traceback
 
 from .shared_memory import Segment
 
-__all__ = ["STACK_SIGNAL", "stack_in", "write_stack_into"]
-
 STACK_SIGNAL: int = (
     signal.SIGRTMIN + 7
     if hasattr(signal, "SIGRTMIN")

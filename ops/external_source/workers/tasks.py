@@ -13,8 +13,6 @@ from gradiva.eager.support.errors import OperatorRuntimeError
 
 from .shared_memory import Segment, aligned
 
-__all__ = ["BadReplyError", "Slot", "Slots", "Task", "WorkerError"]
-
 _LEAST = 1 << 20
 _DTYPE = re.compile(r"[<>|=][biuf][1248]")
 _MOST_AXES = 32

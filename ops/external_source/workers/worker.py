@@ -27,7 +27,7 @@ from .fork_hygiene import close_in_forks, die_with_parent
 from .shared_memory import Segment, aligned
 from .stacks import write_stack_into
 
-__all__ = ["CONTROL", "Work", "serve", "spawned"]
+__all__ = ["CONTROL", "Work", "flush_all", "serve", "spawned"]
 
 CONTROL = np.dtype([("calls", np.int64), ("task", np.int64), ("sample", np.int64)])
 """The progress of a worker: the number of calls so far, of the task, and of the sample in the batch
@@ -87,7 +87,7 @@ class _Worker:
                 self._set_up(message, fds)
             else:
                 self._do(message)
-            _flush()
+            flush_all()
 
     def _listen(self) -> None:
         stream = Stream(self._connection)
@@ -160,7 +160,8 @@ class _Worker:
         self._control["calls"] += 1
 
 
-def _flush() -> None:
+def flush_all() -> None:
+    """Write buffered output, which must not be written a second time by a child."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()

@@ -18,8 +18,6 @@ from .stacks import STACK_SIGNAL, stack_in
 from .tasks import Task
 from .worker import CONTROL
 
-__all__ = ["WorkerHandle"]
-
 _PATIENCE = 5.0
 """The seconds in which a process that does not answer may write its stacks."""
 

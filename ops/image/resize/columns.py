@@ -2,26 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "CHANNELS",
-    "D_BEGIN",
-    "D_END",
-    "H_BEGIN",
-    "H_END",
-    "IN_D",
-    "IN_H",
-    "IN_W",
-    "OUT_D",
-    "OUT_H",
-    "OUT_W",
-    "PLANES",
-    "PLANE_PITCH",
-    "ROW_PITCH",
-    "SLICE_PITCH",
-    "W_BEGIN",
-    "W_END",
-]
-
 PLANES, CHANNELS, IN_D, IN_H, IN_W, OUT_D, OUT_H, OUT_W = range(8)
 ROW_PITCH, SLICE_PITCH, PLANE_PITCH = 8, 9, 10
 """Of `sizes`: extents in elements, channels in elements of a pixel, pitches in elements."""

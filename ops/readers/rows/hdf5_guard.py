@@ -20,8 +20,6 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["GuardedFile"]
-
 _HEAP: Final = b"GCOL\1\0\0\0"
 """What a heap begins with, at a multiple of its length."""
 _HEAD: Final = 16

@@ -9,8 +9,6 @@ from typing import Any, Final
 from gradiva.eager import extension as op
 from gradiva.eager.support.local_files import open_regular
 
-__all__ = ["FILE", "content_of"]
-
 FILE: Final = {"bytes", "path"}
 """The entries of such a value."""
 

@@ -12,8 +12,6 @@ from gradiva.eager import extension as op
 
 from .conversions import as_array
 
-__all__ = ["record_of", "value_of_field"]
-
 _NOTHING: Final = object()
 
 

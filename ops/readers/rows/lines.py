@@ -18,8 +18,6 @@ from gradiva.ops.readers.core.containers import compression_of
 from gradiva.ops.readers.core.scan_cache import Scan
 from gradiva.ops.storage.handles import Handle, pread
 
-__all__ = ["fields_of", "rows_scan", "scan_lines"]
-
 _CHUNK: Final = 1 << 22
 _QUOTE: Final = 34
 _BOM: Final = b"\xef\xbb\xbf"

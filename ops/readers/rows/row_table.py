@@ -17,8 +17,6 @@ from gradiva.ops.storage.handles import close_handle, open_handle
 from .conversions import as_array
 from .values import column_of
 
-__all__ = ["FileRows", "RowTable"]
-
 _AT_ONCE = 256
 """Rows whose sizes are found together."""
 

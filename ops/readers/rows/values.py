@@ -11,8 +11,6 @@ from gradiva.eager import extension as op
 from gradiva.ops.readers.core.table import Failures, ragged
 from gradiva.ops.readers.reader_arguments import dtypes_of
 
-__all__ = ["column_of", "first_line", "types_of_columns"]
-
 
 def types_of_columns(columns: Sequence[str], dtypes: Any) -> tuple[op.SampleType, ...]:
     """The types of the outputs, as far as they are known. Raises OperatorValueError."""

@@ -13,8 +13,6 @@ from gradiva.ops.readers.core.source import ValueEqual
 
 from .checks import Floats, as_count, as_numbers, digest
 
-__all__ = ["KEYS", "Bucket", "steps_of"]
-
 KEYS = ("bytes", "pixels", "height", "width", "duration")
 """What a reader knows of its samples by itself."""
 

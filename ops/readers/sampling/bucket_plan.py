@@ -14,8 +14,6 @@ from .bucket import Bucket, steps_of
 from .checks import Floats
 from .draws import BATCHES, keys
 
-__all__ = ["BucketPlan"]
-
 
 class _Layout(NamedTuple):
     """An epoch of a shard. stops: where its batches end, in `places`; repeats: as of a plan."""

@@ -10,17 +10,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.support.validation import integer
 
-__all__ = [
-    "Floats",
-    "as_count",
-    "as_indices",
-    "as_labels",
-    "as_numbers",
-    "as_weights",
-    "check_inside",
-    "digest",
-]
-
 Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 

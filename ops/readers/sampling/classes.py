@@ -12,8 +12,6 @@ from .checks import as_count, as_labels, digest
 from .draws import CLASSES, MEMBERS, keys
 from .samplers import Draw, Sampler
 
-__all__ = ["PK", "Balanced"]
-
 
 class _ByClass(Sampler):
     """labels: an integer for each sample; by default the labels that the reader reads. classes: the

@@ -10,8 +10,6 @@ from gradiva.eager import extension as op
 from gradiva.eager.random.philox import natural_log, philox
 from gradiva.eager.types.arrays import F64Vector, U64Vector
 
-__all__ = ["BATCHES", "CHOICES", "CLASSES", "MEMBERS", "SOURCES", "keys", "race", "uniforms"]
-
 # Purposes. 0xFFFFFFFF are the permutations of `plan.py`.
 CHOICES, CLASSES, MEMBERS, SOURCES, BATCHES = range(0xFFFFFFFE, 0xFFFFFFF9, -1)
 

@@ -20,8 +20,6 @@ from gradiva.ops.readers.core.source import ValueEqual
 from .checks import Floats, as_count, as_indices, as_weights, check_inside, digest
 from .draws import CHOICES, keys, race, uniforms
 
-__all__ = ["Draw", "Function", "Sampler", "ShuffleBlocks", "Subset", "Weighted"]
-
 
 @dataclass(frozen=True)
 class Draw:

@@ -22,8 +22,6 @@ from gradiva.ops.storage.urls import is_url
 
 from .checks import Floats
 
-__all__ = ["file_sizes", "sizes_of"]
-
 _AT_ONCE = 64
 """Files whose headers are read together."""
 

@@ -17,8 +17,6 @@ from gradiva.ops.readers.core.table import column
 
 from .video_table import Finish
 
-__all__ = ["finisher"]
-
 
 def finisher(
     image_type: Any,

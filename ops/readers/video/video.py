@@ -16,8 +16,6 @@ from .video_arguments import VideoArguments, VideoOptions, open_videos, video_ty
 from .video_list import Ranges
 from .video_table import VideoTable
 
-__all__ = ["Video", "video"]
-
 
 @source_operator("experimental.readers.video", schema="experimental__readers__Video")
 @op.uses_arguments(VideoArguments, ..., LabelArguments, ReaderArguments)

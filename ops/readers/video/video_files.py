@@ -20,8 +20,6 @@ from gradiva.ops.video.decoded_scan import DecodedScan
 from gradiva.ops.video.frame_index import VideoIndex, packed_index, scan_video, unpacked_index
 from gradiva.ops.video.video_file import NotMediaError, VideoLoaded, VideoPath, VideoSource
 
-__all__ = ["ScannedVideo", "VideoFiles"]
-
 _KIND: Final = "video 3"
 _WORTH_KEEPING: Final = 1 << 20
 _WORTH_DECODING: Final = 1 << 14

@@ -17,8 +17,6 @@ from gradiva.ops.storage.storage import Storage
 from gradiva.ops.storage.urls import local_path
 from gradiva.ops.video.frame_index import VideoIndex
 
-__all__ = ["ListedVideo", "Ranges", "listed_videos"]
-
 _WORDS: Final = re.compile(rf'"([^"]*)"|([^{BLANKS}]+)')
 _ROUNDINGS: Final = {
     "start_down_end_up": (False, True),

@@ -31,8 +31,6 @@ from .packets import NvdecError, NvPackets
 from .protocol import NvVideoCodec
 from .route import Stored, stored_for_nvdec
 
-__all__ = ["GpuDecoders", "load"]
-
 # PyNvVideoCodec, imported when it is first needed; what it lacks in a sentence.
 
 _NAME: Final = "PyNvVideoCodec"

@@ -10,8 +10,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.ops.video.chroma_taps import ACROSS, DOWN, chroma_taps
 
-__all__ = ["Planes", "planes_launch"]
-
 _KERNEL: Final = op.CudaKernel("planes", (Path(__file__).with_name("planes.cuh"),), registers=64)
 
 

@@ -18,8 +18,6 @@ from .convert import Planes
 from .protocol import NvDecoder, NvFrame, NvVideoCodec
 from .route import Stored
 
-__all__ = ["NvFramePlanes", "NvPackets", "NvdecError"]
-
 _ANNEX_B: Final = {"h264": "h264_mp4toannexb", "hevc": "hevc_mp4toannexb"}
 """Filters that put start codes and parameter sets where the parser of NVDEC looks for them."""
 _PADDED: Final = {8: 8, 10: 16, 12: 16}

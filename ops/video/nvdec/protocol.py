@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-__all__ = ["NvDecoder", "NvFrame", "NvPacket", "NvVideoCodec"]
-
 
 class NvPacket(Protocol):
     """`PacketData`. bsl_data, bsl: address and size of the data, none to get all frames out; pts:

@@ -9,8 +9,6 @@ from gradiva.ops.video.frame_index import VideoIndex
 from gradiva.ops.video.pixel_formats import pixel_format
 from gradiva.ops.video.video_file import VideoSource, av
 
-__all__ = ["Stored", "stored_for_nvdec"]
-
 _CODECS: Final = {"h264": "H264", "hevc": "HEVC", "vp8": "VP8", "vp9": "VP9", "av1": "AV1"}
 """Codecs whose standards leave no sample open, and their names in `cudaVideoCodec`."""
 _DEPTHS: Final = {
