@@ -10,8 +10,6 @@ from typing import Any, Final
 
 from gradiva.capture.graph.html_table import html_table
 
-__all__ = ["EpochRates", "PipelineStats"]
-
 _MOST: Final = 200
 """Epochs that are remembered."""
 _WIDTH, _HEIGHT, _STEP = 480, 80, 24

@@ -11,8 +11,6 @@ from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.values.batch import Batch
 
-__all__ = ["identities_of", "loaded"]
-
 
 def identities_of(batch: Batch, trusted: bool, pool: WorkerPool) -> list[str]:
     """Of each sample a text that is another one where its values may be others."""

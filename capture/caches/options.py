@@ -10,8 +10,6 @@ from gradiva.capture.graph.graph import Graph
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 from gradiva.eager.support.validation import integer
 
-__all__ = ["CacheOptions", "described"]
-
 
 class CacheOptions(NamedTuple):
     """Where results are kept, and how many bytes of them: the arguments of `cache`."""

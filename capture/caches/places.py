@@ -32,8 +32,6 @@ from gradiva.ops.cache.store import Store
 
 from .options import CacheOptions
 
-__all__ = ["MEASURED", "Samples", "first_of", "with_caches"]
-
 MEASURED: Final = 16
 """The samples with which a place is chosen, at most."""
 _BOUNDLESS: Final = 1 << 62

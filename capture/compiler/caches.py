@@ -10,9 +10,8 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradiva.capture.graph.builtin_ops import cached, constant, parameter, random_key
 from gradiva.capture.graph.fingerprint import fingerprint, library_versions
@@ -21,6 +20,7 @@ from gradiva.capture.graph.scopes import scopes_of
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.support.hooks import Hook
+from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.ops.cache.cache import cache
 from gradiva.ops.readers.core.source import SourceOperator
@@ -38,6 +38,11 @@ __all__ = [
     "recipes_of",
     "why_not_cached",
 ]
+
+if TYPE_CHECKING:
+    from importlib import metadata
+else:  # with what it imports, more than the rest of this module
+    metadata = lazy_module("importlib.metadata")
 
 new_runner: Hook[Callable[[CacheRecipe], Any]] = Hook(
     "caches in graphs", "gradiva.capture.caches.cached_samples"
@@ -224,8 +229,8 @@ def _code(operators: Iterable[OperatorBase]) -> list[str]:
 
 def _version() -> str:
     try:
-        return version("gradiva")
-    except PackageNotFoundError:
+        return metadata.version("gradiva")
+    except metadata.PackageNotFoundError:
         return ""
 
 

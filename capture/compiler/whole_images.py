@@ -8,8 +8,6 @@ from gradiva.eager.operators.operator import operators
 
 from .rewriter import Rewriter, rewrite
 
-__all__ = ["decode_whole_images"]
-
 
 def decode_whole_images(graph: Graph) -> Graph:
     """A decoder of windows that differ from epoch to epoch, such as `decoders.image_random_crop`,
@@ -19,13 +17,13 @@ def decode_whole_images(graph: Graph) -> Graph:
 
 
 def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
-    window = node.operator.cuts_out
-    if window is None or node in rewriter.graph.kept or is_anchored(node) or node.device != "cpu":
+    parts = node.operator.cuts_out
+    if parts is None or node in rewriter.graph.kept or is_anchored(node) or node.device != "cpu":
         return None
     fixed, (file, *others) = dict(node.attributes), rewriter.inputs(node)
     if fixed.get("on_error") == "replace" or not others:
         return None  # a replacement has the shape of the window; a fixed window can be kept itself
-    whole, cut = operators["decoders.image"], operators[window]
+    whole, cut = (operators[name] for name in parts)
     of_window = {name: fixed[name] for name in (*cut.arguments, "shared") if name in fixed}
     rest = {name: fixed[name] for name in whole.arguments if name in fixed}
     image = rewriter.add(node, whole, (file,), rest)

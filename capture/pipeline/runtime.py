@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -207,7 +208,7 @@ class PipelineRuntime:
         self._gpu = gpu
         self._from_checkpoint = from_checkpoint
         self._in_use: Outputs = ()
-        self.rates = epoch_rates.EpochRates(self._epoch_length)
+        self.rates = epoch_rates.EpochRates(partial(_epoch_length, executor.plan))
 
     @property
     def processes(self) -> ProcessPool | None:
@@ -275,10 +276,6 @@ class PipelineRuntime:
                 found[key] = source
         return found
 
-    def _epoch_length(self) -> int | None:
-        """The samples in an epoch of the first reader, if there is one."""
-        return next((source.epoch_length() for source in self.readers().values()), None)
-
     def batches_before(self) -> int:
         """How many batches were made before the checkpoint that this pipeline goes on from."""
         return self.plan.iteration if self._from_checkpoint and not self.executor.started else 0
@@ -308,6 +305,12 @@ class PipelineRuntime:
             return False
         self.setup.reset()
         return True
+
+
+def _epoch_length(plan: SourcePlan) -> int | None:
+    """The samples in an epoch of the first reader, if there is one."""
+    readers = (source for source in plan.sources.values() if source.meta() is not None)
+    return next((source.epoch_length() for source in readers), None)
 
 
 def check_types(declared: Sequence[SampleType], actual: Sequence[SampleType]) -> None:

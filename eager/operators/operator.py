@@ -76,7 +76,7 @@ class OperatorBase:
     give other bits (see `libraries_of`);
     samplewise: whether a sample of its outputs depends on nothing but the arguments and that sample
     of its inputs, or a rule that says so of the arguments that are fixed;
-    cuts_out: of a decoder of random windows, the operator that cuts them out of a whole image;
+    cuts_out: of a decoder of windows, the operators that decode whole images and cut windows out;
     identity_on_same_type: its output is its input where both have the same type;
     decomposition: the chain of simpler operators that a call is (see `decomposition`), if any;
     fixed_defaults: the default values of arguments, but for those with a row for each sample;
@@ -139,7 +139,7 @@ class OperatorBase:
         self.fusion_role: Any = None
         self.libraries: tuple[str, ...] | LibraryRule = ()
         self.samplewise: bool | Callable[[Mapping[str, Any]], bool] = True
-        self.cuts_out: str | None = None
+        self.cuts_out: tuple[str, str] | None = None
         self.identity_on_same_type = False
         self.decomposition: Decomposition | None = None
         self.gpu_tolerance = 0.0

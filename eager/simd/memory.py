@@ -9,8 +9,6 @@ from typing import Any
 from gradiva.eager.jit import numba_adapter
 from gradiva.eager.jit.jit import register_intrinsic
 
-__all__ = ["byte_from", "word_from"]
-
 
 def word_from(address: Any) -> Any:
     """The eight bytes at an address as uint64, the first of them lowest; for kernels only."""

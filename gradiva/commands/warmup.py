@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
 import threading
 import time
 import types
@@ -119,6 +120,15 @@ def run_recipes() -> None:
             with _pipeline(recipe, batch_size=2, num_threads=1, seed=1) as pipe:
                 pipe.run()
         _run_by_many_threads()
+        _run_with_cache()
+
+
+def _run_with_cache() -> None:
+    """Store decoded images in a folder, and read them."""
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(2):
+            with _pipeline(_training, batch_size=8, num_threads=2, seed=1, cache=folder) as pipe:
+                pipe.run()
 
 
 def _run_by_many_threads() -> None:

@@ -22,8 +22,6 @@ from gradiva.ops.readers.core.partial_reads import spread_out
 from gradiva.ops.readers.core.source import Source, SourceOperator
 from gradiva.ops.readers.core.table import BegunRead, Records, Table
 
-__all__ = ["BatchOrigin", "BegunReads", "OriginReads", "OriginRecords", "reader_head"]
-
 
 def reader_head(name: str, given: dict[str, Any], table: Table) -> str | None:
     """What the identities of all samples of a reader begin with: its operator, those of its

@@ -150,6 +150,12 @@ WITHOUT: dict[str, tuple[str, str]] = {
     "_conditional.merge": (A_PART, "oracle/test_conditionals.py::test_forms"),
     "_conditional.not_": (A_PART, "oracle/test_conditionals.py::test_forms"),
     "_conditional.split": (A_PART, "oracle/test_conditionals.py::test_forms"),
+    "random_window": (
+        f"{A_PART}: decoders.image_random_crop is it",
+        "capture/caches/test_caches.py::test_windows_of_whole_images",
+    ),
+    "cache": ("it changes nothing", "capture/caches/test_digests.py::test_cold_and_warm"),
+    "cached": (A_PART, "capture/caches/test_digests.py::test_cold_and_warm"),
     "fused": (A_PART, "random_programs/test_programs.py::test_same_bits_and_errors"),
     "input": (A_PART, "random_programs/test_programs.py::test_same_bits_and_errors"),
     "random_key": (A_PART, "eager/random/test_rng.py::test_steps_of_a_loop"),

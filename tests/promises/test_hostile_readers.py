@@ -104,7 +104,10 @@ ELSEWHERE = {"external_source", "experimental.inputs.video"}
 """In test_hostile_options.py."""
 LATER = {"numba_function"}
 """Known from its first use on; `test_numba_function.py` gives it what it cannot take."""
-INTERNAL = {"_conditional.merge", "_conditional.split", "constant", "fused", "input", "random_key"}
+INTERNAL = {
+    *("_conditional.merge", "_conditional.split", "cached", "constant", "fused", "input"),
+    "random_key",
+}
 """Nobody calls them."""
 
 

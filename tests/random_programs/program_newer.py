@@ -341,5 +341,5 @@ def _cached(draw: Drawer) -> Ref:
 NEWER_OTHERS = (
     (_reduction, 3.0), (_spread, 1.0), (_joined, 2.0), (_boxes, 3.0), (_transform, 3.0),
     (_drawn_values, 2.0), (_reordered, 1.5), (_shaped, 5.0),
-    (_cached, 4.0),
+    (_cached, 1.5),
 )  # fmt: skip

@@ -189,6 +189,7 @@ class Folder:
         # Data are written before their records: what is not there was cut off.
         begins = np.minimum(records["offset"], size)
         whole = (records["offset"] <= size) & (records["stored"] <= np.uint64(size) - begins)
+        whole |= records["stored"] == 0  # an empty sample, which may begin behind the end
         self.damaged += count - int(whole.sum())
         records = records[whole]
         is_kind = records["flags"] & KIND != 0

@@ -54,7 +54,7 @@ def _shapes(call: op.Call) -> DecodePlan:
 
 image_crop.not_serializable(*OWN)
 image_crop.fusion_role = region
-image_crop.cuts_out = "crop"
+image_crop.cuts_out = ("decoders.image", "crop")
 image_crop.cpu(region.run)
 image_crop.mixed_gpu(decode_on_gpu)
 

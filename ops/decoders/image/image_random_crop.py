@@ -70,7 +70,7 @@ def _shapes(call: op.Call) -> DecodePlan:
 
 image_random_crop.not_serializable(*OWN)
 image_random_crop.fusion_role = region
-image_random_crop.cuts_out = "random_window"
+image_random_crop.cuts_out = ("decoders.image", "random_window")
 image_random_crop.cpu(region.run)
 image_random_crop.mixed_gpu(decode_on_gpu)
 

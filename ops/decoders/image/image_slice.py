@@ -64,7 +64,7 @@ def _shapes(call: op.Call) -> DecodePlan:
 
 image_slice.not_serializable(*OWN)
 image_slice.fusion_role = region
-image_slice.cuts_out = "slice"
+image_slice.cuts_out = ("decoders.image", "slice")
 image_slice.cpu(region.run)
 image_slice.mixed_gpu(decode_on_gpu)
 

@@ -23,8 +23,6 @@ from .channel import MessageKind, Stream, send
 from .fork_hygiene import close_in_forks, die_with_parent
 from .worker import Work, flush_all, serve
 
-__all__ = ["ForkServer"]
-
 _PATIENCE = 2.0  # seconds for an answer of the fork server, which has nothing else to do
 _TRIES = 200
 

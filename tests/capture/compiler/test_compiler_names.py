@@ -17,8 +17,9 @@ from tests.eager.jit.package_copy import ROOT
 
 pytestmark = pytest.mark.tiny
 
-# Splits and merges are what branches are in a graph; copies carry values between devices.
-STRUCTURE = {"split", "merge", "copy"}
+# Splits and merges are what branches are in a graph; copies carry values between devices; at a
+# cache a graph is cut in two.
+STRUCTURE = {"split", "merge", "copy", "cache"}
 
 
 def modules() -> list[Path]:

@@ -43,7 +43,7 @@ FILES = {name for name in NAMES if name.startswith(("decoders.", "io."))} | {
     "peek_image_shape",
 }
 SOUNDS = {"preemphasis_filter", "spectrogram", "to_decibels"}
-ANY = {"cast", "cast_like", "copy", "get_property", "permute_batch", "shapes"}
+ANY = {"cache", "cast", "cast_like", "copy", "get_property", "permute_batch", "shapes"}
 WHOLE = {"cast_like", "copy", "equalize", "shapes", "subscript", *LIKE, *MATH}
 
 SKIPPED: dict[str, dict[str, set[str]]] = {
@@ -112,6 +112,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
             "normalize_by_numbers",
             "one_hot",
             "pad_channels",
+            "random_window",
             "random.choice",
             "segmentation.random_mask_pixel",
         },

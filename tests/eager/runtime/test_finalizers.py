@@ -119,8 +119,8 @@ def test_the_death_of_an_old_loop_changes_no_random_value(folder: str) -> None:
 
 
 FORBIDDEN = {"acquire", "close", "closed", "get", "join", "notify", "notify_all", "wait"}
-MAY_CLOSE = {"Segment"}
-"""Closes a file descriptor and a mapping, which waits for nothing."""
+MAY_CLOSE = {"OpenShard", "Segment", "ShardWriter"}
+"""They close file descriptors and mappings, which waits for nothing."""
 
 
 def _finalizers() -> dict[str, ast.FunctionDef]:
