@@ -19,7 +19,7 @@ from gradiva.capture.graph.fingerprint import fingerprint, library_versions
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node, Opaque
 from gradiva.capture.graph.scopes import scopes_of
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import Location, OperatorTypeError, OperatorValueError
 from gradiva.eager.support.hooks import Hook
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.ops.cache.cache import cache
@@ -51,7 +51,8 @@ class CacheRecipe:
     graph: from `parameter` nodes to one output; type: of that; leaves: for each parameter, whether
     a source delivers it, so that the names of samples can be trusted; digest: of all that decides
     about the values, but for the samples; where, cache_bytes: the arguments of `cache`; name: of
-    the operator whose values are kept; runner: what looks samples up and computes the others.
+    the operator whose values are kept; location: the user's line of it; runner: what looks samples
+    up and computes the others.
     """
 
     graph: Graph
@@ -61,6 +62,7 @@ class CacheRecipe:
     where: str
     cache_bytes: int | None
     name: str
+    location: Location | None = None
     runner: Any = field(default=None, repr=False)
 
 
@@ -186,6 +188,7 @@ def _cut(rewriter: Rewriter, node: Node, above: list[Node]) -> Edge:
         node.attribute("where") or cache.fixed_defaults["where"],
         node.attribute("cache_bytes"),
         edge.node.operator.name,
+        next(iter(old.locations.get(edge.node, ())), None),
     )
     recipe.runner = new_runner.get()(recipe)
     attributes: dict[str, Any] = {"recipe": Opaque(recipe)}
