@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import marshal
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from gradiva.eager.types.sample_type import SampleType
 from gradiva.ops.cache.cache import cache
 from gradiva.ops.readers.core.source import SourceOperator
 
+from .code_digests import code_of_operator
 from .dce import may_skip_samples
 from .rewriter import Rewriter, rewrite
 
@@ -221,7 +221,7 @@ def digest_of(graph: Graph) -> bytes:
 
 def _code(operators: Iterable[OperatorBase]) -> list[str]:
     """The version of gradiva, and digests of its code and of that of operators from outside."""
-    own = sorted({_outside(one) for one in operators})
+    own = sorted({code_of_operator(one) for one in operators})
     return [_version(), _inside(), *filter(None, own)]
 
 
@@ -242,17 +242,3 @@ def _inside() -> str:
             digest.update(str(path.relative_to(folder)).encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()
-
-
-def _outside(operator: OperatorBase) -> str:
-    """A digest of the file with the code of an operator that is no part of gradiva."""
-    module = operator.infer.__module__
-    if module.startswith("gradiva."):
-        return ""
-    try:
-        text = Path(inspect.getfile(operator.infer)).read_bytes()
-    except (OSError, TypeError):  # a cell of a notebook
-        functions = (operator.infer, operator.shape_rule, operator.kernels.get("cpu"))
-        codes = [getattr(inspect.unwrap(one), "__code__", None) for one in functions if one]
-        text = b"".join(marshal.dumps(code) for code in codes if code is not None)
-    return blake2b(text, digest_size=16).hexdigest()
