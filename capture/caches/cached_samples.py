@@ -6,7 +6,6 @@ one only the rows that the group reads.
 
 from __future__ import annotations
 
-import functools
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -38,13 +37,13 @@ from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
-from gradiva.ops.cache.cache import IN_MEMORY
 from gradiva.ops.cache.entry import Entry, in_memory
 from gradiva.ops.cache.opening import open_store
 from gradiva.ops.cache.read_several import read_several
 from gradiva.ops.cache.store import Store
 
 from .identities import identities_of, loaded
+from .options import place_name
 
 __all__ = ["Runner"]
 
@@ -71,6 +70,7 @@ class Runner:
         self.recipe = replace(recipe)  # without the runner: they shall not refer to each other
         self.program = Program(optimize(recipe.graph))
         self.hits = self.misses = 0
+        self._store: Store | None = None
         self._computed, self._bytes = 0, 0
         self._asked: OrderedDict[int, Any] = OrderedDict()
         """What was found for the last batches that were about to be read, by the number of the
@@ -82,18 +82,29 @@ class Runner:
         return self._bytes / max(self._computed, 1)
 
     def described(self) -> str:
-        """What is kept, and how often it was found, as one line."""
+        """What is kept, and how often it was found; on a second line, where the user calls what
+        computes it."""
         recipe, all_of_them = self.recipe, self.hits + self.misses
-        where = "memory" if recipe.where == IN_MEMORY else repr(recipe.where)
+        where = place_name(recipe.where)
         text = f"cache of `{recipe.name}` in {where}: {self.hits} of {all_of_them} samples found"
         if self._computed:
-            text += f", {self.sample_bytes / 1024:.0f} KiB a sample"
-        return text
+            size = self.sample_bytes
+            text += f", {size / 1024:.0f} KiB" if size >= 10240 else f", {size:.0f} bytes"
+            text += " a sample"
+        return text if recipe.location is None else f"{text}\n  {recipe.location}"
 
-    @functools.cached_property
+    @property
     def store(self) -> Store:
         """What keeps the samples; opened when it is needed."""
-        return open_store(self.recipe.where, self.recipe.cache_bytes)
+        # A cached_property would be a frame of the standard library, whose line a warning of the
+        # store would take for the user's.
+        if self._store is None:
+            self._store = open_store(self.recipe.where, self.recipe.cache_bytes)
+        return self._store
+
+    @store.setter
+    def store(self, store: Store) -> None:
+        self._store = store
 
     def statistics(self) -> dict[str, Any]:
         """What it has done, and what its store has (`Pipeline.stats`)."""

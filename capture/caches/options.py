@@ -9,6 +9,7 @@ from gradiva.capture.compiler.caches import recipes_of
 from gradiva.capture.graph.graph import Graph
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 from gradiva.eager.support.validation import integer
+from gradiva.ops.cache.cache import IN_MEMORY
 
 
 class CacheOptions(NamedTuple):
@@ -35,11 +36,30 @@ class CacheOptions(NamedTuple):
             raise OperatorTypeError(
                 argument="cache", expected="'ram' or a folder", got=describe(cache)
             )
+        if path != IN_MEMORY and path.lower() == IN_MEMORY:
+            raise OperatorValueError(
+                f"a folder of this name is {os.path.join(os.curdir, path)!r}",
+                argument="cache",
+                expected="'ram' or a folder",
+                got=describe(cache),
+            )
         if cache_bytes is not None:
             cache_bytes = integer(cache_bytes, 1, argument="cache_bytes")
         return CacheOptions(path, cache_bytes)
 
 
-def described(graph: Graph) -> list[str]:
-    """What each cache of a compiled graph has done, for `explain`."""
-    return [recipe.runner.described() for recipe in recipes_of(graph)]
+def place_name(where: str) -> str:
+    """The name of a cache in a text."""
+    return "memory" if where == IN_MEMORY else repr(where)
+
+
+def described(graph: Graph, options: CacheOptions | None = None) -> list[str]:
+    """What each cache of a compiled graph has done, for `explain`. options: of a cache whose place
+    was chosen; if there is none, the text says so."""
+    found = [recipe.runner.described() for recipe in recipes_of(graph)]
+    if options is None or found:
+        return found
+    return [
+        f"cache in {place_name(options.where)}: nothing is kept, since what is the same in each "
+        "epoch takes too little time"
+    ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import marshal
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -18,26 +17,16 @@ from gradiva.capture.graph.fingerprint import fingerprint, library_versions
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node, Opaque
 from gradiva.capture.graph.scopes import scopes_of
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import Location, OperatorTypeError, OperatorValueError
 from gradiva.eager.support.hooks import Hook
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.ops.cache.cache import cache
 from gradiva.ops.readers.core.source import SourceOperator
 
+from .code_digests import code_of_operator
 from .dce import may_skip_samples
 from .rewriter import Rewriter, rewrite
-
-__all__ = [
-    "CacheRecipe",
-    "cut_caches",
-    "digest_of",
-    "is_leaf",
-    "new_runner",
-    "recipe_of",
-    "recipes_of",
-    "why_not_cached",
-]
 
 if TYPE_CHECKING:
     from importlib import metadata
@@ -56,7 +45,8 @@ class CacheRecipe:
     graph: from `parameter` nodes to one output; type: of that; leaves: for each parameter, whether
     a source delivers it, so that the names of samples can be trusted; digest: of all that decides
     about the values, but for the samples; where, cache_bytes: the arguments of `cache`; name: of
-    the operator whose values are kept; runner: what looks samples up and computes the others.
+    the operator whose values are kept; location: the user's line of it; runner: what looks samples
+    up and computes the others.
     """
 
     graph: Graph
@@ -66,6 +56,7 @@ class CacheRecipe:
     where: str
     cache_bytes: int | None
     name: str
+    location: Location | None = None
     runner: Any = field(default=None, repr=False)
 
 
@@ -191,6 +182,7 @@ def _cut(rewriter: Rewriter, node: Node, above: list[Node]) -> Edge:
         node.attribute("where") or cache.fixed_defaults["where"],
         node.attribute("cache_bytes"),
         edge.node.operator.name,
+        next(iter(old.locations.get(edge.node, ())), None),
     )
     recipe.runner = new_runner.get()(recipe)
     attributes: dict[str, Any] = {"recipe": Opaque(recipe)}
@@ -223,7 +215,7 @@ def digest_of(graph: Graph) -> bytes:
 
 def _code(operators: Iterable[OperatorBase]) -> list[str]:
     """The version of gradiva, and digests of its code and of that of operators from outside."""
-    own = sorted({_outside(one) for one in operators})
+    own = sorted({code_of_operator(one) for one in operators})
     return [_version(), _inside(), *filter(None, own)]
 
 
@@ -244,17 +236,3 @@ def _inside() -> str:
             digest.update(str(path.relative_to(folder)).encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()
-
-
-def _outside(operator: OperatorBase) -> str:
-    """A digest of the file with the code of an operator that is no part of gradiva."""
-    module = operator.infer.__module__
-    if module.startswith("gradiva."):
-        return ""
-    try:
-        text = Path(inspect.getfile(operator.infer)).read_bytes()
-    except (OSError, TypeError):  # a cell of a notebook
-        functions = (operator.infer, operator.shape_rule, operator.kernels.get("cpu"))
-        codes = [getattr(inspect.unwrap(one), "__code__", None) for one in functions if one]
-        text = b"".join(marshal.dumps(code) for code in codes if code is not None)
-    return blake2b(text, digest_size=16).hexdigest()

@@ -25,8 +25,6 @@ from gradiva.ops.readers.core.source import SourceOperator
 from .builtin_ops import constant, random_key
 from .graph import Edge, Graph, Node, Opaque
 
-__all__ = ["difference", "fingerprint", "library_versions", "user_nodes"]
-
 _OURS = frozenset(("effect", "shared"))
 """Attributes that are not set by users."""
 

@@ -66,7 +66,7 @@ class ProgramCache:
         """What the caches of all cached programs have done."""
         with self._lock:
             programs = list(self._programs.values())
-        return [line for program in programs for line in described(program.graph)]
+        return [line for program in programs for line in described(program.graph, self.cache)]
 
     def keep(self, key: Any, recorded: Graph, program: Program) -> Program:
         with self._lock:

@@ -95,5 +95,5 @@ class Explanation:
         )
         head = str(self).partition("\n")[0]
         table = html_table(head, ("call", "times", "why", "`line`"), rows)
-        fusion = self.groups._repr_html_() if self.groups or self.groups.others else ""
-        return table + fusion
+        groups = self.groups
+        return table + (groups._repr_html_() if groups or groups.others or groups.caches else "")

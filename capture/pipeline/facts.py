@@ -131,7 +131,8 @@ def explain(pipe: Pipeline) -> FusionExplanation:
     """What ran fused in the batches so far and how long that took, and where not, why. Prints
     as text, and as a table in a notebook; builds the pipeline if it is not built."""
     plan = pipe._built().plan
-    return FusionExplanation("pipeline", plan.program.fusion.groups(), (), described(plan.graph))
+    caches = described(plan.graph, pipe._options.cache)
+    return FusionExplanation("pipeline", plan.program.fusion.groups(), (), caches)
 
 
 @frameless

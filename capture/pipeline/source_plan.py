@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 else:  # for few programs
     cache_reads = lazy_module("gradiva.capture.caches.reads")
 
-__all__ = ["Read", "SourcePlan"]
-
 
 class Read(NamedTuple):
     """The data that were read for a batch."""

@@ -295,4 +295,5 @@ class FusionExplanation(Sequence[GroupReport]):
             )
             for group in self
         )
-        return html_table(str(self).partition("\n")[0], columns, rows)
+        table = html_table(str(self).partition("\n")[0], columns, rows)
+        return table + "".join(html_table(text, (), ()) for text in self.caches)

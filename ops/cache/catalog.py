@@ -14,8 +14,6 @@ from .records import EXTENTS, FLAGS, GONE, PACKED, RECORD, RECORD_BYTES, Kind, u
 from .shard import Shard
 from .table import Table
 
-__all__ = ["Catalog"]
-
 _MOST_KINDS: Final = 1 << 16
 
 

@@ -11,8 +11,6 @@ from gradiva.eager.types.arrays import Array
 
 from .shard import OpenShard, Shard
 
-__all__ = ["Entry", "in_memory"]
-
 
 class Entry(NamedTuple):
     """A result that a store has. Holding an entry keeps its data readable, also after the store

@@ -13,8 +13,6 @@ from gradiva.eager.types.arrays import Array
 from .packing import packed
 from .records import FAILURE, PACKED, Kind, kind_of
 
-__all__ = ["Item", "failure_item", "new_items"]
-
 
 class Item(NamedTuple):
     """A result that is to be kept. data: what is stored, uint8, 1-D; shape: None where the kind has

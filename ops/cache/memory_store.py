@@ -19,8 +19,6 @@ from .records import FAILURE, RECORD, RECORD_BYTES, made_record
 from .shard import OpenShard, Shard
 from .store import Store
 
-__all__ = ["MemoryStore"]
-
 _SHARDS: Final = 32
 _LEAST_SHARD, _MOST_SHARD = 4 << 20, 64 << 20
 _ALIGNED: Final = 64

@@ -13,8 +13,6 @@ from .disk.disk_store import DiskStore
 from .memory_store import MemoryStore
 from .store import Store
 
-__all__ = ["MEMORY", "open_store"]
-
 MEMORY: Final = "ram"
 """The name of the store in memory."""
 

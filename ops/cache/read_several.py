@@ -31,8 +31,6 @@ from .entry import Entry
 from .shard import OpenShard
 from .store import Store
 
-__all__ = ["read_several"]
-
 _SKIPPED: Final = -1
 _IN_MEMORY: Final = -2
 _MOST_OPEN: Final = 256

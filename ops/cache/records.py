@@ -18,23 +18,6 @@ import numpy as np
 
 from .store import KEY_BYTES
 
-__all__ = [
-    "EXTENTS",
-    "FAILURE",
-    "FLAGS",
-    "GONE",
-    "KIND",
-    "PACKED",
-    "RECORD",
-    "RECORD_BYTES",
-    "Kind",
-    "good_records",
-    "kind_of",
-    "made_record",
-    "parsed_kind",
-    "unpack_record",
-]
-
 PACKED: Final = 1
 FAILURE: Final = 2
 KIND: Final = 4

@@ -9,8 +9,6 @@ from typing import ClassVar
 
 from gradiva.eager.types.arrays import Array
 
-__all__ = ["OpenShard", "Shard"]
-
 
 class OpenShard:
     """Data that can be read: of an open file, which is closed when nobody refers to this any more,

@@ -15,8 +15,6 @@ from gradiva.eager.types.arrays import Array, Float64Array
 
 from .entry import Entry
 
-__all__ = ["KEY_BYTES", "Counters", "Store"]
-
 KEY_BYTES: Final = 16
 """Bytes of a key."""
 _NAMES: Final = (

@@ -16,8 +16,6 @@ from gradiva.eager.types.arrays import Int64Array
 
 from .records import FLAGS, GONE, RECORD, RECORD_BYTES, unpack_record
 
-__all__ = ["Table"]
-
 _BITS: Final = 14
 _ROWS: Final = 1 << _BITS
 """Records in a segment of memory."""

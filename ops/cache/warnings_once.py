@@ -6,8 +6,6 @@ import threading
 
 from gradiva.eager.support.user_warning import warn_user
 
-__all__ = ["WarningsOnce"]
-
 
 class WarningsOnce:
     """Gives the first warning on each topic. Any thread may call it."""

@@ -21,8 +21,6 @@ from gradiva.eager.support.private_folder import private_folder
 
 from .ranges import Data
 
-__all__ = ["BlockCache"]
-
 _UNFINISHED: Final = "unfinished"
 _HOUR: Final = 3600
 _KEPT: Final = 0.9

@@ -12,15 +12,6 @@ if TYPE_CHECKING:
 else:
     asyncio = lazy_module("asyncio")
 
-__all__ = [
-    "CutError",
-    "ObjectChangedError",
-    "StorageError",
-    "changed",
-    "describe_failure",
-    "passes",
-]
-
 _TRIED_AGAIN = frozenset((408, 425, 429))
 """HTTP statuses below 500 that are temporary."""
 _PASSING = frozenset(

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 else:
     asyncio = lazy_module("asyncio")
 
-__all__ = ["Checks", "Entry", "ObjectFacts", "facts_of", "identity_of"]
-
 _VERSIONS: Final = (
     *("ETag", "etag", "generation", "version_id", "VersionId", "md5Hash", "blob_id", "checksum"),
     *("Content-MD5", "Digest", "Last-Modified", "LastModified", "last_modified", "updated"),

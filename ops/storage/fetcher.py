@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 else:
     asyncio = lazy_module("asyncio")
 
-__all__ = ["Fetcher"]
-
 _AHEAD: Final = 128
 _NOW: Final = 64
 """The number of concurrent requests: for prefetching, and for parts that a caller waits for."""

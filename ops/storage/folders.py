@@ -12,8 +12,6 @@ from .ranges import Want
 from .storage import Storage
 from .urls import is_url, local_path
 
-__all__ = ["FolderEntry", "expect_files", "list_folders", "read_bytes", "read_names", "read_text"]
-
 
 class FolderEntry(NamedTuple):
     """An entry of a folder; path: including the path of the folder."""

@@ -17,18 +17,6 @@ from .ranges import LARGEST, Content, Want, fill
 from .storage import Storage
 from .urls import is_url, local_path
 
-__all__ = [
-    "Handle",
-    "LoadedFile",
-    "PartlyLoadedFile",
-    "RemoteFile",
-    "close_handle",
-    "load_files",
-    "open_handle",
-    "pread",
-    "read_fully",
-]
-
 _FIRST: Final = 1 << 18
 """The number of bytes that are read at once if the access pattern is unknown."""
 

@@ -16,8 +16,6 @@ import numpy as np
 from .errors import CutError
 from .ranges import LARGEST
 
-__all__ = ["Connection", "Headers", "Request", "Result", "StatusError"]
-
 _HEAD: Final = 1 << 16
 """Bytes that the head of an answer may have; small bodies come with it."""
 _FIRST: Final = 1 << 11

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 else:
     asyncio = lazy_module("asyncio")
 
-__all__ = ["storage_loop"]
-
 _lock = threading.Lock()
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
 """By process. After a fork the parent's loop stays here: closing it would disturb the parent."""

@@ -8,20 +8,6 @@ from typing import Final, NamedTuple
 
 from gradiva.eager.types.arrays import Array
 
-__all__ = [
-    "BLOCK",
-    "LARGEST",
-    "NEAR",
-    "Content",
-    "Data",
-    "Range",
-    "Want",
-    "aligned",
-    "fill",
-    "joined",
-    "split",
-]
-
 LARGEST: Final = 8 << 20
 """The most bytes of a request; larger ranges are split into several."""
 BLOCK: Final = 4 << 20

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from gradiva.eager.support.environment import number_between, positive_integer, variable
 
-__all__ = ["Settings", "settings"]
-
 _PREFIXES = ("GRADIVA_STORAGE_",)
 
 

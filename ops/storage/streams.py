@@ -9,8 +9,6 @@ from typing import IO, Any, Final
 from .handles import Handle, RemoteFile, close_handle, open_handle, pread
 from .storage import Storage
 
-__all__ = ["opened_file"]
-
 _BUFFER: Final = 1 << 16
 
 

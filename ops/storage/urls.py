@@ -6,8 +6,6 @@ import os
 import re
 from collections.abc import Iterable
 
-__all__ = ["any_url", "is_url", "join", "local_path", "parent", "scheme_of", "sendable", "shown"]
-
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*::)*([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 """With what fsspec puts in front of it, as in `simplecache::s3://bucket/key`."""
 _SECRETS = re.compile(r"(?<=://)[^/@]*@|\?.*", re.DOTALL)

@@ -10,8 +10,6 @@ from gradiva.ops.cache.checksums import BLOCK, SUM_BYTES, block_count, damaged_b
 from gradiva.ops.cache.entry import Entry
 from gradiva.ops.cache.packing import unpack
 
-__all__ = ["read_blocks", "read_bytes"]
-
 
 def read_bytes(handle: int, entry: Entry, target: Array, begin: int, end: int) -> bool:
     """Read the bytes `begin` to `end - 1` of an entry into their places, and some beside them.

@@ -23,8 +23,6 @@ from .blocks import read_bytes
 from .disk_writer import DiskWriter
 from .folder import Folder
 
-__all__ = ["DiskStore"]
-
 
 class DiskStore(Store):
     """The results in a folder, of at most `capacity` bytes."""

@@ -23,8 +23,6 @@ from gradiva.ops.cache.warnings_once import WarningsOnce
 from .folder import Folder
 from .shard_writer import ALIGNED, ShardWriter, needed_bytes
 
-__all__ = ["DiskWriter"]
-
 _TOGETHER: Final = 1 << 19
 """Bytes that are written by one call, about: they are still in the cache of the core."""
 _PADDING: Final = np.zeros(ALIGNED, np.uint8)

@@ -19,8 +19,6 @@ from gradiva.ops.cache.records import KIND, RECORD, RECORD_BYTES, Kind, good_rec
 from .listing import ShardFiles
 from .shard_files import HEADER_BYTES, INDEX, VERSION, FileShard, is_ours, open_file, read_header
 
-__all__ = ["Folder"]
-
 _LOOK: Final = 1.0
 """Seconds from one look at the files to the next, at least."""
 _SHARE: Final = 20.0

@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from .shard_files import DATA, INDEX, NAME, is_ours
 
-__all__ = ["FileFacts", "ShardFiles", "remove_file"]
-
 
 class FileFacts(NamedTuple):
     """Bytes of a file, and the nanosecond in which it was last changed."""

@@ -18,8 +18,6 @@ from .folder import Folder
 from .listing import ShardFiles, remove_file
 from .shard_files import DATA, INDEX, VERSION
 
-__all__ = ["FolderReport", "clear", "examine", "verify"]
-
 _DAY: Final = 86400
 _NANO: Final = 10**9
 

@@ -19,20 +19,6 @@ from typing import Final, NamedTuple
 
 from gradiva.ops.cache.shard import OpenShard, Shard
 
-__all__ = [
-    "DATA",
-    "HEADER_BYTES",
-    "INDEX",
-    "NAME",
-    "VERSION",
-    "FileShard",
-    "Header",
-    "is_ours",
-    "make_files",
-    "open_file",
-    "read_header",
-]
-
 VERSION: Final = 1
 HEADER_BYTES: Final = 64
 DATA: Final = ".data"

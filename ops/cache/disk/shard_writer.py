@@ -18,8 +18,6 @@ from gradiva.ops.cache.records import KIND, Kind, made_record
 
 from .shard_files import HEADER_BYTES, FileShard, make_files
 
-__all__ = ["ALIGNED", "MOST_KINDS", "ShardWriter", "needed_bytes"]
-
 MOST_KINDS: Final = 1 << 15
 """Kinds in a shard."""
 ALIGNED: Final = 64

@@ -13,8 +13,6 @@ from gradiva.eager.types.dtypes import DType
 
 from .source import ValueEqual
 
-__all__ = ["ORDER", "PLACES", "SPEED", "canonical"]
-
 PLACES: Final = frozenset(
     (
         *("file_root", "file_list", "files", "path", "paths", "index_path", "index_paths", "uris"),

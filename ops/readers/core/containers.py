@@ -30,19 +30,6 @@ from .identities import file_identities
 from .record_reads import read_records
 from .table import Failures, Table
 
-__all__ = [
-    "BLANKS",
-    "Containers",
-    "FileFacts",
-    "Places",
-    "RecordTable",
-    "check_not_empty",
-    "compression_of",
-    "shares",
-    "text_lines",
-]
-
-
 BLANKS = " \t\n\r\v\f"
 """What separates words in text files. Other blanks may stand in names."""
 _LITTLE = 1 << 20

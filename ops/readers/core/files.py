@@ -30,8 +30,6 @@ from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 
-__all__ = ["RateTracker", "prefetch_files", "read_files", "unreadable", "without_bytes"]
-
 _MOST = 1 << 40
 """Larger is no file but a folder, for one whose end is asked for."""
 _background = BackgroundKernel()

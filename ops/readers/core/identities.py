@@ -25,14 +25,6 @@ from gradiva.ops.storage.urls import is_url, local_path
 
 from .argument_kinds import ORDER, PLACES, SPEED, canonical
 
-__all__ = [
-    "arguments_digest",
-    "file_identities",
-    "file_identity",
-    "joined_identity",
-    "library_version",
-]
-
 _TICK: Final = 20 * 10**6
 """Nanoseconds: twice the longest time within which changes of a file get the same time."""
 _COARSE: Final = 2 * 10**9

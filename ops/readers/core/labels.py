@@ -11,8 +11,6 @@ from gradiva.eager import extension as op
 
 from .table import column
 
-__all__ = ["LabelArguments", "LabelForm"]
-
 
 @op.argument_group(label_dtype=op.int32, label_shape=(1,))
 class LabelArguments(TypedDict, total=False):

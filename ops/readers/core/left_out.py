@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-__all__ = ["FILTERS", "left_out", "warn_of_left_out"]
-
 FILTERS: Final = (
     "*.jpg", "*.jpeg", "*.png", "*.bmp", "*.tif", "*.tiff", "*.pnm", "*.ppm", "*.pgm", "*.pbm",
     "*.jp2", "*.webp", "*.flac", "*.ogg", "*.wav",

@@ -15,8 +15,6 @@ from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
 from gradiva.eager.types.arrays import U64Vector
 
-__all__ = ["Order", "Shuffled", "kept", "permutation", "seed_of"]
-
 
 class Order(Protocol):
     """The samples of whole epochs, before they are dealt to shards.

@@ -8,8 +8,6 @@ from gradiva.eager import extension as op
 
 from .table import Records
 
-__all__ = ["spread_out", "widened"]
-
 
 def widened(batch: op.Batch, rows: op.Int64Array, size: int) -> op.Batch:
     """A batch of `size` samples: `rows` are those of `batch`, in its memory, the others are empty;

@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from typing import Any, Protocol
 
-__all__ = ["ReadAhead", "SourcePrefetcher"]
-
 
 class SourcePrefetcher(Protocol):
     """Reads a source ahead of a captured loop."""

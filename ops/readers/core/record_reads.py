@@ -12,8 +12,6 @@ from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.simd.c_calls import addresses, call_c
 from gradiva.eager.types.arrays import BoolVector, I64Vector, U8Vector
 
-__all__ = ["read_records"]
-
 _background = BackgroundKernel()
 
 

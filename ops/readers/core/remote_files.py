@@ -21,8 +21,6 @@ from gradiva.ops.storage.urls import is_url, local_path
 
 from .files import RateTracker, prefetch_files, read_files, unreadable, without_bytes
 
-__all__ = ["prefetch_any_files", "read_any_files"]
-
 _FEW = 8
 
 

@@ -25,8 +25,6 @@ from gradiva.ops.storage.urls import is_url
 
 from .containers import FileFacts
 
-__all__ = ["Scan", "kept_scan"]
-
 _WORTH_KEEPING = 1 << 24
 """Smaller files are scanned again as fast as a cache is read."""
 _SETTLED = 2 * 10**9

@@ -14,8 +14,6 @@ from gradiva.eager.types.arrays import Array, BoolVector
 from gradiva.eager.types.device import CPU, Device
 from gradiva.ops.storage.storage import Storage
 
-__all__ = ["BegunRead", "Failures", "Records", "Table", "column", "ragged", "uniform"]
-
 Failures: TypeAlias = "dict[int, op.GradivaError]"
 """What went wrong, by the place of the sample among those that were asked for."""
 

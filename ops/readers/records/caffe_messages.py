@@ -10,8 +10,6 @@ from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Array
 from gradiva.eager.types.batch_shape import fault_of
 
-__all__ = ["damaged", "fields", "numbers_of", "shaped"]
-
 
 def damaged(what: str) -> op.SampleDataError:
     return op.SampleDataError(f"a damaged record: {what}")

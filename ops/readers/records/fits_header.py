@@ -14,8 +14,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.ops.storage.handles import Handle, pread
 
-__all__ = ["HeaderUnit", "units_of"]
-
 _BLOCK, _CARD = 2880, 80
 _MOST_BLOCKS = 1 << 12
 """Of one header: 147,456 cards."""

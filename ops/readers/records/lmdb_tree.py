@@ -24,8 +24,6 @@ from gradiva.ops.storage.handles import Handle, pread
 from gradiva.ops.storage.storage import Storage
 from gradiva.ops.storage.urls import is_url, join, local_path
 
-__all__ = ["Database", "DatabaseTable", "open_database", "scan_tree"]
-
 _MAGIC, _VERSION = 0xBEEFC0DE, 1
 _BRANCH, _LEAF = 1, 2
 _BIG, _OTHERS = 1, 6

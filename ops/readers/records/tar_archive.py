@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 else:
     tarfile = lazy_module("tarfile")
 
-__all__ = ["Component", "index_lines", "indexed", "scanned"]
-
 _LARGEST_HEADER: Final = 1 << 20
 """Long names and extended headers are read; what is larger is no name."""
 _BLOCK: Final = 512

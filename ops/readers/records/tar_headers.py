@@ -19,8 +19,6 @@ from gradiva.eager.simd.c_calls import addresses, call_c
 from gradiva.eager.types.arrays import I64Table, I64Vector, U8Vector
 from gradiva.ops.readers.core.scan_cache import Scan
 
-__all__ = ["plain_scan"]
-
 _MEMBERS: Final = 4096
 """Members that one call of the kernel notes."""
 _LONGEST: Final = 257

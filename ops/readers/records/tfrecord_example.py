@@ -26,27 +26,6 @@ from gradiva.eager.types.arrays import (
     U64Vector,
 )
 
-__all__ = [
-    "ABSENT",
-    "BEGIN",
-    "BYTES",
-    "COLUMNS",
-    "COMPLETE",
-    "COUNT",
-    "END",
-    "FIRST",
-    "FLOATS",
-    "INTEGERS",
-    "KIND",
-    "MISFIT",
-    "MISSING",
-    "SHORT",
-    "VERDICT",
-    "copy_bytes",
-    "fill",
-    "parse",
-]
-
 BYTES: Final = 1
 FLOATS: Final = 2
 INTEGERS: Final = 3

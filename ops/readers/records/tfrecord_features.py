@@ -11,17 +11,6 @@ from typing import Annotated, Any, Final, TypeAlias
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import ArgumentType
 
-__all__ = [
-    "Feature",
-    "Features",
-    "FixedLenFeature",
-    "VarLenFeature",
-    "features_of",
-    "float32",
-    "int64",
-    "string",
-]
-
 int64, string, float32 = 0, 1, 2
 """Types of the values of a feature."""
 

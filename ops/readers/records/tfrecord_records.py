@@ -20,8 +20,6 @@ from gradiva.ops.readers.core.scan_cache import Scan
 from gradiva.ops.storage.handles import Handle, pread
 from gradiva.ops.storage.storage import Storage
 
-__all__ = ["AROUND", "HEAD", "checksums", "indexed_records", "scan_records"]
-
 HEAD: Final = 12
 """Bytes in front of the data of a record."""
 AROUND: Final = 16

@@ -15,8 +15,6 @@ from gradiva.ops.readers.core.table import Failures
 from . import tfrecord_example as example
 from .tfrecord_features import Feature, int64, string
 
-__all__ = ["Values", "wanted_of"]
-
 _NO_FLOATS, _NO_INTEGERS = np.empty(0, np.uint32), np.empty(0, np.uint64)
 
 

@@ -1,0 +1,111 @@
+"""What a user is told of caches: by `explain`, in notebooks, by errors and warnings."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradiva
+from gradiva import fn, pipeline_def
+from tests.ops.decoders.test_decode_region import encoded, picture
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("photos")
+    (root / "a").mkdir()
+    for number in range(4):
+        (root / "a" / f"{number}.jpg").write_bytes(bytes(encoded(picture(200 + number, 300))))
+    return root
+
+
+def made(root: Path, where: str | None = None, **options: Any) -> Any:
+    @pipeline_def(batch_size=2, num_threads=1, seed=1, **options)
+    def pipe() -> Any:
+        files, labels = fn.readers.file(file_root=root)
+        images = fn.resize(fn.decoders.image(files), size=(24, 20))
+        if where is not None:
+            images = fn.cache(images, where=where)
+        return fn.flip(images, horizontal=fn.random.coin_flip()), labels
+
+    return pipe()
+
+
+def test_explain_says_what_is_kept_and_where(photos: Path, tmp_path: Path) -> None:
+    """As text and in a notebook, with the line of the user."""
+    for place, name in (("ram", "memory"), (str(tmp_path / "<kept>"), "&lt;kept&gt;")):
+        pipe = made(photos, place)
+        pipe.run()
+        pipe.run()
+        text, html = str(pipe.explain()), pipe.explain()._repr_html_()
+        last = text.splitlines()[-2:]
+        assert last[0].startswith("cache of `resize` in ")
+        assert last[0].endswith(" samples found, 1440 bytes a sample")
+        assert "images = fn.resize(" in last[1]
+        assert "cache of `resize` in " in html
+        assert name in html
+        assert html.count("images = fn.resize(") == 1
+
+
+def test_a_loop_in_a_notebook(photos: Path) -> None:
+    reader = gradiva.readers.File(file_root=photos)
+    for _ in range(2):
+        loop = reader.next_epoch(batch_size=2, capture=True, cache="ram")
+        for files, _ in loop:
+            gradiva.resize(gradiva.decoders.image(files), size=(9, 7))
+    assert "in memory: " in str(loop.explain())
+    assert "in memory: " in loop.explain()._repr_html_()
+
+
+def test_nothing_is_worth_keeping() -> None:
+    """`explain` says that a cache that was asked for is not there."""
+
+    @pipeline_def(batch_size=2, num_threads=1, cache="ram")
+    def pipe() -> Any:
+        return fn.random.uniform(range=(0.0, 1.0))
+
+    text = "cache in memory: nothing is kept"
+    assert text in str(pipe().explain())
+    assert text in pipe().explain()._repr_html_()
+    function = gradiva.capture.compile(lambda x: gradiva.random.uniform(range=(0, 1)), cache="ram")
+    function(gradiva.as_batch(np.zeros((2, 3), np.float32)))
+    assert text in str(function.explain())
+
+
+@pytest.mark.parametrize("name", ["RAM", "Ram"])
+def test_ram_in_capitals(name: str, photos: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    """It is no folder that somebody meant; one of that name can be given as a path."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(gradiva.OperatorValueError, match=f"'./{name}'.*expected 'ram' or a folder"):
+        made(photos, cache=name)
+    assert not list(tmp_path.iterdir())
+    made(photos, cache=f"./{name}").run()
+    assert (tmp_path / name).is_dir()
+
+
+def test_a_warning_names_a_line_of_the_user(photos: Path, tmp_path: Path) -> None:
+    """Of a folder that cannot be used; a thread of the pipeline, which does not know that line,
+    names one of gradiva. It is not a line of the standard library."""
+    (tmp_path / "file").write_bytes(b"")
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        pipe = made(photos, str(tmp_path / "file"))
+        images, _ = pipe.run()
+    assert len(images) == 2
+    told = [one for one in found if "cannot be used as a cache" in str(one.message)]
+    assert told
+    assert {Path(one.filename).name for one in told} <= {Path(__file__).name, "warnings_once.py"}
+
+
+def test_paths(photos: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    """A `Path`, and `~` for the home folder."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    made(photos, cache=tmp_path / "path").run()
+    made(photos, cache="~/text").run()
+    made(photos, cache=Path("~") / "both").run()
+    assert {path.name for path in tmp_path.iterdir()} == {"path", "text", "both"}
