@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import random
 from typing import Any
 
 import numpy as np
 
 import gradiva
 from gradiva.eager.support.errors import GradivaError
-from tests.random_programs.program_newer import NEWER, NEWER_OTHERS
+from tests.random_programs.program_newer import NEWER, NEWER_OTHERS, draw_cached
 from tests.random_programs.program_operators import (
     OPERATORS,
     OTHERS,
@@ -44,7 +45,10 @@ def draw_program(seed: int) -> Program:
         drawer.in_chain = False
     wanted = drawer.random.choice((0, 0, 1, 2)) if len(drawer.program.steps) > 2 else 4
     wanted += 5 * (seed >= WIDE)
+    caches = random.Random(f"caches of {seed}")  # of its own: the other draws stay as they are
     for _ in range(wanted):
+        if seed >= WIDE and caches.random() < 0.3:
+            _try(drawer, lambda: draw_cached(drawer), 1)
         _try(drawer, lambda: _draw_call(drawer), 10)
     # Of two calls that fail, the one whose types are wrong is found first in a graph, and the
     # one that is made first in dynamic mode. So at most one fails.
