@@ -27,6 +27,16 @@ ROWS = (
         "train: random crop to 224, mirror, normalize",
     ),
     ("the same with four color changes and a blur", "recipes", "train with color and blur"),
+    (
+        "the second row in later epochs, with a cache on disk",
+        "cache",
+        "second epoch, on disk: val: resize 256, crop 224, normalize",
+    ),
+    (
+        "the third row in later epochs, with a cache on disk",
+        "cache",
+        "second epoch, on disk: train: random crop to 224, mirror, normalize",
+    ),
     ("the second row in dynamic mode, call by call", "recipes", "val, step by step"),
     ("the second row as a captured loop", "recipes", "val, captured loop"),
     ("the second row from WebDataset archives", "readers", "val from WebDataset"),

@@ -27,15 +27,13 @@ class EpochRates:
         self._count = 0
         self.epochs: deque[dict[str, float]] = deque(maxlen=_MOST)
 
-    def took(self, samples: int) -> None:
-        """A batch was taken. The time of an epoch begins where its first batch is taken, since
-        what was made ahead of that belongs to no epoch."""
-        now = time.perf_counter()
+    def took(self, samples: int, asked: float) -> None:
+        """A batch was taken, which was asked for at a time (`time.perf_counter`)."""
         if self._begin is None:
-            self._begin, self._length = now, self._ask()
-            return
+            self._begin, self._length = asked, self._ask()
         self._count += samples
         if self._length and self._count >= self._length:
+            now = time.perf_counter()
             seconds = max(now - self._begin, 1e-9)
             rate = self._count / seconds
             fields = {"samples": self._count, "seconds": seconds, "samples_per_second": rate}

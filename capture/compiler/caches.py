@@ -59,6 +59,12 @@ class CacheRecipe:
     location: Location | None = None
     runner: Any = field(default=None, repr=False)
 
+    @property
+    def shown(self) -> str:
+        """How a graph shows it."""
+        names = (node.operator.name for node in self.graph.nodes if node.operator is not parameter)
+        return " + ".join(names)
+
 
 def recipe_of(node: Node) -> CacheRecipe | None:
     """The recipe of a `cached` node; None for other nodes."""

@@ -82,7 +82,8 @@ class Members:
 
 
 class Opaque:
-    """A callable or other object in an attribute: compared by identity, shown by its name."""
+    """A callable or other object in an attribute: compared by identity, shown by its name, or by
+    its `shown`."""
 
     __slots__ = ("value",)
 
@@ -90,7 +91,9 @@ class Opaque:
         self.value = value
 
     def __repr__(self) -> str:
-        name = getattr(self.value, "__qualname__", None) or type(self.value).__qualname__
+        value = self.value
+        name = getattr(value, "__qualname__", None) or getattr(value, "shown", None)
+        name = name if isinstance(name, str) else type(value).__qualname__
         return f"<{name}>"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -229,6 +230,7 @@ class PipelineRuntime:
         the data, OperatorTypeError for outputs that are not what was declared."""
         if self.setup.exhausted:
             raise StopIteration
+        asked = time.perf_counter()
         try:
             batches = self.executor.get()
         except StopIteration:
@@ -238,7 +240,7 @@ class PipelineRuntime:
             raise
         self.setup.take()
         check_types(self._declared(len(batches)), [batch.type for batch in batches])
-        self.rates.took(len(batches[0]) if batches else 0)
+        self.rates.took(len(batches[0]) if batches else 0, asked)
         return tuple(to_output(mark_in_use(batch)) for batch in batches)
 
     def take_first(self, most: int) -> Outputs:

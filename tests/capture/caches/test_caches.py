@@ -303,9 +303,10 @@ def test_what_a_full_cache_leaves_out(photos: Path, tmp_path: Path) -> None:
 
 def test_reports(photos: Path, tmp_path: Path) -> None:
     pipe = validation(photos, str(tmp_path))
-    outputs(pipe, 1 + 3 * 3)
+    outputs(pipe, 3 * 3)
     found = pipe.stats()
     assert [one["samples"] for one in found["epochs"]] == [12, 12, 12]
+    assert "cached(%0, recipe=<decoders.image + resize>)" in str(pipe.graph)
     html = found._repr_html_()
     assert html.count("<rect") == 3
     assert "cache of" in html
