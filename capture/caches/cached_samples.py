@@ -197,6 +197,8 @@ class Runner:
             if error.sample is not None:
                 error.sample = missing[error.sample]
             raise
+        if call.pool.cancelled:  # the pipeline is being closed: some samples were not computed
+            raise StopIteration
         seconds = (time.perf_counter() - began) / max(size, 1)
         call.types = (made.type,)
         left = missing if rows is None else [missing[row] for row in rows.tolist()]

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from gradiva import fn, pipeline_def, types
+from gradiva.capture.compiler.caches import recipes_of
 from tests.ops.decoders.test_decode_region import encoded, picture
 from tests.tiers import few
 
@@ -196,3 +197,31 @@ def test_samples_that_another_output_has_lost(policy: Any, root: Path, tmp_path:
         found = outputs(kept, **options)
         assert len(found) == len(wanted)
         assert all(map(np.array_equal, found, wanted))
+
+
+def test_what_is_not_computed_is_not_kept(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipeline that is closed leaves the samples of its last batches uncomputed."""
+
+    @pipeline_def(batch_size=4, num_threads=1, exec_async=False, exec_pipelined=False)
+    def pipe() -> Any:
+        files, _ = read(root, "jpg")
+        return fn.cache(fn.resize(fn.decoders.image(files), size=(13, 17)))
+
+    made = pipe()
+    made.build()
+    (recipe,) = recipes_of(made.graph)
+    runner, run_step = recipe.runner, recipe.runner.program.run_step
+    pools = []
+
+    def cancelled(values: Any, size: int, places: Any, seed: int, pool: Any) -> Any:
+        outputs = run_step(values, size, places, seed, pool)
+        pool.cancelled = True
+        pools.append(pool)
+        return outputs
+
+    monkeypatch.setattr(runner.program, "run_step", cancelled)
+    stored = runner.store.statistics()["stored"]
+    with pytest.raises(StopIteration):
+        made.run()
+    pools[0].cancelled = False
+    assert runner.store.statistics()["stored"] == stored
