@@ -19,6 +19,7 @@ from gradiva.capture.compiler.caches import CacheRecipe, new_runner
 from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.builtin_ops import cached
 from gradiva.capture.runtime.program import Program
+from gradiva.eager.execution.error_policy import with_mask
 from gradiva.eager.execution.quarantine import (
     Quarantined,
     collecting_in,
@@ -203,6 +204,8 @@ class Runner:
             if error.sample is not None:
                 error.sample = missing[error.sample]
             raise
+        if call.pool.cancelled:  # the pipeline is being closed: some samples were not computed
+            raise StopIteration
         seconds = (time.perf_counter() - began) / max(size, 1)
         call.types = (made.type,)
         left = missing if rows is None else [missing[row] for row in rows.tolist()]
@@ -247,9 +250,10 @@ class Runner:
         return found
 
     def _inputs(self, inputs: tuple[Batch, ...], samples: list[int]) -> dict[Any, Batch]:
-        """The values of the leaves, for some samples; what was left out is read now."""
+        """The values of the leaves, for some samples; what was left out is read now. They have no
+        mask: it is of the samples of the graph around the cache."""
         return {
-            (node, 0): loaded(inputs[node.attribute("number")], samples)
+            (node, 0): with_mask(loaded(inputs[node.attribute("number")], samples), None)
             for node in self.program.parameters
         }
 

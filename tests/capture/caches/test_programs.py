@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from gradiva import fn, pipeline_def, types
+from gradiva.capture.compiler.caches import recipes_of
 from tests.ops.decoders.test_decode_region import encoded, picture
 from tests.tiers import few
 
@@ -152,3 +153,75 @@ def test_programs(program: Any, root: Path, tmp_path: Path) -> None:
             assert layout == expected_layout
             assert array.dtype == expected.dtype
             assert np.array_equal(array, expected)
+
+
+@pytest.mark.filterwarnings("ignore:samples that cannot be read")
+@pytest.mark.parametrize("policy", ["skip", "replace"])
+def test_samples_that_another_output_has_lost(policy: Any, root: Path, tmp_path: Path) -> None:
+    """A cache computes for a batch that has lost samples of another reader or another cache."""
+    for number, bad in enumerate(((2, 6), (5,))):
+        folder = tmp_path / str(number) / "a"
+        folder.mkdir(parents=True)
+        for path in sorted((root / "jpg" / "a").iterdir()):
+            data = path.read_bytes()
+            (folder / path.name).write_bytes(data[:250] if int(path.stem) in bad else data)
+
+    def outputs(kept: Kept, **options: Any) -> list[Any]:
+        @pipeline_def(batch_size=3, num_threads=2, seed=1, **options)
+        def pipe() -> Any:
+            one, labels = fn.readers.file(file_root=tmp_path / "0", random_shuffle=True, seed=2)
+            two, _ = fn.readers.file(file_root=tmp_path / "1", random_shuffle=True, seed=3)
+            first = kept(fn.resize(fn.decoders.image(one, on_error=policy), size=(12, 14)))
+            whole = kept(fn.decoders.image(two, on_error="skip"))
+            return mirrored(first), mirrored(kept(fn.resize(whole, size=(12, 14)))), whole, labels
+
+        made = pipe()
+        found = [
+            np.array(output.at(sample))
+            for _ in range(8)
+            for output in made.run()
+            for sample in range(len(output))
+        ]
+        return [*found, *sorted(str(entry[:4]) for entry in made.quarantine)]
+
+    def on_disk(value: Any) -> Any:
+        return fn.cache(value, where=tmp_path / "kept")
+
+    wanted = outputs(lambda value: value)
+    chosen: dict[str, Any] = {"cache": tmp_path / "chosen"}
+    ways: tuple[tuple[Kept, dict[str, Any]], ...] = (
+        *((on_disk, {}),) * 2,
+        *((lambda value: value, chosen),) * 2,
+    )
+    for kept, options in ways:
+        found = outputs(kept, **options)
+        assert len(found) == len(wanted)
+        assert all(map(np.array_equal, found, wanted))
+
+
+def test_what_is_not_computed_is_not_kept(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipeline that is closed leaves the samples of its last batches uncomputed."""
+
+    @pipeline_def(batch_size=4, num_threads=1, exec_async=False, exec_pipelined=False)
+    def pipe() -> Any:
+        files, _ = read(root, "jpg")
+        return fn.cache(fn.resize(fn.decoders.image(files), size=(13, 17)))
+
+    made = pipe()
+    made.build()
+    (recipe,) = recipes_of(made.graph)
+    runner, run_step = recipe.runner, recipe.runner.program.run_step
+    pools = []
+
+    def cancelled(values: Any, size: int, places: Any, seed: int, pool: Any) -> Any:
+        outputs = run_step(values, size, places, seed, pool)
+        pool.cancelled = True
+        pools.append(pool)
+        return outputs
+
+    monkeypatch.setattr(runner.program, "run_step", cancelled)
+    stored = runner.store.statistics()["stored"]
+    with pytest.raises(StopIteration):
+        made.run()
+    pools[0].cancelled = False
+    assert runner.store.statistics()["stored"] == stored
