@@ -90,8 +90,6 @@ from gradiva.eager.types.dtypes import uint32 as uint32
 from gradiva.eager.types.dtypes import uint64 as uint64
 from gradiva.eager.types.provenance import NamesOnDemand as NamesOnDemand
 from gradiva.eager.types.provenance import Provenance as Provenance
-from gradiva.eager.types.sample_origin import IdentitiesOnDemand as IdentitiesOnDemand
-from gradiva.eager.types.sample_origin import SampleOrigin as SampleOrigin
 from gradiva.eager.types.sample_type import SampleType as SampleType
 from gradiva.eager.values.batch import Batch as Batch
 from gradiva.eager.values.batch import batch as batch

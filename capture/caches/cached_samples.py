@@ -65,7 +65,7 @@ class _Samples(Plan):
 
 
 class Runner:
-    """Looks samples up, and runs the graph above a cache for those that are not there."""
+    """Finds samples, and runs the graph above a cache for those that are not there."""
 
     def __init__(self, recipe: CacheRecipe) -> None:
         self.recipe = replace(recipe)  # without the runner: they shall not refer to each other

@@ -3,20 +3,15 @@ samples that the cache does not have."""
 
 from __future__ import annotations
 
-import functools
-import inspect
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradiva.capture.graph.builtin_ops import cached, constant, parameter, random_key
 from gradiva.capture.graph.fingerprint import fingerprint, library_versions
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node, Opaque
 from gradiva.capture.graph.scopes import scopes_of
-from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import Location, OperatorTypeError, OperatorValueError
 from gradiva.eager.support.hooks import Hook
 from gradiva.eager.support.lazy_import import lazy_module
@@ -24,14 +19,13 @@ from gradiva.eager.types.sample_type import SampleType
 from gradiva.ops.cache.cache import cache
 from gradiva.ops.readers.core.source import SourceOperator
 
-from .code_digests import code_of_operator
 from .dce import may_skip_samples
 from .rewriter import Rewriter, rewrite
 
 if TYPE_CHECKING:
-    from importlib import metadata
-else:  # with what it imports, more than the rest of this module
-    metadata = lazy_module("importlib.metadata")
+    from . import code_digests
+else:  # for few programs
+    code_digests = lazy_module("gradiva.capture.compiler.code_digests")
 
 new_runner: Hook[Callable[[CacheRecipe], Any]] = Hook(
     "caches in graphs", "gradiva.capture.caches.cached_samples"
@@ -214,31 +208,8 @@ def digest_of(graph: Graph) -> bytes:
     facts = [
         printed,
         library_versions(graph),
-        _code(frozenset(node.operator for node in graph.nodes if node.operator is not constant)),
+        code_digests.code_of(
+            node.operator for node in graph.nodes if node.operator is not constant
+        ),
     ]
     return blake2b(repr(facts).encode(), digest_size=16).digest()
-
-
-def _code(operators: Iterable[OperatorBase]) -> list[str]:
-    """The version of gradiva, and digests of its code and of that of operators from outside."""
-    own = sorted({code_of_operator(one) for one in operators})
-    return [_version(), _inside(), *filter(None, own)]
-
-
-def _version() -> str:
-    try:
-        return metadata.version("gradiva")
-    except metadata.PackageNotFoundError:
-        return ""
-
-
-@functools.cache
-def _inside() -> str:
-    """A digest of the files with the code of operators: someone who edits one gets misses."""
-    digest = blake2b(digest_size=16)
-    for package in ("gradiva.eager", "gradiva.ops"):
-        folder = Path(inspect.getfile(sys.modules[package])).parent
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(str(path.relative_to(folder)).encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()

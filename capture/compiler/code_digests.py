@@ -1,5 +1,6 @@
-"""What decides about the values that the operators of a user compute: their code, the functions of
-the user that it calls, and the values that it reads from modules and closures."""
+"""What decides about the values that operators compute: the code of gradiva; of the operators of a
+user their code, the functions of the user that it calls, and the values that it reads from modules
+and closures."""
 
 from __future__ import annotations
 
@@ -10,12 +11,38 @@ import types
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from hashlib import blake2b
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from gradiva.eager.operators.operator import OperatorBase
+
+
+def code_of(operators: Iterable[OperatorBase]) -> list[str]:
+    """The version of gradiva, and digests of its code and of that of operators from outside."""
+    own = sorted({code_of_operator(one) for one in set(operators)})
+    return [_version(), _inside(), *filter(None, own)]
+
+
+def _version() -> str:
+    try:
+        return version("gradiva")
+    except PackageNotFoundError:
+        return ""
+
+
+@cache
+def _inside() -> str:
+    """A digest of the files with the code of operators: someone who edits one gets misses."""
+    digest = blake2b(digest_size=16)
+    for package in ("gradiva.eager", "gradiva.ops"):
+        folder = Path(inspect.getfile(sys.modules[package])).parent
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(str(path.relative_to(folder)).encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def code_of_operator(operator: OperatorBase) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.runtime.worker_pool import shared_pool
 from gradiva.eager.types.arrays import BoolVector
+from gradiva.eager.types.sample_origin import IdentitiesOnDemand, SampleOrigin
 from gradiva.ops.readers.core.identities import arguments_digest, library_version
 from gradiva.ops.readers.core.partial_reads import spread_out
 from gradiva.ops.readers.core.source import Source, SourceOperator
@@ -187,16 +188,16 @@ class BatchOrigin:
         self.empty: frozenset[int] = frozenset()
         """The outputs in which samples that are not needed were left out."""
 
-    def of(self, output: int, batch: op.Batch, failed: Collection[int]) -> op.SampleOrigin:
+    def of(self, output: int, batch: op.Batch, failed: Collection[int]) -> SampleOrigin:
         """Of the samples in an output. failed: the samples that could not be read, which are empty
         or zeros."""
         reads, indices = self._reads, self.indices
         known = None if output not in self.empty else self.needed
         make = partial(self._identities, output, batch.batch_shape, known, failed)
-        identities = op.IdentitiesOnDemand(make, len(indices))
+        identities = IdentitiesOnDemand(make, len(indices))
         if known is None:
-            return op.SampleOrigin(identities)
-        return op.SampleOrigin(identities, ~known, partial(reads.load, indices, output))
+            return SampleOrigin(identities)
+        return SampleOrigin(identities, ~known, partial(reads.load, indices, output))
 
     def _identities(
         self, output: int, laid: op.BatchShape, needed: BoolVector | None, failed: Collection[int]

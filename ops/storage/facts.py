@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gradiva.eager.support.lazy_import import lazy_module
@@ -13,8 +12,10 @@ from .errors import StorageError
 
 if TYPE_CHECKING:
     import asyncio
+    import email.utils as mail
 else:
     asyncio = lazy_module("asyncio")
+    mail = lazy_module("email.utils")
 
 _VERSIONS: Final = (
     *("ETag", "etag", "generation", "version_id", "VersionId", "md5Hash", "blob_id", "checksum"),
@@ -77,7 +78,7 @@ def _seconds(value: str) -> float | None:
     except ValueError:
         pass
     try:
-        return parsedate_to_datetime(value).timestamp()
+        return mail.parsedate_to_datetime(value).timestamp()
     except (ValueError, TypeError, OverflowError, IndexError):
         pass
     try:

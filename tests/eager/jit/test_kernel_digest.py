@@ -43,7 +43,8 @@ from tests.eager.jit.package_copy import (
 from tests.everything import EVERYTHING
 from tests.tiers import few
 
-exec(EVERYTHING, {})
+ALL = f"{EVERYTHING}\nimport gradiva.ops.cache.read_several"  # of caches, no operator imports it
+exec(ALL, {})
 
 
 def own_kernels() -> list[Kernel]:
@@ -52,7 +53,7 @@ def own_kernels() -> list[Kernel]:
     # `isinstance` would wake weak proxies of objects that are gone.
     found = [it for it in gc.get_objects() if type(it) is Kernel]
     gc.freeze()
-    return [kernel for kernel in found if kernel.function.__module__.startswith("gradiva.")]
+    return [it for it in found if (it.function.__module__ or "").startswith("gradiva.")]
 
 
 def file_of(function: types.FunctionType) -> str:
@@ -75,7 +76,7 @@ def kernel_files() -> list[str]:
 # Every kernel, and every C function around one: a digest, and the files that have a part in it.
 DIGESTS = f"""
 import gc, json, pathlib, sys
-{EVERYTHING}
+{ALL}
 """
 DIGESTS += """
 from gradiva.eager.rows import row_kernel as rows
