@@ -80,8 +80,8 @@ def _same(call: op.Call) -> op.Batch:
 def _cases() -> list[op.Case]:
     images = op.samples((4, 5, 3), (1, 7, 3))
     return [
-        op.case("ragged", images).equals(images.arrays()),
-        op.case("scalars", op.samples((), (), dtype=op.float16, layout="")),
+        op.case("ragged", images).equals(images.arrays()).no_oracle(),
+        op.case("scalars", op.samples((), (), dtype=op.float16, layout="")).no_oracle(),
         op.case("empty", op.samples()).equals([]),
         op.case("no folder", images, where="").value_error("`where`"),
         op.case("no bytes", images, cache_bytes=0).value_error("`cache_bytes`"),
