@@ -30,7 +30,7 @@ from gradiva.eager.execution.quarantine import (
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import Decode, DecodeSeveral
 from gradiva.eager.operators.plan import Plan
-from gradiva.eager.runtime.worker_pool import WorkerPool, shared_pool
+from gradiva.eager.runtime.worker_pool import shared_pool
 from gradiva.eager.support import tracing
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
 from gradiva.eager.types.arrays import Array, BoolVector, Int64Array
@@ -49,8 +49,9 @@ from .options import place_name
 __all__ = ["Runner"]
 
 
-_ASKED: Final = 16
-"""Batches that are read ahead, at most."""
+_ASKED: Final = 4096
+"""Samples that are read ahead, at most."""
+_NOTHING: Final[tuple[bytes, Entry | None]] = b"", None
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,9 @@ class Runner:
         self.hits = self.misses = 0
         self._store: Store | None = None
         self._computed, self._bytes = 0, 0
-        self._asked: OrderedDict[int, Any] = OrderedDict()
-        """What was found for the last batches that were about to be read, by the number of the
-        object with their names: they are not looked up again."""
+        self._asked: OrderedDict[tuple[str, ...], tuple[bytes, Entry | None]] = OrderedDict()
+        """The keys and entries of samples that were about to be read, by their identities: they are
+        not looked up again."""
 
     @property
     def sample_bytes(self) -> float:
@@ -123,32 +124,32 @@ class Runner:
 
     def known(self, identities: Sequence[Sequence[str | None]]) -> BoolVector:
         """Which samples need not be read. identities: of the samples, for each leaf."""
-        rows = list(zip(*identities, strict=True))
-        named = [number for number, row in enumerate(rows) if None not in row]
-        keys = [self._key(rows[number]) for number in named]
-        found = self.store.find(keys)
-        if len(identities) == 1 and len(named) == len(rows):
-            self._asked[id(identities[0])] = identities[0], keys, found
-            while len(self._asked) > _ASKED:
-                self._asked.popitem(last=False)
-        known = np.zeros(len(rows), np.bool_)
+        asked = self._asked
+        rows: list[Any] = list(zip(*identities, strict=True))
+        new = [row for row in rows if row not in asked and None not in row]
+        keys = [self._key(row) for row in new]
+        asked.update(zip(new, zip(keys, self.store.find(keys), strict=True), strict=True))
         # One that is known as damaged may have to be read again, for its error.
-        known[named] = [one is not None and one.failure is None for one in found]
-        return known
+        entries = [asked.get(row, _NOTHING)[1] for row in rows]
+        while len(asked) > max(_ASKED, len(rows)):
+            asked.popitem(last=False)
+        return np.array([one is not None and one.failure is None for one in entries], np.bool_)
 
     def _find(self, call: Call) -> tuple[list[bytes], list[Entry | None]]:
         """The keys and the entries of the samples of a call."""
-        where = call.inputs[0].provenance
-        origin = None if where is None else where.origin
-        if origin is not None and self.recipe.leaves == (True,):
-            names, keys, entries = self._asked.pop(id(origin.identities), (None, [], []))
-            if names is origin.identities:
-                return keys, [
-                    entry or (self.store.find([key])[0])
-                    for key, entry in zip(keys, entries, strict=True)
-                ]
-        keys = self._keys(call.inputs, call.pool)
-        return keys, self.store.find(keys)
+        parts = [
+            identities_of(batch, trusted, call.pool)
+            for batch, trusted in zip(call.inputs, self.recipe.leaves, strict=True)
+        ]
+        rows = list(zip(*parts, strict=True))
+        found = [self._asked.pop(row, _NOTHING) for row in rows]
+        keys = [key or self._key(row) for row, (key, _) in zip(rows, found, strict=True)]
+        entries = [entry for _, entry in found]
+        # Another pipeline may have computed meanwhile what was not there.
+        without = [sample for sample, entry in enumerate(entries) if entry is None]
+        for sample, entry in zip(without, self.store.find([keys[i] for i in without]), strict=True):
+            entries[sample] = entry
+        return keys, entries
 
     def look_up(self, call: Call) -> _Samples:
         """Where the samples of a call are, after those that were missing are computed."""
@@ -281,13 +282,6 @@ class Runner:
             and type.ndim in (None, len(entry.shape))
             and type.layout in (None, entry.layout)
         )
-
-    def _keys(self, inputs: tuple[Batch, ...], pool: WorkerPool) -> list[bytes]:
-        parts = [
-            identities_of(batch, trusted, pool)
-            for batch, trusted in zip(inputs, self.recipe.leaves, strict=True)
-        ]
-        return [self._key(row) for row in zip(*parts, strict=True)]
 
     def _key(self, row: Sequence[str | None]) -> bytes:
         digest = blake2b(self.recipe.digest, digest_size=16)

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from gradiva.ops.readers.core.identities import arguments_digest, library_versio
 from gradiva.ops.readers.core.partial_reads import spread_out
 from gradiva.ops.readers.core.source import Source, SourceOperator
 from gradiva.ops.readers.core.table import BegunRead, Records, Table
+
+_PLANNED: Final = 8192
+"""Samples whose identities are made ahead, at most."""
 
 
 def reader_head(name: str, given: dict[str, Any], table: Table) -> str | None:
@@ -46,6 +49,8 @@ class OriginReads:
         # The source holds this object; batches that outlive it hold this one, too.
         self._source = weakref.ref(source)
         self._table, self._operator, self._given = table, operator, given
+        self._planned: dict[int, dict[int, str | None]] = {}
+        """The identities of samples that were planned for, by output and index."""
         self._lone: dict[frozenset[int], bool] = {}
         self._beside: tuple[int, threading.Lock, Table] | None = None
 
@@ -75,14 +80,31 @@ class OriginReads:
             for one in self._table.identities(indices, output, before)
         ]
 
-    def _origin(self, indices: op.Int64Array) -> BatchOrigin:
-        """Of a batch that is about to be read."""
+    def _origin(self, indices: op.Int64Array, planning: bool = False) -> BatchOrigin:
+        """Of a batch that is about to be read, or planned for."""
         source = self._source()
         if source is None or source.known is None or not source.left:
             return BatchOrigin(self, indices)
-        made = {output: self.identities(indices, output, None) for output in sorted(source.left)}
+        made = {output: self._asked_once(indices, output, planning) for output in source.left}
         found = np.asarray(source.known(made), np.bool_)
         return BatchOrigin(self, indices, made, ~found if found.any() else None)
+
+    def _asked_once(
+        self, indices: op.Int64Array, output: int, planning: bool
+    ) -> Sequence[str | None]:
+        """The identities: those that were made when the samples were planned for are not made
+        again."""
+        planned = self._planned.setdefault(output, {})
+        if planning:
+            made = self.identities(indices, output, None)
+            if len(planned) > _PLANNED:
+                planned.clear()  # of places that the reader has left
+            planned.update(zip(indices.tolist(), made, strict=True))
+            return made
+        found = [planned.pop(index, None) for index in indices.tolist()] if planned else [None]
+        if None not in found:
+            return found
+        return self.identities(indices, output, None)
 
     @property
     def selective(self) -> bool:
@@ -143,7 +165,7 @@ class OriginReads:
 
     def prefetch(self, indices: op.Int64Array) -> None:
         """Have those of these samples fetched that are needed."""
-        needed = self._origin(indices).needed
+        needed = self._origin(indices, planning=True).needed
         if needed is None:
             self._table.prefetch(indices)
         elif self._leaves_out(self._free):
