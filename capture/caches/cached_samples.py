@@ -220,7 +220,6 @@ class Runner:
             [computed[sample] for sample in whole],
             made.layout,
             [seconds] * len(whole),
-            None,
         )
         for sample, facts in bad.items():
             if sample not in computed:

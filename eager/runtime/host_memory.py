@@ -21,6 +21,8 @@ import threading
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -35,8 +37,10 @@ __all__ = [
     "MemoryStats",
     "address_of",
     "allocate",
+    "available_memory",
     "capacity",
     "is_leased",
+    "physical_memory",
     "pool",
 ]
 
@@ -67,6 +71,23 @@ def _is_quick() -> bool:
 
 
 address_of = _quick_address if _is_quick() else _plain_address
+
+
+def physical_memory() -> int | None:
+    """Bytes of memory that this machine has; None where the system does not say it."""
+    with suppress(OSError, ValueError, AttributeError):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return None
+
+
+def available_memory() -> int | None:
+    """Bytes of memory that are available, or those that this machine has; None where the system
+    says neither."""
+    with suppress(OSError, ValueError, IndexError, KeyError):
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+        sizes = dict(line.split(":", 1) for line in lines)
+        return int(sizes["MemAvailable"].split()[0]) * 1024
+    return physical_memory()
 
 
 class MemoryStats(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any
 
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.ops.cache.disk import maintenance
+from gradiva.ops.cache import maintenance
 from gradiva.ops.cache.entry import Entry
 
 tqdm = lazy_module("tqdm", "tqdm")

@@ -8,10 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from .entry import Entry
+from .entry import Entry, Shard
 from .packing import GROWTH, can_pack
 from .records import EXTENTS, FLAGS, GONE, PACKED, RECORD, RECORD_BYTES, Kind, unpack_record
-from .shard import Shard
 from .table import Table
 
 _MOST_KINDS: Final = 1 << 16

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,12 +41,3 @@ def failure_item(key: bytes, facts: dict[str, Any]) -> Item:
     """The item of a damaged sample: its data are the facts."""
     data = np.frombuffer(json.dumps(facts).encode(), np.uint8)
     return Item.of(key, data, "", 0.0)._replace(flags=FAILURE)
-
-
-def new_items(items: Iterable[Item], find: Callable[[bytes], object]) -> list[Item]:
-    """Those whose keys are not there yet, each once."""
-    chosen: dict[bytes, Item] = {}
-    for item in items:
-        if item.key not in chosen and find(item.key) is None:
-            chosen[item.key] = item
-    return list(chosen.values())

@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.runtime.host_memory import available_memory
 from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.types.arrays import Array
 
-from .catalog import Catalog
-from .entry import Entry
-from .items import Item, failure_item, new_items
-from .records import FAILURE, RECORD, RECORD_BYTES, made_record
-from .shard import OpenShard, Shard
+from .entry import Entry, OpenShard, Shard
+from .items import Item
+from .records import RECORD, RECORD_BYTES, made_record
 from .store import Store
 
 _SHARDS: Final = 32
 _LEAST_SHARD, _MOST_SHARD = 4 << 20, 64 << 20
 _ALIGNED: Final = 64
+_UNKNOWN: Final = 1 << 30
+"""The memory that is available where the system does not say it."""
+_GROUPS: Final = (
+    ("memory.max", "memory.current"),
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+)
+"""The limit of a control group and what is used of it, in the second and the first version."""
+
+
+def _default_capacity() -> int:
+    """Half of the memory that is available to this process."""
+    available = [available_memory(), *(_left_in_group(*names) for names in _GROUPS)]
+    return min((one for one in available if one is not None), default=_UNKNOWN) // 2
+
+
+def _left_in_group(limit: str, used: str) -> int | None:
+    """What is left of the limit of the control group, if there is one."""
+    root = Path("/sys/fs/cgroup")
+    with suppress(OSError, ValueError):
+        return max(int((root / limit).read_text()) - int((root / used).read_text()), 0)
+    return None
 
 
 class _MemoryShard(Shard):
@@ -54,32 +73,12 @@ class MemoryStore(Store):
     """The results in memory, of at most `capacity` bytes. When it is full, nothing more is
     stored. A process that was forked has what was there, and keeps what is new for itself."""
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int | None) -> None:
         super().__init__()
-        self.capacity = capacity
+        self.capacity = _default_capacity() if capacity is None else capacity
         self._held = 0
         self._full = False
-        self._catalog = Catalog()
         self._shard: _MemoryShard | None = None
-        self._lock = threading.RLock()
-
-    def find(self, keys: Sequence[bytes]) -> list[Entry | None]:
-        """The entry of each key, or None."""
-        found = [self._entry(key) for key in keys]
-        misses = found.count(None)
-        self.counters.add(hits=len(keys) - misses, misses=misses)
-        return found
-
-    def _entry(self, key: bytes) -> Entry | None:
-        found = self._catalog.find(key)
-        if found is None:
-            return None
-        entry, flags = found
-        if not flags & FAILURE:
-            return entry
-        data = np.empty(entry.shape, np.uint8)
-        self.read(entry, data)
-        return entry.as_failure(data.tobytes())
 
     def read(
         self, entry: Entry, out: np.ndarray[Any, Any], first: int = 0, last: int | None = None
@@ -93,43 +92,19 @@ class MemoryStore(Store):
         self.counters.add(bytes_read=end - begin, seconds_saved=entry.seconds)
         return True
 
-    def put_many(
-        self,
-        keys: Sequence[bytes],
-        values: Sequence[Array],
-        layout: str,
-        seconds: Sequence[float],
-        pool: WorkerPool | None = None,
-    ) -> None:
-        """Keep results."""
-        items = map(Item.of, keys, values, [layout] * len(keys), seconds)
-        self._put(list(items), pool)
-
-    def put_failure(self, key: bytes, facts: dict[str, Any]) -> None:
-        """Keep that a sample is damaged."""
-        self._put([failure_item(key, facts)], None)
-
-    def _put(self, items: Sequence[Item], pool: WorkerPool | None) -> None:
-        new = new_items(items, self._catalog.table.find)
+    def _write(self, items: list[Item]) -> dict[str, int]:
         places: list[_Place] = []
         with self._lock:
-            for item in new:
+            for item in items:
                 place = self._reserve(item)
                 if place is None:
                     break
                 places.append(place)
-
-        def copy(begin: int, end: int) -> None:
-            for item, place in zip(new[begin:end], places[begin:end], strict=True):
-                place.shard.memory[place.offset : place.offset + len(item.data)] = item.data
-
-        count = len(places)
-        if pool is None:
-            copy(0, count)
-        else:
-            pool.run(copy, [(number, number + 1) for number in range(count)])
         records: dict[_MemoryShard, list[bytes]] = {}
-        for item, (shard, offset, kind) in zip(new, places, strict=False):
+        size = 0
+        for item, (shard, offset, kind) in zip(items, places, strict=False):
+            shard.memory[offset : offset + len(item.data)] = item.data
+            size += len(item.data)
             facts = item.seconds, kind, item.flags, item.shape, 0
             record = made_record(item.key, offset, len(item.data), *facts)
             records.setdefault(shard, []).append(record)
@@ -137,8 +112,8 @@ class MemoryStore(Store):
         with self._lock:
             for shard, parts in records.items():
                 self._catalog.add(shard, np.frombuffer(b"".join(parts), RECORD), kinds)
-        size = sum(len(item.data) for item in new[:count])
-        self.counters.add(stored=count, refused=len(new) - count, bytes_written=size)
+        count = len(places)
+        return {"stored": count, "refused": len(items) - count, "bytes_written": size}
 
     def _reserve(self, item: Item) -> _Place | None:
         """A place for an item; None if there is no room."""
@@ -166,14 +141,10 @@ class MemoryStore(Store):
         self._held += size + RECORD_BYTES
         return _Place(shard, offset, kind)
 
-    def flush(self) -> None:
-        """There is nothing to publish."""
-
     def close(self) -> None:
         """Nothing is open."""
 
     def after_fork(self) -> None:
-        """In the child: another thread of the parent may have held the lock."""
-        self.counters.after_fork()
-        self._lock = threading.RLock()
+        """In the child: what it keeps goes to a block of its own."""
+        super().after_fork()
         self._shard = None

@@ -6,15 +6,11 @@ import os
 import threading
 import weakref
 from pathlib import Path
-from typing import Final
 
-from .capacity import memory_for_cache
-from .disk.disk_store import DiskStore
+from .cache import IN_MEMORY
+from .disk_store import DiskStore
 from .memory_store import MemoryStore
 from .store import Store
-
-MEMORY: Final = "ram"
-"""The name of the store in memory."""
 
 _stores: weakref.WeakValueDictionary[str, Store] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
@@ -32,12 +28,12 @@ def open_store(where: str, capacity: int | None = None) -> Store:
     more is stored: an epoch reads each sample once, and if the oldest were removed for the newest,
     each would be gone before it is read again.
     """
-    place = where if where == MEMORY else os.path.realpath(os.path.expanduser(where))
+    place = where if where == IN_MEMORY else os.path.realpath(os.path.expanduser(where))
     with _lock:
         store = _stores.get(place)
         if store is None:
-            if place == MEMORY:
-                store = MemoryStore(memory_for_cache() if capacity is None else capacity)
+            if place == IN_MEMORY:
+                store = MemoryStore(capacity)
             else:
                 store = DiskStore(Path(place), capacity)
             _stores[place] = store

@@ -27,8 +27,7 @@ from gradiva.eager.types.arrays import (
 )
 
 from .checksums import BLOCK, SUM_BYTES, block_count, first_damaged, key_words
-from .entry import Entry
-from .shard import OpenShard
+from .entry import Entry, OpenShard
 from .store import Store
 
 _SKIPPED: Final = -1

@@ -16,8 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from .store import KEY_BYTES
-
+_KEY_BYTES: Final = 16
 PACKED: Final = 1
 FAILURE: Final = 2
 KIND: Final = 4
@@ -29,7 +28,7 @@ _AXES: Final = 5
 _LARGEST: Final = (1 << 32) - 1
 RECORD: Final = np.dtype(
     [
-        ("key", "<u8", KEY_BYTES // 8),
+        ("key", "<u8", _KEY_BYTES // 8),
         ("offset", "<u8"),
         ("stored", "<u8"),
         ("seconds", "<f4"),
@@ -42,7 +41,7 @@ RECORD: Final = np.dtype(
 """As it is in a file. last: the checksum of what is before it; in memory, the number of the
 shard."""
 RECORD_BYTES: Final = RECORD.itemsize
-_RECORD: Final = struct.Struct(f"<{KEY_BYTES}sQQfHH{_AXES}II")
+_RECORD: Final = struct.Struct(f"<{_KEY_BYTES}sQQfHH{_AXES}II")
 
 
 class Kind(NamedTuple):

@@ -5,18 +5,19 @@ from __future__ import annotations
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.types.arrays import Array, Float64Array
 
+from .catalog import Catalog
 from .entry import Entry
+from .items import Item, failure_item
+from .records import FAILURE
 
-KEY_BYTES: Final = 16
-"""Bytes of a key."""
 _NAMES: Final = (
     *("hits", "misses", "stored", "damaged", "refused"),
     *("bytes_read", "bytes_written", "seconds_saved"),
@@ -70,6 +71,28 @@ class Counters:
         return found
 
 
+class WarningsOnce:
+    """Gives the first warning on each topic. Any thread may call it."""
+
+    def __init__(self) -> None:
+        self._topics: set[str] = set()
+        self._lock = threading.Lock()
+
+    def __call__(self, topic: str, text: str) -> None:
+        """Warn, if nothing was said of this topic before."""
+        with self._lock:
+            if topic in self._topics:
+                return
+            self._topics.add(topic)
+        warn_user(
+            f"{text}. What is not found there is computed, as without a cache", RuntimeWarning
+        )
+
+    def after_fork(self) -> None:
+        """In the child: another thread of the parent may have held the lock."""
+        self._lock = threading.Lock()
+
+
 class Store(ABC):
     """Results by key. All methods may be called by several threads.
 
@@ -82,29 +105,62 @@ class Store(ABC):
 
     def __init__(self) -> None:
         self.counters = Counters()
+        self._catalog = Catalog()
+        self._lock = threading.RLock()
+        self._pending: set[bytes] = set()
+        """Keys of results that are being written."""
 
-    @abstractmethod
     def find(self, keys: Sequence[bytes]) -> list[Entry | None]:
         """The entry of each key, or None."""
+        found = self._entries(keys)
+        misses = found.count(None)
+        self.counters.add(hits=len(keys) - misses, misses=misses)
+        return found
+
+    def _entries(self, keys: Sequence[bytes]) -> list[Entry | None]:
+        return [self._entry(key) for key in keys]
+
+    def _entry(self, key: bytes) -> Entry | None:
+        found = self._catalog.find(key)
+        if found is None:
+            return None
+        entry, flags = found
+        if not flags & FAILURE:
+            return entry
+        data = np.empty(entry.shape, np.uint8)
+        return entry.as_failure(data.tobytes()) if self.read(entry, data) else None
 
     def put(self, key: bytes, value: Array, layout: str, seconds: float) -> None:
         """Keep a result. One whose key is there already is not stored again."""
         self.put_many([key], [value], layout, [seconds])
 
-    @abstractmethod
     def put_many(
-        self,
-        keys: Sequence[bytes],
-        values: Sequence[Array],
-        layout: str,
-        seconds: Sequence[float],
-        pool: WorkerPool | None = None,
+        self, keys: Sequence[bytes], values: Sequence[Array], layout: str, seconds: Sequence[float]
     ) -> None:
-        """Keep results, such as the samples of a batch. pool: its threads share the work."""
+        """Keep results, such as the samples of a batch."""
+        self._put(map(Item.of, keys, values, [layout] * len(keys), seconds))
 
-    @abstractmethod
     def put_failure(self, key: bytes, facts: dict[str, Any]) -> None:
         """Keep that a sample is damaged. facts: plain JSON."""
+        self._put([failure_item(key, facts)])
+
+    def _put(self, items: Iterable[Item]) -> None:
+        by_key = {item.key: item for item in items}
+        find = self._catalog.table.find
+        with self._lock:
+            new = {key for key in by_key.keys() - self._pending if find(key) is None}
+            self._pending |= new
+        try:
+            if new:
+                chosen = [item for key, item in by_key.items() if key in new]
+                self.counters.add(**self._write(chosen))
+        finally:
+            with self._lock:
+                self._pending -= new
+
+    @abstractmethod
+    def _write(self, items: list[Item]) -> dict[str, int]:
+        """Keep results whose keys are new. Returns what is to be counted."""
 
     @abstractmethod
     def read(
@@ -124,13 +180,11 @@ class Store(ABC):
         return self.counters.totals()
 
     @abstractmethod
-    def flush(self) -> None:
-        """Publish what was put, for other processes."""
-
-    @abstractmethod
     def close(self) -> None:
         """Close the files. The store may still be used, and opens them again."""
 
-    @abstractmethod
     def after_fork(self) -> None:
-        """Called in a process that was forked."""
+        """In the child: another thread of the parent may have been at work."""
+        self.counters.after_fork()
+        self._lock = threading.RLock()
+        self._pending = set()

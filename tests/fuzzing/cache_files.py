@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
+from gradiva.ops.cache import maintenance
 from gradiva.ops.cache.checksums import checksums
-from gradiva.ops.cache.disk import maintenance
-from gradiva.ops.cache.disk.disk_store import DiskStore
-from gradiva.ops.cache.disk.shard_files import DATA, HEADER_BYTES, INDEX, VERSION, Header
+from gradiva.ops.cache.disk_store import DiskStore
 from gradiva.ops.cache.packing import can_pack, packed
 from gradiva.ops.cache.records import FAILURE, KIND, PACKED, RECORD_BYTES, Kind, made_record
+from gradiva.ops.cache.shard_files import DATA, HEADER_BYTES, INDEX, VERSION, Header
 
 __all__ = ["read", "seeds"]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gradiva.__main__ import main
-from gradiva.ops.cache.disk.disk_store import DiskStore
+from gradiva.ops.cache.disk_store import DiskStore
 from tests.ops.cache.samples import digest, fill, images, indices, opened
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.runtime.host_memory import ALIGNMENT
+from gradiva.eager.runtime.host_memory import ALIGNMENT, available_memory
 from gradiva.eager.support.errors import OperatorRuntimeError
 
 from .fork_hygiene import close_in_forks
@@ -43,14 +43,10 @@ def folder() -> str:
 def free_bytes() -> int:
     """Bytes of shared memory that are available."""
     if not _HAS_MEMFD:
-        found = os.statvfs(folder())
-        return found.f_bavail * found.f_frsize
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        sizes = dict(line.split(":", 1) for line in lines)
-        return int(sizes["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return 1 << 62
+        disk = os.statvfs(folder())
+        return disk.f_bavail * disk.f_frsize
+    found = available_memory()
+    return 1 << 62 if found is None else found
 
 
 def _new_file(nbytes: int) -> int:

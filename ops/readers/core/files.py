@@ -12,6 +12,7 @@ import numpy as np
 
 from gradiva.eager.jit.background_kernel import BackgroundKernel
 from gradiva.eager.jit.jit import jit
+from gradiva.eager.runtime.host_memory import physical_memory
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.simd.c_calls import addresses, call_c
 from gradiva.eager.support.errors import (
@@ -131,7 +132,7 @@ def _allocated(
                 raise
         facts: dict[str, Any] = {"sample": largest, "file": paths[largest]}
         lack = f"there is not enough memory for the {size} bytes"
-        if size <= _all_memory():
+        if size <= (physical_memory() or 0):
             raise OperatorRuntimeError(lack, **facts)
         failed = SampleDataError(lack, **facts)
         if failures is None:
@@ -139,15 +140,6 @@ def _allocated(
         failures[largest] = failed
         os.close(int(handles[largest]))
         sizes[largest], handles[largest] = 0, -1
-
-
-@functools.cache
-def _all_memory() -> int:
-    """Bytes of memory that this machine has; 0 where the system does not say it."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return 0
 
 
 @functools.cache

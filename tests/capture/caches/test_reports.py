@@ -98,7 +98,7 @@ def test_a_warning_names_a_line_of_the_user(photos: Path, tmp_path: Path) -> Non
     assert len(images) == 2
     told = [one for one in found if "cannot be used as a cache" in str(one.message)]
     assert told
-    assert {Path(one.filename).name for one in told} <= {Path(__file__).name, "warnings_once.py"}
+    assert {Path(one.filename).name for one in told} <= {Path(__file__).name, "store.py"}
 
 
 def test_paths(photos: Path, tmp_path: Path, monkeypatch: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.ops.cache.disk.disk_store import DiskStore
+from gradiva.ops.cache.disk_store import DiskStore
 from gradiva.ops.cache.store import Store
 
 Array = np.ndarray[Any, Any]

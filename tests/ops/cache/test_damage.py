@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradiva.ops.cache.disk.shard_files import HEADER_BYTES
 from gradiva.ops.cache.read_several import read_several
 from gradiva.ops.cache.records import RECORD_BYTES
+from gradiva.ops.cache.shard_files import HEADER_BYTES
 from tests.tiers import examples
 
 from .samples import Array, digest, fill, found, images, indices, opened

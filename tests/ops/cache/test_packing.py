@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradiva.ops.cache import catalog, packing
-from gradiva.ops.cache.disk import disk_writer
+from gradiva.ops.cache import catalog, disk_writer, packing
 from gradiva.ops.cache.read_several import read_several
 
 from .samples import digest, fill, found, images, indices, opened

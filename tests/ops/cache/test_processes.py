@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradiva.ops.cache.disk.disk_store import DiskStore
+from gradiva.ops.cache.disk_store import DiskStore
 from gradiva.ops.cache.memory_store import MemoryStore
 from gradiva.ops.cache.opening import open_store
+from gradiva.ops.cache.store import Store
 
 from .samples import LARGE, digest, fill, found, images, opened
 
@@ -134,8 +135,9 @@ def test_it_looks_once_in_a_while(tmp_path: Path) -> None:
     assert len(looks) < 10
 
 
-def test_threads_put_the_same(tmp_path: Path) -> None:
-    store = opened(tmp_path)
+@pytest.mark.parametrize("where", ["disk", "memory"])
+def test_threads_put_the_same(tmp_path: Path, where: str) -> None:
+    store: Store = opened(tmp_path) if where == "disk" else MemoryStore(1 << 30)
     values = images(20)
     threads = [threading.Thread(target=fill, args=(store, values)) for _ in range(6)]
     for thread in threads:

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from gradiva.eager.support.positional import write_at
-from gradiva.ops.cache.disk import disk_writer, shard_writer
-from gradiva.ops.cache.disk.disk_store import DiskStore
+from gradiva.ops.cache import disk_writer, shard_writer
+from gradiva.ops.cache.disk_store import DiskStore
 
 from .samples import digest, fill, found, images, indices, opened
 
@@ -260,7 +260,7 @@ def test_files_of_other_users(tmp_path: Path) -> None:
 
 def test_too_many_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     values = images(8, side=60)
-    monkeypatch.setattr("gradiva.ops.cache.disk.shard_files._FILES", 3)
+    monkeypatch.setattr("gradiva.ops.cache.shard_files._FILES", 3)
     keys = []
     for number, value in enumerate(values):
         store = opened(tmp_path)

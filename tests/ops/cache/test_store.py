@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from gradiva.eager.jit.packed_calls import pack_call
-from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.ops.cache.disk.disk_store import DiskStore
+from gradiva.ops.cache.disk_store import DiskStore
 from gradiva.ops.cache.memory_store import MemoryStore
 from gradiva.ops.cache.opening import open_store
 from gradiva.ops.cache.read_several import read_several
@@ -62,20 +61,17 @@ def test_what_is_put_is_found(store: Store) -> None:
     assert (counts["bytes_read"], counts["bytes_written"]) == (size, size)
     assert counts["seconds_saved"] == 0.5 * len(keys)
     assert counts["damaged"] == counts["refused"] == 0
-    store.flush()
     store.close()
     assert [one is None for one in found(store, keys)] == [False] * len(keys)
 
 
-def test_a_batch_is_put_by_several_threads(store: Store) -> None:
+def test_keys_that_come_twice_in_a_batch_or_are_there_already(store: Store) -> None:
     values = images(40) + images(200, 1, 8)
     keys = [digest(number) for number in range(len(values))]
-    pool = WorkerPool(3)
     # Some keys come twice, and some are there already.
     store.put_many(keys[:5], values[:5], "HWC", [1.0] * 5)
     again = [*keys, *keys[:10]]
-    store.put_many(again, [*values, *values[:10]], "HWC", [1.0] * len(again), pool)
-    pool.close()
+    store.put_many(again, [*values, *values[:10]], "HWC", [1.0] * len(again))
     for read, value in zip(found(store, keys), values, strict=True):
         np.testing.assert_array_equal(read, value)
     assert store.statistics()["stored"] == len(values)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import threading
+import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.types.arrays import Array
-from gradiva.ops.cache.capacity import disk_for_cache
-from gradiva.ops.cache.catalog import Catalog
-from gradiva.ops.cache.entry import Entry
-from gradiva.ops.cache.items import Item, failure_item
-from gradiva.ops.cache.records import FAILURE
-from gradiva.ops.cache.store import Store
-from gradiva.ops.cache.warnings_once import WarningsOnce
-
-from .blocks import read_bytes
+from .catalog import Catalog
 from .disk_writer import DiskWriter
+from .entry import Entry
 from .folder import Folder
+from .items import Item
+from .shard_files import read_bytes
+from .store import Store, WarningsOnce
+
+_UNKNOWN: Final = 64 << 30
+"""The capacity where the system does not say how much is free."""
 
 
 class DiskStore(Store):
@@ -39,15 +36,22 @@ class DiskStore(Store):
         except OSError as error:
             self._tell("use", f"{path} cannot be used as a cache: {error.strerror or error}")
         if capacity is None:
-            self.capacity = disk_for_cache(path, self._folder.held)
+            self.capacity = self._default_capacity()
 
     def _begin(self, capacity: int | None) -> None:
-        self._lock = threading.RLock()
         self._catalog = Catalog()
         self._folder = Folder(self.path, self._catalog)
         self._writer = DiskWriter(
             self._folder, self._catalog, capacity or 0, self._lock, self._tell
         )
+
+    def _default_capacity(self) -> int:
+        """80 % of what is free, beside what the folder holds."""
+        try:
+            facts = os.statvfs(self.path)
+        except (OSError, AttributeError):
+            return _UNKNOWN
+        return facts.f_bavail * facts.f_frsize * 4 // 5 + self._folder.held
 
     @property
     def capacity(self) -> int:
@@ -61,15 +65,14 @@ class DiskStore(Store):
     def after_fork(self) -> None:
         """In the child: another thread of the parent may have been at work. The shards are found
         again in the folder, and what the child keeps goes to a shard of its own."""
-        self.counters.after_fork()
+        super().after_fork()
         self._tell.after_fork()
         since = self._folder.opened
         self._begin(self.capacity)
         self._folder.opened = since
 
-    def find(self, keys: Sequence[bytes]) -> list[Entry | None]:
-        """The entry of each key, or None."""
-        found = [self._entry(key) for key in keys]
+    def _entries(self, keys: Sequence[bytes]) -> list[Entry | None]:
+        found = super()._entries(keys)
         if None in found and self._folder.is_due:
             with self._lock:
                 if self._folder.is_due:
@@ -77,8 +80,6 @@ class DiskStore(Store):
             found = [one or self._entry(key) for one, key in zip(found, keys, strict=True)]
         for shard in {entry.shard for entry in found if entry is not None}:
             shard.touch()
-        misses = found.count(None)
-        self.counters.add(hits=len(keys) - misses, misses=misses)
         return found
 
     def _look(self) -> None:
@@ -95,16 +96,6 @@ class DiskStore(Store):
             folder.untrusted = 0
             text = "files that other users can write, which are not read"
             self._tell("untrusted", f"the cache {self.path} has {text}")
-
-    def _entry(self, key: bytes) -> Entry | None:
-        found = self._catalog.find(key)
-        if found is None:
-            return None
-        entry, flags = found
-        if not flags & FAILURE:
-            return entry
-        data = np.empty(entry.shape, np.uint8)
-        return entry.as_failure(data.tobytes()) if self.read(entry, data) else None
 
     def read(
         self, entry: Entry, out: np.ndarray[Any, Any], first: int = 0, last: int | None = None
@@ -133,24 +124,8 @@ class DiskStore(Store):
         self.counters.add(bytes_read=end - begin, seconds_saved=entry.seconds)
         return True
 
-    def put_many(
-        self,
-        keys: Sequence[bytes],
-        values: Sequence[Array],
-        layout: str,
-        seconds: Sequence[float],
-        pool: WorkerPool | None = None,
-    ) -> None:
-        """Keep results."""
-        items = map(Item.of, keys, values, [layout] * len(keys), seconds)
-        self.counters.add(**self._writer.put(items, pool))
-
-    def put_failure(self, key: bytes, facts: dict[str, Any]) -> None:
-        """Keep that a sample is damaged."""
-        self.counters.add(**self._writer.put([failure_item(key, facts)], None))
-
-    def flush(self) -> None:
-        """Nothing is left to publish: `put` does it."""
+    def _write(self, items: list[Item]) -> dict[str, int]:
+        return self._writer.put(items)
 
     def close(self) -> None:
         """Close the files."""

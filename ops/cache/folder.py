@@ -7,17 +7,26 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from gradiva.eager.support.positional import read_at
-from gradiva.ops.cache.catalog import Catalog
-from gradiva.ops.cache.checksums import SUM_BYTES, block_count, damaged_block
-from gradiva.ops.cache.records import KIND, RECORD, RECORD_BYTES, Kind, good_records, parsed_kind
 
-from .listing import ShardFiles
-from .shard_files import HEADER_BYTES, INDEX, VERSION, FileShard, is_ours, open_file, read_header
+from .catalog import Catalog
+from .checksums import SUM_BYTES, block_count, damaged_block
+from .records import KIND, RECORD, RECORD_BYTES, Kind, good_records, parsed_kind
+from .shard_files import (
+    DATA,
+    HEADER_BYTES,
+    INDEX,
+    NAME,
+    VERSION,
+    FileShard,
+    is_ours,
+    open_file,
+    read_header,
+)
 
 _LOOK: Final = 1.0
 """Seconds from one look at the files to the next, at least."""
@@ -28,6 +37,58 @@ _SECOND: Final = 10**9
 _SLACK: Final = 60 * _SECOND
 """A time so far in the future is one of another clock."""
 _HOUR: Final = 3600 * _SECOND
+
+
+class FileFacts(NamedTuple):
+    """Bytes of a file, and the nanosecond in which it was last changed."""
+
+    size: int
+    changed: int
+
+
+class ShardFiles(NamedTuple):
+    """The files in a folder that have our names."""
+
+    path: Path
+    indices: dict[bytes, FileFacts]
+    datas: dict[bytes, FileFacts]
+
+    @classmethod
+    def of(cls, path: Path) -> ShardFiles:
+        """Those in a folder; none if the folder is not there. Raises OSError."""
+        found = cls(path, {}, {})
+        with suppress(FileNotFoundError), os.scandir(path) as files:
+            for file in files:
+                match = NAME.fullmatch(file.name)
+                if match is None:
+                    continue
+                with suppress(OSError):
+                    facts = file.stat(follow_symlinks=False)
+                    group = found.indices if match[2] == INDEX else found.datas
+                    group[bytes.fromhex(match[1])] = FileFacts(facts.st_size, facts.st_mtime_ns)
+        return found
+
+    def remove_leftovers(self, before: int) -> None:
+        """Remove files without the other one of their shard, of processes that were killed while
+        they made or removed a shard."""
+        for group, others, ending in (
+            (self.indices, self.datas, INDEX),
+            (self.datas, self.indices, DATA),
+        ):
+            for name, facts in group.items():
+                if name not in others and facts.changed < before:
+                    remove_file(self.path / f"gradiva-{name.hex()}{ending}")
+
+
+def remove_file(path: Path) -> bool:
+    """Remove a file with one of our names, if it begins as ours do. Returns whether it did so."""
+    if not is_ours(path):
+        return False
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    return True
 
 
 class Folder:

@@ -5,23 +5,22 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from gradiva.eager.runtime.host_memory import address_of
-from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.types.arrays import Array, Int64Array
-from gradiva.ops.cache.catalog import Catalog
-from gradiva.ops.cache.checksums import BLOCK, block_sums, key_words
-from gradiva.ops.cache.items import Item, new_items
-from gradiva.ops.cache.packing import can_pack
-from gradiva.ops.cache.records import RECORD, RECORD_BYTES, made_record
-from gradiva.ops.cache.warnings_once import WarningsOnce
 
+from .catalog import Catalog
+from .checksums import BLOCK, block_sums, key_words
 from .folder import Folder
+from .items import Item
+from .packing import can_pack
+from .records import RECORD, RECORD_BYTES, made_record
 from .shard_writer import ALIGNED, ShardWriter, needed_bytes
+from .store import WarningsOnce
 
 _TOGETHER: Final = 1 << 19
 """Bytes that are written by one call, about: they are still in the cache of the core."""
@@ -48,22 +47,6 @@ def _ranges(sizes: Int64Array) -> list[tuple[int, int]]:
     return list(itertools.pairwise(bounds))
 
 
-def _packed(items: list[Item], pool: WorkerPool | None) -> list[Item]:
-    """The items, those packed that become much smaller."""
-    made = list(items)
-
-    def pack(begin: int, end: int) -> None:
-        for number in range(begin, end):
-            made[number] = items[number].packed()
-
-    ranges = _ranges(np.array([len(item.data) for item in items]))
-    if pool is None or len(ranges) < 2:
-        pack(0, len(items))
-    else:
-        pool.run(pack, ranges)
-    return made
-
-
 class DiskWriter:
     """Writes results into shards of this process. Any thread may put."""
 
@@ -76,8 +59,6 @@ class DiskWriter:
         tell: WarningsOnce,
     ) -> None:
         self._capacity = capacity
-        self._pending: set[bytes] = set()
-        """Keys of results that are being written."""
         self._folder, self._catalog, self._lock, self._tell = folder, catalog, lock, tell
         self._writer: ShardWriter | None = None
         self._stopped = float("-inf")
@@ -92,37 +73,27 @@ class DiskWriter:
         self._capacity = value
         self._stopped = float("-inf")
 
-    def put(self, items: Iterable[Item], pool: WorkerPool | None) -> dict[str, int]:
-        """Keep results. Returns what is to be counted."""
-        new = new_items(items, self._catalog.table.find)
-        if not new:
-            return {}
+    def put(self, items: list[Item]) -> dict[str, int]:
+        """Keep results whose keys are new. Returns what is to be counted."""
         if time.monotonic() < self._stopped:
-            return {"refused": len(new)}
+            return {"refused": len(items)}
         if can_pack():
-            new = _packed(new, pool)
+            items = [item.packed() for item in items]
         places: list[_Place] = []
         with self._lock:
-            new = [item for item in new if item.key not in self._pending]
-            keys = {item.key for item in new}
-            self._pending |= keys
             if self._writer is not None and not self._writer.is_there:
                 self._writer = None  # the folder was cleared
             try:
-                for item in new:
+                for item in items:
                     place = self._reserve(item)
                     if place is None:
                         break
                     places.append(place)
             except OSError as error:
                 self._stop(error)
-        try:
-            written = self._write(new, places, pool)
-            stored, size = self._publish(new, places, written)
-        finally:
-            with self._lock:
-                self._pending -= keys
-        return {"stored": stored, "refused": len(new) - stored, "bytes_written": size}
+        written = self._write(items, places)
+        stored, size = self._publish(items, places, written)
+        return {"stored": stored, "refused": len(items) - stored, "bytes_written": size}
 
     def _reserve(self, item: Item) -> _Place | None:
         """A place for an item; None if there is no room. Raises OSError."""
@@ -159,9 +130,7 @@ class DiskWriter:
         self._writer = writer
         return writer
 
-    def _write(
-        self, items: Sequence[Item], places: Sequence[_Place], pool: WorkerPool | None
-    ) -> list[bool]:
+    def _write(self, items: Sequence[Item], places: Sequence[_Place]) -> list[bool]:
         """Write the data of the items that have a place. Returns whether each was written."""
         count = len(places)
         written = [False] * count
@@ -172,8 +141,7 @@ class DiskWriter:
         ends = np.cumsum(blocks)
         begins = ends - blocks
         sums = np.empty(int(blocks.sum()), np.uint64)
-
-        def write(begin: int, end: int) -> None:
+        for begin, end in _ranges(sizes):
             block_sums(addresses, sizes, keys, begins, sums, begin, end)
             number = begin
             while number < end:
@@ -190,15 +158,8 @@ class DiskWriter:
                     writer.write(place, parts)
                 except OSError as error:
                     self._stop(error)
-                    return
+                    break
                 written[first:number] = [True] * (number - first)
-
-        ranges = _ranges(sizes)
-        if pool is None or len(ranges) < 2:
-            for begin, end in ranges:
-                write(begin, end)
-        else:
-            pool.run(write, ranges)
         return written
 
     def _publish(

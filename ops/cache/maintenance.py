@@ -10,13 +10,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gradiva.ops.cache.catalog import Catalog
-from gradiva.ops.cache.entry import Entry
-
-from .blocks import read_blocks
-from .folder import Folder
-from .listing import ShardFiles, remove_file
-from .shard_files import DATA, INDEX, VERSION
+from .catalog import Catalog
+from .entry import Entry
+from .folder import Folder, ShardFiles, remove_file
+from .shard_files import DATA, INDEX, VERSION, read_blocks
 
 _DAY: Final = 86400
 _NANO: Final = 10**9

@@ -12,10 +12,10 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager.support.positional import write_at
-from gradiva.ops.cache.catalog import Catalog
-from gradiva.ops.cache.checksums import BLOCK, SUM_BYTES, block_count, checksums
-from gradiva.ops.cache.records import KIND, Kind, made_record
 
+from .catalog import Catalog
+from .checksums import BLOCK, SUM_BYTES, block_count, checksums
+from .records import KIND, Kind, made_record
 from .shard_files import HEADER_BYTES, FileShard, make_files
 
 MOST_KINDS: Final = 1 << 15
