@@ -15,6 +15,7 @@ from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node, key_of
 from gradiva.capture.runtime.fusion_report import GroupReport
 from gradiva.capture.runtime.program import Program, Values
+from gradiva.eager.execution.quarantine import collecting, record
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
@@ -121,7 +122,10 @@ def evaluate(targets: Sequence[Pending], programs: ProgramCache) -> None:
         program = programs.keep(key, recorded, Program(optimize(placed)))
     values: Values = {(node, 0): batches[node.attribute("number")] for node in program.parameters}
     positions, gpu = {None: np.arange(size)}, gpus.pop() if gpus else CPU
-    found = program.run(values, size, positions, 0, default_pool(), keys, gpu)
+    with collecting() as noted:
+        found = program.run(values, size, positions, 0, default_pool(), keys, gpu)
+    if noted:
+        record(noted)
     memory = memory_of(batch.data for batch in (*batches, *found))
     outputs = iter(found)
     for target in targets:
