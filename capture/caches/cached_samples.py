@@ -30,12 +30,14 @@ from gradiva.eager.execution.quarantine import (
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import Decode, DecodeSeveral
 from gradiva.eager.operators.plan import Plan
+from gradiva.eager.random.step import step
 from gradiva.eager.runtime.worker_pool import shared_pool
 from gradiva.eager.support import tracing
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
 from gradiva.eager.types.arrays import Array, BoolVector, Int64Array
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import DType
+from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.cache.entry import Entry, in_memory
@@ -199,7 +201,7 @@ class Runner:
         size, began, noted = len(missing), time.perf_counter(), isolated()
         places = {None: np.arange(size, dtype=np.int64)}
         try:
-            with collecting_in(noted):
+            with collecting_in(noted), step(0, size):
                 (made,), rows = self.program.run_step(values, size, places, 0, call.pool)
         except GradivaError as error:
             if error.sample is not None:
@@ -230,20 +232,17 @@ class Runner:
         self, call: Call, missing: list[int], left: list[int], noted: list[Quarantined]
     ) -> dict[int, dict[str, Any]]:
         """The samples that could not be read, with what is known of them; those that are lost are
-        failures of the call, others were replaced."""
+        failures of the call, others were replaced. noted: with the positions of `_inputs`."""
         found: dict[int, dict[str, Any]] = {}
-        where = next((one.provenance for one in call.inputs if one.provenance is not None), None)
         gone = sorted({*missing} - {*left})
-        entries = sorted(noted, key=place_of)
-        at = {} if where is None else {int(where.positions[i]): i for i in missing}
-        for number, entry in enumerate(entries):
-            sample = at.get(-1 if entry.position is None else entry.position)
-            if sample is None and number < len(gone):
-                sample = gone[number]
-            if sample is not None:
-                found[sample] = {"problem": entry.reason, "operator": entry.operator}
-            if sample not in gone:
-                record([entry])  # it was replaced
+        for entry in sorted(noted, key=place_of):
+            assert entry.position is not None
+            leaf, number = divmod(entry.position, len(missing))
+            sample, where = missing[number], call.inputs[leaf].provenance
+            found.setdefault(sample, {"problem": entry.reason, "operator": entry.operator})
+            if sample not in gone:  # it was replaced
+                position = None if where is None else int(where.positions[sample])
+                record([entry._replace(position=position)])
         for sample in gone:
             assert call.failures is not None
             call.failures[sample] = _error(found.get(sample, {"problem": "it cannot be read"}))
@@ -251,18 +250,25 @@ class Runner:
 
     def _inputs(self, inputs: tuple[Batch, ...], samples: list[int]) -> dict[Any, Batch]:
         """The values of the leaves, for some samples; what was left out is read now. They have no
-        mask: it is of the samples of the graph around the cache."""
-        return {
-            (node, 0): with_mask(loaded(inputs[node.attribute("number")], samples), None)
-            for node in self.program.parameters
-        }
+        mask: it is of the samples of the graph around the cache. Their positions say which leaf
+        and which of these samples they are, also where the inputs have none."""
+        values = {}
+        for node in self.program.parameters:
+            number = node.attribute("number")
+            batch = with_mask(loaded(inputs[number], samples), None)
+            where, first = batch.provenance, number * len(samples)
+            positions = np.arange(first, first + len(samples), dtype=np.int64)
+            known = Provenance(positions) if where is None else replace(where, positions=positions)
+            batch.provenance = known
+            values[node, 0] = batch
+        return values
 
     def one(self, call: Call, sample: int) -> Any:
         """A sample whose entry turned out to be damaged, computed in this thread."""
         values = self._inputs(call.inputs, [sample])
         places = {None: np.zeros(1, np.int64)}
         try:
-            with collecting_in(isolated()):
+            with collecting_in(isolated()), step(0, 1):
                 made = self.program.run_step(values, 1, places, 0, shared_pool(1))[0][0]
         except GradivaError as error:
             error.sample = sample

@@ -53,13 +53,13 @@ def place_name(where: str) -> str:
     return "memory" if where == IN_MEMORY else repr(where)
 
 
-def described(graph: Graph, options: CacheOptions | None = None) -> list[str]:
+def described(
+    graph: Graph | None, options: CacheOptions | None = None, why_not: str | None = None
+) -> list[str]:
     """What each cache of a compiled graph has done, for `explain`. options: of a cache whose place
-    was chosen; if there is none, the text says so."""
-    found = [recipe.runner.described() for recipe in recipes_of(graph)]
+    was to be chosen; if there is none, the text says so. why_not: why no place was chosen yet."""
+    found = [] if graph is None else [one.runner.described() for one in recipes_of(graph)]
     if options is None or found:
         return found
-    return [
-        f"cache in {place_name(options.where)}: nothing is kept, since what is the same in each "
-        "epoch takes too little time"
-    ]
+    why_not = why_not or "what is the same in each epoch takes too little time"
+    return [f"cache in {place_name(options.where)}: nothing is stored, since {why_not}"]

@@ -282,13 +282,13 @@ class CapturedLoop(Iterator[Any]):
     def explain(self) -> Explanation:
         """How many calls of the body got results that were computed ahead, why others did not, and
         which groups ran fused."""
-        if self._program is not None:
-            self._explanation.groups = FusionExplanation(
-                "what is computed ahead",
-                self._program.fusion_groups(),
-                self._program.calls_outside_of_groups(),
-                self._program.caches(),
-            )
+        program = self._program or LoopProgram(self.operator, self._keeping)
+        self._explanation.groups = FusionExplanation(
+            "what is computed ahead",
+            program.fusion_groups(),
+            program.calls_outside_of_groups(),
+            program.caches(),
+        )
         return self._explanation
 
     @property

@@ -223,8 +223,11 @@ class LoopProgram:
         return [] if current is None else current.program.fusion.groups()
 
     def caches(self) -> list[str]:
-        """What the caches of the program have done."""
-        return [] if self.graph is None else described(self.graph)
+        """What the caches of the program have done, or why there are none."""
+        current, why_not = self._current, None
+        if current is None or not current.has_places:
+            why_not = "its calls run on a GPU" if self._gpus() else "no step was computed ahead"
+        return described(self.graph, self._keeping, why_not)
 
     def calls_outside_of_groups(self) -> list[str]:
         """The names of the operators that the program computes in no fused group."""
@@ -278,6 +281,11 @@ class _Compiled:
         self._known: frozenset[int] = facts["known"]
         self._dropper: int = facts["dropper"]
         self._read: frozenset[tuple[int, int]] = facts["read"]
+
+    @property
+    def has_places(self) -> bool:
+        """Whether the places of caches were chosen."""
+        return self._keeping is None
 
     def _place_caches(self, item: StepItem, pool: WorkerPool) -> None:
         """Choose what is kept, with the samples of a batch."""

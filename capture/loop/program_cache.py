@@ -14,12 +14,13 @@ from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node, key_of
 from gradiva.capture.runtime.fusion_report import GroupReport
-from gradiva.capture.runtime.program import Program, Values
+from gradiva.capture.runtime.program import Keys, Outputs, Program, Values
+from gradiva.eager.execution.quarantine import collecting_in, isolated, record
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.batch_shape import BatchShape
-from gradiva.eager.types.device import CPU
+from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import memory_of, owner_of
@@ -119,9 +120,7 @@ def evaluate(targets: Sequence[Pending], programs: ProgramCache) -> None:
         if chosen is not None:
             placed = _with_caches(chosen, recorded, batches, keys, size)
         program = programs.keep(key, recorded, Program(optimize(placed)))
-    values: Values = {(node, 0): batches[node.attribute("number")] for node in program.parameters}
-    positions, gpu = {None: np.arange(size)}, gpus.pop() if gpus else CPU
-    found = program.run(values, size, positions, 0, default_pool(), keys, gpu)
+    found = _run(program, batches, size, keys, gpus.pop() if gpus else CPU)
     memory = memory_of(batch.data for batch in (*batches, *found))
     outputs = iter(found)
     for target in targets:
@@ -131,6 +130,17 @@ def evaluate(targets: Sequence[Pending], programs: ProgramCache) -> None:
             run_now(target)  # all samples were dropped, but this value depends on none
         else:
             target.resolve(made)
+
+
+def _run(program: Program, batches: Sequence[Batch], size: int, keys: Keys, gpu: Device) -> Outputs:
+    """The outputs of a program for these inputs. Raises GradivaError."""
+    values: Values = {(node, 0): batches[node.attribute("number")] for node in program.parameters}
+    noted = isolated()
+    try:
+        with collecting_in(noted):
+            return program.run(values, size, {None: np.arange(size)}, 0, default_pool(), keys, gpu)
+    finally:
+        record(noted)
 
 
 def _with_caches(

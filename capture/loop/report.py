@@ -68,7 +68,7 @@ class Explanation:
                 f"  {entry.operator}: {entry.count} from step {entry.first_step}: {entry.reason}"
             )
             lines.append(f"    {entry.location or 'no line known'}")
-        if self.groups or self.groups.others:
+        if self.groups or self.groups.others or self.groups.caches:
             lines.append(str(self.groups))
         if any(group.batches > self.steps for group in self.groups):
             lines.append("(batches of earlier loops that ran the same program are counted, too)")

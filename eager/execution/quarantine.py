@@ -46,13 +46,15 @@ class Quarantine(Sequence[Quarantined]):
     `warns`. As a block, `with Quarantine() as bad:`, it collects what dynamic mode meets there.
     """
 
+    _of_one_batch = False
+
     def __init__(self, most: int = _MOST, warns: bool = True) -> None:
         self.most = most
         self.total = 0
         """The number of samples so far, including those beyond `most`."""
         self._warns = warns
         self._entries: list[Quarantined] = []
-        self._recent: OrderedDict[tuple[str | None, int], str] = OrderedDict()
+        self._recent: OrderedDict[tuple[str | None, int], Quarantined] = OrderedDict()
         self._lock = threading.Lock()
         self._tokens: list[Token[Quarantine | None]] = []
 
@@ -74,11 +76,14 @@ class Quarantine(Sequence[Quarantined]):
         if entry.position is None:
             return False
         key = (entry.file, entry.position)
-        known = self._recent.setdefault(key, entry.operator)
+        known = self._recent.get(key)
+        self._recent[key] = known or entry
         self._recent.move_to_end(key)
         if len(self._recent) > _REMEMBERED:
             self._recent.popitem(last=False)
-        return known != entry.operator
+        if known is None:
+            return False
+        return known.operator != entry.operator or (self._of_one_batch and known == entry)
 
     def clear(self) -> None:
         """Remove all entries; the next entry warns again."""
@@ -147,9 +152,15 @@ def record(entries: Iterable[Quarantined]) -> None:
     quarantine().record(entries)
 
 
+class _OfOneBatch(Quarantine):
+    """In a batch, an operator may run several times for a sample, once for each cache below it."""
+
+    _of_one_batch = True
+
+
 def isolated() -> Quarantine:
-    """An empty list for `collecting_in`, which reports to nothing else."""
-    return Quarantine(most=1 << 60, warns=False)
+    """An empty list of one batch for `collecting_in`, which reports to nothing else."""
+    return _OfOneBatch(most=1 << 60, warns=False)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +69,37 @@ def test_nothing_is_worth_keeping() -> None:
     def pipe() -> Any:
         return fn.random.uniform(range=(0.0, 1.0))
 
-    text = "cache in memory: nothing is kept"
+    text = "cache in memory: nothing is stored, since what is the same in each epoch takes too"
     assert text in str(pipe().explain())
     assert text in pipe().explain()._repr_html_()
     function = gradiva.capture.compile(lambda x: gradiva.random.uniform(range=(0, 1)), cache="ram")
     function(gradiva.as_batch(np.zeros((2, 3), np.float32)))
     assert text in str(function.explain())
+
+
+def test_nothing_is_worth_storing_in_a_loop(photos: Path) -> None:
+    """Nor is there anything to store before steps are computed ahead."""
+
+    def explained(body: Callable[[Any], Any], steps: int) -> str:
+        reader = gradiva.readers.File(file_root=photos)
+        loop = reader.next_epoch(batch_size=4 // steps, capture=True, cache="ram")
+        for files, _ in loop:
+            body(files)
+        report = loop.explain()
+        assert all(line in report._repr_html_() for line in report.groups.caches)
+        assert len(report.groups.caches) == 1
+        return str(report)
+
+    def random(files: Any) -> Any:
+        return gradiva.random.uniform(range=(0, 1), batch_size=files.batch_size)
+
+    text = "cache in memory: nothing is stored, since "
+    assert text + "what is the same in each epoch takes too little time" in explained(random, 4)
+    assert text + "no step was computed ahead" in explained(lambda files: None, 4)
+    assert text + "no step was computed ahead" in explained(gradiva.decoders.image, 1)
+    assert "cache of `decoders.image` in memory: " in explained(gradiva.decoders.image, 4)
+    loop = gradiva.readers.File(file_root=photos).next_epoch(batch_size=2, capture=True)
+    assert "cache" not in str(loop.explain())
 
 
 @pytest.mark.parametrize("name", ["RAM", "Ram"])
