@@ -117,6 +117,16 @@ def test_a_folder_that_an_older_version_has_left(tmp_path: Path) -> None:
     assert run(program + "print(one.__name__)") == "gradiva.compat.dali.sysconfig"
 
 
+def test_a_folder_of_a_package_that_has_classes_alone(tmp_path: Path) -> None:
+    """Wheels have stub files there."""
+    (tmp_path / "io" / "file").mkdir(parents=True)
+    program = (
+        "import gradiva.ops\ngradiva.ops.__path__.append({!r})\nfrom gradiva.ops.io import file"
+    )
+    found = run(program.format(str(tmp_path)) + "\nprint(file.Read.__name__)")
+    assert found == "Read"
+
+
 @pytest.mark.parametrize("root", ["gradiva", "nvidia.dali"])
 def test_threads_that_import_one_module_by_two_names(root: str) -> None:
     """They do not wait for each other, and see no unfinished module."""
