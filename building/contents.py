@@ -22,9 +22,7 @@ def contents() -> dict[str, bytes]:
     table = runpy.run_path(str(ROOT / "gradiva" / "compat" / "aliases.py"))
     stubs = dict(_stubs(table["ALIASES"]))
     for package in table["CLASS_PACKAGES"]:
-        folder = Path("gradiva", "ops", *package.split("."))
-        if (ROOT / folder).is_dir():
-            stubs[folder / "__init__.pyi"] = UNTYPED
+        stubs[Path("gradiva", "ops", *package.split("."), "__init__.pyi")] = UNTYPED
     return {
         "gradiva/compat/differences.md": page,
         **{path.as_posix(): text.encode() for path, text in sorted(stubs.items())},

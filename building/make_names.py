@@ -163,7 +163,9 @@ def written(text: str, wanted: dict[str, str], exported: bool) -> str:
             absent.update(
                 (alias.name, wanted[alias.name]) for alias in node.names if alias.name in wanted
             )
-    first = _lines(text)[0]
+    nodes = _lines(text)
+    # Beside the other operators, which stand below `if TYPE_CHECKING:` where they are lazy.
+    first = next((node for node in nodes if str(node.module).startswith("gradiva.ops.")), nodes[0])
     for name, module in absent.items():
         alias = present.get(name, (name, ""))[0]
         called = f"{name} as {alias}" if exported or alias != name else name

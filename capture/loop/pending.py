@@ -16,7 +16,7 @@ import numpy as np
 from gradiva.capture.runtime.program import Positions
 from gradiva.eager.execution.error_policy import with_mask
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.random.keys import RandomKey
+from gradiva.eager.random.generator import RandomKey
 from gradiva.eager.support.errors import Location
 from gradiva.eager.types.arrays import BoolVector
 from gradiva.eager.types.batch_shape import BatchShape

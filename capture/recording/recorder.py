@@ -15,8 +15,7 @@ from gradiva.capture.recording.branches import Branches
 from gradiva.eager.execution.eager_interpreter import as_seed, check_common
 from gradiva.eager.operators.arguments import Argument, is_edge
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.random.generator import RNG
-from gradiva.eager.random.repeated import RepeatedRNG
+from gradiva.eager.random.generator import RNG, RepeatedRNG
 from gradiva.eager.support.errors import (
     GradivaError,
     Location,

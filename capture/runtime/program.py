@@ -17,7 +17,7 @@ from gradiva.eager.execution.error_policy import narrowed, with_mask
 from gradiva.eager.execution.execute import execute
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import Resample
-from gradiva.eager.random.keys import RandomKey
+from gradiva.eager.random.generator import RandomKey
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support import tracing
 from gradiva.eager.support.errors import GradivaError

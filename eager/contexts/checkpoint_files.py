@@ -14,6 +14,7 @@ import re
 import stat
 import time
 import warnings
+from types import ModuleType
 from typing import Any
 
 from gradiva.eager.support.errors import (
@@ -23,7 +24,6 @@ from gradiva.eager.support.errors import (
     describe,
     without_frames,
 )
-from gradiva.eager.support.file_locks import lock_alone
 from gradiva.eager.support.local_files import open_regular
 
 __all__ = [
@@ -37,6 +37,12 @@ __all__ = [
     "set_state",
     "unpack",
 ]
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # on Windows, processes that save one file at the same time do not wait
+    fcntl = None
 
 VERSION = 1
 _MAGIC = "gradiva checkpoint"
@@ -195,17 +201,18 @@ def _open_alone(path: str) -> int:
 
 
 def _lock(handle: int, until: float) -> None:
-    """Lock the file. Raises OSError if another process holds the lock for too long: it may be
-    stopped."""
-    while True:
+    """Lock the file, where the system has locks. Raises OSError if another process holds the lock
+    for too long: it may be stopped."""
+    while fcntl is not None:
         try:
-            return lock_alone(handle)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
         except BlockingIOError:
             if time.monotonic() > until:
                 raise OSError(f"another process has been saving it for {_PATIENCE:g} s") from None
             time.sleep(0.01)
         except OSError:
-            return None  # some network file systems have no locks
+            return  # some network file systems have no locks
 
 
 def _is_whole(path: str) -> bool:

@@ -14,8 +14,7 @@ from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.per_frame_types import has_frames
 from gradiva.eager.operators.ragged import differ, ragged_rows
 from gradiva.eager.random.default_generator import get_default_rng
-from gradiva.eager.random.generator import RNG
-from gradiva.eager.random.keys import RandomKey
+from gradiva.eager.random.generator import RNG, RandomKey
 from gradiva.eager.random.step import current_step
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import (

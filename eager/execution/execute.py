@@ -17,7 +17,7 @@ from gradiva.eager.operators.layout_hints import warn_of_channels_first
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.plan import Plan
 from gradiva.eager.operators.ragged import ragged_rows
-from gradiva.eager.random.keys import RandomKey
+from gradiva.eager.random.generator import RandomKey
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
 from gradiva.eager.types.batch_shape import BatchShape

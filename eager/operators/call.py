@@ -17,7 +17,7 @@ from gradiva.eager.jit.packed_calls import (
     run_calls,
 )
 from gradiva.eager.jit.work_sharing import can_share, parallel_for
-from gradiva.eager.random.keys import RandomKey
+from gradiva.eager.random.generator import RandomKey
 from gradiva.eager.rows.convert import convert_array
 from gradiva.eager.runtime.chunks import chunks
 from gradiva.eager.runtime.worker_pool import WorkerPool

@@ -9,8 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gradiva.eager.random.default_generator import get_default_rng
-from gradiva.eager.random.generator import RNG
-from gradiva.eager.random.repeated import RepeatedRNG
+from gradiva.eager.random.generator import RNG, RepeatedRNG
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, OperatorValueError
 from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.values.batch import batch_on

@@ -6,14 +6,13 @@ import os
 import threading
 from collections.abc import Callable
 from operator import index
-from typing import Any, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
 from gradiva.eager.support.errors import describe, wrong_value
 from gradiva.eager.support.validation import integer
 
-from .keys import RandomKey
 from .philox import philox
 from .step import current_step
 
@@ -21,6 +20,14 @@ _OUTSIDE = 1 << 31
 """Calls outside of steps are numbered from here on."""
 _LAST = _OUTSIDE - 1
 SEED_BITS = 0xFFFFFFFFFFFFFFFF
+
+
+class RandomKey(NamedTuple):
+    """The key of one random call: its values depend on it and on the positions of its samples
+    only."""
+
+    seed: int
+    number: int
 
 
 class RNG:
@@ -146,6 +153,25 @@ class RNG:
 
     def __repr__(self) -> str:
         return f"RNG(seed={self.seed})"
+
+
+class RepeatedRNG(RNG):
+    """Stands for another generator, from which it draws once, for calls that belong together.
+
+    by_default: whether that is the default one because the user has named none; number: what a
+    graph that is recorded has numbered the call, once it has.
+    """
+
+    def __init__(self, generator: RNG, by_default: bool) -> None:
+        self.generator = generator
+        self.by_default = by_default
+        self.number: int | None = None
+        self._key: RandomKey | None = None
+
+    def draw(self) -> RandomKey:
+        if self._key is None:
+            self._key = self.generator.draw()
+        return self._key
 
 
 def _seed(value: SupportsIndex) -> int:

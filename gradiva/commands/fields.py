@@ -9,7 +9,7 @@ from gradiva.eager.operators.operator import OperatorBase
 __all__ = ["FIELDS", "by_field", "field_of"]
 
 FIELDS = {
-    "Readers": ("readers", "io"),
+    "Readers": ("readers",),
     "Decoders": ("decoders",),
     "Your own data and functions": ("external_source", "cache"),
     "Images: sizes and windows": (
@@ -30,7 +30,7 @@ FIELDS = {
     "Video": ("video", "decoders.video", "readers.video", "external_source.video_input"),
     "Boxes, points and masks": ("segmentation", "indexing.coord_flip", "indexing.coord_transform"),
     "Random values": ("random",),
-    "Arrays: shapes, parts and order": ("arrays", "indexing", "io.dump_image"),
+    "Arrays: shapes, parts and order": ("arrays", "indexing", "image.dump_image"),
     "Arrays: reductions": ("reductions",),
     "Arithmetic and mathematics": ("math",),
     "Your own operators": (),

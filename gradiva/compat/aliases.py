@@ -21,7 +21,6 @@ ALIASES = {
     "gradiva.namespaces.recorded": "gradiva.fn._recorded",
     "gradiva.operators": "gradiva.fn._shared_operators",
     "gradiva.ops.class_names": f"{_DALI}.class_names",
-    "gradiva.ops.experimental": f"{_DALI}.ops_experimental",
     "gradiva.ops.places": "gradiva._names",
     "gradiva.plugin.mxnet": f"{_DALI}.mxnet",
     "gradiva.pytorch": "gradiva.plugin.pytorch",
@@ -32,5 +31,6 @@ ALIASES = {
 CLASS_PACKAGES = (
     *("", "decoders", "io", "io.file", "noise", "random", "readers", "reductions"),
     *("segmentation", "transforms"),
+    *("experimental", "experimental.decoders", "experimental.inputs", "experimental.readers"),
 )
-"""The packages in `gradiva.ops` that show classes, "" for itself."""
+"""The packages in `gradiva.ops` that show classes, "" for itself. Some have no file."""

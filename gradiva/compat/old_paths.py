@@ -117,6 +117,16 @@ class _WithClasses:
         names.update(__getattr__=get, __dir__=every)
 
 
+class _ClassesOnly:
+    """The loader of a package without a file: there are classes in it, and no operators."""
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """A plain module."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__doc__ = "Classes of operators; the operators themselves are in other packages."
+
+
 class _Finder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -128,9 +138,11 @@ class _Finder:
             return _alias(name, real)
         if name.startswith("gradiva.ops") and name[12:] in CLASS_PACKAGES:
             spec = PathFinder.find_spec(name, path)
-            if spec is not None:
-                loader: Any = _WithClasses(spec.loader, name[12:])
-                spec.loader = loader
+            own: Any = _ClassesOnly()
+            if spec is None or not spec.has_location:  # there may be a folder of stub files
+                spec = ModuleSpec(name, own, is_package=True)
+            loader: Any = _WithClasses(spec.loader, name[12:])
+            spec.loader = loader
             return spec
         return None
 

@@ -4,7 +4,6 @@ import typing as _typing
 
 from gradiva._names import names_of as _names_of
 from gradiva.eager.support.lazy_names import lazy_names as _lazy_names
-from gradiva.ops.cache.cache import cache as cache
 
 # Nothing is imported before it is asked for; `_names` is made of these lines.
 if _typing.TYPE_CHECKING:
@@ -37,6 +36,7 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.audio.preemphasis_filter import preemphasis_filter as preemphasis_filter
     from gradiva.ops.audio.spectrogram import spectrogram as spectrogram
     from gradiva.ops.audio.to_decibels import to_decibels as to_decibels
+    from gradiva.ops.cache.cache import cache as cache
     from gradiva.ops.decoders.audio.peek_audio import peek_audio as peek_audio
     from gradiva.ops.decoders.image.peek_image_shape import peek_image_shape as peek_image_shape
     from gradiva.ops.external_source.python_function import python_function as python_function
@@ -60,6 +60,7 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.image.color.hue import saturation as saturation
     from gradiva.ops.image.color.normalize import normalize as normalize
     from gradiva.ops.image.crop import crop as crop
+    from gradiva.ops.image.dump_image import dump_image as dump_image
     from gradiva.ops.image.erase import erase as erase
     from gradiva.ops.image.filter.filter import filter as filter
     from gradiva.ops.image.filter.gaussian_blur import gaussian_blur as gaussian_blur
@@ -91,7 +92,6 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.indexing.properties import shapes as shapes
     from gradiva.ops.indexing.slice import slice as slice
     from gradiva.ops.indexing.transpose import transpose as transpose
-    from gradiva.ops.io.dump_image import dump_image as dump_image
     from gradiva.ops.random.crop_window import random_crop_generator as random_crop_generator
     from gradiva.ops.segmentation.bb_flip import bb_flip as bb_flip
     from gradiva.ops.segmentation.bb_flip import bbox_paste as bbox_paste

@@ -1,5 +1,5 @@
 """Files whose paths are data."""
 
-from gradiva.ops.io.file import read
+from gradiva.ops.readers.read import read
 
 __all__ = ["read"]

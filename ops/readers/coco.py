@@ -20,9 +20,8 @@ from gradiva.ops.storage.urls import join, local_path
 from . import coco_preprocessed as preprocessed
 from .coco_annotations import Annotations, read_annotations
 from .coco_runs import draw_polygon, draw_runs
-from .fetching_ahead import storage_of
 from .listing import FilesTable
-from .reader_arguments import ReaderArguments, ReaderOptions
+from .reader_arguments import ReaderArguments, ReaderOptions, storage_of
 from .table_source import opens_table
 
 __all__ = ["COCO", "coco"]

@@ -17,9 +17,8 @@ from gradiva.ops.readers.core.source import source_operator
 from gradiva.ops.readers.core.table import Failures, Records
 from gradiva.ops.storage.storage import Storage
 
-from .fetching_ahead import storage_of
 from .listing import FilesTable, ListedFiles, digest_of, list_files
-from .reader_arguments import ReaderArguments, ReaderOptions
+from .reader_arguments import ReaderArguments, ReaderOptions, storage_of
 from .sampling.names import LabelRule
 from .table_source import opens_table
 

@@ -24,9 +24,8 @@ from gradiva.ops.storage.folders import read_text
 from gradiva.ops.storage.storage import Storage
 from gradiva.ops.storage.urls import local_path
 
-from .fetching_ahead import storage_of
 from .listing import FilesTable, path_in_list
-from .reader_arguments import ReaderArguments, ReaderOptions
+from .reader_arguments import ReaderArguments, ReaderOptions, storage_of
 from .table_source import opens_table
 
 __all__ = ["NemoAsr", "nemo_asr"]

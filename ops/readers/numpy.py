@@ -30,10 +30,9 @@ from gradiva.ops.storage.handles import (
 from gradiva.ops.storage.storage import Storage
 from gradiva.ops.storage.urls import is_url, parent
 
-from .fetching_ahead import storage_of
 from .listing import FilesTable, list_arrays
 from .numpy_region import FarRegions, Region, rows_of
-from .reader_arguments import ReaderArguments, ReaderOptions
+from .reader_arguments import ReaderArguments, ReaderOptions, storage_of
 from .sampling.names import part_of
 from .table_source import opens_table
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeAlias, TypedDict
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import ArgumentType
+from gradiva.ops.storage.storage import Storage
 
 from .sampling.sampling_arguments import BucketLike, SamplerLike, Weights
 
@@ -136,3 +137,8 @@ class ReaderArguments(TypedDict, total=False):
 
 class ReaderOptions(ReaderArguments, op.Common, total=False):
     """For type checkers: what stands for `**options` of a reader's type rule."""
+
+
+def storage_of(given: Mapping[str, Any]) -> Storage:
+    """What reads the URLs among the arguments of a reader; it begins with the first one."""
+    return Storage(given["storage_options"], given["read_ahead_bytes"])

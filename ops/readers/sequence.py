@@ -19,9 +19,8 @@ from gradiva.ops.readers.core.source import source_operator
 from gradiva.ops.readers.core.table import Failures, Records
 from gradiva.ops.storage.storage import Storage
 
-from .fetching_ahead import storage_of
 from .listing import FilesTable, digest_of, list_root
-from .reader_arguments import SHUFFLED_AFTER, ReaderArguments, ReaderOptions
+from .reader_arguments import SHUFFLED_AFTER, ReaderArguments, ReaderOptions, storage_of
 from .sampling.sizes import file_sizes
 from .table_source import opens_table
 

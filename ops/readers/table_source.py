@@ -21,8 +21,7 @@ from gradiva.ops.readers.core.plan import PADDING, Plan, ShardedPlan
 from gradiva.ops.readers.core.source import EpochPart, Source, SourceOperator
 from gradiva.ops.readers.core.table import Records, Table, column
 
-from .decoding_ahead import BegunAhead
-from .fetching_ahead import RemoteAhead
+from .ahead import BegunAhead, RemoteAhead
 from .reader_arguments import OWN
 from .sample_origins import BatchOrigin, OriginReads
 from .sampling.bucket_plan import BucketPlan

@@ -19,7 +19,7 @@ from gradiva.eager.cuda.launch import Launch, NoGpuKernelError
 from gradiva.eager.execution.execute import prepare
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operators
-from gradiva.eager.random.keys import RandomKey
+from gradiva.eager.random.generator import RandomKey
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.types.dtypes import DType, float32, int8, int16, uint8, uint16
 from tests.tiers import few

@@ -14,7 +14,7 @@ import pytest
 import gradiva
 from gradiva.compat import old_paths
 from gradiva.compat.aliases import ALIASES, CLASS_PACKAGES
-from gradiva.compat.dali.backend.schemas import OpSchema
+from gradiva.compat.dali.schemas import OpSchema
 from gradiva.compat.old_paths import real_name
 
 ROOT = Path(__file__).parents[2]
@@ -51,14 +51,14 @@ def test_an_old_path_is_the_module_itself(path: str) -> None:
 
 
 def test_modules_in_packages_come_along() -> None:
-    assert real_name("gradiva.backend.schemas") == "gradiva.compat.dali.backend.schemas"
+    assert real_name("gradiva.namespaces.schemas") == "gradiva.compat.dali.schemas"
     assert real_name("gradiva.ops.places") == "gradiva._names"
     assert real_name("gradiva.backends") is None
-    schemas = importlib.import_module("gradiva.backend.schemas")
+    schemas = importlib.import_module("gradiva.namespaces.schemas")
     assert schemas.OpSchema is OpSchema
     again = importlib.reload(schemas)
     assert again is schemas
-    assert importlib.import_module("gradiva.backend.schemas") is schemas
+    assert importlib.import_module("gradiva.namespaces.schemas") is schemas
     vars(schemas)["OpSchema"] = OpSchema  # reloading has made another one
 
 
@@ -79,23 +79,23 @@ def test_each_way_of_importing(program: str) -> None:
 @pytest.mark.parametrize(
     "program",
     [
-        "import gradiva.backend; one = gradiva.backend.schemas",
-        "import gradiva; one = gradiva.backend.schemas",
+        "import gradiva.pipeline; one = gradiva.pipeline.experimental",
+        "import gradiva; one = gradiva.pipeline.experimental",
     ],
 )
 def test_modules_that_their_package_imports(program: str) -> None:
-    assert run(f"{program}\nprint(one.__name__)") == "gradiva.compat.dali.backend.schemas"
+    assert run(f"{program}\nprint(one.__name__)") == "gradiva.compat.dali.pipeline.experimental"
 
 
 def test_pickles_of_old_paths() -> None:
-    data = pickle.dumps(OpSchema, 0).replace(b"gradiva.compat.dali.", b"gradiva.")
-    assert b"gradiva.backend.schemas" in data
+    data = pickle.dumps(OpSchema, 0).replace(b"gradiva.compat.dali.", b"gradiva.namespaces.")
+    assert b"gradiva.namespaces.schemas" in data
     assert pickle.loads(data) is OpSchema
     program = f"import pickle; print(pickle.loads({data!r}).__module__)"
-    assert run(program) == "gradiva.compat.dali.backend.schemas"
+    assert run(program) == "gradiva.compat.dali.schemas"
 
 
-@pytest.mark.parametrize("name", ["gradiva.backend.nothing", "gradiva.nothing", "gradiva.ops.no"])
+@pytest.mark.parametrize("name", ["gradiva.pipeline.nothing", "gradiva.nothing", "gradiva.ops.no"])
 def test_modules_that_are_not_there(name: str) -> None:
     assert importlib.util.find_spec(name) is None
     with pytest.raises(ModuleNotFoundError, match=f"No module named '{name}'"):
@@ -115,6 +115,16 @@ def test_a_folder_that_an_older_version_has_left(tmp_path: Path) -> None:
     program = "import gradiva\ngradiva.__path__.append({!r})\nimport gradiva.sysconfig as one\n"
     program = program.format(str(tmp_path / "gradiva"))
     assert run(program + "print(one.__name__)") == "gradiva.compat.dali.sysconfig"
+
+
+def test_a_folder_of_a_package_that_has_classes_alone(tmp_path: Path) -> None:
+    """Wheels have stub files there."""
+    (tmp_path / "io" / "file").mkdir(parents=True)
+    program = (
+        "import gradiva.ops\ngradiva.ops.__path__.append({!r})\nfrom gradiva.ops.io import file"
+    )
+    found = run(program.format(str(tmp_path)) + "\nprint(file.Read.__name__)")
+    assert found == "Read"
 
 
 @pytest.mark.parametrize("root", ["gradiva", "nvidia.dali"])

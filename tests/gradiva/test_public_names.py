@@ -97,6 +97,14 @@ def test_what_is_out_of_date_is_written() -> None:
     assert {name: module for name, (_, module) in found.items()} == wanted
 
 
+def test_lazy_operators_are_written_beside_the_others() -> None:
+    block = "if TYPE_CHECKING:\n    from gradiva.ops.a import a as a\n"
+    text = f"from typing import TYPE_CHECKING\n\n{block}"
+    wanted = {"a": "gradiva.ops.a", "b": "gradiva.ops.b"}
+    found = written(text, wanted, exported=True)
+    assert found == text.replace(":\n", ":\n    from gradiva.ops.b import b as b\n")
+
+
 @pytest.mark.full
 def test_the_table_of_operators_is_up_to_date() -> None:
     """If this fails: `python -m building.make_operator_table`."""

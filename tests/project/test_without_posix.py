@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.support import file_locks, positional
+from gradiva.eager.contexts import checkpoint_files
+from gradiva.eager.support import positional
 from tests.everything import EVERYTHING
 from tests.ops.readers.formats import FORMATS, read_epoch
 from tests.tiers import few
@@ -139,7 +140,7 @@ def test_threads_that_read_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_checkpoints_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_locks, "fcntl", None)
+    monkeypatch.setattr(checkpoint_files, "fcntl", None)
     monkeypatch.delattr(os, "O_DIRECTORY")
     checkpoint = gradiva.checkpoint.Checkpoint()
     checkpoint.register(gradiva.random.RNG(1), "a")

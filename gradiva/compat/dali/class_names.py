@@ -19,10 +19,7 @@ __all__ = ["PACKAGES", "attributes_of", "classes"]
 classes: Registry[Any] = Registry(lazy_module("gradiva.compat.dali.op_classes"))
 """Classes by name: "Resize", "decoders.Image", ..."""
 
-PACKAGES = (
-    *CLASS_PACKAGES[1:],
-    *("experimental", "experimental.decoders", "experimental.inputs", "experimental.readers"),
-)
+PACKAGES = CLASS_PACKAGES[1:]
 """The packages of classes."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gradiva.compat.dali.adapted_function import AdaptedFunction
+from gradiva.compat.dali.dl_tensor_function import AdaptedFunction
 from gradiva.compat.dali.op_classes import class_of
 from gradiva.eager.support.errors import OperatorTypeError, describe
 from gradiva.eager.support.lazy_import import lazy_module

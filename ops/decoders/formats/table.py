@@ -16,15 +16,12 @@ from gradiva.ops.decoders.jpeg.cpu import decode_jpeg
 from gradiva.ops.decoders.jpeg.headers import read_jpeg
 from gradiva.ops.decoders.jpeg.window import jpeg_window
 
+from .bmp_pnm import decode_bmp, decode_pnm, read_bmp, read_pnm
 from .decode_opencv import decode_by_opencv
-from .decode_plain import decode_bmp, decode_pnm
-from .decode_png import decode_png
-from .decode_tiff import decode_tiff
-from .headers_jp2 import read_jp2
-from .headers_other import read_bmp, read_pnm, read_webp
-from .headers_png import read_png
-from .headers_tiff import read_tiff
+from .headers import read_jp2, read_webp
 from .pillow_formats import decode_with_pillow, is_avif, read_with_pillow
+from .png import decode_png, read_png
+from .tiff import decode_tiff, read_tiff
 
 _Decode = Callable[[Array, ImageInfo, str, bool], Array]
 

@@ -16,8 +16,12 @@ from gradiva.eager.types.arrays import Array
 from gradiva.ops.readers.core.reader import reader_class
 from gradiva.ops.readers.core.source import source_operator
 from gradiva.ops.readers.core.table import Records, uniform
-from gradiva.ops.readers.fetching_ahead import storage_of
-from gradiva.ops.readers.reader_arguments import SHUFFLED_AFTER, ReaderArguments, ReaderOptions
+from gradiva.ops.readers.reader_arguments import (
+    SHUFFLED_AFTER,
+    ReaderArguments,
+    ReaderOptions,
+    storage_of,
+)
 from gradiva.ops.readers.table_source import opens_table
 
 from .caffe_messages import damaged, fields, numbers_of, shaped

@@ -16,9 +16,14 @@ from gradiva.ops.readers.core.files import unreadable
 from gradiva.ops.readers.core.reader import reader_class
 from gradiva.ops.readers.core.source import source_operator
 from gradiva.ops.readers.core.table import Failures, Records
-from gradiva.ops.readers.fetching_ahead import storage_of
 from gradiva.ops.readers.listing import FilesTable, list_arrays
-from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions, dtypes_of
+from gradiva.ops.readers.reader_arguments import (
+    DTypes,
+    ReaderArguments,
+    ReaderOptions,
+    dtypes_of,
+    storage_of,
+)
 from gradiva.ops.readers.table_source import opens_table
 from gradiva.ops.storage.handles import (
     Handle,

@@ -19,8 +19,7 @@ from gradiva.ops.readers.core.reader import reader_class
 from gradiva.ops.readers.core.scan_cache import kept_scan
 from gradiva.ops.readers.core.source import source_operator
 from gradiva.ops.readers.core.table import Failures, Records
-from gradiva.ops.readers.fetching_ahead import storage_of
-from gradiva.ops.readers.reader_arguments import ReaderArguments, ReaderOptions
+from gradiva.ops.readers.reader_arguments import ReaderArguments, ReaderOptions, storage_of
 from gradiva.ops.readers.table_source import opens_table
 from gradiva.ops.storage.folders import expect_files
 from gradiva.ops.storage.storage import Storage

@@ -15,8 +15,7 @@ from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.readers.core.containers import Containers, check_not_empty
 from gradiva.ops.readers.core.reader import reader_class
 from gradiva.ops.readers.core.source import source_operator
-from gradiva.ops.readers.fetching_ahead import storage_of
-from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions
+from gradiva.ops.readers.reader_arguments import DTypes, ReaderArguments, ReaderOptions, storage_of
 from gradiva.ops.readers.table_source import opens_table
 from gradiva.ops.storage.storage import Storage
 from gradiva.ops.storage.streams import opened_file

@@ -11,8 +11,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import ArgumentType
 from gradiva.ops.readers.core.labels import LabelArguments, LabelForm
-from gradiva.ops.readers.fetching_ahead import storage_of
-from gradiva.ops.readers.reader_arguments import ReaderOptions
+from gradiva.ops.readers.reader_arguments import ReaderOptions, storage_of
 from gradiva.ops.video.clip_frames import fill_values, pad_mode_of
 from gradiva.ops.video.colorspaces import check_colorspace
 

@@ -16,10 +16,10 @@ import pytest
 import gradiva
 from gradiva.eager.execution.quarantine import Quarantine
 from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.ops.readers.ahead import BegunAhead
 from gradiva.ops.readers.core.cursor import Cursor
 from gradiva.ops.readers.core.plan import ShardedPlan
 from gradiva.ops.readers.core.table import Records, Table, column
-from gradiva.ops.readers.decoding_ahead import BegunAhead
 from gradiva.ops.readers.video.video_table import VideoTable
 
 from ..video.bars import numbers_of, write

@@ -13,7 +13,7 @@ import gradiva
 from gradiva.eager.support.errors import SampleDataError
 from gradiva.eager.types.sample_origin import SampleOrigin
 from gradiva.eager.values.batch import Batch
-from gradiva.ops.readers import fetching_ahead
+from gradiva.ops.readers import ahead
 from gradiva.ops.storage import transport
 from gradiva.ops.storage.facts import ObjectFacts, identity_of
 from tests.ops.storage.loopback import Loopback, loopback
@@ -94,7 +94,7 @@ def test_versions_are_not_asked_for_far_ahead(
     """Of known objects, which take no room in memory."""
     found = identities(opened(server, Kept()))
     server.requests.clear()
-    monkeypatch.setattr(fetching_ahead, "_FAR", 4)
+    monkeypatch.setattr(ahead, "_FAR", 4)
     epoch = opened(server, Kept(found)).next_epoch(batch_size=1)
     next(epoch)
     assert len(server.requests) <= 6

@@ -1,4 +1,5 @@
-"""The JPEG decoders of a GPU: made when they are first needed, and kept."""
+"""The JPEG decoders of a GPU: made when they are first needed, and kept. Their memory is from the
+pools of the GPU."""
 
 from __future__ import annotations
 
@@ -7,12 +8,14 @@ from typing import NamedTuple
 
 from gradiva.eager import extension as op
 from gradiva.eager.cuda.context import Gpu
+from gradiva.eager.cuda.device_memory import Block, PinnedBlock
+from gradiva.eager.cuda.streams import DeviceStream, Held, Ready
 from gradiva.eager.support.user_warning import warn_user
 
+from .allocators import Allocator
 from .declarations import Status
 from .decoder import JpegDecoder
 from .library import NvjpegError, load
-from .memory import device_allocator, pinned_allocator
 
 
 class Settings(NamedTuple):
@@ -78,8 +81,8 @@ class DecoderPool:
             preallocate=(batch_size, settings.width, settings.height),
             device_padding=settings.device_padding,
             pinned_padding=settings.pinned_padding,
-            pinned=pinned_allocator(gpu),
-            device=device_allocator(gpu),
+            pinned=_pinned_allocator(gpu),
+            device=_device_allocator(gpu),
             fancy_upsampling=settings.fancy_upsampling,
         )
 
@@ -89,3 +92,46 @@ class DecoderPool:
             decoders, self._decoders = self._decoders, {}
         for decoder in decoders.values():
             decoder.close()
+
+
+def _pinned_allocator(gpu: Gpu) -> Allocator:
+    """Of pinned memory; the pool holds what the library frees until its stream has come past."""
+
+    def take(size: int, stream: int) -> tuple[int, PinnedBlock]:
+        block = gpu.pinned.allocate(size)
+        return block.address, block
+
+    def give(block: PinnedBlock, stream: int) -> None:
+        block.held_by(DeviceStream(gpu, stream))
+
+    return Allocator(take, pinned=True, give=give)
+
+
+def _device_allocator(gpu: Gpu) -> Allocator:
+    """Of device memory."""
+    freed = _Freed(gpu)
+    return Allocator(freed.take, pinned=False, give=freed.give)
+
+
+class _Freed:
+    """Blocks of one stream, which is given no work: the library says only when it frees a block
+    which stream has used it, and by then the pool may no longer ask that stream."""
+
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu = gpu
+        self._stream = DeviceStream(gpu)
+        self._blocks = Held[Block]()
+        self._lock = threading.Lock()
+
+    def take(self, size: int, stream: int) -> tuple[int, Block]:
+        self._collect()
+        block = self._gpu.memory.allocate(size, self._stream)
+        return block.address, block
+
+    def give(self, block: Block, stream: int) -> None:
+        with self._lock:
+            self._blocks.add([Ready(DeviceStream(self._gpu, stream))], block)
+
+    def _collect(self) -> None:
+        with self._lock:
+            self._blocks.past()

@@ -1,4 +1,7 @@
-"""PNG: checked before it is decoded, so that damage has a reason and libpng prints nothing."""
+"""PNG: headers, and pixels.
+
+A file is checked before it is decoded, so that damage has a reason and libpng prints nothing.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,52 @@ import zlib
 import numpy as np
 
 from gradiva.eager.types.arrays import Array
-from gradiva.ops.decoders.image_info import ImageInfo
+from gradiva.ops.decoders.image_info import ImageInfo, integer_dtype
+from gradiva.ops.decoders.tiff_tags import exif_orientation
 
 from .decode_opencv import decode_opencv
 
+_COLORS = {
+    0: (1, "gray"),
+    2: (3, "rgb"),
+    3: (3, "palette"),
+    4: (2, "gray+alpha"),
+    6: (4, "rgb+alpha"),
+}
+_HEADER = struct.Struct(">IIBBBBB")
 _CHUNK = struct.Struct(">I4s")
 _CRC = struct.Struct(">I")
 _ORDER = {b"IHDR": 0, b"PLTE": 1, b"IDAT": 2, b"IEND": 3}
 _PALETTE, _PIXELS, _END = 1, 2, 3
 _ANCILLARY = 0x20  # this bit of its name says that a decoder may skip a chunk
+
+
+def read_png(view: memoryview) -> ImageInfo:
+    """The image header, and the orientation if a chunk gives one, before or behind the pixels."""
+    if len(view) < 33:
+        raise ValueError("PNG ends before its image header")
+    if bytes(view[12:16]) != b"IHDR":
+        raise ValueError("PNG does not begin with an image header")
+    width, height, bits, kind, _, _, interlace = _HEADER.unpack_from(view, 16)
+    if kind not in _COLORS or bits not in (1, 2, 4, 8, 16):
+        raise ValueError(f"PNG header is damaged: color type {kind} with {bits} bits")
+    channels, color = _COLORS[kind]
+    stored = height, width, channels, bits, integer_dtype(bits), _orientation(view)
+    return ImageInfo("png", *stored, color, "interlaced" if interlace else "")
+
+
+def _orientation(view: memoryview) -> int:
+    position = 33
+    while position + 8 <= len(view):
+        length, name = _CHUNK.unpack_from(view, position)
+        if name == b"eXIf":
+            orientation = exif_orientation(view[position + 8 : position + 8 + length])
+            if orientation != 1:
+                return orientation
+        if name == b"IEND":
+            return 1
+        position += 12 + length
+    return 1
 
 
 def decode_png(data: Array, info: ImageInfo, color: str) -> Array:

@@ -1,1 +1,0 @@
-"""Operators that read files."""
