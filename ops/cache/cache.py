@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import os
+
 from gradiva.eager import extension as op
 
 IN_MEMORY = "ram"
 """What `where` is for a cache in memory."""
+
+
+def check_place(where: str, argument: str) -> None:
+    """Raises OperatorValueError for what is no place of a cache. argument: that it was given for.
+
+    "ram" in other letters is more often a mistake than the name of a folder.
+    """
+    problem = ""
+    if where != IN_MEMORY and where.lower() == IN_MEMORY:
+        problem = f"a folder of this name is {os.path.join(os.curdir, where)!r}"
+    elif where and "\0" not in where:
+        return
+    raise op.wrong_value(argument, "'ram' or a folder", op.describe(where), problem)
 
 
 @op.operator("cache", bfloat16=True)
@@ -31,7 +46,8 @@ def cache(
 
     Args:
         input: samples on the CPU, of any dtype, rank and layout.
-        where: "ram" for the memory of this process, or a folder, which processes and runs share.
+        where: "ram" for the memory of this process, or a folder, which processes and runs share;
+            a folder that is called "ram" itself is "./ram".
         cache_bytes: how much it may hold; by default half of the memory that is available, or 80 %
             of the disk space that is free. What does not fit is computed again in each epoch.
 
@@ -41,7 +57,7 @@ def cache(
     Raises:
         OperatorTypeError: for samples on a GPU.
         OperatorValueError: with the name of the call, where something above is random, calls a
-            function of yours, or depends on other samples.
+            function of yours, or depends on other samples; for "RAM", which could mean both.
 
     Example:
         @gradiva.pipeline_def(batch_size=4, num_threads=2)
@@ -53,8 +69,7 @@ def cache(
     """
     if input.device != "cpu":
         raise op.wrong_type("input", "samples on the CPU", "samples on a GPU")
-    if not where:
-        raise op.wrong_value("where", "'ram' or a folder", where)
+    check_place(where, "where")
     if cache_bytes is not None and cache_bytes < 1:
         raise op.wrong_value("cache_bytes", "a positive number of bytes", cache_bytes)
     return input
@@ -83,6 +98,8 @@ def _cases() -> list[op.Case]:
         op.case("ragged", images).equals(images.arrays()).no_oracle(),
         op.case("scalars", op.samples((), (), dtype=op.float16, layout="")).no_oracle(),
         op.case("empty", op.samples()).equals([]),
-        op.case("no folder", images, where="").value_error("`where`"),
+        op.case("no folder", images, where="").value_error("got ''"),
+        op.case("capitals", images, where="RAM").value_error("'./RAM'"),
+        op.case("no path", images, where="a\0b").value_error("`where`"),
         op.case("no bytes", images, cache_bytes=0).value_error("`cache_bytes`"),
     ]

@@ -152,7 +152,7 @@ class DiskWriter:
     def _begin(self) -> ShardWriter:
         """Begin a new shard. Raises OSError."""
         self._writer = None
-        self._folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder.make()
         writer = ShardWriter(self._folder.path, self._folder.new_number(), self._folder.owner)
         self._folder.add(writer.shard)
         self._folder.held += writer.size

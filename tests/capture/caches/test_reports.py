@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -106,11 +107,35 @@ def test_nothing_is_worth_storing_in_a_loop(photos: Path) -> None:
 def test_ram_in_capitals(name: str, photos: Path, tmp_path: Path, monkeypatch: Any) -> None:
     """It is no folder that somebody meant; one of that name can be given as a path."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(gradiva.OperatorValueError, match=f"'./{name}'.*expected 'ram' or a folder"):
+    text = f"a folder of this name is './{name}'; expected 'ram' or a folder, got '{name}'"
+    with pytest.raises(gradiva.OperatorValueError, match="`cache`: " + text):
         made(photos, cache=name)
+    with pytest.raises(gradiva.OperatorValueError, match="`where`: " + text):
+        made(photos, name).build()
+    for function in (gradiva.cache, gradiva.capture.compile(gradiva.cache)):
+        with pytest.raises(gradiva.OperatorValueError, match="`where`: " + text):
+            function(gradiva.as_batch(np.zeros((2, 3))), where=name)
     assert not list(tmp_path.iterdir())
     made(photos, cache=f"./{name}").run()
     assert (tmp_path / name).is_dir()
+
+
+@pytest.mark.parametrize("place", ["", "a\0b"])
+def test_what_is_no_place(place: str, photos: Path) -> None:
+    text = re.escape(f"expected 'ram' or a folder, got {place!r}")
+    with pytest.raises(gradiva.OperatorValueError, match="`where`: " + text):
+        made(photos, place).build()
+    with pytest.raises(gradiva.GradivaError, match="`cache`: " + text):
+        made(photos, cache=place)
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_no_bytes(size: int, photos: Path) -> None:
+    text = f"`cache_bytes`: expected a positive number of bytes, got {size}"
+    with pytest.raises(gradiva.OperatorValueError, match=text):
+        made(photos, cache="ram", cache_bytes=size)
+    with pytest.raises(gradiva.OperatorValueError, match=text):
+        gradiva.cache(gradiva.as_batch(np.zeros((2, 3))), cache_bytes=size)
 
 
 def test_a_warning_names_a_line_of_the_user(photos: Path, tmp_path: Path) -> None:
