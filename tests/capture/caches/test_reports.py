@@ -53,6 +53,19 @@ def test_explain_says_what_is_kept_and_where(photos: Path, tmp_path: Path) -> No
         assert html.count("images = fn.resize(") == 1
 
 
+@pytest.mark.parametrize("place", ["ram", "folder"])
+def test_bytes_of_samples_that_were_all_found(photos: Path, tmp_path: Path, place: str) -> None:
+    where = place if place == "ram" else str(tmp_path)
+    first = made(photos, where)
+    assert first.stats()["caches"][0]["sample_bytes"] == 0.0
+    first.run(), first.run()
+    second = made(photos, where)
+    second.run()
+    (found,) = second.stats()["caches"]
+    assert (found["misses"], found["sample_bytes"]) == (0, 24 * 20 * 3)
+    assert "1440 bytes a sample" in str(second.explain())
+
+
 def test_a_loop_in_a_notebook(photos: Path) -> None:
     reader = gradiva.readers.File(file_root=photos)
     for _ in range(2):
