@@ -32,7 +32,7 @@ def cache(
     cache_bytes: int | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Keep the samples, so that later epochs read them in place of computing them again.
+    """Store the samples, so that later epochs read them in place of computing them again.
 
     In a pipeline, a captured loop and a compiled function, what is above this call runs only for
     samples that the cache does not have. So it must be a function of each sample: no random values,
@@ -48,7 +48,7 @@ def cache(
         input: samples on the CPU, of any dtype, rank and layout.
         where: "ram" for the memory of this process, or a folder, which processes and runs share;
             a folder that is called "ram" itself is "./ram".
-        cache_bytes: how much it may hold; by default half of the memory that is available, or 80 %
+        cache_bytes: how much it may store; by default half of the memory that is available, or 80 %
             of the disk space that is free. What does not fit is computed again in each epoch.
 
     Returns:
@@ -85,7 +85,7 @@ def _same(call: op.Call) -> op.Batch:
     batch = call.inputs[0]
     if batch.drawn_at:
         raise op.OperatorValueError(
-            "random values are other ones in each step, so they cannot be kept: draw them after "
+            "random values are other ones in each step, so they cannot be stored: draw them after "
             "the cache"
         )
     return batch

@@ -131,7 +131,7 @@ class DiskWriter:
         if not room and not self._folder.make_room(needed, self._capacity):
             self._stopped = time.monotonic() + _PATIENCE
             text = f"the cache {self._folder.path} is full, and all of it is used"
-            self._tell("full", f"{text}: nothing more is kept in it")
+            self._tell("full", f"{text}: nothing more is stored in it")
             return None
         writer = self._writer
         if writer is None or writer.end + needed > self._shard_bytes():
@@ -233,7 +233,7 @@ class DiskWriter:
         """Store nothing for a while."""
         self._stopped = time.monotonic() + _PATIENCE
         text = error.strerror or str(error)
-        self._tell("use", f"nothing more is kept in the cache {self._folder.path}: {text}")
+        self._tell("use", f"nothing more is stored in the cache {self._folder.path}: {text}")
 
     def close(self) -> None:
         """End the shard."""

@@ -164,7 +164,7 @@ def test_a_full_disk(
         monkeypatch.setattr(shard_writer, "make_files", no_files)
     else:
         monkeypatch.setattr(shard_writer, "write_at", full)
-    with pytest.warns(RuntimeWarning, match="nothing more is kept") as told:
+    with pytest.warns(RuntimeWarning, match="nothing more is stored") as told:
         lost = fill(store, values, "lost")
     fill(store, values, "lost too")
     assert len(told) == 1
@@ -188,7 +188,7 @@ def test_a_limit_of_the_size_of_files(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (MIB, hard))
     try:
-        with pytest.warns(RuntimeWarning, match="nothing more is kept"):
+        with pytest.warns(RuntimeWarning, match="nothing more is stored"):
             keys = fill(store, blocks(3))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
