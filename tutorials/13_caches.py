@@ -38,8 +38,8 @@ shutil.copytree(Path(gradiva.__file__).parent / "photographs", photos)
 # %% [markdown]
 # ## The same pipeline, with and without a cache
 #
-# The reader shuffles, and each image is mirrored or not. Neither changes what is stored: the order of
-# the samples is no part of a cache, and random values are drawn after it.
+# The reader shuffles, and each image is mirrored or not. Neither changes what is stored: the order
+# of the samples is no part of a cache, and random values are drawn after it.
 
 
 # %%

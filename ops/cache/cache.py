@@ -69,7 +69,7 @@ def cache(
     """
     if input.device != "cpu":
         raise op.wrong_type("input", "samples on the CPU", "samples on a GPU")
-    check_place(where, "where")
+    check_place(os.fspath(where), "where")
     if cache_bytes is not None and cache_bytes < 1:
         raise op.wrong_value("cache_bytes", "a positive number of bytes", cache_bytes)
     return input
