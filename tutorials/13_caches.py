@@ -7,7 +7,7 @@
 # %% [markdown]
 # # Caches
 #
-# Decoding and resizing give the same images in every epoch. A cache keeps them, so that later
+# Decoding and resizing give the same images in every epoch. A cache stores them, so that later
 # epochs, later runs and other processes read them. The samples have the same bits with and without
 # a cache. This page shows:
 #
@@ -38,8 +38,8 @@ shutil.copytree(Path(gradiva.__file__).parent / "photographs", photos)
 # %% [markdown]
 # ## The same pipeline, with and without a cache
 #
-# The reader shuffles, and each image is mirrored or not. Neither changes what is kept: the order of
-# the samples is no part of a cache, and random values are drawn after it.
+# The reader shuffles, and each image is mirrored or not. Neither changes what is stored: the order
+# of the samples is no part of a cache, and random values are drawn after it.
 
 
 # %%
@@ -145,7 +145,7 @@ with training() as pipe:
 #
 # Processes share a folder without any agreement: each appends to files of its own, and reads those
 # of all others. Here another process has a script that resizes as ours does, but mirrors nothing.
-# `fn.cache` keeps what is before it, at that place.
+# `fn.cache` stores what is before it, at that place.
 
 # %%
 script = folder / "other.py"
@@ -186,7 +186,7 @@ assert misses == 0
 rotated
 
 # %% [markdown]
-# ## What cannot be kept
+# ## What cannot be stored
 #
 # A random step before the cache would give the same "random" values in each epoch. So that is an
 # error, which names the call.

@@ -75,15 +75,15 @@ class Runner:
         self.program = Program(optimize(recipe.graph))
         self.hits = self.misses = 0
         self._store: Store | None = None
-        self._computed, self._bytes = 0, 0
+        self._samples, self._bytes = 0, 0
         self._asked: OrderedDict[tuple[str, ...], tuple[bytes, Entry | None]] = OrderedDict()
         """The keys and entries of samples that were about to be read, by their identities: they are
         not looked up again."""
 
     @property
     def sample_bytes(self) -> float:
-        """The mean of the samples that were computed."""
-        return self._bytes / max(self._computed, 1)
+        """The mean of all samples so far, found and computed; 0.0 before the first one."""
+        return self._bytes / max(self._samples, 1)
 
     def described(self) -> str:
         """What is kept, and how often it was found; on a second line, where the user calls what
@@ -91,7 +91,7 @@ class Runner:
         recipe, all_of_them = self.recipe, self.hits + self.misses
         where = place_name(recipe.where)
         text = f"cache of `{recipe.name}` in {where}: {self.hits} of {all_of_them} samples found"
-        if self._computed:
+        if self._samples:
             size = self.sample_bytes
             text += f", {size / 1024:.0f} KiB" if size >= 10240 else f", {size:.0f} bytes"
             text += " a sample"
@@ -183,6 +183,8 @@ class Runner:
             if entry is not None and entry.failure is None
         }
         if kept:
+            self._samples += len(kept)
+            self._bytes += sum(entry.size for entry in kept.values())
             kind = next(iter(kept.values()))
             call.types = (SampleType(_dtype(kind), len(kind.shape), kind.layout, "cpu"),)
         ndim = call.types[0].ndim or 0
@@ -214,7 +216,7 @@ class Runner:
         left = missing if rows is None else [missing[row] for row in rows.tolist()]
         bad = self._lost(call, missing, left, list(noted))
         computed = dict(zip(left, made.arrays(), strict=True))
-        self._computed += len(computed)
+        self._samples += len(computed)
         self._bytes += made.nbytes
         whole = [sample for sample in left if sample not in bad]
         self.store.put_many(

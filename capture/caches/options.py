@@ -9,7 +9,7 @@ from gradiva.capture.compiler.caches import recipes_of
 from gradiva.capture.graph.graph import Graph
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 from gradiva.eager.support.validation import integer
-from gradiva.ops.cache.cache import IN_MEMORY
+from gradiva.ops.cache.cache import IN_MEMORY, check_place
 
 
 class CacheOptions(NamedTuple):
@@ -36,15 +36,10 @@ class CacheOptions(NamedTuple):
             raise OperatorTypeError(
                 argument="cache", expected="'ram' or a folder", got=describe(cache)
             )
-        if path != IN_MEMORY and path.lower() == IN_MEMORY:
-            raise OperatorValueError(
-                f"a folder of this name is {os.path.join(os.curdir, path)!r}",
-                argument="cache",
-                expected="'ram' or a folder",
-                got=describe(cache),
-            )
+        check_place(path, "cache")
         if cache_bytes is not None:
-            cache_bytes = integer(cache_bytes, 1, argument="cache_bytes")
+            limits = "a positive number of bytes"
+            cache_bytes = integer(cache_bytes, 1, limits=limits, argument="cache_bytes")
         return CacheOptions(path, cache_bytes)
 
 

@@ -90,7 +90,7 @@ def cut_caches(graph: Graph) -> Graph:
         }
         if node in scopes:
             raise OperatorValueError(
-                "a cache inside of an `if` would keep other samples in each step: call it before",
+                "a cache inside of an `if` would store other samples in each step: call it before",
                 **facts,
             )
         above = _above(node.inputs[0].node)
@@ -136,7 +136,7 @@ def why_not_cached(node: Node) -> str | None:
     if operator.effects:
         return "it calls a function of yours, or has effects, and must run each time"
     if node.device == "gpu":
-        return "it runs on a GPU, and a cache keeps samples of the CPU"
+        return "it runs on a GPU, and a cache stores samples of the CPU"
     if any(isinstance(value, Opaque) for _, value in node.attributes if value is not None):
         return "one of its arguments is a function or an object, whose changes are not seen"
     alone = operator.samplewise

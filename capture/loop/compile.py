@@ -202,8 +202,8 @@ def compile(
 ) -> Any:
     """Compile a function of batches: `@compile` or `compile(f)`.
 
-    cache: "ram" or a folder, where results are kept that depend on nothing but the contents of the
-    inputs; cache_bytes: how much it may hold (docs/cache.md).
+    cache: "ram" or a folder, where results are stored that depend on nothing but the contents of
+    the inputs; cache_bytes: how much it may hold (docs/cache.md).
 
     The results are bit for bit those of the original function. An `except` in the function does not
     catch errors that depend on the data, unless the result is computed there by `evaluate()`. See

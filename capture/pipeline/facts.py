@@ -100,10 +100,10 @@ def stats(pipe: Pipeline) -> epoch_rates.PipelineStats:
     "epochs": a dict for each epoch of its first reader, if it has one: "samples", "seconds" and
     "samples_per_second", of batches that were taken.
     "caches": a dict for each cache: "operator", whose results it keeps; "where"; "hits" and
-    "misses", samples that were found and computed; "hit_rate"; "sample_bytes", the mean of the
-    computed ones; and of its folder or memory, which other pipelines may share: "stored",
-    "damaged", "refused" (there was no room), "bytes_read", "bytes_written" and "seconds_saved", in
-    which what was read had been computed.
+    "misses", samples that were found and computed; "hit_rate"; "sample_bytes", the mean of both,
+    0.0 before the first batch; and of its folder or memory, which other pipelines may share:
+    "stored", "damaged", "refused" (there was no room), "bytes_read", "bytes_written" and
+    "seconds_saved", in which what was read had been computed.
     """
     built = pipe._built()
     caches = [recipe.runner.statistics() for recipe in recipes_of(built.plan.graph)]

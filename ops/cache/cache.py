@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import os
+
 from gradiva.eager import extension as op
 
 IN_MEMORY = "ram"
 """What `where` is for a cache in memory."""
+
+
+def check_place(where: str, argument: str) -> None:
+    """Raises OperatorValueError for what is no place of a cache. argument: that it was given for.
+
+    "ram" in other letters is more often a mistake than the name of a folder.
+    """
+    problem = ""
+    if where != IN_MEMORY and where.lower() == IN_MEMORY:
+        problem = f"a folder of this name is {os.path.join(os.curdir, where)!r}"
+    elif where and "\0" not in where:
+        return
+    raise op.wrong_value(argument, "'ram' or a folder", op.describe(where), problem)
 
 
 @op.operator("cache", bfloat16=True)
@@ -17,7 +32,7 @@ def cache(
     cache_bytes: int | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Keep the samples, so that later epochs read them in place of computing them again.
+    """Store the samples, so that later epochs read them in place of computing them again.
 
     In a pipeline, a captured loop and a compiled function, what is above this call runs only for
     samples that the cache does not have. So it must be a function of each sample: no random values,
@@ -31,8 +46,9 @@ def cache(
 
     Args:
         input: samples on the CPU, of any dtype, rank and layout.
-        where: "ram" for the memory of this process, or a folder, which processes and runs share.
-        cache_bytes: how much it may hold; by default half of the memory that is available, or 80 %
+        where: "ram" for the memory of this process, or a folder, which processes and runs share;
+            a folder that is called "ram" itself is "./ram".
+        cache_bytes: how much it may store; by default half of the memory that is available, or 80 %
             of the disk space that is free. What does not fit is computed again in each epoch.
 
     Returns:
@@ -41,7 +57,7 @@ def cache(
     Raises:
         OperatorTypeError: for samples on a GPU.
         OperatorValueError: with the name of the call, where something above is random, calls a
-            function of yours, or depends on other samples.
+            function of yours, or depends on other samples; for "RAM", which could mean both.
 
     Example:
         @gradiva.pipeline_def(batch_size=4, num_threads=2)
@@ -53,8 +69,7 @@ def cache(
     """
     if input.device != "cpu":
         raise op.wrong_type("input", "samples on the CPU", "samples on a GPU")
-    if not where:
-        raise op.wrong_value("where", "'ram' or a folder", where)
+    check_place(os.fspath(where), "where")
     if cache_bytes is not None and cache_bytes < 1:
         raise op.wrong_value("cache_bytes", "a positive number of bytes", cache_bytes)
     return input
@@ -70,7 +85,7 @@ def _same(call: op.Call) -> op.Batch:
     batch = call.inputs[0]
     if batch.drawn_at:
         raise op.OperatorValueError(
-            "random values are other ones in each step, so they cannot be kept: draw them after "
+            "random values are other ones in each step, so they cannot be stored: draw them after "
             "the cache"
         )
     return batch
@@ -83,6 +98,8 @@ def _cases() -> list[op.Case]:
         op.case("ragged", images).equals(images.arrays()).no_oracle(),
         op.case("scalars", op.samples((), (), dtype=op.float16, layout="")).no_oracle(),
         op.case("empty", op.samples()).equals([]),
-        op.case("no folder", images, where="").value_error("`where`"),
+        op.case("no folder", images, where="").value_error("got ''"),
+        op.case("capitals", images, where="RAM").value_error("'./RAM'"),
+        op.case("no path", images, where="a\0b").value_error("`where`"),
         op.case("no bytes", images, cache_bytes=0).value_error("`cache_bytes`"),
     ]

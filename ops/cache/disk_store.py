@@ -30,7 +30,7 @@ class DiskStore(Store):
         self._tell = WarningsOnce()
         self._begin(capacity)
         try:
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._folder.make()
             with self._lock:
                 self._look()
         except OSError as error:

@@ -102,7 +102,7 @@ class DiskWriter:
         if not room and not self._folder.make_room(needed, self._capacity):
             self._stopped = time.monotonic() + _PATIENCE
             text = f"the cache {self._folder.path} is full, and all of it is used"
-            self._tell("full", f"{text}: nothing more is kept in it")
+            self._tell("full", f"{text}: nothing more is stored in it")
             return None
         writer = self._writer
         if writer is None or writer.end + needed > self._shard_bytes():
@@ -123,7 +123,7 @@ class DiskWriter:
     def _begin(self) -> ShardWriter:
         """Begin a new shard. Raises OSError."""
         self._writer = None
-        self._folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder.make()
         writer = ShardWriter(self._folder.path, self._folder.new_number(), self._folder.owner)
         self._folder.add(writer.shard)
         self._folder.held += writer.size
@@ -194,7 +194,7 @@ class DiskWriter:
         """Store nothing for a while."""
         self._stopped = time.monotonic() + _PATIENCE
         text = error.strerror or str(error)
-        self._tell("use", f"nothing more is kept in the cache {self._folder.path}: {text}")
+        self._tell("use", f"nothing more is stored in the cache {self._folder.path}: {text}")
 
     def close(self) -> None:
         """End the shard."""

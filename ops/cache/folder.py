@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterable, Iterator
@@ -109,6 +110,18 @@ class Folder:
         self._due = float("-inf")
         self.opened = time.time_ns()
         """When this process began to use the folder."""
+
+    def make(self) -> None:
+        """Make the folder if it is not there. Raises OSError."""
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            for path in (self.path, *self.path.parents):
+                if path.exists() and not path.is_dir():
+                    what = "it" if path == self.path else str(path)
+                    text = f"{what} is a file and not a folder"
+                    raise NotADirectoryError(errno.ENOTDIR, text) from error
+            raise
 
     @property
     def is_due(self) -> bool:

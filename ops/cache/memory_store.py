@@ -124,7 +124,7 @@ class MemoryStore(Store):
                 self._full = True
                 warn_user(
                     f"the cache in memory is full, with {self._held} bytes of results: nothing "
-                    "more is kept in it. Give it more by `cache_bytes`, or use a folder",
+                    "more is stored in it. Give it more by `cache_bytes`, or use a folder",
                     RuntimeWarning,
                 )
             return None

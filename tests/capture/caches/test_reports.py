@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -50,6 +51,19 @@ def test_explain_says_what_is_kept_and_where(photos: Path, tmp_path: Path) -> No
         assert "cache of `resize` in " in html
         assert name in html
         assert html.count("images = fn.resize(") == 1
+
+
+@pytest.mark.parametrize("place", ["ram", "folder"])
+def test_bytes_of_samples_that_were_all_found(photos: Path, tmp_path: Path, place: str) -> None:
+    where = place if place == "ram" else str(tmp_path)
+    first = made(photos, where)
+    assert first.stats()["caches"][0]["sample_bytes"] == 0.0
+    first.run(), first.run()
+    second = made(photos, where)
+    second.run()
+    (found,) = second.stats()["caches"]
+    assert (found["misses"], found["sample_bytes"]) == (0, 24 * 20 * 3)
+    assert "1440 bytes a sample" in str(second.explain())
 
 
 def test_a_loop_in_a_notebook(photos: Path) -> None:
@@ -106,11 +120,35 @@ def test_nothing_is_worth_storing_in_a_loop(photos: Path) -> None:
 def test_ram_in_capitals(name: str, photos: Path, tmp_path: Path, monkeypatch: Any) -> None:
     """It is no folder that somebody meant; one of that name can be given as a path."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(gradiva.OperatorValueError, match=f"'./{name}'.*expected 'ram' or a folder"):
+    text = f"a folder of this name is './{name}'; expected 'ram' or a folder, got '{name}'"
+    with pytest.raises(gradiva.OperatorValueError, match="`cache`: " + text):
         made(photos, cache=name)
+    with pytest.raises(gradiva.OperatorValueError, match="`where`: " + text):
+        made(photos, name).build()
+    for function in (gradiva.cache, gradiva.capture.compile(gradiva.cache)):
+        with pytest.raises(gradiva.OperatorValueError, match="`where`: " + text):
+            function(gradiva.as_batch(np.zeros((2, 3))), where=name)
     assert not list(tmp_path.iterdir())
     made(photos, cache=f"./{name}").run()
     assert (tmp_path / name).is_dir()
+
+
+@pytest.mark.parametrize("place", ["", "a\0b"])
+def test_what_is_no_place(place: str, photos: Path) -> None:
+    text = re.escape(f"expected 'ram' or a folder, got {place!r}")
+    with pytest.raises(gradiva.OperatorValueError, match="`where`: " + text):
+        made(photos, place).build()
+    with pytest.raises(gradiva.GradivaError, match="`cache`: " + text):
+        made(photos, cache=place)
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_no_bytes(size: int, photos: Path) -> None:
+    text = f"`cache_bytes`: expected a positive number of bytes, got {size}"
+    with pytest.raises(gradiva.OperatorValueError, match=text):
+        made(photos, cache="ram", cache_bytes=size)
+    with pytest.raises(gradiva.OperatorValueError, match=text):
+        gradiva.cache(gradiva.as_batch(np.zeros((2, 3))), cache_bytes=size)
 
 
 def test_a_warning_names_a_line_of_the_user(photos: Path, tmp_path: Path) -> None:

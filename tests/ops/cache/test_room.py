@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -163,7 +164,7 @@ def test_a_full_disk(
         monkeypatch.setattr(shard_writer, "make_files", no_files)
     else:
         monkeypatch.setattr(shard_writer, "write_at", full)
-    with pytest.warns(RuntimeWarning, match="nothing more is kept") as told:
+    with pytest.warns(RuntimeWarning, match="nothing more is stored") as told:
         lost = fill(store, values, "lost")
     fill(store, values, "lost too")
     assert len(told) == 1
@@ -187,7 +188,7 @@ def test_a_limit_of_the_size_of_files(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (MIB, hard))
     try:
-        with pytest.warns(RuntimeWarning, match="nothing more is kept"):
+        with pytest.warns(RuntimeWarning, match="nothing more is stored"):
             keys = fill(store, blocks(3))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -215,12 +216,27 @@ def test_a_folder_that_can_only_be_read(tmp_path: Path, monkeypatch: pytest.Monk
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_no_folder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["file", "file/sub/folder"])
+def test_a_file_in_place_of_the_folder(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("a file")
-    with pytest.warns(RuntimeWarning, match="cannot be used as a cache") as told:
-        store = DiskStore(tmp_path / "file", None)
+    what = "it" if name == "file" else str(tmp_path / "file")
+    text = f"{name} cannot be used as a cache: {what} is a file and not a folder"
+    with pytest.warns(RuntimeWarning, match=text) as told:
+        store = DiskStore(tmp_path / name, None)
     fill(store, images(2))
     assert store.find([digest("x")]) == [None]
+    assert len(told) == 1
+
+
+def test_a_file_comes_in_place_of_the_folder(tmp_path: Path) -> None:
+    store = opened(tmp_path / "cache")
+    values = images(2)
+    fill(store, values)
+    shutil.rmtree(tmp_path / "cache")
+    (tmp_path / "cache").write_text("a file")
+    with pytest.warns(RuntimeWarning, match="it is a file and not a folder") as told:
+        keys = fill(store, values, "new")
+    assert found(store, keys) == [None] * 2
     assert len(told) == 1
 
 
