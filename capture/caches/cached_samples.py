@@ -60,11 +60,12 @@ _NOTHING: Final[tuple[bytes, Entry | None]] = b"", None
 class _Samples(Plan):
     """entries: where each sample of a call is kept; computed: by number, those that were computed
     for this call; rows: (N, 2), which of their rows are wanted, from the first one to the one
-    behind the last."""
+    behind the last; made: all samples, if all were computed for this call."""
 
     entries: list[Entry | None]
     computed: dict[int, Array]
     rows: Int64Array
+    made: Batch | None
 
 
 class Runner:
@@ -170,10 +171,11 @@ class Runner:
         recording = tracing.active
         began = 0 if recording is None else recording.now()
         computed: dict[int, Array] = {}
+        made = None
         if missing or not keys:
             for sample in missing:
                 entries[sample] = None
-            computed = self._compute(call, keys, missing)
+            made, computed = self._compute(call, keys, missing)
         if recording is not None:
             facts = {"hits": len(keys) - len(missing), "misses": len(missing)}
             recording.done(call.pool, "cache", f"cache of {self.recipe.name}", began, **facts)
@@ -195,10 +197,14 @@ class Runner:
             shapes[sample] = array.shape
         rows = np.zeros((call.size, 2), np.int64)
         rows[:, 1] = shapes[:, 0] if ndim else 1
-        return _Samples(BatchShape.of(shapes), entries, computed, rows)
+        made = made if len(computed) == call.size else None
+        return _Samples(BatchShape.of(shapes), entries, computed, rows, made)
 
-    def _compute(self, call: Call, keys: list[bytes], missing: list[int]) -> dict[int, Array]:
-        """Compute the samples that are missing, and store them. Returns those that are whole."""
+    def _compute(
+        self, call: Call, keys: list[bytes], missing: list[int]
+    ) -> tuple[Batch, dict[int, Array]]:
+        """Compute the samples that are missing, and store them. Returns those that are there, as a
+        batch, and each by its number in the call."""
         values = self._inputs(call.inputs, missing)
         size, began, noted = len(missing), time.perf_counter(), isolated()
         places = {None: np.arange(size, dtype=np.int64)}
@@ -228,7 +234,7 @@ class Runner:
         for sample, facts in bad.items():
             if sample not in computed:
                 self.store.put_failure(keys[sample], facts)
-        return computed
+        return made, computed
 
     def _lost(
         self, call: Call, missing: list[int], left: list[int], noted: list[Quarantined]
@@ -350,6 +356,10 @@ def _read_only(call: Call, firsts: Int64Array, lasts: Int64Array) -> None:
     rows[:, 0], rows[:, 1] = firsts, lasts
 
 
-cached.fusion_role = Decode(_decode, decode_several=_decode_several, rows=_read_only)
+def _made(call: Call) -> Batch | None:
+    return _plan(call).made
+
+
+cached.fusion_role = Decode(_decode, decode_several=_decode_several, rows=_read_only, made=_made)
 cached.cpu(cached.fusion_role.run)
 new_runner.fill(Runner)

@@ -73,8 +73,7 @@ class Pipeline:
         checked when the pipeline is built and with each batch.
     exec_dynamic, stream_policy, concurrency: accepted; they change no result.
     cache, cache_bytes: "ram" or a folder, and how much it may hold: results that are the same in
-        each epoch are stored there for later epochs and runs (docs/cache.md); `explain()` says
-        which.
+        each epoch are stored there for later epochs (docs/cache.md); `explain()` says which.
 
     Raises OperatorValueError or OperatorTypeError for arguments that make no sense. Usually made
     by a function decorated with `pipeline_def`; by hand: `with pipe: pipe.set_outputs(...)`, or in

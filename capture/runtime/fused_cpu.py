@@ -72,11 +72,14 @@ class FusedLoop:
     def _sort(self, call: Call) -> None:
         role = call.operator.fusion_role
         if isinstance(role, Decode) and call is self.calls[0]:
-            self.decoder, self.decodes_in_place = call, role.decode_in_place is not None
-            self.framewise = role.decode_frames is not None
-            nothing = np.empty(0, _dtype(call))
             given, provenance = call.batch_shapes[0], self.source.provenance
-            self.source = Batch.over(nothing, given, call.types[0], provenance)
+            data, made = np.empty(0, _dtype(call)), None if role.made is None else role.made(call)
+            if made is None:
+                self.decoder, self.decodes_in_place = call, role.decode_in_place is not None
+                self.framewise = role.decode_frames is not None
+            else:
+                data, given = made.data, made.batch_shape
+            self.source = Batch.over(data, given, call.types[0], provenance)
         elif isinstance(role, Pixelwise):
             self.pixels.append(call)
         elif self.planes or (self.pixels and not isinstance(role, ToPlanar)):

@@ -15,6 +15,7 @@ from gradiva.eager.jit.work_sharing import FEW, can_share, parallel_for
 from gradiva.eager.runtime.chunks import chunks
 from gradiva.eager.support import tracing
 from gradiva.eager.types.arrays import BoolVector, Int64Array
+from gradiva.eager.values.batch import Batch
 
 from .call import Call
 
@@ -78,6 +79,7 @@ class Decode(NamedTuple):
     decode_several_alone: the same beside `decode` where there is a `decode_in_place`, too.
     rows: is told `(call, firsts, lasts)`, which rows of each sample the rest of the group reads, up
     to the one before the last: `decode` and `decode_several` need fill no others.
+    made: from a call to all its samples, if they lie in memory already; else None.
     """
 
     decode: Callable[[Call], tuple[Callable[[int, Any], None], list[int]]] | None
@@ -90,6 +92,7 @@ class Decode(NamedTuple):
     decode_several: Callable[[Call], DecodeSeveral | None] | None = None
     decode_several_alone: Callable[[Call], DecodeSeveral | None] | None = None
     rows: Callable[[Call, Int64Array, Int64Array], None] | None = None
+    made: Callable[[Call], Batch | None] | None = None
 
     def run(self, call: Call) -> None:
         """The kernel of an operator with `decode`, alone."""

@@ -18,9 +18,9 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.jit import always_inline
 from gradiva.eager.runtime.host_memory import address_of
 from gradiva.eager.simd.memory import byte_from, word_from
-from gradiva.eager.types.arrays import Array, I64Vector, Int, U64Table, U64Vector
+from gradiva.eager.types.arrays import Array, Int, U64Vector
 
-__all__ = ["BLOCK", "SUM_BYTES", "block_count", "block_sums", "first_damaged", "key_words"]
+__all__ = ["BLOCK", "SUM_BYTES", "block_count", "block_sum", "first_damaged", "key_words"]
 
 BLOCK: Final = 1 << 16
 """Bytes of a block."""
@@ -57,7 +57,7 @@ def _step(lane: np.uint64, word: np.uint64) -> np.uint64:
 
 
 @op.jit
-def _block_sum(
+def block_sum(
     address: Int, size: Int, first: np.uint64, second: np.uint64, number: Int
 ) -> np.uint64:
     """The checksum of `size` bytes at an address: block `number` of the entry of a key."""
@@ -89,34 +89,6 @@ def _block_sum(
 
 
 @op.jit
-def block_sums(
-    addresses: I64Vector,
-    sizes: I64Vector,
-    keys: U64Table,
-    places: I64Vector,
-    sums: U64Vector,
-    begin: int,
-    end: int,
-) -> None:
-    """Make the checksums of all blocks of a range of entries.
-
-    addresses, sizes: where the data of each are, and their bytes; keys: (N, 2), as words; places:
-    the element of `sums` at which the checksums of each begin.
-    """
-    for entry in range(begin, end):
-        size = sizes[entry]
-        for number in range((size + BLOCK - 1) // BLOCK):
-            start = number * BLOCK
-            sums[places[entry] + number] = _block_sum(
-                addresses[entry] + start,
-                min(BLOCK, size - start),
-                keys[entry, 0],
-                keys[entry, 1],
-                number,
-            )
-
-
-@op.jit
 def first_damaged(
     address: int, size: int, first: np.uint64, second: np.uint64, sums: U64Vector, begin: int
 ) -> int:
@@ -126,7 +98,7 @@ def first_damaged(
     for k in range(len(sums)):
         number = begin + k
         start = number * BLOCK
-        found = _block_sum(address + start, min(BLOCK, size - start), first, second, number)
+        found = block_sum(address + start, min(BLOCK, size - start), first, second, number)
         if found != sums[k]:
             return number
     return -1
@@ -142,8 +114,8 @@ def damaged_block(data: Array, key: bytes, sums: Array, begin: int) -> int:
 
 def checksums(key: bytes, data: Array) -> Array:
     """The checksums of the blocks of an entry, uint64; data: uint8, 1-D."""
-    zero = np.zeros(1, np.int64)
-    sums = np.empty(block_count(len(data)), np.uint64)
-    words = np.array([key_words(key)], np.uint64)
-    block_sums(zero + address_of(data), zero + len(data), words, zero, sums, 0, 1)
-    return sums
+    address, words = address_of(data), key_words(key)
+    blocks = range(block_count(len(data)))
+    sizes = [min(BLOCK, len(data) - number * BLOCK) for number in blocks]
+    found = [block_sum(address + k * BLOCK, sizes[k], *words, k) for k in blocks]
+    return np.array(found, np.uint64)

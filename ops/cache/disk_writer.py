@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections.abc import Sequence
@@ -10,21 +9,15 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.runtime.host_memory import address_of
-from gradiva.eager.types.arrays import Array, Int64Array
-
 from .catalog import Catalog
-from .checksums import BLOCK, block_sums, key_words
 from .folder import Folder
-from .items import Item
+from .items import Item, packed_items
 from .packing import can_pack
-from .records import RECORD, RECORD_BYTES, made_record
-from .shard_writer import ALIGNED, ShardWriter, needed_bytes
+from .records import RECORD, RECORD_BYTES, NewRecord, made_records
+from .shard_writer import ShardWriter, needed_bytes
 from .store import WarningsOnce
+from .write_several import write_several
 
-_TOGETHER: Final = 1 << 19
-"""Bytes that are written by one call, about: they are still in the cache of the core."""
-_PADDING: Final = np.zeros(ALIGNED, np.uint8)
 _PATIENCE: Final = 60.0
 """Seconds until something is stored again after a write has failed."""
 _SHARDS: Final = 32
@@ -33,18 +26,13 @@ _LEAST_SHARD, _MOST_SHARD = 4 << 20, 256 << 20
 
 
 class _Place(NamedTuple):
-    """Where an item is written. kind: the number of its kind there."""
+    """Where an item is written. taken: the bytes that it takes there; kind: the number of its
+    kind."""
 
     writer: ShardWriter
     offset: int
+    taken: int
     kind: int
-
-
-def _ranges(sizes: Int64Array) -> list[tuple[int, int]]:
-    """Ranges of results that have about `_TOGETHER` bytes each, or one result."""
-    numbers = (np.cumsum(sizes) - sizes) // _TOGETHER
-    bounds = [*np.flatnonzero(np.diff(numbers, prepend=-1)).tolist(), len(sizes)]
-    return list(itertools.pairwise(bounds))
 
 
 class DiskWriter:
@@ -78,7 +66,7 @@ class DiskWriter:
         if time.monotonic() < self._stopped:
             return {"refused": len(items)}
         if can_pack():
-            items = [item.packed() for item in items]
+            items = packed_items(items)
         places: list[_Place] = []
         with self._lock:
             if self._writer is not None and not self._writer.is_there:
@@ -97,7 +85,8 @@ class DiskWriter:
 
     def _reserve(self, item: Item) -> _Place | None:
         """A place for an item; None if there is no room. Raises OSError."""
-        needed = needed_bytes(len(item.data)) + RECORD_BYTES
+        taken = needed_bytes(len(item.data))
+        needed = taken + RECORD_BYTES
         room = self._folder.held + needed <= self._capacity
         if not room and not self._folder.make_room(needed, self._capacity):
             self._stopped = time.monotonic() + _PATIENCE
@@ -113,9 +102,9 @@ class DiskWriter:
             writer = self._begin()
             before, number = writer.size, writer.kind(item.kind)
             assert number is not None
-        offset = writer.reserve(len(item.data))
+        offset = writer.reserve(taken)
         self._folder.held += writer.size - before + RECORD_BYTES
-        return _Place(writer, offset, number)
+        return _Place(writer, offset, taken, number)
 
     def _shard_bytes(self) -> int:
         return min(max(self._capacity // _SHARDS, _LEAST_SHARD), _MOST_SHARD)
@@ -132,34 +121,18 @@ class DiskWriter:
 
     def _write(self, items: Sequence[Item], places: Sequence[_Place]) -> list[bool]:
         """Write the data of the items that have a place. Returns whether each was written."""
-        count = len(places)
-        written = [False] * count
-        keys = np.array([key_words(item.key) for item in items[:count]], np.uint64).reshape(-1, 2)
-        sizes = np.array([len(item.data) for item in items[:count]], np.int64)
-        addresses = np.array([address_of(item.data) for item in items[:count]], np.int64)
-        blocks = -(-sizes // BLOCK)
-        ends = np.cumsum(blocks)
-        begins = ends - blocks
-        sums = np.empty(int(blocks.sum()), np.uint64)
-        for begin, end in _ranges(sizes):
-            block_sums(addresses, sizes, keys, begins, sums, begin, end)
-            number = begin
-            while number < end:
-                # Those that lie one behind the other are written by one call.
-                first, (writer, place, _), parts = number, places[number], list[Array]()
-                at = place
-                while number < end and places[number][:2] == (writer, at):
-                    own = sums[begins[number] : ends[number]]
-                    size = len(items[number].data) + own.nbytes
-                    at += needed_bytes(len(items[number].data))
-                    parts += items[number].data, own, _PADDING[: at - places[number].offset - size]
-                    number += 1
-                try:
-                    writer.write(place, parts)
-                except OSError as error:
-                    self._stop(error)
-                    break
-                written[first:number] = [True] * (number - first)
+        items = items[: len(places)]
+        where = [(writer.handle, offset, taken) for writer, offset, taken, _ in places]
+        written = write_several([item.key for item in items], [item.data for item in items], where)
+        # What the kernel could not write is tried here, which says why.
+        for number in [number for number, good in enumerate(written) if not good]:
+            try:
+                writer, offset, taken, _ = places[number]
+                writer.write(offset, taken, items[number].key, items[number].data)
+            except OSError as error:
+                self._stop(error)
+                break
+            written[number] = True
         return written
 
     def _publish(
@@ -167,27 +140,25 @@ class DiskWriter:
     ) -> tuple[int, int]:
         """Have this process and others find the items that were written. Returns how many there
         are, and their bytes."""
-        records: dict[ShardWriter, list[bytes]] = {}
+        parts: dict[ShardWriter, list[NewRecord]] = {}
         size = count = 0
-        for item, (writer, offset, number), good in zip(items, places, written, strict=False):
+        for item, (writer, offset, _, kind), good in zip(items, places, written, strict=False):
             if good:
-                facts = item.seconds, number, item.flags, item.shape, writer.shard.seed
-                record = made_record(item.key, offset, len(item.data), *facts)
-                records.setdefault(writer, []).append(record)
+                where = offset, len(item.data), item.seconds, kind, item.flags, item.shape
+                parts.setdefault(writer, []).append(NewRecord(item.key, *where))
                 size += len(item.data)
+        records = {writer: made_records(some, writer.shard.seed) for writer, some in parts.items()}
         with self._lock:
-            for writer, parts in records.items():
-                data = b"".join(parts)
+            for writer, data in records.items():
                 try:
                     writer.publish(data)
                 except OSError as error:
                     self._stop(error)
                     self._writer = None
                     continue
-                self._catalog.add(
-                    writer.shard, np.frombuffer(data, RECORD), writer.kinds(self._catalog)
-                )
-                count += len(parts)
+                made = np.frombuffer(data, RECORD)
+                self._catalog.add(writer.shard, made, writer.kinds(self._catalog))
+                count += len(made)
         return count, size
 
     def _stop(self, error: OSError) -> None:

@@ -14,7 +14,7 @@ from gradiva.eager.types.arrays import Array
 
 from .entry import Entry, OpenShard, Shard
 from .items import Item
-from .records import RECORD, RECORD_BYTES, made_record
+from .records import RECORD, RECORD_BYTES, NewRecord, made_records
 from .store import Store
 
 _SHARDS: Final = 32
@@ -100,18 +100,17 @@ class MemoryStore(Store):
                 if place is None:
                     break
                 places.append(place)
-        records: dict[_MemoryShard, list[bytes]] = {}
+        parts: dict[_MemoryShard, list[NewRecord]] = {}
         size = 0
         for item, (shard, offset, kind) in zip(items, places, strict=False):
             shard.memory[offset : offset + len(item.data)] = item.data
             size += len(item.data)
-            facts = item.seconds, kind, item.flags, item.shape, 0
-            record = made_record(item.key, offset, len(item.data), *facts)
-            records.setdefault(shard, []).append(record)
+            where = offset, len(item.data), item.seconds, kind, item.flags, item.shape
+            parts.setdefault(shard, []).append(NewRecord(item.key, *where))
         kinds = {place.kind: place.kind for place in places}
         with self._lock:
-            for shard, parts in records.items():
-                self._catalog.add(shard, np.frombuffer(b"".join(parts), RECORD), kinds)
+            for shard, some in parts.items():
+                self._catalog.add(shard, np.frombuffer(made_records(some, 0), RECORD), kinds)
         count = len(places)
         return {"stored": count, "refused": len(items) - count, "bytes_written": size}
 

@@ -8,10 +8,11 @@ of more than 32 bits, is part of the kind.
 
 from __future__ import annotations
 
+import functools
 import json
-import math
 import struct
 import zlib
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -60,8 +61,14 @@ class Kind(NamedTuple):
 
 def kind_of(dtype: np.dtype[Any], layout: str, shape: tuple[int, ...]) -> Kind:
     """The kind of a sample."""
-    fits = len(shape) <= _AXES and max(shape, default=0) <= _LARGEST
-    return Kind(dtype.name, dtype.itemsize, layout, len(shape), None if fits else shape)
+    if len(shape) <= _AXES and max(shape, default=0) <= _LARGEST:
+        return _usual_kind(dtype, layout, len(shape))
+    return Kind(dtype.name, dtype.itemsize, layout, len(shape), shape)
+
+
+@functools.lru_cache(256)
+def _usual_kind(dtype: np.dtype[Any], layout: str, ndim: int) -> Kind:
+    return Kind(dtype.name, dtype.itemsize, layout, ndim, None)
 
 
 def parsed_kind(text: bytes) -> Kind | None:
@@ -87,21 +94,33 @@ EXTENTS: Final = 6
 """Where the flags and the first extent are among these."""
 
 
-def made_record(
-    key: bytes,
-    offset: int,
-    stored: int,
-    seconds: float,
-    kind: int,
-    flags: int,
-    shape: tuple[int, ...] | None,
-    seed: int,
-) -> bytes:
-    """A record for a file. shape: None where the kind has it; seed: of the shard."""
-    extents = (0,) * _AXES if shape is None else (*shape, *(0,) * (_AXES - len(shape)))
-    seconds = seconds if math.isfinite(seconds) else 0.0
-    content = _RECORD.pack(key, offset, stored, seconds, kind, flags, *extents, 0)[:-4]
-    return content + zlib.crc32(content, seed).to_bytes(4, "little")
+class NewRecord(NamedTuple):
+    """What is in a record. offset, stored: where the data are, and their bytes; shape: None where
+    the kind has it."""
+
+    key: bytes
+    offset: int
+    stored: int
+    seconds: float
+    kind: int
+    flags: int
+    shape: tuple[int, ...] | None
+
+
+def made_records(parts: Sequence[NewRecord], seed: int) -> bytes:
+    """Records for a file. seed: of the shard."""
+    made = np.zeros(len(parts), RECORD)
+    keys, offsets, stored, seconds, kinds, flags, shapes = zip(*parts, strict=True)
+    made["key"] = np.frombuffer(b"".join(keys), "<u8").reshape(made["key"].shape)
+    made["offset"], made["stored"], made["kind"], made["flags"] = offsets, stored, kinds, flags
+    made["seconds"] = np.where(np.isfinite(seconds), seconds, 0.0)
+    zeros = (0,) * _AXES
+    made["shape"] = [(*shape, *zeros[len(shape) :]) if shape else zeros for shape in shapes]
+    view, crc32, size = memoryview(made.tobytes()), zlib.crc32, RECORD_BYTES - 4
+    made["last"] = [
+        crc32(view[place : place + size], seed) for place in range(0, len(view), RECORD_BYTES)
+    ]
+    return made.tobytes()
 
 
 def good_records(data: bytes, seed: int) -> int:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from gradiva.eager.support.positional import write_at
+from gradiva.eager.types.arrays import Array
 
 from .catalog import Catalog
 from .checksums import BLOCK, SUM_BYTES, block_count, checksums
-from .records import KIND, Kind, made_record
+from .records import KIND, Kind, NewRecord, made_records
 from .shard_files import HEADER_BYTES, FileShard, make_files
 
 MOST_KINDS: Final = 1 << 15
@@ -58,16 +58,23 @@ class ShardWriter:
             return os.fstat(self._index).st_nlink > 0 and os.fstat(self._data).st_nlink > 0
         return False
 
-    def reserve(self, stored: int) -> int:
-        """A place for an entry of so many bytes."""
+    def reserve(self, taken: int) -> int:
+        """A place that takes so many bytes, with checksums."""
         offset = self.end
-        self.end += needed_bytes(stored)
+        self.end += taken
         self.shard.reserved = self.end
         return offset
 
-    def write(self, offset: int, parts: Sequence[Any]) -> None:
-        """Write data, one part behind the other. Any thread may do so. Raises OSError."""
-        write_at(self._data, parts, offset)
+    @property
+    def handle(self) -> int:
+        """The descriptor of the file of data."""
+        return self._data
+
+    def write(self, offset: int, taken: int, key: bytes, data: Array) -> None:
+        """Write an entry at its place. Any thread may do so. Raises OSError."""
+        sums = checksums(key, data)
+        padding = bytes(taken - len(data) - sums.nbytes)
+        write_at(self._data, [data, sums, padding], offset)
 
     def publish(self, records: bytes) -> None:
         """Add records to the index: then other processes find the entries. Raises OSError."""
@@ -91,10 +98,11 @@ class ShardWriter:
         text = np.frombuffer(kind.text(), np.uint8)
         if len(text) > BLOCK:
             raise OSError(errno.EINVAL, "a shape of so many axes cannot be stored")
-        key, offset = self.shard.name, self.reserve(len(text))
-        self.write(offset, [text, checksums(key, text)])
-        facts = number, KIND, (len(text),)
-        self.publish(made_record(key, offset, len(text), 0.0, *facts, self.shard.seed))
+        key, taken = self.shard.name, needed_bytes(len(text))
+        offset = self.reserve(taken)
+        self.write(offset, taken, key, text)
+        record = NewRecord(key, offset, len(text), 0.0, number, KIND, (len(text),))
+        self.publish(made_records([record], self.shard.seed))
         self._kinds[kind] = number
         return number
 

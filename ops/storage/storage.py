@@ -53,6 +53,8 @@ class Storage:
         self._options = options
         self._read_ahead = read_ahead
         self._facts: dict[str, ObjectFacts] = {}
+        self._identities: dict[str, tuple[ObjectFacts, str | None]] = {}
+        """Of objects, with the facts that they were made from."""
         self._process = -1
         self._made = time.time()
 
@@ -125,12 +127,22 @@ class Storage:
         """For each object a text that changes whenever its bytes change; None where its facts do
         not promise that. ask: for facts that are not known yet. What is read later has these facts,
         or fails."""
-        known: Sequence[ObjectFacts | StorageError | None]
-        known = self.facts(urls) if ask else [self._facts.get(url) for url in urls]
-        return [
-            identity_of(url, one, self._made) if isinstance(one, ObjectFacts) else None
-            for url, one in zip(urls, known, strict=True)
-        ]
+        if ask:
+            self.facts(urls)
+        return [self._identity(url) for url in urls]
+
+    def _identity(self, url: str) -> str | None:
+        facts, made = self._facts.get(url), self._identities.get(url)
+        if facts is None:
+            return None
+        if made is None or made[0] is not facts:
+            made = facts, identity_of(url, facts, self._made)
+            self._identities[url] = made
+        return made[1]
+
+    def knows(self, path: str) -> bool:
+        """Whether this is the URL of an object whose facts are known."""
+        return path in self._facts
 
     def entries(self, folders: Sequence[str]) -> list[list[Entry]]:
         """What is in each folder, by name. Raises StorageError."""

@@ -13,7 +13,15 @@ from gradiva.ops.cache import maintenance
 from gradiva.ops.cache.checksums import checksums
 from gradiva.ops.cache.disk_store import DiskStore
 from gradiva.ops.cache.packing import can_pack, packed
-from gradiva.ops.cache.records import FAILURE, KIND, PACKED, RECORD_BYTES, Kind, made_record
+from gradiva.ops.cache.records import (
+    FAILURE,
+    KIND,
+    PACKED,
+    RECORD_BYTES,
+    Kind,
+    NewRecord,
+    made_records,
+)
 from gradiva.ops.cache.shard_files import DATA, HEADER_BYTES, INDEX, VERSION, Header
 
 __all__ = ["read", "seeds"]
@@ -68,7 +76,9 @@ def seeds() -> list[bytes]:
             (bytes(16), content, shape if fits else None, flags),
         ):
             offset = HEADER_BYTES + len(data)
-            records += made_record(key, offset, len(part), 0.5, 0, flag, extents, 0)[:CONTENT]
+            records += made_records([NewRecord(key, offset, len(part), 0.5, 0, flag, extents)], 0)[
+                :CONTENT
+            ]
             data += part.tobytes() + checksums(key, part).tobytes()
         made.append(b"\2" + records + data)
     return made

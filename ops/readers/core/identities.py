@@ -75,7 +75,7 @@ def file_identities(
     now = before or time.time_ns()
     if storage is None:
         return [_identity(path, now) for path in paths]
-    urls = [path for path in paths if is_url(path)]
+    urls = [path for path in paths if storage.knows(path) or is_url(path)]
     found = dict(zip(urls, storage.identities(urls, ask=before is None), strict=True))
     return [found[path] if path in found else _identity(local_path(path), now) for path in paths]
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from gradiva.eager.support.positional import write_at
-from gradiva.ops.cache import disk_writer, shard_writer
+from gradiva.ops.cache import disk_writer, shard_writer, write_several
 from gradiva.ops.cache.disk_store import DiskStore
 
 from .samples import digest, fill, found, images, indices, opened
@@ -163,6 +163,7 @@ def test_a_full_disk(
         store.close()
         monkeypatch.setattr(shard_writer, "make_files", no_files)
     else:
+        monkeypatch.setattr(write_several, "_pwritev", lambda: None)
         monkeypatch.setattr(shard_writer, "write_at", full)
     with pytest.warns(RuntimeWarning, match="nothing more is stored") as told:
         lost = fill(store, values, "lost")

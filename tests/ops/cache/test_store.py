@@ -6,18 +6,21 @@ import gc
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from gradiva.eager.jit.packed_calls import pack_call
+from gradiva.ops.cache import write_several
 from gradiva.ops.cache.disk_store import DiskStore
 from gradiva.ops.cache.memory_store import MemoryStore
 from gradiva.ops.cache.opening import open_store
 from gradiva.ops.cache.read_several import read_several
+from gradiva.ops.cache.shard_writer import ShardWriter
 from gradiva.ops.cache.store import Store
 
-from .samples import LARGE, digest, fill, found, images
+from .samples import LARGE, digest, fill, found, images, opened
 
 MAKERS: dict[str, Callable[[Path], Store]] = {
     "disk": lambda folder: DiskStore(folder / "cache", LARGE),
@@ -63,6 +66,29 @@ def test_what_is_put_is_found(store: Store) -> None:
     assert counts["damaged"] == counts["refused"] == 0
     store.close()
     assert [one is None for one in found(store, keys)] == [False] * len(keys)
+
+
+@pytest.mark.skipif(write_several._pwritev() is None, reason="there is no pwritev")
+@pytest.mark.parametrize("by_kernel", [True, False])
+def test_many_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_kernel: bool) -> None:
+    """By a kernel, or one by one, where the C library lacks the function."""
+    if not by_kernel:
+        monkeypatch.setattr(write_several, "_pwritev", lambda: None)
+    alone: list[bytes] = []
+    write = ShardWriter.write
+
+    def counted(self: ShardWriter, offset: int, taken: int, key: bytes, data: Any) -> None:
+        alone.append(key)
+        write(self, offset, taken, key, data)
+
+    monkeypatch.setattr(ShardWriter, "write", counted)
+    values = [value for value in VALUES if value.nbytes]
+    keys = fill(opened(tmp_path), values)
+    assert ({*keys} & {*alone} == {*keys}) != by_kernel
+    other = opened(tmp_path)
+    for read, value in zip(found(other, keys), values, strict=True):
+        np.testing.assert_array_equal(read, value)
+    assert other.statistics()["damaged"] == 0
 
 
 def test_keys_that_come_twice_in_a_batch_or_are_there_already(store: Store) -> None:
