@@ -118,6 +118,8 @@ class RemoteAhead:
         self._scout: Cursor | None = None
         self._read = self._planned = 0
         self._process = os.getpid()
+        self._needed = True
+        """Whether some of the last samples that were planned for had to be read."""
         self._known = self._known_bytes = 0
         """Samples that were planned for, and their bytes."""
 
@@ -156,8 +158,11 @@ class RemoteAhead:
         ahead = cursor.plan.length(cursor.epoch)
         if self._reads.selective:
             ahead = min(ahead, max(_FAR, 4 * count))
-            if self._planned - self._read > ahead // 2:
-                return  # versions of many objects are asked for together
+            # Versions of many objects are asked for together. Where they are known, and nothing is
+            # needed, small steps keep other threads from the interpreter for a shorter time.
+            step = ahead // 2 if self._needed else count
+            if self._planned - self._read > ahead - step:
+                return
         self._plan(self._read + ahead, count)
 
     def _go_to(self, cursor: Cursor) -> None:
@@ -187,7 +192,7 @@ class RemoteAhead:
             count = min(count, most - self._planned)
             self._planned += count
             storage.plan(self._planned - 1)
-            self._reads.prefetch(scout.walk(count))
+            self._needed = self._reads.prefetch(scout.walk(count))
             self._known += count
             self._known_bytes += room - storage.room
             room = storage.room

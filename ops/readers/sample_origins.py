@@ -163,8 +163,8 @@ class OriginReads:
         names = self._table.names(indices)
         return OriginRecords(spread_out(records, rows, names, known), origin)
 
-    def prefetch(self, indices: op.Int64Array) -> None:
-        """Have those of these samples fetched that are needed."""
+    def prefetch(self, indices: op.Int64Array) -> bool:
+        """Have those of these samples fetched that are needed. Returns whether there are any."""
         needed = self._origin(indices, planning=True).needed
         if needed is None:
             self._table.prefetch(indices)
@@ -172,6 +172,7 @@ class OriginReads:
             self._table.prefetch(indices[needed])
         elif not self._table.prefetch_some(indices, needed, self._free):
             self._table.prefetch(indices)
+        return needed is None or bool(needed.any())
 
     def load(self, indices: op.Int64Array, output: int, samples: list[int]) -> op.Batch:
         """One output of these samples of a batch, read now, by any thread. Raises
