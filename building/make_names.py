@@ -214,7 +214,8 @@ def places_in(text: str) -> dict[str, str]:
 def _file(module: str) -> Path:
     """Where the module of this name is, if there is one."""
     path = FOLDER.parent.joinpath(*module.split("."))
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    package = path / "__init__.py"  # a folder alone may be what an older version has left
+    return package if package.exists() else path.with_suffix(".py")
 
 
 def table() -> str:
