@@ -56,5 +56,6 @@ def described(
     found = [] if graph is None else [one.runner.described() for one in recipes_of(graph)]
     if options is None or found:
         return found
-    why_not = why_not or "what is the same in each epoch takes too little time"
+    too_little = "what is the same in each epoch takes too little time; `fn.cache` stores it anyway"
+    why_not = why_not or too_little
     return [f"cache in {place_name(options.where)}: nothing is stored, since {why_not}"]

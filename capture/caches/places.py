@@ -36,6 +36,8 @@ MEASURED: Final = 16
 """The samples with which a place is chosen, at most."""
 _BOUNDLESS: Final = 1 << 62
 _RUNS: Final = 3
+_ATTEMPTS: Final = 3
+"""How often all places are measured, as long as none is worth it: another program may disturb."""
 _WORTH: Final = 0.05
 """The fraction of the time of a sample that a cache must save."""
 _DISK: Final = 4e9
@@ -100,7 +102,9 @@ def with_caches(
             places = [_Place(graph.nodes.index(_by_rule(chain))) for chain in frontiers]
         else:
             places = _Measuring(graph, samples, store, options, pool, seed).choose(frontiers)
-        store.put_failure(key, {"problem": "places", "places": [one.facts() for one in places]})
+        if places:
+            facts = {"problem": "places", "places": [one.facts() for one in places]}
+            store.put_failure(key, facts)
     return _placed(graph, places, options) if places else recorded
 
 
@@ -198,22 +202,28 @@ class _Measuring:
         """The best places."""
         chosen: list[_Place] = []
         try:
-            before, _ = self._time([])
-            for chain in frontiers:
-                best: _Place | None = None
-                for node in chain:
-                    number = self._graph.nodes.index(node)
-                    if any(one.number == number for one in chosen):
-                        continue
-                    after, each = self._time([*chosen, _Place(number)])
-                    saved = (before - after) * self._share(each)
-                    if saved > _WORTH * before and (best is None or saved > best.saved):
-                        best = _Place(number, each, saved)
-                if best is not None:
-                    chosen.append(best)
-                    before, _ = self._time(chosen)
+            for _ in range(_ATTEMPTS):
+                chosen = chosen or self._chosen(frontiers)
         except GradivaError:
             return [_Place(self._graph.nodes.index(_by_rule(chain))) for chain in frontiers]
+        return chosen
+
+    def _chosen(self, frontiers: list[list[Node]]) -> list[_Place]:
+        chosen: list[_Place] = []
+        before, _ = self._time([])
+        for chain in frontiers:
+            best: _Place | None = None
+            for node in chain:
+                number = self._graph.nodes.index(node)
+                if any(one.number == number for one in chosen):
+                    continue
+                after, each = self._time([*chosen, _Place(number)])
+                saved = (before - after) * self._share(each)
+                if saved > _WORTH * before and (best is None or saved > best.saved):
+                    best = _Place(number, each, saved)
+            if best is not None:
+                chosen.append(best)
+                before, _ = self._time(chosen)
         return chosen
 
     def _share(self, sample_bytes: float) -> float:

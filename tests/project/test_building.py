@@ -135,7 +135,7 @@ import gradiva, numpy, os, sys
 assert gradiva.__file__.startswith(sys.prefix), gradiva.__file__
 image = numpy.arange(48, dtype=numpy.uint8).reshape(4, 4, 3)
 assert numpy.array_equal(numpy.asarray(gradiva.flip(image, horizontal=1)), image[:, ::-1])
-import gradiva.pipeline, gradiva.backend.schemas
+import gradiva.backend, gradiva.pipeline.experimental
 from gradiva.compat.differences import rows
 from gradiva.compat.dali.facts import facts
 assert len(rows()) > 50 and len(facts()) > 100

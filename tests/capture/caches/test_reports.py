@@ -13,6 +13,7 @@ import pytest
 
 import gradiva
 from gradiva import fn, pipeline_def
+from gradiva.capture.caches import places
 from tests.ops.decoders.test_decode_region import encoded, picture
 
 
@@ -114,6 +115,27 @@ def test_nothing_is_worth_storing_in_a_loop(photos: Path) -> None:
     assert "cache of `decoders.image` in memory: " in explained(gradiva.decoders.image, 4)
     loop = gradiva.readers.File(file_root=photos).next_epoch(batch_size=2, capture=True)
     assert "cache" not in str(loop.explain())
+
+
+def test_a_measurement_that_was_disturbed_is_repeated(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And that nothing is worth it is not remembered for later runs."""
+    calls = []
+
+    def measured(self: Any, chosen: list[Any]) -> tuple[float, float]:
+        calls.append(len(chosen))
+        return (0.1 if chosen and len(calls) > busy else 1.0), 100.0
+
+    monkeypatch.setattr(places._Measuring, "_time", measured)
+    busy = 1000
+    assert "nothing is stored" in str(made(photos, cache=str(tmp_path)).explain())
+    calls.clear()
+    busy = 4
+    assert "cache of `resize` in " in str(made(photos, cache=str(tmp_path)).explain())
+    count = len(calls)
+    assert "cache of `resize` in " in str(made(photos, cache=str(tmp_path)).explain())
+    assert len(calls) == count
 
 
 @pytest.mark.parametrize("name", ["RAM", "Ram"])

@@ -43,7 +43,8 @@ from tests.eager.jit.package_copy import (
 from tests.everything import EVERYTHING
 from tests.tiers import few
 
-ALL = f"{EVERYTHING}\nimport gradiva.ops.cache.read_several"  # of caches, no operator imports it
+# What caches read and write with: no operator imports it.
+ALL = f"{EVERYTHING}\nfrom gradiva.ops.cache import read_several, write_several"
 exec(ALL, {})
 
 
