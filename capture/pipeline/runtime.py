@@ -20,11 +20,18 @@ from gradiva.capture.runtime.program import Program
 from gradiva.eager.random.default_generator import default
 from gradiva.eager.runtime.memory_settings import settings
 from gradiva.eager.runtime.worker_pool import shared_pool
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, annotate_error
+from gradiva.eager.support.errors import (
+    OperatorRuntimeError,
+    OperatorTypeError,
+    annotate_error,
+    describe,
+)
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.device import Device, check_device
 from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.poison import mark_in_use
+from gradiva.eager.values.tensor import Tensor
 from gradiva.ops.readers.core.source import EpochPart, Source, SourceOperator
 
 from .checkpoint import Restored
@@ -48,6 +55,8 @@ if not TYPE_CHECKING:
     epoch_rates = lazy_module("gradiva.capture.caches.epoch_rates")
 
 _NO_STREAM = (None, 0, -1)
+_INPUTS = str, bytes, list, tuple, dict, np.ndarray, Batch, Tensor
+"""What is no stream, but may be meant as an input."""
 
 
 def build_runtime(
@@ -253,8 +262,16 @@ class PipelineRuntime:
         return tuple(to_output(batch.select(kept)) for batch in outputs)
 
     def check_stream(self, cuda_stream: object) -> None:
-        """Raise OperatorRuntimeError for a CUDA stream where no output is on a GPU; but the default
-        stream is no wish."""
+        """Raise OperatorTypeError for what is no CUDA stream, such as an input, and
+        OperatorRuntimeError for one where no output is on a GPU; but the default stream is no wish.
+        """
+        if isinstance(cuda_stream, _INPUTS):
+            raise OperatorTypeError(
+                operator="Pipeline",
+                argument="cuda_stream",
+                expected="a CUDA stream; inputs are given by name: `run(name=data)`",
+                got=describe(cuda_stream),
+            )
         if cuda_stream not in _NO_STREAM and self.plan.stage is None:
             with annotate_error("Pipeline"):
                 check_device(self._gpu)

@@ -152,7 +152,8 @@ def _readable_root() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise op.wrong_value("file_root", "a folder that can be read", error) from error
+        got = f"{error.filename!r}: {error.strerror}" if error.strerror else error
+        raise op.wrong_value("file_root", "a folder that can be read", got) from error
 
 
 def _below(

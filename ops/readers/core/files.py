@@ -257,6 +257,10 @@ def unreadable(error: OSError, path: str, sample: int | None = None) -> SampleDa
     reason = f"the file cannot be read: {error.strerror or error}"
     if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
         raise OperatorRuntimeError(reason, sample=sample, file=path) from error
+    if error.errno == errno.EISDIR:
+        reason += "; `readers.file(file_root=...)` reads the files of a folder"
+    elif error.errno == errno.ENOENT and any(sign in path for sign in "*?"):
+        reason += "; a pattern names no file: give the names that `glob.glob` finds"
     return SampleDataError(reason)
 
 

@@ -155,3 +155,17 @@ def test_declared_outputs_that_hold() -> None:
     assert pipe.run()[0].layout() == "HW"
     with pytest.raises(ValueError, match="expected 1 outputs, got 2"):
         numbers(output_ndim=[2, 2]).build()
+
+
+@pytest.mark.parametrize("value", ["x", np.zeros(2), [1, 2], gradiva.tensor(1)])
+def test_an_input_in_the_place_of_the_stream(value: Any) -> None:
+    """Scripts pass data to `run` without its name."""
+
+    @gradiva.pipeline_def(batch_size=1, num_threads=1)
+    def pipe() -> Any:
+        return fn.external_source(name="data")
+
+    with pytest.raises(
+        TypeError, match=r"`cuda_stream`: expected a CUDA stream; inputs .* by name"
+    ):
+        pipe().run(value)

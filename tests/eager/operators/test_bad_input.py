@@ -120,8 +120,14 @@ def test_missing_file(tmp_path: Path, photographs: Path) -> None:
 
 
 def test_folders(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"(?s)`file_root`.*No such file.*test_bad_input"):
+    with pytest.raises(ValueError, match=r"`file_root`: .*, got '.*nowhere': No such file"):
         readers.File(file_root=str(tmp_path / "nowhere"))
+    with pytest.raises(
+        RuntimeError, match=r"Is a directory; `readers.file\(file_root=...\)` reads"
+    ):
+        gradiva.imread(str(tmp_path))
+    with pytest.raises(RuntimeError, match=r"No such file or directory; a pattern names no file"):
+        gradiva.imread(str(tmp_path / "*.jpg"))
     with pytest.raises(ValueError, match="with 0 folders and no such file"):
         readers.File(file_root=str(tmp_path))
     (tmp_path / "loose.jpg").write_bytes(b"x")
