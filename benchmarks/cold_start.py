@@ -1,6 +1,6 @@
 """From a fresh process to the first batch of val: with kernels on disk, without, and DALI.
 
-Imports count. `python -m gradiva warmup` is what makes the difference between the first two.
+Imports count. `gradiva warmup` is what makes the difference between the first two.
 """
 
 from __future__ import annotations

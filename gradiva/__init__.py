@@ -13,9 +13,9 @@ Where to go from here:
 
     tutorials/               the idea on one page (00_from_scratch.py), then every part
     docs/                    guides: dynamic mode, pipelines, readers, errors, PyTorch, ...
-    python -m gradiva ops    all operators by field; `python -m gradiva ops resize` shows one
+    gradiva ops              all operators by field; `gradiva ops resize` shows one
     help(gradiva.resize)     the arguments of an operator, with an example
-    python -m gradiva demo   decodes and augments photographs, and shows them
+    gradiva demo             decodes and augments photographs, and shows them
 """
 
 from gradiva._names import names_of as _names_of

@@ -1,4 +1,4 @@
-"""The command line: `python -m gradiva cache | demo | run | check | graph | ops | info | warmup |
+"""The command line: `gradiva cache | demo | run | check | graph | ops | info | warmup |
 preview | rec2idx | scan | tfrecord2idx | verify | wds2idx`."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COMMANDS: dict[str, tuple[Any, str]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m gradiva",
+        prog="gradiva",
         description=gradiva.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -304,7 +304,7 @@ print("the same bits:", len(captured), "samples, captured one by one, and eager 
 #
 # You have met the tools: `print(graph)` and the pictures, `before_after`, `explain`, and in
 # tutorial 02 `pipe.trace`. Two more are for documents and for the command line. `to_mermaid` writes
-# a graph in a notation that GitHub draws, `to_dot` in that of Graphviz. And `python -m gradiva
+# a graph in a notation that GitHub draws, `to_dot` in that of Graphviz. And `gradiva
 # graph FILE.py` prints the graph of a pipeline in a file, before and after; with
 # `GRADIVA_PRINT_GRAPH=1` in the environment each pass prints its own.
 

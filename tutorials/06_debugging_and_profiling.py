@@ -464,7 +464,7 @@ diagnosis
 # %% [markdown]
 # | what you see | what to do |
 # |---|---|
-# | only the first batch is slow | kernels compile once per machine: `python -m gradiva warmup` |
+# | only the first batch is slow | kernels compile once per machine: `gradiva warmup` |
 # | the scheduler waits on a full queue | the pipeline is not the cause: profile your loop |
 # | `python_function` on top | NumPy on whole arrays, `numba_function`, an operator (tutorial 04) |
 # | a callback of `external_source` on top | `parallel=True` and `py_num_workers` |

@@ -28,7 +28,7 @@ _CONSTANT = 1 << 20
 _EFFECTS = "it has effects, so it runs when it is called"
 _DECLARE = (
     f"{_EFFECTS}; if its function has none, declare the function with `gradiva.prefetchable`: "
-    "write `@gradiva.prefetchable` above its `def` (see `python -m gradiva ops python_function`)"
+    "write `@gradiva.prefetchable` above its `def` (see `gradiva ops python_function`)"
 )
 
 _NEW = (

@@ -379,7 +379,7 @@ def _announce() -> None:
         _announced = True
         print(
             "gradiva: compiling kernels, once per machine "
-            "(`python -m gradiva warmup` does it ahead of time) ...",
+            "(`gradiva warmup` does it ahead of time) ...",
             file=sys.stderr,
         )
 

@@ -228,13 +228,25 @@ def position_hint(arguments: Iterable[Argument], inputs: Sequence[Any]) -> str:
     return "; arguments other than the inputs are given by name"
 
 
+_ELSEWHERE = {
+    "degrees": "angle",
+    "fill": "fill_value",
+    "interpolation": "interp_type",
+    "p": "probability",
+    "ratio": "random_aspect_ratio",
+    "scale": "random_area",
+}
+"""What torchvision calls an argument, and what it is called here."""
+
+
 def check_names(
     names: Mapping[str, Any], known: Mapping[str, Argument], common: frozenset[str]
 ) -> None:
     """Raise OperatorTypeError for an argument that the operator does not have, or that it lacks."""
     for name in names:
         if name not in known and name not in common:
-            close = difflib.get_close_matches(name, [*known, *common], 1)
+            close = [_ELSEWHERE[name]] if _ELSEWHERE.get(name) in known else []
+            close = close or difflib.get_close_matches(name, [*known, *common], 1)
             every = ", ".join(f"`{one}`" for one in known) or "the common ones alone"
             hint = f"; did you mean `{close[0]}`?" if close else f"; there are {every}"
             raise ArgumentNameError(f"there is no argument `{name}`{hint}")

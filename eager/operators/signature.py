@@ -40,7 +40,7 @@ _COMMON = {
     "device": _CommonArgument(
         "DeviceLike | None",
         '"cpu" or "gpu", where the operator runs; by default on the GPU if an input is there, else '
-        "on the CPU. `python -m gradiva ops NAME` says whether it runs on a GPU.",
+        "on the CPU. `gradiva ops NAME` says whether it runs on a GPU.",
     ),
     "name": _CommonArgument("str | None", "the name of the node in a pipeline."),
     "preserve": _CommonArgument(

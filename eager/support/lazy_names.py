@@ -58,7 +58,7 @@ def no_attribute(module: str, name: str) -> AttributeError:
         else:
             problem += (
                 "; see docs/coming_from_torchvision.md for names of other libraries; "
-                "`python -m gradiva ops` lists all operators"
+                "`gradiva ops` lists all operators"
             )
     return AttributeError(problem, name=name, obj=sys.modules.get(module))
 

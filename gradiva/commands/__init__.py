@@ -1,1 +1,1 @@
-"""The commands of `python -m gradiva`."""
+"""The commands of `gradiva`."""

@@ -1,4 +1,4 @@
-"""`python -m gradiva cache`: what a cache on disk holds, whether it is damaged, and removing
+"""`gradiva cache`: what a cache on disk holds, whether it is damaged, and removing
 it."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ACTIONS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `python -m gradiva cache`."""
+    """Declare the options of `gradiva cache`."""
     actions = parser.add_subparsers(dest="action", required=True)
     for name, text in _ACTIONS.items():
         action = actions.add_parser(name, help=text)

@@ -57,7 +57,7 @@ def augment(files: Any) -> Any:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `python -m gradiva demo`."""
+    """Declare the options of `gradiva demo`."""
     parser.add_argument("--data", help="a folder of images, with or without a folder per label")
     parser.add_argument(
         "--out", default="gradiva-demo.png", help="where to write the contact sheet"

@@ -1,4 +1,4 @@
-"""`python -m gradiva graph`: the graph of a pipeline in a file, before and after compilation."""
+"""`gradiva graph`: the graph of a pipeline in a file, before and after compilation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAME = "__gradiva__"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `python -m gradiva graph`."""
+    """Declare the options of `gradiva graph`."""
     parser.add_argument(
         "file",
         metavar="FILE.py[:name]",

@@ -1,4 +1,4 @@
-"""`python -m gradiva rec2idx` and its like: indices of container files."""
+"""`gradiva rec2idx` and its like: indices of container files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m gradiva preview`: a contact sheet of the user's own pipeline or function."""
+"""`gradiva preview`: a contact sheet of the user's own pipeline or function."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST = 64
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `python -m gradiva preview`."""
+    """Declare the options of `gradiva preview`."""
     parser.add_argument(
         "file",
         metavar="FILE.py[:name]",

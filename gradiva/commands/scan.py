@@ -1,4 +1,4 @@
-"""`python -m gradiva scan`: what is wrong with the images in a folder."""
+"""`gradiva scan`: what is wrong with the images in a folder."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ScannedFile(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `python -m gradiva scan`."""
+    """Declare the options of `gradiva scan`."""
     parser.add_argument("folder", help="the folder whose images are looked at, at any depth")
     parser.add_argument(
         "--decode", action="store_true", help="decode each image, instead of its header alone"

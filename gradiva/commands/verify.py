@@ -1,4 +1,4 @@
-"""`python -m gradiva verify`: whether the readers of a pipeline deliver each sample once in each
+"""`gradiva verify`: whether the readers of a pipeline deliver each sample once in each
 epoch, over all processes, and how well they shuffle. Only their orders are run: nothing is read."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `python -m gradiva verify`."""
+    """Declare the options of `gradiva verify`."""
     parser.add_argument(
         "file",
         metavar="FILE.py[:name]",

@@ -1,4 +1,4 @@
-"""`python -m gradiva warmup`: compile the kernels ahead of time."""
+"""`gradiva warmup`: compile the kernels ahead of time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OFTEN = 0.2  # seconds from one look at the number of kernels to the next
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `python -m gradiva warmup`."""
+    """Declare the options of `gradiva warmup`."""
     parser.add_argument(
         "file",
         nargs="?",

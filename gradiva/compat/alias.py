@@ -41,7 +41,7 @@ def install() -> None:
         raise OperatorRuntimeError(
             f"the real {SOURCE} is loaded already, from {getattr(loaded, '__file__', None)}: call "
             "gradiva.compat.install() before anything imports it, or run the script by "
-            "`python -m gradiva run`",
+            "`gradiva run`",
             operator="compat.install",
             location=user_location(),
         )

@@ -1,4 +1,4 @@
-"""`python -m gradiva check SCRIPT.py`: what a script uses of DALI, and what of it is here.
+"""`gradiva check SCRIPT.py`: what a script uses of DALI, and what of it is here.
 
 The script is read and never run. Names and arguments are looked up where they are declared: in
 gradiva's modules, and in the registry of its operators.
@@ -29,7 +29,7 @@ __all__ = ["add_arguments", "check", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `python -m gradiva check`."""
+    """Declare the options of `gradiva check`."""
     parser.add_argument(
         "paths", nargs="+", metavar="SCRIPT.py", help="files, or folders with all that is in them"
     )

@@ -1,4 +1,4 @@
-"""`python -m gradiva run SCRIPT.py ARGS`: the script as Python runs it, with `nvidia.dali` served
+"""`gradiva run SCRIPT.py ARGS`: the script as Python runs it, with `nvidia.dali` served
 by gradiva."""
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from gradiva.eager.support.errors import GradivaError
 __all__ = ["main"]
 
 _USAGE = """\
-usage: python -m gradiva run SCRIPT.py [ARGUMENT ...]
-       python -m gradiva run -m MODULE [ARGUMENT ...]
+usage: gradiva run SCRIPT.py [ARGUMENT ...]
+       gradiva run -m MODULE [ARGUMENT ...]
 
 Runs a script or a module as Python does. What it imports from nvidia.dali is gradiva's, in the
-processes that it starts by multiprocessing too. `python -m gradiva check SCRIPT.py` says
+processes that it starts by multiprocessing too. `gradiva check SCRIPT.py` says
 beforehand what the script uses."""
 
 _CANNOT_IMPORT = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")

@@ -1,4 +1,4 @@
-"""Scripts that import `nvidia.dali`, run by `python -m gradiva run` as they stand.
+"""Scripts that import `nvidia.dali`, run by `gradiva run` as they stand.
 
 With `-m oracle` DALI runs the same scripts, and both print the same.
 """

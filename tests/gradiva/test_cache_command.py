@@ -1,4 +1,4 @@
-"""`python -m gradiva cache info | verify | clear`."""
+"""`gradiva cache info | verify | clear`."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def test_a_function_of_a_plugin(name: str, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_name_that_is_nowhere() -> None:
-    with pytest.raises(AttributeError, match="; `python -m gradiva ops` lists all operators"):
+    with pytest.raises(AttributeError, match="; `gradiva ops` lists all operators"):
         _ = gradiva.fn.resise  # type: ignore[attr-defined]
 
 

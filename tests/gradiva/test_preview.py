@@ -1,4 +1,4 @@
-"""`python -m gradiva preview`: the contact sheet of a pipeline or function in a file."""
+"""`gradiva preview`: the contact sheet of a pipeline or function in a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m gradiva run`: a script sees what it sees when Python runs it."""
+"""`gradiva run`: a script sees what it sees when Python runs it."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_how_it_ends(text: str, status: int, said: str, tmp_path: Path) -> None:
         (["-m", "nothing_here"], "gradiva run: there is no module nothing_here that can be run\n"),
         (["-m"], "gradiva run: -m needs the name of a module\n"),
         (["-x"], "gradiva run: there is no option -x; the script's own follow its name\n"),
-        ([], "usage: python -m gradiva run SCRIPT.py [ARGUMENT ...]\n"),
+        ([], "usage: gradiva run SCRIPT.py [ARGUMENT ...]\n"),
     ],
 )
 def test_what_cannot_be_run(

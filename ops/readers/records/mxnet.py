@@ -50,7 +50,7 @@ def mxnet(
 
     Args:
         path: the files, one or several.
-        index_path: text files with lines `key offset`, as `python -m gradiva rec2idx` writes them:
+        index_path: text files with lines `key offset`, as `gradiva rec2idx` writes them:
             one for each file, or one for all of them, whose offsets count through them. Without
             any, the files are scanned, which is done once for each large file.
 

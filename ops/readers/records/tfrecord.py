@@ -53,7 +53,7 @@ def tfrecord(
             `tfrecord.VarLenFeature(shape, dtype, default)` for any number of items of this shape.
             Where a record has fewer values than a fixed shape, the default fills what is missing.
         index_path: text files with lines `offset size`, one for each file, as
-            `python -m gradiva tfrecord2idx` writes them. Without them, the files are scanned, which
+            `gradiva tfrecord2idx` writes them. Without them, the files are scanned, which
             is done once for each large file.
         check_crc: compare the checksums of each record.
         use_o_direct: accepted: files are always read by the system's cache.

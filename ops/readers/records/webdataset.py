@@ -50,7 +50,7 @@ def webdataset(
         paths: the archives, one or several; not compressed ones.
         ext: for each output the extension of its file, all behind the first dot of the name; or
             several with ";" between them, of which the first file that has one is taken.
-        index_paths: index files, one for each archive, as `python -m gradiva wds2idx` writes them.
+        index_paths: index files, one for each archive, as `gradiva wds2idx` writes them.
             Without them, the archives are scanned, which is done once for each large archive.
         missing_component_behavior: what to do with a sample that lacks a file: deliver no bytes
             ("empty", or ""), leave the sample out ("skip"), or refuse the archive ("error").

@@ -65,7 +65,7 @@ def test_a_function_with_effects_and_what_reads_its_result(
     assert reason.startswith("it has effects")
     assert "`gradiva.prefetchable`" in reason
     assert "`@gradiva.prefetchable` above its `def`" in reason
-    assert "`python -m gradiva ops python_function`" in reason
+    assert "`gradiva ops python_function`" in reason
     read = "it reads the result of `{}`, which was not computed ahead"
     assert listed["gaussian_blur"][2] == read.format("python_function")
     assert listed["flip"][2] == read.format("gaussian_blur")
@@ -290,7 +290,7 @@ def test_a_compiled_function(explained: Callable[..., Explanation]) -> None:
 
     listed = reasons(explained(body))
     assert set(listed) == {"numba_function"}
-    assert listed["numba_function"][2].endswith("(see `python -m gradiva ops python_function`)")
+    assert listed["numba_function"][2].endswith("(see `gradiva ops python_function`)")
 
 
 def test_batches_of_earlier_loops(folder: str) -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -276,3 +277,21 @@ def test_a_waiting_source_does_not_hold_up_the_exit() -> None:
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 0
     assert "Fatal" not in errors
+
+
+@pytest.mark.parametrize(
+    ("operator", "given", "right"),
+    [
+        ("random_resized_crop", {"size": (4, 4), "scale": (0.1, 1)}, "random_area"),
+        ("rotate", {"angle": 5.0, "fill": 0}, "fill_value"),
+        ("rotate", {"degrees": 5.0}, "angle"),
+        ("random.coin_flip", {"p": 0.5}, "probability"),
+        ("flip", {"scale": 2}, None),
+    ],
+)
+def test_names_of_torchvision(operator: str, given: dict[str, Any], right: str | None) -> None:
+    image = gradiva.tensor(np.zeros((8, 8, 3), np.uint8), layout="HWC")
+    call: Any = attrgetter(operator)(gradiva)
+    with pytest.raises(TypeError) as error:
+        call(*[image] * ("random." not in operator), **given)
+    assert (f"did you mean `{right}`?" in str(error.value)) == (right is not None)
