@@ -118,6 +118,16 @@ def _draws_examples(test: object) -> bool:
     return getattr(test, "is_hypothesis_test", False) is True
 
 
+@pytest.fixture(autouse=True)
+def _ordinary_priority() -> Iterator[None]:
+    """No test leaves its thread with a real-time priority, which all that is started later would
+    inherit: some encoders of video do."""
+    yield
+    if hasattr(os, "sched_setscheduler") and os.sched_getscheduler(0) != os.SCHED_OTHER:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        pytest.fail("this thread has got another scheduling policy")
+
+
 def _share_by_file(items: list[pytest.Item]) -> None:
     """Where processes share the tests, one takes the quick ones of a file: fixtures are made once,
     and the controller, whose time grows with the square of the groups, has few to give out. The

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pytest
 
-from .bars import OPTIONS, av, has_encoder, picture
+from .bars import OPTIONS, av, has_encoder, ordinary_priority, picture
 from .bitstreams import avi, field_pictures, placeholder
 
 __all__ = ["RECORDINGS", "Recording", "dropped", "fields", "lost", "whole"]
@@ -123,7 +123,7 @@ def whole(
         pytest.skip(f"this PyAV has no {codec}")
     stream = io.BytesIO()
     given = {"avoid_negative_ts": "disabled"} if options is None else options
-    with av.open(stream, "w", form, options=given) as target:
+    with ordinary_priority(), av.open(stream, "w", form, options=given) as target:
         added = target.add_stream(codec, rate=25, options=OPTIONS.get(codec, {}) | own)
         added.width, added.height = (176, 144) if kind == "h263" else (64, 32)
         added.pix_fmt = _FORMATS.get(codec, "yuv420p")
@@ -298,7 +298,7 @@ def fields(form: str) -> bytes:
 def two_streams(form: str, kinds: tuple[str, str]) -> bytes:
     """Two videos side by side, of which FFmpeg takes the second."""
     stream = io.BytesIO()
-    with av.open(stream, "w", form) as target:
+    with ordinary_priority(), av.open(stream, "w", form) as target:
         added = []
         for number, kind in enumerate(kinds):
             codec, options = ENCODERS[kind]
