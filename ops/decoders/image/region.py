@@ -13,6 +13,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Decode, DecodeSeveral
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.decoders.formats.decode_region import decode_region_into, decode_region_somewhere
+from gradiva.ops.decoders.image_info import Window
 from gradiva.ops.decoders.jpeg.cpu import straight_decoder
 from gradiva.ops.decoders.jpeg.rows import WORTH
 from gradiva.ops.decoders.jpeg.small import Parts, decode_small_jpegs
@@ -20,7 +21,7 @@ from gradiva.ops.decoders.jpeg.window import COLORS, decode_jpeg_window, leaves_
 
 from .failures import failed
 from .image import decode_options, direct_colors, small_files
-from .plan import DecodePlan
+from .plan import COLOR_NAMES, DecodePlan
 
 
 def place_windows(call: op.Call, plan: DecodePlan, windows: op.Int64Array) -> DecodePlan:
@@ -53,26 +54,26 @@ def place_windows(call: op.Call, plan: DecodePlan, windows: op.Int64Array) -> De
         )
     result = shapes.copy()
     result[:, :2] = windows[:, 2:]
-    return replace(plan, shapes=result, windows=list(map(tuple, windows.tolist())))
+    return replace(plan, shapes=result, windows=windows)
 
 
-def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
+def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], op.Int64Array]:
     decode = _by_window(call, call.inputs[0].arrays(), decode_region_into)
-    return decode, [info.height * info.width for info in DecodePlan.of(call).infos]
+    return decode, DecodePlan.of(call).headers.rows[:, :2].prod(axis=1)
 
 
-def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int]], list[int]]:
+def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int]], op.Int64Array]:
     """The window stays where it is in what was decoded: nothing is copied."""
     channels: int = int(call.batch_shapes[0].shapes[:, 2].max())
     plan, encoded = DecodePlan.of(call), functools.cache(call.inputs[0].arrays)
-    infos, windows, direct = plan.infos, plan.windows, direct_colors(call)
+    windows, direct = plan.windows, direct_colors(call)
     fast: bool = call["use_fast_idct"]
-    straight: Any = straight_decoder() if any(direct) else None
-    by_window = None if all(direct) else _by_window(call, encoded(), decode_region_somewhere)
+    straight: Any = straight_decoder() if direct.any() else None
+    by_window = None if direct.all() else _by_window(call, encoded(), decode_region_somewhere)
     assert windows is not None
 
     def decode_once(sample: int, color: str, memory: Any) -> tuple[int, int]:
-        info, window = infos[sample], windows[sample]
+        info, window = plan.infos[sample], _window(windows, sample)
         if leaves_enough_out(info, window):
             return decode_jpeg_window(encoded()[sample], info, color, window, fast, memory)
         made = 1 if color == "GRAY" else 3
@@ -82,25 +83,29 @@ def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int
         return window[0] * pitch + window[1] * made, pitch
 
     def decode(sample: int, memory: Any) -> tuple[int, int]:
-        color = direct[sample]
-        if color is None:
+        if not direct[sample]:
             return by_window(sample, memory)  # type: ignore[misc,no-any-return]
+        color = COLOR_NAMES[int(direct[sample])]
         try:
             return decode_once(sample, color, memory)
         except ValueError as error:
             again = functools.partial(decode_once, sample, color, memory)
-            return failed(error, infos[sample], sample, again)
+            return failed(error, plan.infos[sample], sample, again)
 
-    return decode, [info.height * info.width * channels for info in infos]
+    return decode, plan.headers.rows[:, :2].prod(axis=1) * channels
+
+
+def _window(windows: op.Int64Array, sample: int) -> Window:
+    top, left, height, width = windows[sample].tolist()
+    return top, left, height, width
 
 
 def _several(call: op.Call) -> tuple[op.Int64Array, op.Int64Array]:
-    """What `small_jpeg` says of each file, and its window; of no rows where too little is left out
+    """What `small_files` says of each file, and its window; of no rows where too little is left out
     for it to be decoded alone."""
     plan = DecodePlan.of(call)
     assert plan.windows is not None
-    facts = small_files(plan, direct_colors(call))
-    windows = np.array(plan.windows, np.int64).reshape(-1, 4)
+    facts, windows = small_files(call), plan.windows.copy()
     alone = facts[:, 0] * facts[:, 1] - windows[:, 2] * windows[:, 3] >= WORTH
     windows[~alone, 2] = 0
     return facts, windows
@@ -131,17 +136,17 @@ def _by_window(
 ) -> Callable[[int, Any], Any]:
     """`function(data, info, window, memory, options)` of a sample of the call."""
     plan = DecodePlan.of(call)
-    infos, windows = plan.infos, plan.windows
+    windows = plan.windows
     assert windows is not None
     options = decode_options(call)
 
     def decode(sample: int, memory: Any) -> Any:
-        given = encoded[sample], infos[sample], windows[sample], memory
+        given = encoded[sample], plan.infos[sample], _window(windows, sample), memory
         try:
             return function(*given, **options)
         except ValueError as error:
             again = functools.partial(function, *given, **options)
-            return failed(error, infos[sample], sample, again)
+            return failed(error, plan.infos[sample], sample, again)
 
     return decode
 

@@ -19,12 +19,10 @@ from gradiva.eager.operators.fusion_roles import DecodeSeveral
 from gradiva.eager.runtime.chunks import MANY
 from gradiva.eager.simd.guarded_calls import call_guarded
 from gradiva.eager.types.arrays import BoolVector, I32Vector, I64Table, I64Vector, U8Vector
-from gradiva.ops.decoders.image_info import ImageInfo
 
 from .library import ABORT, DESTROY, FINISH, jpeg_functions
 from .window import (
     CODEC,
-    COLORS,
     HEIGHT,
     OK,
     STATE_BYTES,
@@ -39,13 +37,13 @@ from .window import (
     window_decoder_works,
 )
 
-__all__ = ["Parts", "decode_small_jpegs", "small_jpeg"]
+__all__ = ["MOST_PIXELS", "Parts", "decode_small_jpegs"]
 
 Array = np.ndarray[Any, Any]
 
 _SMALL: Final = 1 << 14
 """Pixels of a picture for which a call costs a hundredth: of such ones the kernel pays at once."""
-_MOST: Final = 1 << 20
+MOST_PIXELS: Final = 1 << 20
 """Pixels of a picture for which it pays in the long run, or where many threads take turns in the
 interpreter."""
 _FILES: Final = 16
@@ -70,14 +68,6 @@ class Parts(NamedTuple):
         return cls(np.zeros((count, 4), np.int64), np.zeros((count, 2), np.int64))
 
 
-def small_jpeg(info: ImageInfo, color: str | None) -> tuple[int, int, int, int]:
-    """Height, width, channels of the file and the library's number of the color that is wanted; 0
-    for a file that is no small JPEG. color: None for one that does not go straight to the codec."""
-    plain = color in COLORS and info.is_sequential_jpeg and info.scale == 1
-    small = info.height * info.width <= _MOST
-    return info.height, info.width, info.channels, COLORS[str(color)] if plain and small else 0
-
-
 def _that_pay(facts: op.Int64Array, threads: int) -> op.Int64Array:
     """The facts without those of files for which the kernel does not pay yet."""
     larger = (facts[:, 3] != 0) & (facts[:, 0] * facts[:, 1] > _SMALL)
@@ -98,7 +88,8 @@ def decode_small_jpegs(
     """What decodes the small ones of some files, if there are any, and they can be decoded here. A
     file that it does not make is to be decoded in the usual way.
 
-    facts: (N, 4), what `small_jpeg` says of each; parts: all of all, unless given. threads: that
+    facts: int64 (N, 4): height, width, channels of each file, and the library's number of the color
+    that is wanted, 0 for one that is left out; parts: all of all, unless given. threads: that
     share the files. by_row: each is a window, and its place has room for no more; else for the
     whole image.
     """
