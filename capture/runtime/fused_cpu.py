@@ -138,21 +138,25 @@ class FusedLoop:
         here, there = source.data.itemsize, target.data.itemsize
         kind = source.dtype.numpy if self.rows is None else np.dtype(np.float32)
         height, width = ends[:, at], ends[:, at + 1]
-        samples = table(size)
-        samples[:, FRAMES] = 1 if self.framewise else shapes[:, :at].prod(axis=1)
-        samples[:, TARGET] = target.batch_shape.offsets * there
-        samples[:, TARGET_ROW] = width * there * (1 if self.planes else made)
-        samples[:, TARGET_FRAME] = height * width * made * there
-        samples[:, TARGET_PLANE] = height * width * there
+        row = there if self.planes else made * there
+        if size and target.batch_shape.uniform and target.batch_shape.packed:
+            extents = int(height[0]), int(width[0])
+            volume = target.batch_shape.size // size
+            samples = _equal_targets(size, *extents, volume, made, row, there).copy()
+        else:
+            samples = table(size)
+            _place_targets(samples, target.batch_shape.offsets, height, width, made, row, there)
+        if at and not self.framewise:
+            samples[:, FRAMES] = shapes[:, :at].prod(axis=1)
         pitch = shapes[:, at + 1] * count
-        inside = first_pixels(view, size)
-        heads, paces = samples[:, TARGET].tolist(), samples[:, TARGET_FRAME].tolist()
+        first = samples[:, TARGET].copy() if self.framewise else None
 
         def set_frame(sample: int, frame: int) -> None:
-            samples[sample, TARGET] = heads[sample] + frame * paces[sample]
+            assert first is not None
+            samples[sample, TARGET] = first[sample] + frame * samples[sample, TARGET_FRAME]
 
         if self.rows is None:
-            longest = int(width.max())
+            inside, longest = first_pixels(view, size), int(width.max())
             samples[:, SOURCE] = source.batch_shape.offsets * here
             samples[:, SOURCE_FRAME] = shapes[:, at] * pitch * here
             if view is None and not self.decodes_in_place:
@@ -181,7 +185,8 @@ class FusedLoop:
                 set_frame,
                 source_offsets,
             )
-        tables, window = self.resampling(at, count)
+        inside, way = first_rows(view, self.rows.inputs[0].batch_shape.shapes[:, at])
+        tables, window = self.resampling(at, count, inside, way)
         if self.framewise:
             tables.sizes[:, 0] = 1
         if window is not None:
@@ -189,8 +194,6 @@ class FusedLoop:
         longest, turned = int(width.max()) * count, bool(samples[:, MIRROR].any())
         chain = Chain(steps, kind, count, longest, False, self.planes, turned)
         role, offsets = self.rows.operator.fusion_role, tables.offsets
-        heights = self.rows.inputs[0].batch_shape.shapes[:, at]
-        inside, way = first_rows(view, heights)
         source_offsets = SourceOffsets(
             offsets[:, np.newaxis], 0, tables.sizes, 8, inside.T.copy(), way, count, 1
         )
@@ -212,15 +215,16 @@ class FusedLoop:
         place = self.decoded.batch_shape
         self.source = Batch.over(source.data, place, source.type, source.provenance)
 
-    def resampling(self, at: int, count: int) -> tuple[Any, SourceWindow | None]:
-        """The tables of the resize, for the windows before and after it, and the latter. Raises
-        NotFusableError."""
+    def resampling(
+        self, at: int, count: int, inside: Int64Array, way: Int64Array
+    ) -> tuple[Any, SourceWindow | None]:
+        """The tables of the resize, for the windows before and after it, and the latter. inside,
+        way: as of `first_rows`. Raises NotFusableError."""
         assert self.rows is not None
-        source, view = self.source, composed(self.before, at)
+        source, (top, left) = self.source, inside
         role, shapes = self.rows.operator.fusion_role, source.batch_shape.shapes
         tables = role.tables(self.rows, self.rows.inputs[0].batch_shape, self.layout)
         pitch = shapes[:, at + 1] * count
-        (top, left), way = first_rows(view, self.rows.inputs[0].batch_shape.shapes[:, at])
         tables.sizes[:, 8] = pitch * way
         tables.sizes[:, 9] = tables.sizes[:, 10] = pitch * shapes[:, at]
         window = composed([self.rows, *self.after] if role.window else self.after, at)
@@ -272,6 +276,33 @@ class FusedLoop:
             last.for_calls(functools.partial(run.calls, data))
         else:
             self.decoded.run(run, self.locate_error)
+
+
+def _place_targets(
+    samples: Int64Array,
+    offsets: Int64Array,
+    height: Any,
+    width: Any,
+    made: int,
+    row: int,
+    item: int,
+) -> None:
+    """Fill in where results go. offsets, height, width: of each sample; made: channels; row: the
+    bytes in a row of a target, for each pixel; item: those of an element."""
+    samples[:, TARGET] = offsets * item
+    samples[:, TARGET_ROW] = width * row
+    samples[:, TARGET_PLANE] = plane = height * width * item
+    samples[:, TARGET_FRAME] = plane * made
+
+
+@functools.lru_cache(maxsize=64)
+def _equal_targets(
+    size: int, height: int, width: int, volume: int, made: int, row: int, item: int
+) -> Int64Array:
+    """The table where the results of all samples are of one size, of so many elements."""
+    samples = table(size)
+    _place_targets(samples, np.arange(size) * volume, height, width, made, row, item)
+    return samples
 
 
 @functools.lru_cache(maxsize=16)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from gradiva.eager.execution.error_policy import (
     quarantine_samples,
     skips,
 )
-from gradiva.eager.execution.execute import annotate_error, prepare
+from gradiva.eager.execution.execute import Repeated, annotate_error, prepare
 from gradiva.eager.execution.per_frame import given_per_frame
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import ToPlanar
@@ -42,11 +42,39 @@ from .fused_gpu import run_launches
 from .fused_spectra import makes_spectra, run_spectra
 from .fusion_report import NotFusableError, Reason
 
-__all__ = ["run_group"]
+__all__ = ["Plans", "run_group"]
 
 Locate = Callable[[GradivaError, Node], GradivaError]
 _NOTHING = np.empty(0, np.uint8)
 _NOBODY = shared_pool(1)
+
+
+class Plans(NamedTuple):
+    """What the calls of members keep from one batch to the next.
+
+    calls: those that depend on nothing but types and shapes; fixed: the arguments of each member
+    that the graph holds, and what is made of them.
+    """
+
+    calls: dict[Node, Call]
+    fixed: dict[Node, tuple[dict[str, Any], Repeated]]
+
+    @classmethod
+    def none(cls) -> Plans:
+        """Nothing is known yet."""
+        return cls({}, {})
+
+    def arguments(self, member: Node) -> tuple[dict[str, Any], Repeated]:
+        """The fixed arguments of a member, and what its calls share."""
+        found = self.fixed.get(member)
+        if found is None:
+            given = {
+                name: value.value if isinstance(value, Opaque) else value
+                for name, value in member.attributes
+                if name in member.operator.arguments
+            }
+            found = self.fixed[member] = given, Repeated()
+        return found
 
 
 def run_group(
@@ -56,14 +84,14 @@ def run_group(
     size: int,
     pool: WorkerPool,
     locate: Locate,
-    device: Device = CPU,
-    plans: dict[Node, Call] | None = None,
+    device: Device,
+    plans: Plans,
 ) -> Batch:
     """The output of the group, on a device. Raises what a member's own call would raise, or
     NotFusableError.
 
     values, drawn: batches, and keys with positions of random calls, by the leaves of the group;
-    plans: keeps calls that depend on nothing but types and shapes, for the next batch.
+    plans: of earlier batches, and for later ones.
     """
     if not size:
         raise NotFusableError(Reason.EMPTY_BATCH)
@@ -74,7 +102,7 @@ def run_group(
     head, policy = None, dict(members[0].attributes)
     skipping = device is CPU and skips(policy)
     if device is CPU and continues_on_error(policy):
-        head = _first(members[0], source, values, drawn, size, pool, locate)
+        head = _first(members[0], source, values, drawn, size, pool, locate, plans)
         if skipping and head.failures:
             _fill_in_shapes(head)
     calls: list[Call] = []
@@ -128,17 +156,17 @@ def _member_call(
     size: int,
     pool: WorkerPool,
     locate: Locate,
-    plans: dict[Node, Call] | None,
+    plans: Plans,
 ) -> Call:
     """The call of a member whose first input is `image`. before: those of the members before it.
 
     Raises what the member's own call would raise, or NotFusableError.
     """
     try:
-        call = _known(plans, member, image, size, pool) if before else None
+        call = _known(plans.calls, member, image, size, pool) if before else None
         if call is not None:
             return call
-        call = _prepared(member, image, values, drawn, size, pool)
+        call = _prepared(member, image, values, drawn, size, pool, plans)
     except NotFusableError as error:
         error.first = len(before)
         raise
@@ -147,10 +175,10 @@ def _member_call(
             # Alone, the members before would have had their say before this.
             raise NotFusableError(Reason.MEMBER_ERROR, first=len(before)) from None
         raise _located(error, member, image, locate) from error.__cause__
-    if plans is not None and before and len(member.inputs) == 1:
+    if before and len(member.inputs) == 1:
         # Neither the threads nor the files of this batch shall be kept.
         like = Batch.over(_NOTHING, image.batch_shape, image.type)
-        plans[member] = known = call.again((like,), _NOBODY)
+        plans.calls[member] = known = call.again((like,), _NOBODY)
         known.kept = {}
     return call
 
@@ -199,10 +227,11 @@ def _first(
     size: int,
     pool: WorkerPool,
     locate: Locate,
+    plans: Plans,
 ) -> Call:
     """The call of a decoder that goes on after errors."""
     try:
-        return _prepared(member, image, values, drawn, size, pool, collect_failures=True)
+        return _prepared(member, image, values, drawn, size, pool, plans, collect_failures=True)
     except GradivaError as error:
         raise _located(error, member, image, locate) from error.__cause__
 
@@ -218,14 +247,14 @@ def _located(error: GradivaError, member: Node, source: Batch, locate: Locate) -
 
 
 def _known(
-    plans: dict[Node, Call] | None, member: Node, image: Batch, size: int, pool: WorkerPool
+    calls: dict[Node, Call], member: Node, image: Batch, size: int, pool: WorkerPool
 ) -> Call | None:
     """The call of a member whose arguments are all fixed, where one was prepared for such a batch.
 
     Batches of one shape share it; what is ragged is prepared again. Within a group a call is
     prepared before its input has data: it cannot depend on them.
     """
-    call = None if plans is None else plans.get(member)
+    call = calls.get(member)
     if call is None or call.size != size:
         return None
     before = call.inputs[0]
@@ -241,13 +270,11 @@ def _prepared(
     drawn: dict[Node, tuple[Any, Any]],
     size: int,
     pool: WorkerPool,
+    plans: Plans,
     collect_failures: bool = False,
 ) -> Call:
-    given: dict[str, Any] = {
-        name: value.value if isinstance(value, Opaque) else value
-        for name, value in member.attributes
-        if name in member.operator.arguments
-    }
+    fixed, repeated = plans.arguments(member)
+    given = dict(fixed)
     others: list[Batch] = []
     key, positions = None, None
     for edge in member.inputs[1:]:
@@ -264,4 +291,6 @@ def _prepared(
     if given_per_frame(member.operator.frames, (image, *others), given):
         raise NotFusableError(Reason.PER_FRAME, member.operator.name)
     inputs = (image, *others)
-    return prepare(member.operator, inputs, given, size, pool, key, positions, collect_failures)
+    return prepare(
+        member.operator, inputs, given, size, pool, key, positions, collect_failures, repeated
+    )

@@ -209,14 +209,13 @@ def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
     plan, options = DecodePlan.of(call), decode_options(call)
     direct = direct_colors(call)
     fast: bool = options["use_fast_idct"]
-    straight: Any = straight_decoder() if direct.any() else None
 
     def decode_once(sample: int, out: Any) -> None:
         if not direct[sample]:
             decode_into(encoded()[sample], plan.infos[sample], out, **options)
         else:
             color = COLOR_NAMES[int(direct[sample])]
-            straight(encoded()[sample], plan.infos[sample], color, out, fast)
+            straight_decoder()(encoded()[sample], plan.infos[sample], color, out, fast)
 
     def decode(sample: int, out: Any) -> None:
         try:

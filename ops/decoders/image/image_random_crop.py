@@ -65,7 +65,8 @@ def image_random_crop(
 @image_random_crop.shapes
 def _shapes(call: op.Call) -> DecodePlan:
     plan = whole_images(call)
-    return place_windows(call, plan, random_windows(call, plan.shapes[:, 0], plan.shapes[:, 1]))
+    windows = random_windows(call, plan.shapes[:, 0], plan.shapes[:, 1])
+    return place_windows(call, plan, windows, inside=True)
 
 
 image_random_crop.not_serializable(*OWN)

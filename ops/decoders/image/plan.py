@@ -34,6 +34,7 @@ class Headers:
         self.rows = np.ones((len(plain), 7), np.int64)
         self.rows[:, :3] = plain
         self._others: dict[int, ImageInfo] = {}
+        self._direct: dict[tuple[str, bool], op.Int64Array] = {}
 
     @classmethod
     def of(cls, infos: Sequence[ImageInfo]) -> Headers:
@@ -74,7 +75,15 @@ class Headers:
         """(N,): of each file whose bytes the codec can turn into the pixels of the output by
         itself (see `is_direct`), the number of its color in `COLORS`, which is all that it asks; 0
         of the others."""
+        asked = color, turn
+        if asked not in self._direct:
+            self._direct[asked] = self._find_direct(color, turn)
+        return self._direct[asked]
+
+    def _find_direct(self, color: str, turn: bool) -> op.Int64Array:
         rows = self.rows
+        if not self._others and color not in ("ANY_DATA", "YCbCr"):
+            return np.full(len(rows), COLORS[color])
         direct = (rows[:, LOSSY] != 0) & (rows[:, CHANNELS] != 4) & (color != "YCbCr")
         if turn:
             direct &= rows[:, ORIENTATION] == 1
@@ -88,8 +97,9 @@ class Headers:
         files that are to be left out."""
         rows = self.rows
         facts = rows[:, :4].copy()
-        fits = (rows[:, SEQUENTIAL] != 0) & (rows[:, SCALE] == 1)
-        fits &= rows[:, HEIGHT] * rows[:, WIDTH] <= MOST_PIXELS
+        fits = rows[:, HEIGHT] * rows[:, WIDTH] <= MOST_PIXELS
+        if self._others:
+            fits &= (rows[:, SEQUENTIAL] != 0) & (rows[:, SCALE] == 1)
         facts[:, 3] = colors * fits
         return facts
 

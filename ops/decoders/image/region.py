@@ -17,21 +17,26 @@ from gradiva.ops.decoders.image_info import Window
 from gradiva.ops.decoders.jpeg.cpu import straight_decoder
 from gradiva.ops.decoders.jpeg.rows import WORTH
 from gradiva.ops.decoders.jpeg.small import Parts, decode_small_jpegs
-from gradiva.ops.decoders.jpeg.window import COLORS, decode_jpeg_window, leaves_enough_out
+from gradiva.ops.decoders.jpeg.window import decode_jpeg_window, leaves_enough_out
 
 from .failures import failed
 from .image import decode_options, direct_colors, small_files
 from .plan import COLOR_NAMES, DecodePlan
 
 
-def place_windows(call: op.Call, plan: DecodePlan, windows: op.Int64Array) -> DecodePlan:
+def place_windows(
+    call: op.Call, plan: DecodePlan, windows: op.Int64Array, inside: bool = False
+) -> DecodePlan:
     """The plan for windows, from that for whole images.
 
-    windows: (N, 4): top, left, height, width. Raises
-    OperatorValueError, naming the sample, for a window that is empty or leaves its image. A sample
-    without a header gets the extents of its window, where they are pixels.
+    windows: (N, 4): top, left, height, width; inside: whether all are known to lie in their images.
+    Raises OperatorValueError, naming the sample, for a window that is empty or leaves its image. A
+    sample without a header gets the extents of its window, where they are pixels.
     """
     shapes, failed = plan.shapes, list(call.failures or ())
+    if inside and not failed:
+        result = np.concatenate([windows[:, 2:], shapes[:, 2:]], axis=1)
+        return replace(plan, shapes=result, windows=windows)
     if failed:
         windows = windows.copy()
         windows[failed, :2] = 0
@@ -68,7 +73,6 @@ def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int
     plan, encoded = DecodePlan.of(call), functools.cache(call.inputs[0].arrays)
     windows, direct = plan.windows, direct_colors(call)
     fast: bool = call["use_fast_idct"]
-    straight: Any = straight_decoder() if direct.any() else None
     by_window = None if direct.all() else _by_window(call, encoded(), decode_region_somewhere)
     assert windows is not None
 
@@ -79,7 +83,7 @@ def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int
         made = 1 if color == "GRAY" else 3
         pitch = info.width * made
         whole = memory[: info.height * pitch].reshape(info.height, info.width, made)
-        straight(encoded()[sample], info, color, whole, fast)
+        straight_decoder()(encoded()[sample], info, color, whole, fast)
         return window[0] * pitch + window[1] * made, pitch
 
     def decode(sample: int, memory: Any) -> tuple[int, int]:
@@ -100,35 +104,28 @@ def _window(windows: op.Int64Array, sample: int) -> Window:
     return top, left, height, width
 
 
-def _several(call: op.Call) -> tuple[op.Int64Array, op.Int64Array]:
-    """What `small_files` says of each file, and its window; of no rows where too little is left out
-    for it to be decoded alone."""
-    plan = DecodePlan.of(call)
-    assert plan.windows is not None
-    facts, windows = small_files(call), plan.windows.copy()
-    alone = facts[:, 0] * facts[:, 1] - windows[:, 2] * windows[:, 3] >= WORTH
-    windows[~alone, 2] = 0
-    return facts, windows
-
-
 def _several_in_place(call: op.Call) -> DecodeSeveral | None:
     """The small JPEGs: whole, or the window alone, where that leaves enough out."""
-    facts, windows = _several(call)
-    pitches = facts[:, 1] * np.where(facts[:, 3] == COLORS["GRAY"], 1, 3)
-    begins = windows[:, 0] * pitches + windows[:, 1] * (pitches // np.maximum(facts[:, 1], 1))
-    parts = Parts(windows, np.stack([begins, pitches], axis=1))
-    threads, fast = call.pool.num_threads, call["use_fast_idct"]
-    several = decode_small_jpegs(call.inputs[0], facts, fast, parts, threads)
-    return several and several._replace(laid=parts.laid)
+    several, laid = _several(call, by_row=False)
+    return several and several._replace(laid=laid)
 
 
 def _several_alone(call: op.Call) -> DecodeSeveral | None:
     """The windows of small JPEGs that leave enough out, row by row."""
-    facts, windows = _several(call)
-    facts[windows[:, 2] == 0, 3] = 0
-    parts = Parts(windows, np.zeros((len(facts), 2), np.int64))
+    return _several(call, by_row=True)[0]
+
+
+def _several(call: op.Call, by_row: bool) -> tuple[DecodeSeveral | None, op.Int64Array]:
+    """What decodes the windows of small JPEGs, and where that says how they lie."""
+    windows = DecodePlan.of(call).windows
+    assert windows is not None
+    parts = Parts(np.ascontiguousarray(windows), np.zeros((call.size, 2), np.int64), WORTH)
     threads, fast = call.pool.num_threads, call["use_fast_idct"]
-    return decode_small_jpegs(call.inputs[0], facts, fast, parts, threads, by_row=True)
+    facts = small_files(call)
+    if by_row:
+        facts[facts[:, 0] * facts[:, 1] - windows[:, 2] * windows[:, 3] < WORTH, 3] = 0
+    files = call.inputs[0], facts
+    return decode_small_jpegs(*files, fast, parts, threads, by_row=by_row), parts.laid
 
 
 def _by_window(

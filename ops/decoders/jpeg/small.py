@@ -55,12 +55,14 @@ _background, _larger = BackgroundKernel(), BackgroundKernel()
 
 
 class Parts(NamedTuple):
-    """Of each file, (N, 4) and (N, 2), int64: the window that is decoded alone, top, left, height
-    and width, which is not empty; no rows: the whole image. Then what is found out of windows: how
-    far behind the place of its file each begins, and from one row to the next, in elements."""
+    """Of each file, (N, 4) and (N, 2), int64: the window that is wanted, top, left, height and
+    width, which is not empty; no rows: the whole image. Then what is found out of windows: how far
+    behind the place of its file each begins, and from one row to the next, in elements. least: the
+    pixels that a window must leave out to be decoded alone, and not the whole image."""
 
     windows: op.Int64Array
     laid: op.Int64Array
+    least: int = 0
 
     @classmethod
     def whole(cls, count: int) -> Parts:
@@ -105,7 +107,8 @@ def decode_small_jpegs(
         rows = np.empty((threads, longest), np.uint8)
         parts = states, states.view(np.int32), rows
         *own, row = [one[0] if threads == 1 else PerThread(one) for one in parts]
-        given = files.data, laid.offsets, laid.volumes, facts, *chosen, int(fast_idct)
+        wanted = facts, chosen.windows, chosen.laid, chosen.least
+        given = files.data, laid.offsets, laid.volumes, *wanted, int(fast_idct)
         target = memory if memory.ndim == 1 else PerThread(memory)
         return [(_decode, (jpeg_functions(), *own, *given, target, places, row, done))]
 
@@ -129,6 +132,7 @@ def _decode(
     facts: I64Table,
     windows: I64Table,
     laid: I64Table,
+    least: int,
     transform: int,
     memory: U8Vector,
     places: I64Vector,
@@ -141,16 +145,17 @@ def _decode(
 
     functions: addresses of libjpeg's functions; state, fields: memory for its structures, as 64-bit
     and as 32-bit words; data, offsets, sizes: the files; facts: height, width, channels and color
-    of each, color 0 for those that are left out; windows: what is decoded of each, in pixels; laid:
-    where it lies in its place, and the bytes of a row; transform: which method of the inverse
-    transform; memory, places: where each sample goes; row: memory for a row; begin, end: the range
-    of samples.
+    of each, color 0 for those that are left out; windows, laid, least: as of `Parts`; transform:
+    which method of the inverse transform; memory, places: where each sample goes; row: memory for a
+    row, if windows go row by row: then whole images are left out; begin, end: the range of samples.
     """
     mark = state.ctypes.data
     files: Any = np.int64(0)
     for sample in range(begin, end):
         height, width, channels, color = facts[sample]
-        if color == 0:
+        top, left, rows, columns = windows[sample]
+        alone = rows > 0 and height * width - rows * columns >= least
+        if color == 0 or (row.size > 0 and not alone):
             continue
         if files % _FILES == 0:
             if files > 0:
@@ -166,8 +171,7 @@ def _decode(
         if started and fields[HEIGHT] == height and fields[WIDTH] == width:
             pitch = width if color == 1 else 3 * width
             target, room = memory.ctypes.data + places[sample], height * pitch
-            top, left, rows, columns = windows[sample]
-            if rows > 0:
+            if alone:
                 way, final = target, target - target
                 if row.size > 0:
                     way, room, final = row.ctypes.data, row.size, target
@@ -178,8 +182,9 @@ def _decode(
                 good = first >= 0 and state[WARNINGS] == 0 and ends_well(functions, state, fields)
                 done[sample] = good
             else:
+                laid[sample, 0], laid[sample, 1] = top * pitch + left * (pitch // width), pitch
                 done[sample] = _read(functions, state, target, height, pitch)
-        if windows[sample, 2] > 0 or not done[sample]:
+        if alone or not done[sample]:
             call_guarded(mark, functions[ABORT], mark + CODEC, 0, 0, 0)
     if files > 0:
         call_guarded(mark, functions[DESTROY], mark + CODEC, 0, 0, 0)
