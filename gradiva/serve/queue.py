@@ -1,0 +1,89 @@
+"""The requests that wait for a batch, in order. The engine calls everything under its lock."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+
+from .requests import Request
+
+__all__ = ["RequestQueue"]
+
+
+class RequestQueue:
+    """A queue of at most `most` requests, and those that wait for a place in it. Its length is the
+    number of both."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._queue: OrderedDict[int, Request] = OrderedDict()
+        self._outside: OrderedDict[int, Request] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._queue) + len(self._outside)
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no place for another request."""
+        return len(self._queue) >= self._most
+
+    @property
+    def oldest(self) -> Request:
+        """The request that has waited longest."""
+        return next(iter(self._queue.values()))
+
+    def put(self, request: Request, waits: bool) -> None:
+        """Add a request. If there is no place for it and `waits`, `admitted` is set once there
+        is."""
+        if self.full:
+            request.admitted = threading.Event() if waits else None
+            self._outside[request.number] = request
+        else:
+            self._queue[request.number] = request
+
+    def remove(self, number: int) -> bool:
+        """Remove a request. Returns whether it was here."""
+        if self._queue.pop(number, None) is None and self._outside.pop(number, None) is None:
+            return False
+        self._admit()
+        return True
+
+    def clear(self) -> list[Request]:
+        """Remove all requests, and return them."""
+        left = [*self._queue.values(), *self._outside.values()]
+        self._queue.clear()
+        self._outside.clear()
+        for request in left:
+            if request.admitted is not None:
+                request.admitted.set()
+        return left
+
+    def take(
+        self, most: int, now: float, expired: list[Request], canceled: list[Request]
+    ) -> list[Request]:
+        """Remove the next batch: at most `most` requests of the type of the oldest one.
+
+        expired, canceled: get the requests that are found on the way and do not run.
+        """
+        batch: list[Request] = []
+        kind = self.oldest.kind
+        for number, request in list(self._queue.items()):
+            if request.deadline is not None and request.deadline < now:
+                del self._queue[number]
+                expired.append(request)
+            elif request.kind == kind:
+                del self._queue[number]
+                runs = request.future.set_running_or_notify_cancel()
+                (batch if runs else canceled).append(request)
+                if len(batch) == most:
+                    break
+        self._admit()
+        return batch
+
+    def _admit(self) -> None:
+        """Move requests into the queue for which there is a place now."""
+        while self._outside and not self.full:
+            number, request = self._outside.popitem(last=False)
+            self._queue[number] = request
+            if request.admitted is not None:
+                request.admitted.set()
