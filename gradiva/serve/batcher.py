@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet  # in Python 3.10 it is not TimeoutError
@@ -11,6 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gradiva.eager.runtime.finalizer_thread import FinalizerThread, finalizer_thread
+from gradiva.eager.runtime.worker_pool import thread_count
 from gradiva.eager.support.errors import (
     OperatorTypeError,
     annotate_error,
@@ -75,9 +78,8 @@ class Batcher:
             images = gradiva.decoders.image(files, on_error="skip")
             return gradiva.resize(images, size=(32, 32))
 
-        batcher = gradiva.serve.Batcher(prepare, max_batch=8, deadline_ms=5000)
-        image = batcher(open("photos/things/coffee.jpg", "rb").read())
-        batcher.close()
+        with gradiva.serve.Batcher(prepare, max_batch=8) as batcher:
+            batcher(Path("photos/things/coffee.jpg").read_bytes()).shape  # (32, 32, 3)
     """
 
     def __init__(
@@ -94,8 +96,8 @@ class Batcher:
         runners: int = 1,
     ) -> None:
         with annotate_error("Batcher"):
-            if not callable(fn):
-                raise wrong_type("fn", "a function of batches", describe(fn))
+            if not callable(fn) or inspect.iscoroutinefunction(fn):
+                raise wrong_type("fn", "a function of batches, no coroutine", describe(fn))
             settings = Settings(
                 fn,
                 integer(max_batch, 1, limits="at least 1", argument="max_batch"),
@@ -104,7 +106,7 @@ class Batcher:
                 _flag(block, "block"),
                 _flag(adaptive, "adaptive"),
                 _flag(isolate, "isolate"),
-                integer(runners, 1, limits="at least 1", argument="runners"),
+                thread_count(runners, "Batcher", "runners"),
             )
             if deadline_ms is not None:
                 deadline_ms = _milliseconds(deadline_ms, "deadline_ms")
@@ -128,8 +130,11 @@ class Batcher:
         results exists any more: copy what you keep for long.
 
         Raises what the function has raised because of this sample; Overloaded, DeadlineExceeded,
-        BatcherClosed; OperatorTypeError and OperatorValueError for what is no sample.
+        BatcherClosed; OperatorTypeError and OperatorValueError for what is no sample;
+        OperatorRuntimeError in a call of the function, which would wait for itself.
         """
+        with annotate_error("Batcher"):
+            self._engine.check_outside()
         request = self._submitted(data, deadline_ms)
         future = request.future
         error: BaseException | None = None
@@ -203,7 +208,8 @@ class Batcher:
         """The seconds until the deadline; None without one."""
         if request.deadline is None:
             return None
-        return max(0.0, request.deadline - self._engine.clock())
+        left = request.deadline - self._engine.clock()
+        return None if left > threading.TIMEOUT_MAX else max(0.0, left)
 
     def warm_up(self, *data: Any) -> None:
         """Call the function, in this thread, for batches of one and of `max_batch` samples that all

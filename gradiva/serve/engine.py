@@ -85,6 +85,14 @@ class Engine:
         nothing about others."""
         self._arrivals = Arrivals()
 
+    def check_outside(self) -> None:
+        """Raise OperatorRuntimeError in a runner, which cannot wait for itself."""
+        if threading.current_thread() in self._threads:
+            raise OperatorRuntimeError(
+                "the function of a batcher, or a callback of its futures, cannot wait for the "
+                "batcher: call the function itself, or use `submit`"
+            )
+
     def submit(
         self, samples: tuple[Tensor, ...], deadline_ms: float | None, waits: bool = False
     ) -> Request:
@@ -203,7 +211,7 @@ class Engine:
     def _sleep(self, count: int, seconds: float | None) -> None:
         """Wait until there are `count` requests, or the engine is closed."""
         self._wakes_at = count
-        self._ready.wait(seconds)
+        self._ready.wait(None if seconds is None else min(seconds, threading.TIMEOUT_MAX))
         self._wakes_at = 0
 
     def withdraw(self, number: int) -> None:
@@ -266,10 +274,14 @@ class Engine:
 
     def stats(self) -> BatcherStats:
         """What was done so far."""
+        most = self.settings.max_batch
         with self._lock:
             running = sum(len(one.requests) for one in self._running.values())
-            queued = len(self._queue)
-            return self._counts.told(queued, running, self._times, self.settings.max_batch)
+            queued, counts = len(self._queue), self._counts.copy()
+            batch_ms = {
+                size: 1e3 * self._times.seconds(size) for size in (1, most) if self._times.measured
+            }
+        return counts.told(queued, running, batch_ms)
 
     def retire(self) -> None:
         """Take no more requests, and end the runners once they have answered those that wait."""
@@ -288,7 +300,7 @@ class Engine:
         until = None if timeout is None else time.monotonic() + timeout
         for thread in threads:
             if thread is not threading.current_thread():
-                thread.join(None if until is None else max(0.0, until - time.monotonic()))
+                thread.join(None if until is None else _bounded(until - time.monotonic()))
         with self._lock:
             left = self._queue.clear()
             left += [request for one in self._running.values() for request in one.requests]
@@ -324,13 +336,23 @@ class _Withdraw:
 
 def _serve(engine: Engine) -> None:
     """A runner."""
-    while True:
-        with engine._turn:
-            batch = engine.take()
-        if batch is None:
-            return
-        engine.run(batch)
-        del batch  # a waiting thread must not keep the last batch alive
+    ended = False
+    try:
+        while not ended:
+            with engine._turn:
+                batch = engine.take()
+            ended = batch is None
+            if batch is not None:
+                engine.run(batch)
+            del batch  # a waiting thread must not keep the last batch alive
+    finally:
+        if not ended:  # there is no memory, for example: the clients must not wait for ever
+            engine.close(0.0)
+
+
+def _bounded(seconds: float) -> float:
+    """As threads can wait."""
+    return max(0.0, min(seconds, threading.TIMEOUT_MAX))
 
 
 def _answer(outcome: Outcome) -> None:

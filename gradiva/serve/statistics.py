@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from copy import copy
 from typing import Any, Final
 
 from gradiva.capture.graph.html_table import html_table
-
-from .timing import BatchTimes
 
 __all__ = ["BatcherStats", "Counts"]
 
@@ -31,15 +30,20 @@ class Counts:
         self.calls = 0
         self.latencies: deque[float] = deque(maxlen=_MOST)
 
-    def told(self, queued: int, running: int, times: BatchTimes, most: int) -> BatcherStats:
-        """The numbers for the user. most: samples of a full batch."""
+    def copy(self) -> Counts:
+        """The counts as they are now."""
+        made = copy(self)
+        made.latencies = self.latencies.copy()
+        return made
+
+    def told(self, queued: int, running: int, batch_ms: dict[int, float]) -> BatcherStats:
+        """The numbers for the user. batch_ms: the expected times of batches, by their size."""
         found = sorted(self.latencies)
         latency = {
             f"p{percent}": 1e3 * found[min(len(found) * percent // 100, len(found) - 1)]
             for percent in _PERCENTILES
             if found
         }
-        measured = times.measured > 0
         return BatcherStats(
             requests=self.requests,
             done=self.done,
@@ -53,7 +57,7 @@ class Counts:
             mean_batch_size=self.samples / self.batches if self.batches else 0.0,
             calls=self.calls,
             latency_ms=latency,
-            batch_ms={size: 1e3 * times.seconds(size) for size in (1, most) if measured},
+            batch_ms=batch_ms,
         )
 
 

@@ -140,4 +140,4 @@ def time_until_done(
     begin = free[before % runners] + before // runners * times.seconds(most)
     if rest + 1 < most:
         begin = max(begin, delay)
-    return begin + times.seconds(rest + 1) + 2 * times.spread
+    return begin + times.seconds(rest + 1) + times.spread

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
+import textwrap
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -275,6 +277,19 @@ def test_statistics() -> None:
     assert "mean batch size: 1.5\n" in str(told)
 
 
+def test_the_example(photographs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the docstring, with the value behind it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").symlink_to(photographs, target_is_directory=True)
+    example = inspect.cleandoc(Batcher.__doc__ or "").partition("\nExample:\n")[2]
+    code = textwrap.dedent(example)
+    line = next(line for line in code.splitlines() if "#" in line)
+    call, _, shape = line.partition("  # ")
+    names: dict[str, Any] = {"gradiva": gradiva, "Path": Path}
+    exec(code.replace(line, call.replace("batcher(", "found = batcher(", 1)), names)
+    assert str(names["found"]) == shape
+
+
 def test_the_state_of_a_closed_one() -> None:
     batcher = Batcher(same)
     assert not batcher.closed
@@ -292,10 +307,15 @@ def test_pickling() -> None:
         assert other(3).item() == 3
 
 
+async def coroutine(batch: Batch) -> Batch:
+    return batch
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"fn": 3}, "`fn`: expected a function of batches, got 3"),
+        ({"fn": coroutine}, "`fn`: expected a function of batches, no coroutine"),
+        ({"fn": 3}, "`fn`: expected a function of batches, no coroutine, got 3"),
         ({"max_batch": 0}, "`max_batch`: expected at least 1, got 0"),
         ({"max_batch": 1.5}, "`max_batch`: expected an integer"),
         ({"max_delay_ms": -1}, "`max_delay_ms`: expected at least 0, got -1"),

@@ -272,6 +272,54 @@ def test_a_function_that_closes_its_batcher() -> None:
     assert batcher.closed
 
 
+def test_a_function_that_would_wait_for_itself() -> None:
+    """It gets an error in place of a thread that hangs. A request without waiting is fine."""
+    more: list[Future[Any]] = []
+
+    def function(batch: Any) -> Any:
+        if (batch.as_array() == 7).any():
+            return [batcher(8)]
+        if (batch.as_array() == 3).any():
+            more.append(batcher.submit(4))
+        return batch
+
+    with Batcher(function) as batcher:
+        with pytest.raises(gradiva.OperatorRuntimeError, match="cannot wait for the batcher"):
+            batcher(7)
+        assert batcher(3).item() == 3
+        assert more[0].result(PATIENCE).item() == 4
+
+
+def test_a_runner_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For example because there is no memory: the clients get an error, and do not hang."""
+    raised: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+    with busy() as (batcher, gate, first):
+        waits = batcher.submit(1)
+
+        def broken(*_: Any) -> Any:
+            raise MemoryError
+
+        monkeypatch.setattr(batcher._engine._queue, "take", broken)
+        gate.open.set()
+        assert first.result(PATIENCE).item() == 0
+        with pytest.raises(BatcherClosed):
+            waits.result(PATIENCE)
+        assert batcher.closed
+        assert batcher.close()
+    assert [one.exc_type for one in raised] == [MemoryError]
+
+
+def test_times_that_no_thread_can_wait() -> None:
+    with Batcher(Gate(), max_delay_ms=1e300, deadline_ms=1e300, adaptive=False) as batcher:
+        waits = batcher.submit(0)
+        assert batcher.close(timeout=1e300)
+        with pytest.raises(BatcherClosed):
+            waits.result(PATIENCE)
+    with Batcher(lambda batch: batch, deadline_ms=1e300) as batcher:
+        assert batcher(3).item() == 3
+
+
 def test_a_closed_batcher_has_no_threads() -> None:
     before = {*threading.enumerate()}
     with Batcher(lambda batch: batch, runners=3) as batcher:
