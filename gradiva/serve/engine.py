@@ -202,8 +202,8 @@ class Engine:
                 return []
         canceled: list[Request] = []
         batch = self._queue.take(settings.max_batch, now, expired, canceled)
-        self._counts.late += len(expired)
-        self._counts.canceled += len(canceled)  # `withdraw` comes too late to find them
+        self._counts.ended(expired, "late")
+        self._counts.ended(canceled, "canceled")  # `withdraw` comes too late to find them
         if batch:
             self._running[batch[0].number] = _Run(batch, now)
         return batch
@@ -217,15 +217,15 @@ class Engine:
     def withdraw(self, number: int) -> None:
         """A request was canceled: it makes room for others."""
         with self._lock:
-            if self._queue.remove(number):
-                self._counts.canceled += 1
+            request = self._queue.remove(number)
+            if request is not None:
+                self._counts.ended([request], "canceled")
 
     def give_up(self, request: Request) -> None:
         """A client does not wait longer for its request, whose deadline has passed."""
         with self._lock:
             self._queue.remove(request.number)
-            self._counts.late += 1
-            request.given_up = True
+            self._counts.ended([request], "late")
         request.future.cancel()
 
     def run(self, requests: list[Request]) -> None:
@@ -258,13 +258,10 @@ class Engine:
         counts.samples += len(outcomes)
         counts.calls += calls
         for outcome in outcomes:
-            if outcome.request.given_up:
-                continue
-            if outcome.error is None:
-                counts.done += 1
-                counts.latencies.append(now - outcome.request.arrived)
-            else:
-                counts.failed += 1
+            request = outcome.request
+            if outcome.error is None and not request.counted:
+                counts.latencies.append(now - request.arrived)
+            counts.ended([request], "done" if outcome.error is None else "failed")
 
     def measured(self, size: int, seconds: float) -> None:
         """A batch outside of the queue took so long, and it was not the first one."""

@@ -41,12 +41,12 @@ class RequestQueue:
         else:
             self._queue[request.number] = request
 
-    def remove(self, number: int) -> bool:
-        """Remove a request. Returns whether it was here."""
-        if self._queue.pop(number, None) is None and self._outside.pop(number, None) is None:
-            return False
-        self._admit()
-        return True
+    def remove(self, number: int) -> Request | None:
+        """Remove a request, and return it if it was here."""
+        request = self._queue.pop(number, None) or self._outside.pop(number, None)
+        if request is not None:
+            self._admit()
+        return request
 
     def clear(self) -> list[Request]:
         """Remove all requests, and return them."""

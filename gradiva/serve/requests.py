@@ -46,12 +46,12 @@ class Request:
     number: counted from 0, the position of its samples. kind: the types of its samples; requests of
     one kind can be in one batch. arrived: when; deadline: when it must be done, in the time of the
     engine; deadline_ms: as it was given. admitted: set when a request for which there was no place
-    is in the queue; None where nobody waits for that. given_up: whether its client has got
-    DeadlineExceeded.
+    is in the queue; None where nobody waits for that. counted: whether its end is in the counts; a
+    client may give up while its batch is answered.
     """
 
     __slots__ = (
-        *("admitted", "arrived", "deadline", "deadline_ms", "future", "given_up", "kind"),
+        *("admitted", "arrived", "counted", "deadline", "deadline_ms", "future", "kind"),
         *("number", "samples"),
     )
 
@@ -71,7 +71,7 @@ class Request:
         self.deadline = None if deadline_ms is None else arrived + deadline_ms / 1e3
         self.kind = tuple(sample.type for sample in samples)
         self.admitted: threading.Event | None = None
-        self.given_up = False
+        self.counted = False
 
 
 def as_samples(data: Sequence[Any]) -> tuple[Tensor, ...]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from copy import copy
 from typing import Any, Final
 
 from gradiva.capture.graph.html_table import html_table
+
+from .requests import Request
 
 __all__ = ["BatcherStats", "Counts"]
 
@@ -29,6 +32,13 @@ class Counts:
         self.samples = 0
         self.calls = 0
         self.latencies: deque[float] = deque(maxlen=_MOST)
+
+    def ended(self, requests: Iterable[Request], how: str) -> None:
+        """Count requests that have ended. how: "done", "failed", "late" or "canceled"."""
+        for request in requests:
+            if not request.counted:
+                request.counted = True
+                setattr(self, how, getattr(self, how) + 1)
 
     def copy(self) -> Counts:
         """The counts as they are now."""
