@@ -28,7 +28,7 @@ from .isolation import Outcome, run
 from .queue import RequestQueue
 from .requests import Request, RequestFuture
 from .statistics import BatcherStats, Counts
-from .timing import Arrivals, BatchTimes, pause, time_until_done
+from .timing import Arrivals, BatchTimes, Lateness, pause, time_until_done
 
 __all__ = ["Engine", "Settings"]
 
@@ -84,6 +84,7 @@ class Engine:
         """Whether the first batch is still to come, which loads modules and kernels: its time says
         nothing about others."""
         self._arrivals = Arrivals()
+        self._lateness = Lateness()
 
     def check_outside(self) -> None:
         """Raise OperatorRuntimeError in a runner, which cannot wait for itself."""
@@ -109,27 +110,24 @@ class Engine:
             now = self.clock()
             number, self._number = self._number, self._number + 1
             self._counts.requests += 1
-            refusal = self._refusal(now, deadline_ms)
+            predicted = self._predicted(now)
+            refusal = self._refusal(predicted, deadline_ms)
             if refusal is not None:
                 self._counts.refused += 1
                 raise refusal
             future = RequestFuture(_Withdraw(weakref.ref(self), number))
-            request = Request(number, samples, future, now, deadline_ms)
+            request = Request(number, samples, future, now, deadline_ms, predicted)
             self._arrivals.add(now)
             self._queue.put(request, waits)
             if 0 < self._wakes_at <= len(self._queue):
                 self._ready.notify()
         return request
 
-    def _refusal(self, now: float, deadline_ms: float | None) -> Overloaded | None:
-        """The error for a request that would take too long, or for which there is no place."""
-        settings, queued = self.settings, len(self._queue)
-        full = not settings.block and self._queue.full
-        if not full and (deadline_ms is None or not (queued or self._running)):
-            # What was measured may be out of date: an idle engine tries.
-            return None
-        seconds = time_until_done(
-            queued,
+    def _predicted(self, now: float) -> float | None:
+        """How long a request will take that arrives now, by the times of batches."""
+        settings = self.settings
+        return time_until_done(
+            len(self._queue),
             [(len(one.requests), one.began) for one in self._running.values()],
             settings.runners,
             settings.max_batch,
@@ -137,7 +135,16 @@ class Engine:
             self._times,
             0.0 if settings.adaptive else settings.delay,
         )
-        predicted = None if seconds is None else 1e3 * seconds
+
+    def _refusal(self, seconds: float | None, deadline_ms: float | None) -> Overloaded | None:
+        """The error for a request that would take too long, or for which there is no place.
+        seconds: the time that it takes by the times of batches."""
+        queued = len(self._queue)
+        full = not self.settings.block and self._queue.full
+        if not full and (deadline_ms is None or not (queued or self._running)):
+            # What was measured may be out of date: an idle engine tries.
+            return None
+        predicted = None if seconds is None else 1e3 * (seconds + self._lateness.margin)
         facts: dict[str, Any] = {
             "operator": "Batcher",
             "predicted_ms": predicted,
@@ -201,8 +208,9 @@ class Engine:
                 self._sleep(settings.max_batch, seconds)
                 return []
         canceled: list[Request] = []
-        batch = self._queue.take(settings.max_batch, now, expired, canceled)
+        batch = self._queue.take(settings.max_batch, now, self._times, expired, canceled)
         self._counts.ended(expired, "late")
+        self._learn(expired, now + self._times.seconds(1))
         self._counts.ended(canceled, "canceled")  # `withdraw` comes too late to find them
         if batch:
             self._running[batch[0].number] = _Run(batch, now)
@@ -245,12 +253,21 @@ class Engine:
         now = self.clock()
         with self._lock:
             began = self._running.pop(number, _Run(requests, now)).began
-            if len(compiled_kernels) == compiled and not self._cold:
-                self._times.add(len(requests), now - began)
-            self._cold = False
             self._counted(outcomes, calls, now)
         for outcome in outcomes:
             _answer(outcome)
+        now = self.clock()  # the next batch has waited for the answers, too
+        with self._lock:
+            if len(compiled_kernels) == compiled and not self._cold:
+                self._times.add(len(requests), now - began)
+                self._learn(requests, now)
+            self._cold = False
+
+    def _learn(self, requests: Sequence[Request], now: float) -> None:
+        """These requests are done now, or could not be done earlier."""
+        for request in requests:
+            if request.predicted is not None:
+                self._lateness.add(request.predicted, now - request.arrived)
 
     def _counted(self, outcomes: list[Outcome], calls: int, now: float) -> None:
         counts = self._counts

@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 
 from .requests import Request
+from .timing import BatchTimes
 
 __all__ = ["RequestQueue"]
 
@@ -59,24 +60,38 @@ class RequestQueue:
         return left
 
     def take(
-        self, most: int, now: float, expired: list[Request], canceled: list[Request]
+        self,
+        most: int,
+        now: float,
+        times: BatchTimes,
+        expired: list[Request],
+        canceled: list[Request],
     ) -> list[Request]:
         """Remove the next batch: at most `most` requests of the type of the oldest one.
 
-        expired, canceled: get the requests that are found on the way and do not run.
+        expired, canceled: get the requests that are found on the way and do not run. A request that
+        its batch would make too late is expired, too, so that others are not late because of it;
+        but one of these runs if nothing else does, since the times may be out of date.
         """
         batch: list[Request] = []
+        hopeless: list[Request] = []
         kind = self.oldest.kind
         for number, request in list(self._queue.items()):
-            if request.deadline is not None and request.deadline < now:
+            deadline = request.deadline
+            if deadline is not None and deadline < now:
                 del self._queue[number]
                 expired.append(request)
             elif request.kind == kind:
                 del self._queue[number]
-                runs = request.future.set_running_or_notify_cancel()
-                (batch if runs else canceled).append(request)
+                if deadline is not None and deadline < now + times.seconds(len(batch) + 1):
+                    hopeless.append(request)
+                    continue
+                _start(request, batch, canceled)
                 if len(batch) == most:
                     break
+        while hopeless and not batch:
+            _start(hopeless.pop(), batch, canceled)
+        expired += hopeless
         self._admit()
         return batch
 
@@ -87,3 +102,8 @@ class RequestQueue:
             self._queue[number] = request
             if request.admitted is not None:
                 request.admitted.set()
+
+
+def _start(request: Request, batch: list[Request], canceled: list[Request]) -> None:
+    """Put a request into a batch, if it was not canceled."""
+    (batch if request.future.set_running_or_notify_cancel() else canceled).append(request)

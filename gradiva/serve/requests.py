@@ -45,14 +45,15 @@ class Request:
 
     number: counted from 0, the position of its samples. kind: the types of its samples; requests of
     one kind can be in one batch. arrived: when; deadline: when it must be done, in the time of the
-    engine; deadline_ms: as it was given. admitted: set when a request for which there was no place
-    is in the queue; None where nobody waits for that. counted: whether its end is in the counts; a
-    client may give up while its batch is answered.
+    engine; deadline_ms: as it was given; predicted: the seconds that it takes by the times of
+    batches alone, None if they are not known. admitted: set when a request for which there was no
+    place is in the queue; None where nobody waits for that. counted: whether its end is in the
+    counts; a client may give up while its batch is answered.
     """
 
     __slots__ = (
         *("admitted", "arrived", "counted", "deadline", "deadline_ms", "future", "kind"),
-        *("number", "samples"),
+        *("number", "predicted", "samples"),
     )
 
     def __init__(
@@ -62,12 +63,14 @@ class Request:
         future: RequestFuture,
         arrived: float,
         deadline_ms: float | None,
+        predicted: float | None = None,
     ) -> None:
         self.number = number
         self.samples = samples
         self.future = future
         self.arrived = arrived
         self.deadline_ms = deadline_ms
+        self.predicted = predicted
         self.deadline = None if deadline_ms is None else arrived + deadline_ms / 1e3
         self.kind = tuple(sample.type for sample in samples)
         self.admitted: threading.Event | None = None

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-__all__ = ["Arrivals", "BatchTimes", "pause", "time_until_done"]
+__all__ = ["Arrivals", "BatchTimes", "Lateness", "pause", "time_until_done"]
 
 _DECAY: Final = 0.9
 """The weight of a measurement falls to this part with each batch that follows."""
@@ -19,6 +19,8 @@ _SURE: Final = 8
 """From so many measurements on, one counts as `_MOST` times the expected time at most: a program
 that was stopped for a minute does not refuse requests for the next one."""
 _MOST: Final = 4.0
+_STEP: Final = 0.02
+"""What one request counts among all before it."""
 _GAPS: Final = 16
 _PATIENCE: Final = 3.0
 """After so many usual gaps without a request, no more of them are expected."""
@@ -26,22 +28,18 @@ _PATIENCE: Final = 3.0
 
 class BatchTimes:
     """The seconds that a batch of n samples takes: `fixed + each * n`, fitted to what was measured,
-    of which the last ten batches or so count. `spread`: the mean distance of the times from it."""
+    of which the last ten batches or so count."""
 
     def __init__(self) -> None:
         self.measured = 0
         self.fixed = 0.0
         self.each = 0.0
-        self.spread = 0.0
         self._weight = self._n = self._t = self._nn = self._nt = 0.0
 
     def add(self, size: int, seconds: float) -> None:
         """A batch of `size` samples took so many seconds."""
         if self.measured >= _SURE:
             seconds = min(seconds, _MOST * self.seconds(size))
-        if self.measured:
-            off = abs(seconds - self.seconds(size))
-            self.spread = _DECAY * self.spread + (1 - _DECAY) * off
         self.measured += 1
         self._weight = self._weight * _DECAY + 1
         self._n = self._n * _DECAY + size
@@ -63,6 +61,28 @@ class BatchTimes:
     def seconds(self, size: int) -> float:
         """The expected time of a batch; 0 while nothing was measured."""
         return self.fixed + self.each * size
+
+
+class Lateness:
+    """How much later than predicted requests were done: `margin`, in seconds, is what few exceed.
+    It is what predictions from the times of batches alone leave out: other threads, the
+    interpreter's lock, requests of other types."""
+
+    def __init__(self) -> None:
+        self._mean = self._deviation = 0.0
+
+    def add(self, predicted: float, seconds: float) -> None:
+        """A request took so long. One that took more than twice the predicted time counts as
+        twice."""
+        off = min(seconds - predicted, predicted)
+        distance = abs(off - self._mean)
+        self._mean += _STEP * (off - self._mean)
+        self._deviation += _STEP * (distance - self._deviation)
+
+    @property
+    def margin(self) -> float:
+        """What is added to predictions."""
+        return max(0.0, self._mean + 2 * self._deviation)
 
 
 class Arrivals:
@@ -140,4 +160,4 @@ def time_until_done(
     begin = free[before % runners] + before // runners * times.seconds(most)
     if rest + 1 < most:
         begin = max(begin, delay)
-    return begin + times.seconds(rest + 1) + times.spread
+    return begin + times.seconds(rest + 1)

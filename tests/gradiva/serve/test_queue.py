@@ -172,6 +172,45 @@ def test_what_waits_until_its_deadline_does_not_run() -> None:
         assert (told["late"], told["done"]) == (1, 4)
 
 
+def waiting(*deadlines: float) -> tuple[Batcher, Gate, list[Future[Any]]]:
+    """Requests with these deadlines, in ms, that have waited for 20 ms; each sample of a batch
+    takes 30 ms."""
+    gate, clock = Gate(), Clock()
+    batcher = Batcher(gate, max_batch=8)
+    batcher._engine.clock = clock
+    batcher.submit(0)
+    gate.wait()
+    futures = [batcher.submit(k, deadline_ms=one) for k, one in enumerate(deadlines)]
+    predicting(batcher, 30, clock)
+    clock.now += 0.020
+    return batcher, gate, futures
+
+
+def test_what_its_batch_would_make_too_late_does_not_run() -> None:
+    """Nor does it make others late: the third would be done after 80 ms, as the second of a batch,
+    and the fourth then is."""
+    batcher, gate, futures = waiting(40, 60, 70, 90)
+    with batcher:
+        gate.open.set()
+        assert [futures[k].result(PATIENCE).item() for k in (1, 3)] == [1, 3]
+        for k in (0, 2):
+            with pytest.raises(DeadlineExceeded):
+                futures[k].result(PATIENCE)
+        assert gate.sizes == [1, 2]
+        assert batcher.stats()["late"] == 2
+
+
+def test_one_that_seems_too_late_runs_if_nothing_else_does() -> None:
+    """So a batcher whose measured times are out of date measures again."""
+    batcher, gate, futures = waiting(40, 30)
+    with batcher:
+        gate.open.set()
+        assert futures[1].result(PATIENCE).item() == 1
+        with pytest.raises(DeadlineExceeded):
+            futures[0].result(PATIENCE)
+        assert gate.sizes == [1, 1]
+
+
 def test_a_client_waits_until_its_deadline() -> None:
     """Also if the function never returns."""
     with busy() as (batcher, gate, first):

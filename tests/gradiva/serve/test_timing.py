@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradiva.serve.timing import Arrivals, BatchTimes, pause, time_until_done
+from gradiva.serve.timing import Arrivals, BatchTimes, Lateness, pause, time_until_done
 
 pytestmark = pytest.mark.tiny
 
@@ -35,7 +35,6 @@ def test_one_size_alone_is_in_proportion() -> None:
     found = times((4, 0.008), (4, 0.008))
     assert found.seconds(4) == pytest.approx(0.008)
     assert found.seconds(8) == pytest.approx(0.016)
-    assert found.spread == pytest.approx(0.0, abs=1e-9)
 
 
 def test_larger_batches_that_are_faster_are_one_time() -> None:
@@ -65,6 +64,28 @@ def test_what_is_slower_from_now_on_is_learned() -> None:
     for _ in range(40):
         found.add(4, 0.5)
     assert found.seconds(4) == pytest.approx(0.5, rel=0.1)
+
+
+def test_requests_that_are_later_than_predicted() -> None:
+    """3 ms, or 5 ms: 4 ms on average, and 1 ms from that."""
+    found = Lateness()
+    assert found.margin == 0.0
+    for k in range(1000):
+        found.add(0.040, 0.043 + 0.002 * (k % 2))
+    assert found.margin == pytest.approx(0.004 + 2 * 0.001, rel=0.05)
+    for _ in range(1000):
+        found.add(0.040, 0.030)
+    assert found.margin == 0.0  # earlier than predicted: nothing is taken off
+
+
+def test_a_request_that_was_stopped_is_forgotten() -> None:
+    found = Lateness()
+    for _ in range(16):
+        found.add(0.010, 60.0)
+    assert found.margin < 0.010
+    for _ in range(300):
+        found.add(0.010, 0.010)
+    assert found.margin < 0.001
 
 
 def test_the_gap_of_bursts() -> None:
