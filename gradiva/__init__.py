@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from gradiva import reductions as reductions
     from gradiva import samplers as samplers
     from gradiva import segmentation as segmentation
+    from gradiva import serve as serve
     from gradiva import transforms as transforms
     from gradiva import types as types
     from gradiva.capture.pipeline.options import OperatorConcurrency as OperatorConcurrency

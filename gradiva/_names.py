@@ -307,6 +307,7 @@ NAMES: dict[str, tuple[str | None, dict[str, str]]] = {
             "reductions": "gradiva.reductions",
             "samplers": "gradiva.samplers",
             "segmentation": "gradiva.segmentation",
+            "serve": "gradiva.serve",
             "set_current_stream": "gradiva.eager.contexts.stream:set_current_stream",
             "set_default_stream": "gradiva.eager.contexts.stream:set_default_stream",
             "set_num_threads": "gradiva.eager.runtime.worker_pool:set_num_threads",

@@ -6,7 +6,7 @@ In a step, random calls are numbered from 0, and samples have the positions from
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -119,13 +119,17 @@ def leave_loops() -> None:
     _step.set(running)
 
 
-@contextmanager
-def step(first_position: int = 0, batch_size: int = 1) -> Iterator[RandomStep]:
+def step(first_position: int = 0, batch_size: int = 1) -> AbstractContextManager[RandomStep]:
     """Open a step by hand, for samples at `first_position` ... `first_position + batch_size - 1`.
 
     Random calls in the block are numbered from 0, so the block's values can be computed again.
     """
-    positions = np.arange(first_position, first_position + batch_size, dtype=np.int64)
+    return step_at(np.arange(first_position, first_position + batch_size, dtype=np.int64))
+
+
+@contextmanager
+def step_at(positions: np.ndarray[Any, np.dtype[np.int64]]) -> Iterator[RandomStep]:
+    """Open a step by hand, for samples at these positions."""
     opened = RandomStep(positions, outer=_step.get())
     token = _step.set(opened)
     try:
