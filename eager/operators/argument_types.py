@@ -123,9 +123,18 @@ class ArgumentType:
     matrix: bool = False
     shaped: bool = False
 
+    @property
+    def number(self) -> type | None:
+        """int or float if its values are numbers, one or several: then a schedule may be given."""
+        return _NUMBERS.get(self.convert)
+
 
 _Array: TypeAlias = np.ndarray[Any, Any]
 _integers, _reals, _singles = _vector(_integer), _vector(_real), _vector(_single)
+_NUMBERS: dict[Callable[[Any], Any], type] = {
+    **dict.fromkeys((_integer, _integers), int),
+    **dict.fromkeys((_real, _reals, _single, _singles), float),
+}
 
 IntArg: TypeAlias = Annotated[
     int | Value | Sequence[int] | _Array,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeAlia
 
 import numpy as np
 
+from gradiva.eager.schedules.schedule import Schedule
 from gradiva.eager.support.errors import (
     GradivaError,
     Location,
@@ -242,6 +243,8 @@ class OperatorBase:
 
     def bind_one(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Pass a call without input sets to the current interpreter."""
+        if Schedule in map(type, inputs):
+            inputs = with_values(self, inputs)
         interpreter = running.get() or eager_hook.value or eager_hook.get()
         return interpreter.bind(self, inputs, keywords)
 
@@ -298,6 +301,26 @@ class OperatorBase:
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return (_named, (self.__module__, self.name))
+
+
+def with_values(operator: OperatorBase, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The inputs of a call with values in place of schedules: of the current step. Raises
+    OperatorTypeError for a call that has no other inputs."""
+    if all(type(one) is Schedule for one in inputs):
+        raise OperatorTypeError(
+            "a schedule is no input: give it as an argument, or use it in arithmetic with a batch",
+            expected="a batch",
+            got=repr(inputs[0]),
+        )
+    maker = operators["scheduled"]
+    made: list[Any] = []
+    for one in inputs:
+        value = one
+        if type(one) is Schedule:
+            given = {"integers" if one.whole else "numbers": one, "several": one.several}
+            value = maker.bind_one((), given)
+        made.append(value)
+    return tuple(made)
 
 
 def kernel_of_call(kernel: Any, arguments: int) -> Callable[..., Any]:
