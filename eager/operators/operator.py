@@ -312,14 +312,18 @@ def with_values(operator: OperatorBase, inputs: tuple[Any, ...]) -> tuple[Any, .
             expected="a batch",
             got=repr(inputs[0]),
         )
-    maker = operators["scheduled"]
-    made: list[Any] = []
-    for one in inputs:
-        value = one
+    maker, made = operators["scheduled"], list(inputs)
+    symbol = next((one for one in inputs if isinstance(one, Symbolic)), None)
+    for number, one in enumerate(inputs):
         if type(one) is Schedule:
             given = {"integers" if one.whole else "numbers": one, "several": one.several}
-            value = maker.bind_one((), given)
-        made.append(value)
+            if symbol is not None:  # of a graph, or outside of any
+                given["batch_size"] = getattr(symbol, "batch_size", None)
+            try:
+                made[number] = maker.bind_one((), given)
+            except GradivaError as error:
+                error.argument = None  # that of the maker
+                raise
     return tuple(made)
 
 

@@ -21,7 +21,7 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.support.hooks import Hook
 
-__all__ = ["OPERATIONS", "Arithmetic", "Constant", "Function", "Points", "Rule", "Values"]
+__all__ = ["OPERATIONS", "Arithmetic", "Constant", "Function", "Joined", "Points", "Rule", "Values"]
 
 Values = np.ndarray[Any, Any]
 
@@ -344,6 +344,45 @@ class Arithmetic:
         if not np.isfinite(made).all():
             raise OperatorValueError(f"{self.text} is no finite number", got=str(made.tolist()))
         return made
+
+
+class Joined:
+    """Several rules as the numbers of one tuple."""
+
+    __slots__ = ("operands", "per")
+    several = True
+
+    def __init__(self, operands: Sequence[Rule]) -> None:
+        self.operands = tuple(operands)
+        self.per = frozenset[str]().union(*(one.per for one in operands))
+        if any(one.several for one in operands):
+            raise OperatorTypeError(
+                "schedules in a tuple have one number each", got=self._written("text")
+            )
+
+    @property
+    def whole(self) -> bool:
+        return all(one.whole for one in self.operands)
+
+    @property
+    def key(self) -> Any:
+        return "join", tuple(one.key for one in self.operands)
+
+    def _written(self, name: str) -> str:
+        return f"({', '.join(getattr(one, name) for one in self.operands)})"
+
+    @property
+    def text(self) -> str:
+        return self._written("text")
+
+    @property
+    def fingerprint(self) -> str:
+        return self._written("fingerprint")
+
+    def at(self, moment: Moment) -> Values:
+        values = [one.at(moment) for one in self.operands]
+        count = max(map(len, values))
+        return np.concatenate([np.broadcast_to(one, (count, 1)) for one in values], axis=1)
 
 
 def _pairs(points: Any) -> Iterator[tuple[Any, Any]]:

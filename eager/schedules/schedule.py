@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 else:  # for few programs
     rules = lazy_module("gradiva.eager.schedules.rules")
 
-__all__ = ["Moment", "Schedule", "schedule"]
+__all__ = ["Moment", "Schedule", "joined", "schedule"]
 
 PER = ("epoch", "step", "sample")
 MODES = ("linear", "step", "cosine")
@@ -236,6 +236,11 @@ def _computed(name: str, *operands: Any) -> Any:
         return arithmetic[name](*operands)
     with annotate_error("schedule"):
         return Schedule(rules.Arithmetic(name, list(map(_rule, operands))))
+
+
+def joined(values: Sequence[Any]) -> Schedule:
+    """Schedules and numbers as one schedule of tuples. Raises OperatorTypeError."""
+    return Schedule(rules.Joined(list(map(_rule, values))))
 
 
 def _rule(operand: Any) -> Rule:

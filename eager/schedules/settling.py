@@ -19,10 +19,11 @@ from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
 
-from .schedule import Moment, Schedule, Values
+from .schedule import Moment, Schedule, Values, joined
 
 __all__ = [
     "Place",
+    "as_one",
     "check_schedule",
     "current_place",
     "has_schedules",
@@ -74,10 +75,22 @@ class Place(NamedTuple):
 
 def has_schedules(arguments: Mapping[str, Any]) -> bool:
     """Whether there are schedules among the values of arguments."""
-    for value in arguments.values():  # noqa: SIM110  each call asks: this is faster
-        if type(value) is Schedule:
+    for value in arguments.values():
+        kind = type(value)
+        if kind is Schedule or (kind in _LISTS and Schedule in map(type, value)):
             return True
     return False
+
+
+_LISTS = frozenset((list, tuple))
+
+
+def as_one(value: Any) -> Any:
+    """A list or tuple with schedules among its numbers as one schedule; other values as they are.
+    Raises OperatorTypeError."""
+    if type(value) in _LISTS and Schedule in map(type, value):
+        return joined(value)
+    return value
 
 
 def place_of(values: Iterable[Any]) -> Place | None:
@@ -108,7 +121,8 @@ def settled(
     """The values of arguments, with numbers in place of schedules: one for all samples, or an array
     with a row for each. Raises OperatorRuntimeError where there is no place."""
     made = dict(given)
-    for name, value in given.items():
+    for name, one in given.items():
+        value = as_one(one)
         if type(value) is Schedule:
             argument = arguments.get(name)
             if argument is None:

@@ -14,6 +14,7 @@ def scheduled(
     integers: op.IntsArg | None = None,
     numbers: op.FloatsArg | None = None,
     several: bool = False,
+    limits: op.Ints | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
     """Make samples of numbers: of a schedule, where one stands beside a batch in arithmetic.
@@ -22,12 +23,13 @@ def scheduled(
         integers: the values, if they are whole numbers that never have a fraction.
         numbers: the values otherwise.
         several: whether a sample holds several of them.
+        limits: the least and the most that integers may be.
 
     Returns:
         int32 or float32; scalars, or 1-D.
 
     Raises:
-        OperatorValueError: for integers that need more than 32 bits.
+        OperatorValueError: for integers that are not within `limits`, or need more than 32 bits.
 
     Example:
         images = gradiva.imread(["cat.jpg", "coffee.jpg"])
@@ -55,8 +57,10 @@ def _shapes(call: op.Call) -> op.BatchShape:
 @scheduled.cpu
 def _cpu(call: op.Call) -> None:
     rows, info = _rows(call), np.iinfo(np.int32)
-    if call["integers"] is not None and ((rows < info.min) | (rows > info.max)).any():
-        raise op.wrong_value("integers", "numbers of 32 bits", rows.tolist())
+    if call["integers"] is not None:
+        least, most = call["limits"] or (info.min, info.max)
+        bad = ((rows < least) | (rows > most)).any(axis=1)
+        op.refuse_samples(bad, "integers", f"whole numbers from {least} to {most}", rows)
     target = call.outputs[0]
     target.as_array()[...] = rows.reshape(target.as_array().shape)
 
@@ -74,5 +78,6 @@ def _cases() -> list[op.Case]:
         op.case("integers", integers=7, batch_size=2).equals(sevens).no_oracle(),
         op.case("empty", integers=7, batch_size=0).equals([]).no_oracle(),
         op.case("too large", integers=1 << 40, batch_size=1).value_error("`integers`"),
+        op.case("limits", integers=9, limits=(0, 8), batch_size=2).value_error("0 to 8"),
         op.case("neither", batch_size=1).value_error("`numbers`"),
     ]

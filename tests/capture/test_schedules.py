@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from PIL import Image
 
 import gradiva
 from gradiva import OperatorRuntimeError, OperatorTypeError, OperatorValueError, fn, pipeline_def
+from gradiva.auto_aug import rand_augment
 from gradiva.eager.jit.jit import compiled_kernels
 from gradiva.plugin.base_iterator import LastBatchPolicy
 from gradiva.plugin.numpy import DALIRaggedIterator
@@ -28,6 +31,7 @@ from tests.capture.schedules import (
     reader,
     run,
 )
+from tests.eager.operators.example_files import write_files
 
 pytestmark = pytest.mark.core
 
@@ -283,3 +287,108 @@ def test_serialized_pipelines_have_no_place_for_them(folder: str) -> None:
             folder, lambda f: (gradiva.resize(gradiva.decoders.image(f), size=SIZE),)
         ).serialize()
     assert "schedule" in str(caught.value)
+
+
+def test_schedules_in_tuples(folder: str) -> None:
+    """The ends of a range, the extents of a size: one schedule and a number, or two."""
+    low = gradiva.schedule({0: 0.0, 9: 9.0}, per="step")
+    side = gradiva.schedule({0: 6, 2: 12})
+
+    def body(files: Any) -> tuple[Any, ...]:
+        images = gradiva.resize(gradiva.decoders.image(files), size=(side, 9))
+        angles = gradiva.random.uniform(range=(-low, low + 1), batch_size=files.batch_size)
+        tall = gradiva.resize(images, size=[2 * side, side])
+        return gradiva.rotate(images, angle=angles), angles, tall, images
+
+    once = dynamic(folder, 3, body=body, **PADDED)
+    assert [step[3][0][1][:2] for step in once[::3]] == [(6, 9), (9, 9), (12, 9)]
+    assert [step[2][0][1][:2] for step in once[::3]] == [(12, 6), (18, 9), (24, 12)]
+    assert dynamic(folder, 3, body=body, capture=True, **PADDED) == once
+    assert run(pipeline(folder, body, **PADDED), 9) == once
+    compiled = gradiva.capture.compile(body)
+    assert dynamic(folder, 3, body=compiled, **PADDED) == once
+    assert compiled.compilations == 1
+    image = np.zeros((4, 6, 3), np.uint8)
+    pair = gradiva.schedule({0: (1, 2)})
+    with gradiva.step(epoch=0), pytest.raises(OperatorTypeError, match="one number each"):
+        gradiva.resize(image, size=(pair, 3))
+    with gradiva.step(epoch=0), pytest.raises((OperatorTypeError, OperatorValueError)):
+        gradiva.resize(image, size=(side, "3"))
+
+
+def test_other_spellings(folder: str) -> None:
+    """Classes of operators, free nodes, deferred mode, lists of batches, strict loops."""
+    from gradiva import ops
+
+    def body(files: Any) -> tuple[Any, ...]:
+        images = gradiva.resize(gradiva.decoders.image(files), size=SIZE)
+        return gradiva.brightness(images, brightness=LIGHT), images + ANGLE
+
+    once = dynamic(folder, 3, body=body, **PADDED)
+    pipe = gradiva.Pipeline(batch_size=3, num_threads=2, seed=5)
+    light = ops.Brightness(brightness=LIGHT)
+    decode, resize = ops.decoders.Image(), ops.Resize(size=SIZE)
+    read = ops.readers.File(file_root=folder, random_shuffle=True, seed=3, **PADDED)
+    with pipe:
+        images = resize(decode(read()[0]))
+        pipe.set_outputs(light(images), images + ANGLE)
+    assert run(pipe, 9) == once
+
+    free = gradiva.Pipeline(batch_size=3, num_threads=2, seed=5)
+    files, _ = fn.readers.file(file_root=folder, random_shuffle=True, seed=3, **PADDED)
+    free.set_outputs(*body(files))
+    assert run(free, 9) == once
+
+    def deferred(files: Any) -> tuple[Any, ...]:
+        with gradiva.EvalMode.deferred:
+            return body(files)
+
+    assert dynamic(folder, 3, body=deferred, **PADDED) == once
+
+    def sets(files: Any) -> tuple[Any, ...]:
+        images = gradiva.decoders.image(files)
+        first, second = gradiva.resize([images, images], size=SIZE)
+        assert plain([first]) == plain([second])
+        return gradiva.brightness(second, brightness=LIGHT), first + ANGLE
+
+    assert dynamic(folder, 3, body=sets, **PADDED) == once
+    loop = reader(folder, **PADDED).next_epoch(batch_size=3, capture=True, strict=True)
+    assert [plain(body(files)) for files, _ in loop] == once[:3]
+
+
+def test_the_strength_of_automatic_augmentation(folder: str) -> None:
+    strength = gradiva.schedule({0: 1, 2: 9})
+
+    def body(m: Any) -> Any:
+        def augment(files: Any) -> tuple[Any, ...]:
+            images = gradiva.resize(gradiva.decoders.image(files), size=(16, 16))
+            return (rand_augment.rand_augment(images, n=2, m=m, seed=4),)
+
+        return augment
+
+    once = dynamic(folder, 3, body=body(strength), **PADDED)
+    assert run(pipeline(folder, body(strength), **PADDED), 9) == once
+    for epoch, m in enumerate((1, 5, 9)):
+        place = slice(3 * epoch, 3 * epoch + 3)
+        assert dynamic(folder, 3, body=body(m), **PADDED)[place] == once[place]
+    with pytest.raises(OperatorValueError, match="from 0 to 30"):
+        dynamic(folder, 1, body=body(gradiva.schedule({0: 31})))
+
+
+def test_examples_in_the_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_files(tmp_path, [])
+    monkeypatch.chdir(tmp_path)
+    for function in (gradiva.schedule, gradiva.step, gradiva.schedule({0: 1}).at):
+        code = textwrap.dedent((function.__doc__ or "").partition("Example:\n")[2])
+        names: dict[str, Any] = {"gradiva": gradiva, "np": np}
+        for line, said in re.findall(r"^(\S.*)  # (\S+)$", code, re.M):
+            if "=" not in line.partition("(")[0]:
+                assert repr(eval(line, names | _made(code, names))) == said
+        exec(code, names)
+
+
+def _made(code: str, names: dict[str, Any]) -> dict[str, Any]:
+    """The names that the first lines of an example define."""
+    made = dict(names)
+    exec("\n".join(line for line in code.splitlines() if re.match(r"\w+ = ", line)), made)
+    return made
