@@ -112,5 +112,6 @@ def scheduled_bin(bin: int | Schedule, count: int, data: Any, caller: str) -> An
     """A magnitude bin for all samples; of a schedule, one for each. Raises OperatorTypeError or
     OperatorValueError for other bins than 0 ... count - 1, of a schedule where it runs."""
     if isinstance(bin, Schedule):
-        return scheduled(integers=bin, limits=(0, count - 1), **per_sample(data))
+        given: Any = bin
+        return scheduled(integers=given, limits=(0, count - 1), **per_sample(data))
     return in_range(bin, count, caller, "m")

@@ -17,7 +17,7 @@ ANGLE = gradiva.schedule({0: 0.0, 9: 40.0}, per="step", mode="cosine")
 LIGHT = gradiva.schedule({0: 0.5, 21: 1.5}, per="sample")
 RANGE = gradiva.schedule({0: (0.0, 1.0), 2: (4.0, 9.0)}, mode="step")
 COUNT = 7
-PADDED = {"pad_last_batch": True}
+PADDED: dict[str, Any] = {"pad_last_batch": True}
 
 
 def make_folder(root: Path) -> str:

@@ -313,7 +313,7 @@ def test_schedules_in_tuples(folder: str) -> None:
     with gradiva.step(epoch=0), pytest.raises(OperatorTypeError, match="one number each"):
         gradiva.resize(image, size=(pair, 3))
     with gradiva.step(epoch=0), pytest.raises((OperatorTypeError, OperatorValueError)):
-        gradiva.resize(image, size=(side, "3"))
+        gradiva.resize(image, size=(side, "3"))  # type: ignore[arg-type]
 
 
 def test_other_spellings(folder: str) -> None:
