@@ -110,7 +110,8 @@ class ArgumentType:
     several values; ragged: how many may differ between samples: kernels see a list with a 1-D array
     per sample; uneven: they see such a list where the numbers differ, and else an array; matrix: a
     row may have two axes, and an array of two axes is one matrix for all samples; shaped: per
-    sample it is an array of any shape, and kernels see the batch of these.
+    sample it is an array of any shape, and kernels see the batch of these; schedules: a schedule is
+    converted like any other value, by a source that asks it by itself.
     """
 
     name: str
@@ -122,6 +123,7 @@ class ArgumentType:
     uneven: bool = False
     matrix: bool = False
     shaped: bool = False
+    schedules: bool = False
 
     @property
     def number(self) -> type | None:

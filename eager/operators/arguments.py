@@ -84,7 +84,7 @@ class Argument:
         """The value for all samples, checked and hashable; a schedule stays one. Raises
         OperatorTypeError, OperatorValueError."""
         value = as_one(value)
-        if type(value) is Schedule:
+        if type(value) is Schedule and not self.kind.schedules:
             check_schedule(value, self)
             return value
         try:

@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, cast
 
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.schedules.schedule import Schedule
+from gradiva.eager.schedules.settling import has_schedules
 from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.arrays import BoolVector
 from gradiva.eager.types.device import CPU, Device
@@ -249,7 +249,7 @@ class SourceOperator(OperatorBase, Generic[P]):
     def check(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         super().check(inputs, keywords)
         for name, value in keywords.items():
-            if isinstance(value, Schedule) and name in self.arguments:
+            if has_schedules({name: value}) and not self._takes_schedules(name):
                 raise OperatorTypeError(
                     "what is read follows no schedule: a reader is the same in all epochs",
                     argument=name,
@@ -263,6 +263,9 @@ class SourceOperator(OperatorBase, Generic[P]):
                     expected=self.arguments[name].kind.expected,
                     got="an output of an operator",
                 )
+
+    def _takes_schedules(self, name: str) -> bool:
+        return name not in self.arguments or self.arguments[name].kind.schedules
 
     def names(self, given: dict[str, Any]) -> Sequence[str] | None:
         """The names of the outputs of a call, if users get them by name."""
