@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from gradiva.eager.runtime.thread_pool import ThreadPool as ThreadPool
     from gradiva.eager.runtime.worker_pool import get_num_threads as get_num_threads
     from gradiva.eager.runtime.worker_pool import set_num_threads as set_num_threads
+    from gradiva.eager.schedules.schedule import schedule as schedule
     from gradiva.eager.support.errors import GradivaError as GradivaError
     from gradiva.eager.support.errors import OperatorRuntimeError as OperatorRuntimeError
     from gradiva.eager.support.errors import OperatorTypeError as OperatorTypeError

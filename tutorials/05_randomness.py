@@ -289,6 +289,21 @@ with gradiva.step(first_position=0, batch_size=10):
 assert fifth[0] == ten[5]
 
 # %% [markdown]
+# A **schedule** is not random, but belongs to a batch in the same way: it is a number that follows
+# the epoch, the step or the sample. So it can be given where a random value can, and batches that
+# are made ahead, and resumed runs, have the values of their place in the training:
+
+# %%
+widest = gradiva.schedule({0: 5.0, 4: 45.0}, mode="cosine")  # by the epoch
+reader = gradiva.readers.File(file_root=photographs)
+for epoch_number in range(5):
+    for files, _ in reader.next_epoch(batch_size=4):
+        angle = random.uniform(range=(-widest, widest), batch_size=files.batch_size)
+        assert abs(angle.as_array()).max() <= widest.at(epoch_number)
+    print(epoch_number, widest.at(epoch_number), angle.as_array().round(1))
+widest
+
+# %% [markdown]
 # Two calls with the *same* explicit seed draw the same numbers. That is another common mistake: a
 # mirror and a brightness that always change together.
 

@@ -12,6 +12,7 @@ from gradiva.capture.graph.builtin_ops import cached, constant, parameter, rando
 from gradiva.capture.graph.fingerprint import fingerprint, library_versions
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node, Opaque
 from gradiva.capture.graph.scopes import scopes_of
+from gradiva.eager.schedules.settling import has_schedules
 from gradiva.eager.support.errors import Location, OperatorTypeError, OperatorValueError
 from gradiva.eager.support.hooks import Hook
 from gradiva.eager.support.lazy_import import lazy_module
@@ -137,6 +138,8 @@ def why_not_cached(node: Node) -> str | None:
         return "it calls a function of yours, or has effects, and must run each time"
     if node.device == "gpu":
         return "it runs on a GPU, and a cache stores samples of the CPU"
+    if has_schedules(dict(node.attributes)):
+        return "one of its arguments follows a schedule, and changes during the training"
     if any(isinstance(value, Opaque) for _, value in node.attributes if value is not None):
         return "one of its arguments is a function or an object, whose changes are not seen"
     alone = operator.samplewise

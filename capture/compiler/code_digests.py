@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.schedules.rules import digest_of_code
 
 
 def code_of(operators: Iterable[OperatorBase]) -> list[str]:
@@ -43,6 +44,16 @@ def _inside() -> str:
             digest.update(str(path.relative_to(folder)).encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def code_of_function(function: Any) -> str:
+    """A digest of the code of a function, and of the values that it reads."""
+    visitor = _Visitor()
+    visitor.visit(function)
+    return blake2b(repr(visitor.parts).encode(), digest_size=8).hexdigest()
+
+
+digest_of_code.fill(code_of_function)
 
 
 def code_of_operator(operator: OperatorBase) -> str:

@@ -11,6 +11,7 @@ from gradiva.capture.graph.scopes import predicates_of, scopes_of
 from gradiva.eager.execution.error_policy import continues_on_error
 from gradiva.eager.execution.execute import execute
 from gradiva.eager.runtime.worker_pool import shared_pool
+from gradiva.eager.schedules.settling import has_schedules
 from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.values.batch import Batch
@@ -43,6 +44,7 @@ def _rule(rewriter: Rewriter, node: Node, fixed: bool) -> Edge | None:
         or node.operator.random
         or node.operator.effects
         or not inputs
+        or has_schedules(dict(node.attributes))
     ):
         return None
     if any(edge.node.operator is not constant for edge in inputs):

@@ -11,6 +11,8 @@ from gradiva.eager.operators.decomposition import CompositeCall, DecompositionPa
 from gradiva.eager.operators.fusion_roles import Resample, View
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.operators.pixelwise import Pixelwise
+from gradiva.eager.schedules.schedule import Schedule
+from gradiva.eager.schedules.settling import has_schedules
 
 from .rewriter import Rewriter, rewrite
 
@@ -28,7 +30,8 @@ def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
     edges = {edge.argument: edge for edge in rewriter.inputs(node)}
     given = {*fixed, *(name for name in edges if name is not None)}
     layout = source.node.type[source.output].layout
-    parts = node.operator.decomposition(CompositeCall(layout, fixed, given))
+    known = {name: value for name, value in fixed.items() if type(value) is not Schedule}
+    parts = node.operator.decomposition(CompositeCall(layout, known, given))
     if parts is None or (node.device == "gpu" and not _follows_resize(rewriter, node, parts)):
         return None
     image = edges[None]
@@ -39,6 +42,8 @@ def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
                 attributes[own] = fixed[name]
             else:
                 inputs.append(Edge(edges[name].node, edges[name].output, own))
+        if "slot" in fixed and has_schedules(attributes):
+            attributes["slot"] = fixed["slot"]
         image = rewriter.add(node, operators[part.operator], tuple(inputs), attributes)
     return image
 

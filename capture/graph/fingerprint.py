@@ -3,7 +3,7 @@
 The fingerprint covers the operators as the user has written them, in their order: names, inputs,
 arguments. It does not cover the locations of data (a data set may be moved; its reader checks the
 contents), options that only change speed, and the code of callables, of which only the name is
-known.
+known. It covers the code of functions in schedules.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager.schedules.schedule import Schedule
 from gradiva.eager.support.lazy_import import can_import
 from gradiva.eager.types.dtypes import DType
 from gradiva.ops.readers.core.argument_kinds import PLACES, SPEED, canonical
@@ -170,6 +171,8 @@ def _other(value: Any) -> Any:
         return f"<{type(value.value).__name__}>"
     if isinstance(value, Opaque):
         return _canonical(value.value)
+    if isinstance(value, Schedule):
+        return value.rule.fingerprint
     return f"<{getattr(value, '__name__', None) or type(value).__name__}>"
 
 

@@ -24,7 +24,7 @@ MOST = 34
 """The characters of a line, at most."""
 _LINES = 4
 _PRIVATE = "_conditional."
-_INTERNAL = frozenset({"effect", "shared", "seed"})
+_INTERNAL = frozenset({"effect", "shared", "seed", "slot"})
 _BEFORE = 1 << 30
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from gradiva.eager.execution.eager_interpreter import device_named
 from gradiva.eager.execution.gpu_execute import checked_gpu_kernel
 from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.schedules.settling import with_first_values
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.device import Device
 from gradiva.eager.types.sample_type import SampleType
@@ -76,6 +77,7 @@ def infer(
         for name, value in attributes.items()
         if name in operator.arguments
     }
+    given = {**with_first_values(operator.arguments, given)}
     for edge in edges:
         if edge.argument is not None and edge.argument in operator.arguments:
             given[edge.argument] = edge.node.type[edge.output]

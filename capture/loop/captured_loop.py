@@ -44,6 +44,7 @@ from gradiva.eager.random.step import RandomStep as Running
 from gradiva.eager.random.step import close_step, current_step, enter_step, leave_step
 from gradiva.eager.runtime.finalizer_thread import FinalizerThread, finalizer_thread
 from gradiva.eager.runtime.worker_pool import default_pool
+from gradiva.eager.schedules.settling import has_schedules
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
@@ -180,11 +181,12 @@ class CapturedLoop(Iterator[Any]):
         self._step = LoopStep(item, self._number, self.operator, self._single, self._finished)
         self._number += 1
         self._explanation.steps = self._number
-        positions = item.batches[0].positions
+        where = item.batches[0].provenance
         self._running = enter_step(
             self._source.ahead,
-            np.empty(0, np.int64) if positions is None else positions,
+            np.empty(0, np.int64) if where is None else where.positions,
             self._token,
+            None if where is None else where.progress,
         )
         self._interpreter.enter()
         return arranged(self._step.source.make_outputs(), self._source.names)
@@ -304,15 +306,16 @@ class CapturedLoop(Iterator[Any]):
     def owns(
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
     ) -> bool:
-        """Whether a call belongs to this loop: it reads a value of this step, or it draws random
-        values and this loop counts the random calls."""
+        """Whether a call belongs to this loop: it reads a value of this step; or this loop's step
+        is the current one, and it draws random values or has a schedule."""
         step = self._step
         if step is None or (operator.effects and operator.has_side_effects(keywords)):
             return False
         for value in (*inputs, *keywords.values()):
             if isinstance(value, LazyValue) and value.pending.evaluator is step:
                 return True
-        return operator.random and self._running is not None and current_step() is self._running
+        here = self._running is not None and current_step() is self._running
+        return here and (operator.random or has_schedules(keywords))
 
     def bind(
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]

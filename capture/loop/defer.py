@@ -25,6 +25,15 @@ from gradiva.eager.operators.arguments import Argument, is_edge
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.runtime.host_memory import is_leased
 from gradiva.eager.runtime.worker_pool import default_pool
+from gradiva.eager.schedules.schedule import Schedule
+from gradiva.eager.schedules.settling import (
+    Place,
+    current_place,
+    has_schedules,
+    place_of,
+    settled,
+    with_first_values,
+)
 from gradiva.eager.support.errors import GradivaError, user_location
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import CPU, Device
@@ -52,6 +61,9 @@ def defer_call(
     operator.check(inputs, keywords)
     given, common = split_common(operator, keywords)
     size, single = batch_size_of(operator, inputs, given, common)
+    if single and not inputs and any(map(_is_per_sample, given.values())):
+        here = current_place()
+        size, single = 1 if here is None else len(here.positions), False
     check_not_single(given, single)
     refs = [_input(evaluator, value, size, index) for index, value in enumerate(inputs)]
     attributes: dict[str, Any] = {}
@@ -77,6 +89,10 @@ def defer_call(
     if pending.drawn_at is not None and not single:
         warn_of_values(operator.name, (*inputs, *given.values()))
     pending.name = common.get("name")
+    if has_schedules(attributes):
+        place = current_place(size)
+        pending.progress = None if place is None else place.progress
+        pending.positions = None if place is None else place.positions
     if operator.random:
         pending.key = key
         there = tuple(
@@ -90,6 +106,10 @@ def defer_call(
             readers = ref.source.readers
             readers[ref.output] = readers.get(ref.output, 0) + 1
     return pending
+
+
+def _is_per_sample(value: Any) -> bool:
+    return isinstance(value, Schedule) and value.per_sample
 
 
 def _device(refs: list[Ref], common: dict[str, Any]) -> Device:
@@ -172,6 +192,15 @@ def run_now(pending: Pending) -> None:
             inputs.append(batch)
         else:
             given[ref.argument] = batch
+    if has_schedules(given):
+        place = place_of(inputs)
+        if place is None and pending.progress is not None and pending.positions is not None:
+            place = Place(pending.progress, pending.positions)
+        try:
+            given = settled(pending.operator.arguments, given, place)
+        except GradivaError as error:
+            error = error.complete(operator=pending.operator.name, location=pending.location)
+            raise error from error.__cause__
     positions = pending.positions
     for batch in inputs:
         if batch.positions is not None:
@@ -216,5 +245,5 @@ def _infer(
             inputs.append(type)
         else:
             given[ref.argument] = type
-    types = operator.types(inputs, given)
+    types = operator.types(inputs, {**with_first_values(operator.arguments, given)})
     return tuple(type.with_(device=where.device_type) for type in types)

@@ -22,7 +22,7 @@ from gradiva.eager.types.arrays import BoolVector
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import CPU, Device, DeviceLike
 from gradiva.eager.types.device import device as to_device
-from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.types.provenance import Progress, Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import on_cpu
@@ -68,7 +68,8 @@ class Pending:
     materialized: the outputs that have been read by the user; arrays: the memory of outputs as the
     user has it; exposed: the outputs that the user may have written into; readers: how many pending
     calls read each output; shared: whether its values lie in memory of others; own_key: whether its
-    random values belong to the captured loop that it is in; dropping_calls: the calls, it and those
+    random values belong to the captured loop that it is in; progress: of the current step, for
+    schedules; dropping_calls: the calls, it and those
     before it, by their `serial`, that may leave out samples and had not run when it was made: until
     then its size is what it would be if none does; valid: the mask of its samples, where others
     have left the step of a captured loop; context: the current EvalContext, in deferred mode;
@@ -95,6 +96,7 @@ class Pending:
         "operator",
         "own_key",
         "positions",
+        "progress",
         "readers",
         "serial",
         "shared",
@@ -127,6 +129,7 @@ class Pending:
         self.location = location
         self.key: RandomKey | None = None
         self.positions: Positions | None = None
+        self.progress: Progress | None = None
         self.own_key = False
         self.name: str | None = None
         self.signature: Any = None

@@ -17,6 +17,7 @@ from gradiva.capture.runtime.fusion_report import GroupReport
 from gradiva.capture.runtime.program import Keys, Outputs, Program, Values
 from gradiva.eager.execution.quarantine import collecting_in, isolated, record
 from gradiva.eager.runtime.worker_pool import default_pool
+from gradiva.eager.schedules.settling import has_schedules
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.batch_shape import BatchShape
@@ -111,7 +112,7 @@ def evaluate(targets: Sequence[Pending], programs: ProgramCache) -> None:
     )
     size = max([pending.size for pending in order if not pending.single] or [1])
     batches = [_fit(concrete.plain, size) for concrete in concrete_inputs]
-    keys = [(pending.key, pending.positions) for pending in order]
+    keys = [(pending.key, pending.positions, pending.progress) for pending in order]
     program = programs.find(key)
     if program is None:
         recorded = _graph(order, targets, concrete_inputs)
@@ -144,14 +145,14 @@ def _run(program: Program, batches: Sequence[Batch], size: int, keys: Keys, gpu:
 
 
 def _with_caches(
-    options: CacheOptions,
-    recorded: Graph,
-    batches: Sequence[Batch],
-    keys: Sequence[tuple[Any, Any]],
-    size: int,
+    options: CacheOptions, recorded: Graph, batches: Sequence[Batch], keys: Keys, size: int
 ) -> Graph:
     """The graph with caches, whose places are chosen with the first samples of these inputs."""
-    few = [(drawn, places[: cache_places.MEASURED]) for drawn, places in keys if places is not None]
+    few = [
+        (drawn, places[: cache_places.MEASURED], progress)
+        for drawn, places, progress in keys
+        if places is not None
+    ]
 
     def read(graph: Graph) -> cache_places.Samples | None:
         if len(few) < len(keys) or not size:
@@ -278,6 +279,8 @@ def _graph(
         attributes = pending.attributes
         if pending.operator.random and pending.single:
             attributes = {**attributes, "shared": True}
+        if has_schedules(attributes):
+            attributes = {**attributes, "slot": index}
         nodes[pending] = builder.add(
             pending.operator,
             tuple(edges),

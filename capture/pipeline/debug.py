@@ -89,6 +89,7 @@ class DebugRecorder(Recorder):
         self._size = read.size
         self._read = read.values
         self._positions: dict[Any, Positions] = {None: read.positions[None]}
+        self._progress = read.progress
         self._symbols: dict[int, tuple[Batch, DataNode]] = {}
         """Maps what was returned for a symbol back to the symbol, when it is an argument."""
         self._run = 0
@@ -149,8 +150,10 @@ class DebugRecorder(Recorder):
         batches = tuple(with_mask(batch, None) for batch in read)
         for output, batch in enumerate(batches):
             self._values[node, output] = batch
-        if batches[0].positions is not None:
-            self._positions[node] = batches[0].positions
+        where = batches[0].provenance
+        if where is not None:
+            self._positions[node] = where.positions
+            self._progress = where.progress or self._progress
         self._size = len(batches[0])
 
     def _compute(self, node: Node) -> None:
@@ -160,7 +163,13 @@ class DebugRecorder(Recorder):
         plan = self._plan
         with plan.pool.pinned():
             outputs, left = program.run_step(
-                dict(self._values), self._size, self._positions, plan.seed, plan.pool, gpu=plan.gpu
+                dict(self._values),
+                self._size,
+                self._positions,
+                plan.seed,
+                plan.pool,
+                gpu=plan.gpu,
+                progress=self._progress,
             )
         if left is not None:
             raise OperatorRuntimeError(
@@ -222,7 +231,10 @@ class DebugPlan(SourcePlan):
             self.sources[node] = source = self._open(node, operator)
             for target, data, layout in self.fed.pop(name or "", ()):
                 feed(self, [(target, data)], layout)
-            return self._read_one(source, self.pool)
+            batches = self._read_one(source, self.pool)
+            read = {(node, output): batch for output, batch in enumerate(batches)}
+            self._progress(read, self.iteration - 1)
+            return tuple(read[node, output] for output in range(len(batches)))
         known = self._in_order[number] if number < len(self._in_order) else None
         if known is None or known.operator is not operator:
             raise OperatorTypeError(

@@ -157,12 +157,24 @@ class Epochs:
         if self.drop:
             return self.batch_size
         batches = self.batches
-        batch = min(index // self.batch_size, batches - 1)
-        while batch + 1 < batches and self._begin_of(batch + 1, batches) <= index:
-            batch += 1
+        batch = self._batch_at(index, batches)
         if self.padded and batch + 1 == batches:
             return self.batch_size
         return self._begin_of(batch + 1, batches) - index
+
+    def _batch_at(self, index: int, batches: int) -> int:
+        """The number, in the epoch, of the batch that begins at this sample."""
+        batch = min(index // self.batch_size, batches - 1)
+        if self.drop:
+            return batch
+        while batch + 1 < batches and self._begin_of(batch + 1, batches) <= index:
+            batch += 1
+        return batch
+
+    def next_step(self) -> int:
+        """The number of the batch whose size `next_size` has told, counted from the first epoch."""
+        index, _ = _place(self.source)
+        return self.until(self.source.epoch) + self._batch_at(index, self.batches)
 
     def _begin_of(self, batch: int, batches: int) -> int:
         length = self.source.shard_length() or 0

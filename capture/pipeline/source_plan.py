@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.device import CPU
+from gradiva.eager.types.provenance import Progress
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.readers.core.source import EpochPart, Source, SourceOperator
 
@@ -47,6 +49,8 @@ class Read(NamedTuple):
     noted: Quarantine
     rows: SampleIndices | None
     """The remaining samples, among all that were to be read; None for all."""
+    progress: Progress | None = None
+    """That of the source that was read last."""
 
 
 class SourcePlan:
@@ -97,6 +101,8 @@ class SourcePlan:
         self._noted: Quarantine | None = None
         """The unreadable samples that were recorded for that batch."""
         self._wanted = batch_size
+        self._step: int | None = None
+        """The number of the batch that is read, where batches end with the epochs of a reader."""
         self._turn = 0
         if processes is not None:
             for node, source in self.sources.items():
@@ -116,6 +122,7 @@ class SourcePlan:
             source = operator.open(operator.attributes(given), self.seed if seed < 0 else seed)
         except GradivaError as error:
             raise self.program.locate(error, node) from error.__cause__
+        source.nominal = self.batch_size
         if self.stage is not None and node.device == "gpu":
             source.device = self.stage.device
         return source
@@ -137,6 +144,7 @@ class SourcePlan:
             with collecting_in(noted):
                 size, rows = self._read(values, pool)
             positions = self._positions(values, size)
+            progress = self._progress(values, self.iteration)
             self.iteration += 1
         except GradivaError as error:
             if getattr(error, "again", False):
@@ -147,7 +155,7 @@ class SourcePlan:
         finally:
             # A batch that is requested again leaves the positions of the sources unchanged.
             self.states.record(self.iteration, moved=not self._kept)
-        return Read(values, size, positions, noted, rows)
+        return Read(values, size, positions, noted, rows, progress)
 
     def compute(self, read: Read) -> Outputs:
         """Compute the outputs from the data. Raises GradivaError."""
@@ -172,7 +180,9 @@ class SourcePlan:
     def _outputs(self, read: Read) -> tuple[Outputs, Positions | None]:
         gpu = CPU if self.stage is None else self.stage.device
         with queued(self.stage) as mark:
-            outputs, rows = self.program.run_step(*read[:3], self.seed, self.pool, gpu=gpu)
+            outputs, rows = self.program.run_step(
+                *read[:3], self.seed, self.pool, gpu=gpu, progress=read.progress
+            )
             mark(outputs)
         return outputs, rows
 
@@ -186,6 +196,7 @@ class SourcePlan:
             self._wanted = self.batch_size
             if self.epochs is not None:
                 self._wanted = self.epochs.next_size(self.iteration)
+                self._step = self.epochs.next_step()
         for node, source in self.sources.items():
             if recording is not None:
                 began = recording.start(node.operator.name)
@@ -249,6 +260,28 @@ class SourcePlan:
                 found[node] = found[None] = own
         return found
 
+    def _progress(self, values: Values, number: int) -> Progress:
+        """The progress of the source that was read last, for schedules; each batch gets that of its
+        source. Steps are the batches of the pipeline, of which this is `number`, where the source
+        does not know them, and where batches end with epochs."""
+        last = Progress(None, number)
+        for (node, output), batch in list(values.items()):
+            where = batch.provenance
+            if where is None:
+                continue
+            if where.progress is None or type(where.progress) is Progress:
+                last = Progress(self.sources[node].epochs_begun, number)
+                # A source may deliver the same batch again.
+                made = Batch.over(batch.data, batch.batch_shape, batch.type)
+                made.valid, values[node, output] = batch.valid, made
+            elif self._step is None:
+                last = where.progress
+                continue
+            else:
+                last, made = where.progress.at_step(self._step), batch
+            made.provenance = replace(where, progress=last)
+        return last
+
     def one_sample(self, epoch: int, position: int) -> Outputs:
         """The outputs for the sample at this place. Raises GradivaError, as a batch with it would.
 
@@ -260,6 +293,8 @@ class SourcePlan:
             raise OperatorRuntimeError("one sample of a graph with operators on a GPU")
         if self._aside is None:
             self._aside = SourcePlan(self.graph, 1, self.seed, shared_pool(1))
+            for source in self._aside.sources.values():
+                source.nominal, source.across = self.batch_size, self.epochs is None
         aside = self._aside
         values: Values = {}
         with collecting_in(isolated()):

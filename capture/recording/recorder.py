@@ -109,7 +109,7 @@ class Recorder:
         types = infer(operator, tuple(edges), attributes, device)
         if operator.random:
             edges.append(Edge(self._key(common), 0, "key"))
-            attributes["shared"] = is_shared(inputs, edges, common)
+            attributes["shared"] = is_shared(inputs, edges, attributes, common)
         elif not isinstance(operator, SourceOperator):
             edges += self.branches.anchor(edges)
         return self._append(operator, tuple(edges), attributes, types, common)

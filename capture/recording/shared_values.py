@@ -12,6 +12,7 @@ from typing import Any
 from gradiva.capture.graph.builtin_ops import constant
 from gradiva.capture.graph.graph import Edge, Node
 from gradiva.eager.execution.shared_draws import warn_of_shared
+from gradiva.eager.schedules.schedule import Schedule
 from gradiva.eager.support.errors import Location, OperatorValueError, describe
 from gradiva.ops.readers.core.source import SourceOperator
 
@@ -21,12 +22,20 @@ _BESIDE = {"key", "scope", "source"}
 """Edges that bring no values."""
 
 
-def is_shared(inputs: Sequence[Any], edges: Sequence[Edge], common: Mapping[str, Any]) -> bool:
+def is_shared(
+    inputs: Sequence[Any],
+    edges: Sequence[Edge],
+    attributes: Mapping[str, Any],
+    common: Mapping[str, Any],
+) -> bool:
     """Whether a random call makes one value for all samples, as it would in dynamic mode without a
     batch size. Raises OperatorValueError for a batch size that is a number."""
     asked = common.get("batch_size")
     if asked is None:
-        return not inputs and len(edges) == 1
+        per_sample = any(
+            isinstance(one, Schedule) and one.per_sample for one in attributes.values()
+        )
+        return not inputs and len(edges) == 1 and not per_sample
     if not isinstance(asked, BatchSize | WholeBatch):
         raise OperatorValueError(
             "the batch size of a graph is that of its sources",

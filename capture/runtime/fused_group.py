@@ -29,6 +29,7 @@ from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import ToPlanar
 from gradiva.eager.operators.pixelwise import Pixelwise
 from gradiva.eager.runtime.worker_pool import WorkerPool, shared_pool
+from gradiva.eager.schedules.settling import Place, has_schedules, place_of, settled
 from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import CPU, Device
@@ -45,6 +46,7 @@ from .fusion_report import NotFusableError, Reason
 __all__ = ["Plans", "run_group"]
 
 Locate = Callable[[GradivaError, Node], GradivaError]
+PlaceOf = Callable[[Node], Place | None]
 _NOTHING = np.empty(0, np.uint8)
 _NOBODY = shared_pool(1)
 
@@ -84,6 +86,7 @@ def run_group(
     size: int,
     pool: WorkerPool,
     locate: Locate,
+    place: PlaceOf,
     device: Device,
     plans: Plans,
 ) -> Batch:
@@ -91,7 +94,8 @@ def run_group(
     NotFusableError.
 
     values, drawn: batches, and keys with positions of random calls, by the leaves of the group;
-    plans: of earlier batches, and for later ones.
+    place: of the schedules of a member, where its image has none; plans: of earlier batches, and for
+    later ones.
     """
     if not size:
         raise NotFusableError(Reason.EMPTY_BATCH)
@@ -102,7 +106,7 @@ def run_group(
     head, policy = None, dict(members[0].attributes)
     skipping = device is CPU and skips(policy)
     if device is CPU and continues_on_error(policy):
-        head = _first(members[0], source, values, drawn, size, pool, locate, plans)
+        head = _first(members[0], source, values, drawn, size, pool, locate, place, plans)
         if skipping and head.failures:
             _fill_in_shapes(head)
     calls: list[Call] = []
@@ -110,7 +114,9 @@ def run_group(
     for member in members:
         call = head if head is not None and not calls else None
         if call is None:
-            call = _member_call(member, image, calls, values, drawn, size, pool, locate, plans)
+            call = _member_call(
+                member, image, calls, values, drawn, size, pool, locate, place, plans
+            )
         _check_dtypes(call, calls, _keeps_values(member))
         calls.append(call)
         image = Batch.over(_NOTHING, call.batch_shapes[0], call.types[0], source.provenance)
@@ -156,6 +162,7 @@ def _member_call(
     size: int,
     pool: WorkerPool,
     locate: Locate,
+    place: PlaceOf,
     plans: Plans,
 ) -> Call:
     """The call of a member whose first input is `image`. before: those of the members before it.
@@ -166,7 +173,7 @@ def _member_call(
         call = _known(plans.calls, member, image, size, pool) if before else None
         if call is not None:
             return call
-        call = _prepared(member, image, values, drawn, size, pool, plans)
+        call = _prepared(member, image, values, drawn, size, pool, place, plans)
     except NotFusableError as error:
         error.first = len(before)
         raise
@@ -175,7 +182,8 @@ def _member_call(
             # Alone, the members before would have had their say before this.
             raise NotFusableError(Reason.MEMBER_ERROR, first=len(before)) from None
         raise _located(error, member, image, locate) from error.__cause__
-    if before and len(member.inputs) == 1:
+    changes = len(member.inputs) > 1 or has_schedules(dict(member.attributes))
+    if before and not changes:
         # Neither the threads nor the files of this batch shall be kept.
         like = Batch.over(_NOTHING, image.batch_shape, image.type)
         plans.calls[member] = known = call.again((like,), _NOBODY)
@@ -227,11 +235,14 @@ def _first(
     size: int,
     pool: WorkerPool,
     locate: Locate,
+    place: PlaceOf,
     plans: Plans,
 ) -> Call:
     """The call of a decoder that goes on after errors."""
     try:
-        return _prepared(member, image, values, drawn, size, pool, plans, collect_failures=True)
+        return _prepared(
+            member, image, values, drawn, size, pool, place, plans, collect_failures=True
+        )
     except GradivaError as error:
         raise _located(error, member, image, locate) from error.__cause__
 
@@ -270,6 +281,7 @@ def _prepared(
     drawn: dict[Node, tuple[Any, Any]],
     size: int,
     pool: WorkerPool,
+    place: PlaceOf,
     plans: Plans,
     collect_failures: bool = False,
 ) -> Call:
@@ -291,6 +303,8 @@ def _prepared(
     if given_per_frame(member.operator.frames, (image, *others), given):
         raise NotFusableError(Reason.PER_FRAME, member.operator.name)
     inputs = (image, *others)
+    if has_schedules(given):
+        given = settled(member.operator.arguments, given, place_of(inputs) or place(member))
     return prepare(
         member.operator, inputs, given, size, pool, key, positions, collect_failures, repeated
     )

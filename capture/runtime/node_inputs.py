@@ -7,6 +7,7 @@ from typing import Any
 from gradiva.capture.graph.builtin_ops import constant
 from gradiva.capture.graph.graph import Edge, Node, Opaque
 from gradiva.eager.execution.error_policy import narrowed, with_mask
+from gradiva.eager.schedules.settling import Place, has_schedules, place_of, settled
 from gradiva.eager.types.arrays import BoolVector
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.values.batch import Batch
@@ -16,9 +17,14 @@ Values = dict[tuple[Node, int], Batch]
 
 
 def resolve(
-    node: Node, values: Values, size: int, valid: BoolVector | None = None
+    node: Node,
+    values: Values,
+    size: int,
+    valid: BoolVector | None = None,
+    place: Place | None = None,
 ) -> tuple[Outputs, dict[str, Any]]:
-    """The inputs of a node, and its arguments, for the `size` samples in the mask."""
+    """The inputs of a node, and its arguments, for the `size` samples in the mask. place: that of
+    schedules, where no input has one."""
     given: dict[str, Any] = {
         name: value.value if isinstance(value, Opaque) else value
         for name, value in node.attributes
@@ -30,6 +36,8 @@ def resolve(
             inputs.append(value_of(edge, values, size, valid))
         elif edge.argument in node.operator.arguments:
             given[edge.argument] = value_of(edge, values, size, valid)
+    if has_schedules(given):
+        given = settled(node.operator.arguments, given, place_of(inputs) or place)
     return tuple(inputs), given
 
 

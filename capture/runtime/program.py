@@ -4,7 +4,7 @@ shares the work on each node with a pool."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -18,10 +18,12 @@ from gradiva.eager.execution.execute import execute
 from gradiva.eager.operators.fusion_roles import Resample
 from gradiva.eager.random.generator import RandomKey
 from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.schedules.settling import Place, has_schedules
 from gradiva.eager.support import tracing
 from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.arrays import BoolVector
 from gradiva.eager.types.device import CPU, Device
+from gradiva.eager.types.provenance import Progress
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.arrays.copy import copy
 from gradiva.ops.math.branches import merge, split
@@ -36,7 +38,7 @@ from .split_merge import join, part
 __all__ = ["Outputs", "Positions", "Program", "Values"]
 
 Positions = np.ndarray[Any, np.dtype[np.int64]]
-Keys = Sequence[tuple[Any, Any]]
+Keys = Sequence[tuple[Any, Any, Progress | None]]
 GPU: Final = Device("gpu")
 
 
@@ -50,9 +52,16 @@ class _RunState(NamedTuple):
     keys: Keys
     selection: Selection
     gpu: Device
+    progress: Progress | None
 
     def device_of(self, node: Node) -> Device:
         return CPU if node.device == "cpu" else self.gpu
+
+
+def _last_progress(values: Values) -> Progress | None:
+    """That of the source that was read last, of those that know theirs."""
+    places = (batch.provenance for batch in reversed(values.values()))
+    return next((one.progress for one in places if one is not None and one.progress), None)
 
 
 def _expect(node: Node, device: str) -> None:
@@ -92,6 +101,13 @@ class Program:
         self.statistics: MemoryStatistics | None = None
         """Where the sizes of results are recorded; None for nowhere."""
         self._plans = Plans.none()
+        self._scheduled = {
+            member
+            for node in self._steps
+            for member in (node.members or (node,))
+            if has_schedules(dict(member.attributes))
+        }
+        """The nodes that have schedules among their arguments."""
         self.fusion = FusionReport(graph)
         """The reports on its fused groups."""
         for node in self._steps:
@@ -121,9 +137,10 @@ class Program:
         pool: WorkerPool,
         keys: Keys = (),
         gpu: Device = GPU,
+        progress: Progress | None = None,
     ) -> Outputs:
         """The outputs of `run_step`."""
-        return self.run_step(values, size, positions, seed, pool, keys, gpu)[0]
+        return self.run_step(values, size, positions, seed, pool, keys, gpu, progress)[0]
 
     def run_step(
         self,
@@ -134,17 +151,22 @@ class Program:
         pool: WorkerPool,
         keys: Keys = (),
         gpu: Device = GPU,
+        progress: Progress | None = None,
     ) -> tuple[Outputs, Positions | None]:
         """The outputs for these values of sources and parameters, which are used up.
 
         positions: of the samples in each source, and under None those that count where no source
-        is named. seed: of random keys that have none. keys: of random calls, and the positions
-        of their samples, where the graph only says which of these it is. gpu: the one that nodes
-        on a GPU run on, by its current stream. Where samples have left all values, the outputs are
-        smaller; then also the numbers of the samples that are left.
+        is named. seed: of random keys that have none. keys: of random calls and of those with
+        schedules, the positions of their samples, and the progress, where the graph only says which
+        of these it is. gpu: the one that nodes on a GPU run on, by its current stream. progress: of
+        the source that was read last, for schedules without an input. Where samples have left all
+        values, the outputs are smaller; then also the numbers of the samples that are left.
         """
         recording, began, started = tracing.active, 0, Stopwatch()
-        state = _RunState(values, positions, seed, pool, keys, Selection(size, self._may_lose), gpu)
+        selection = Selection(size, self._may_lose)
+        if progress is None and self._scheduled:
+            progress = _last_progress(values)
+        state = _RunState(values, positions, seed, pool, keys, selection, gpu, progress)
         self._bring(state)
         for node in self._steps:
             if pool.cancelled:
@@ -221,9 +243,11 @@ class Program:
         self, node: Node, state: _RunState, size: int, valid: BoolVector | None
     ) -> Outputs:
         scope, pool, device = self._scopes.get(node), state.pool, state.device_of(node)
-        inputs, given = resolve(node, state.values, size, valid if self._may_lose else None)
-        key, positions = None, state.positions[None]
         shared = node.operator.random and bool(node.attribute("shared"))
+        place = self._place(node, state, None if shared else valid)
+        narrow = valid if self._may_lose else None
+        inputs, given = resolve(node, state.values, size, narrow, place)
+        key, positions = None, state.positions[None]
         for edge in node.inputs:
             if edge.argument == "key":
                 key, positions = self._drawn(edge.node, state, None if shared else valid)
@@ -259,6 +283,7 @@ class Program:
                     narrow = valid if self._may_lose else None
                     inside[edge.node, edge.output] = value_of(outer, state.values, size, narrow)
         pool, device, began, samples = state.pool, state.device_of(node), Stopwatch(), size
+
         # As many members as possible run fused; the first that does not fit runs alone, and so on.
         rest = part = node.members
         fusing, partly, why = True, False, None
@@ -266,11 +291,12 @@ class Program:
         """Which samples of the group the decoder has left."""
         while rest:
             made: Batch | None = None
+            place = functools.partial(self._place, state=state, valid=valid)
             try:
                 while fusing and made is None and len(part) > 1:
                     try:
                         made = run_group(
-                            part, inside, drawn, size, pool, self.locate, device, self._plans
+                            part, inside, drawn, size, pool, self.locate, place, device, self._plans
                         )
                     except NotFusableError as error:
                         why = why or (error.reason, error.detail)  # the error itself keeps frames
@@ -278,7 +304,7 @@ class Program:
                         part = part[: error.first]
                 if made is None:
                     part = rest[:1]
-                    made = self._alone(part[0], inside, drawn, size, pool, device)
+                    made = self._alone(part[0], inside, drawn, size, pool, place, device)
             except GradivaError as error:
                 if error.sample is not None and kept is not None:
                     error.sample = int(np.flatnonzero(kept)[error.sample])
@@ -292,7 +318,7 @@ class Program:
             if left is not None and left is not valid:  # the decoder has lost samples
                 kept = left if valid is None else left[valid]
                 drawn = {leaf: (key, own[kept]) for leaf, (key, own) in drawn.items()}
-                inside = {place: narrowed(value, left) for place, value in inside.items()}
+                inside = {edge: narrowed(value, left) for edge, value in inside.items()}
                 size, valid = len(batch), left
             elif valid is not None:
                 batch = with_mask(batch, valid)
@@ -311,6 +337,7 @@ class Program:
         drawn: dict[Node, tuple[Any, Any]],
         size: int,
         pool: WorkerPool,
+        place: Callable[[Node], Place | None],
         device: Device,
     ) -> Batch:
         """The output of one member of a group."""
@@ -318,12 +345,23 @@ class Program:
             (drawn[edge.node] for edge in member.inputs if edge.argument == "key"), (None, None)
         )
         try:
-            inputs, given = resolve(member, inside, size)
+            inputs, given = resolve(member, inside, size, None, place(member))
             first = inputs[0].positions
             own = own if first is None else first
             return execute(member.operator, inputs, given, size, pool, key, own, device)[0]
         except GradivaError as error:
             raise self.locate(error, member) from error.__cause__
+
+    def _place(self, node: Node, state: _RunState, valid: BoolVector | None) -> Place | None:
+        """The place of the schedules of a node, where no input has one."""
+        if node not in self._scheduled:
+            return None
+        slot, positions, progress = node.attribute("slot"), state.positions[None], state.progress
+        if slot is not None:
+            _, positions, progress = state.keys[slot]
+        if progress is None:
+            return None
+        return Place(progress, positions if valid is None else positions[valid])
 
     def _drawn(
         self, node: Node, state: _RunState, valid: BoolVector | None
@@ -332,7 +370,7 @@ class Program:
         samples of the step without one."""
         slot, own = node.attribute("slot"), node.attribute("seed")
         if slot is not None:
-            key, positions = state.keys[slot]
+            key, positions, _ = state.keys[slot]
         else:
             positions = state.positions[None]
             for source in node.inputs:

@@ -17,6 +17,7 @@ from gradiva.eager.random.default_generator import get_default_rng
 from gradiva.eager.random.generator import RNG, RandomKey
 from gradiva.eager.random.step import current_step
 from gradiva.eager.runtime.worker_pool import default_pool
+from gradiva.eager.schedules.settling import Place, current_place, has_schedules, place_of, settled
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,
@@ -49,6 +50,7 @@ __all__ = [
     "check_on_cpu",
     "device_for",
     "device_named",
+    "place_of_call",
     "positions_of",
     "random_key",
     "split_common",
@@ -72,6 +74,8 @@ class Eager:
                 "this makes a source for a pipeline definition; in dynamic mode use its class "
                 "(readers.File, ExternalSource, ...)"
             )
+        if has_schedules(keywords):
+            keywords = settled(operator.arguments, keywords, place_of_call(inputs, keywords))
         given, common = split_common(operator, keywords)
         size, single = batch_size_of(operator, inputs, given, common)
         if single:
@@ -202,6 +206,18 @@ def positions_of(
         return found
     first = int(step.positions[0]) if step is not None and len(step.positions) else 0
     return np.arange(first, first + size, dtype=np.int64)
+
+
+def place_of_call(inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> Place | None:
+    """The place in the run of a call with schedules: that of its inputs, else that of the current
+    step."""
+    count = next((len(one) for one in inputs if isinstance(one, Batch)), None)
+    if count is None and inputs:
+        count = 1
+    asked = keywords.get("batch_size") if count is None else None
+    if isinstance(asked, int | np.integer) and asked >= 0:
+        count = int(asked)
+    return place_of(inputs) or current_place(count)
 
 
 def batch_size_of(

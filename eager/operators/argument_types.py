@@ -110,7 +110,8 @@ class ArgumentType:
     several values; ragged: how many may differ between samples: kernels see a list with a 1-D array
     per sample; uneven: they see such a list where the numbers differ, and else an array; matrix: a
     row may have two axes, and an array of two axes is one matrix for all samples; shaped: per
-    sample it is an array of any shape, and kernels see the batch of these.
+    sample it is an array of any shape, and kernels see the batch of these; schedules: a schedule is
+    converted like any other value, by a source that asks it by itself.
     """
 
     name: str
@@ -122,10 +123,20 @@ class ArgumentType:
     uneven: bool = False
     matrix: bool = False
     shaped: bool = False
+    schedules: bool = False
+
+    @property
+    def number(self) -> type | None:
+        """int or float if its values are numbers, one or several: then a schedule may be given."""
+        return _NUMBERS.get(self.convert)
 
 
 _Array: TypeAlias = np.ndarray[Any, Any]
 _integers, _reals, _singles = _vector(_integer), _vector(_real), _vector(_single)
+_NUMBERS: dict[Callable[[Any], Any], type] = {
+    **dict.fromkeys((_integer, _integers), int),
+    **dict.fromkeys((_real, _reals, _single, _singles), float),
+}
 
 IntArg: TypeAlias = Annotated[
     int | Value | Sequence[int] | _Array,

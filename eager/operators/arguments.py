@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
+from gradiva.eager.schedules.schedule import Schedule
+from gradiva.eager.schedules.settling import as_one, check_schedule
 from gradiva.eager.support.errors import (
     ArgumentNameError,
     GradivaError,
@@ -79,7 +81,12 @@ class Argument:
         return self.kind.element is not None
 
     def static(self, value: Any) -> Any:
-        """The value for all samples, checked and hashable. Raises OperatorTypeError/ValueError."""
+        """The value for all samples, checked and hashable; a schedule stays one. Raises
+        OperatorTypeError, OperatorValueError."""
+        value = as_one(value)
+        if type(value) is Schedule and not self.kind.schedules:
+            check_schedule(value, self)
+            return value
         try:
             return self.kind.convert(value)
         except GradivaError as error:

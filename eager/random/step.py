@@ -9,9 +9,12 @@ from collections.abc import Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
+
+from gradiva.eager.support.validation import integer
+from gradiva.eager.types.provenance import Progress
 
 
 @dataclass(slots=True, eq=False)
@@ -20,7 +23,8 @@ class RandomStep:
 
     leader: the source that opened it, and alone may open the next one in its place; owner: the
     loop over the source; outer: the step it stands in, which is current again when the leader has
-    ended; narrowed: what is left of the positions where samples were left out, by their number.
+    ended; narrowed: what is left of the positions where samples were left out, by their number;
+    progress: of the source, for schedules.
 
     A step is current until its leader opens the next one or ends. Whether somebody still holds the
     loop does not matter: objects go at moments that no program determines.
@@ -32,6 +36,7 @@ class RandomStep:
     outer: RandomStep | None = None
     calls: dict[Hashable, int] = field(default_factory=dict)
     narrowed: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = field(default_factory=dict)
+    progress: Progress | None = None
 
     def take(self, generator: Hashable) -> int:
         """The number of the next call that uses `generator` in this step."""
@@ -65,7 +70,10 @@ def current_step() -> RandomStep | None:
 
 
 def enter_step(
-    leader: object, positions: np.ndarray[Any, np.dtype[np.int64]], owner: object = None
+    leader: object,
+    positions: np.ndarray[Any, np.dtype[np.int64]],
+    owner: object = None,
+    progress: Progress | None = None,
 ) -> RandomStep:
     """The source `leader` delivers a batch: its step is current from now on.
 
@@ -83,7 +91,8 @@ def enter_step(
     if own is None and depth > _DEEPEST:
         assert deepest is not None
         deepest.outer = None
-    opened = RandomStep(positions, leader, owner, running if own is None else own.outer)
+    outer = running if own is None else own.outer
+    opened = RandomStep(positions, leader, owner, outer, progress=progress)
     _step.set(opened)
     return opened
 
@@ -119,20 +128,49 @@ def leave_loops() -> None:
     _step.set(running)
 
 
-def step(first_position: int = 0, batch_size: int = 1) -> AbstractContextManager[RandomStep]:
+def step(
+    first_position: SupportsIndex = 0,
+    batch_size: SupportsIndex = 1,
+    *,
+    epoch: SupportsIndex | None = None,
+    number: SupportsIndex | None = None,
+) -> AbstractContextManager[RandomStep]:
     """Open a step by hand, for samples at `first_position` ... `first_position + batch_size - 1`.
 
     Random calls in the block are numbered from 0, so the block's values can be computed again.
+    epoch, number: those that schedules see: the epoch, by default that of the step around this one,
+    and how many steps come before, by default `first_position // batch_size`.
+
+    Raises OperatorTypeError for what is no integer, OperatorValueError for negative ones.
+
+    Example:
+        angle = gradiva.schedule({0: 0, 10: 20})
+        with gradiva.step(epoch=3):
+            image = gradiva.rotate(gradiva.imread("cat.jpg"), angle=angle)  # by 6 degrees
     """
-    return step_at(np.arange(first_position, first_position + batch_size, dtype=np.int64))
+    first = _count(first_position, "first_position")
+    size = _count(batch_size, "batch_size")
+    turn = first // max(1, size) if number is None else _count(number, "number")
+    outer = _step.get()
+    around = None if outer is None or outer.progress is None else outer.progress.epoch
+    progress = Progress(around if epoch is None else _count(epoch, "epoch"), turn)
+    return step_at(np.arange(first, first + size, dtype=np.int64), progress)
 
 
 @contextmanager
-def step_at(positions: np.ndarray[Any, np.dtype[np.int64]]) -> Iterator[RandomStep]:
-    """Open a step by hand, for samples at these positions."""
-    opened = RandomStep(positions, outer=_step.get())
+def step_at(
+    positions: np.ndarray[Any, np.dtype[np.int64]], progress: Progress | None = None
+) -> Iterator[RandomStep]:
+    """Open a step by hand, for samples at these positions. progress: what schedules see."""
+    opened = RandomStep(positions, outer=_step.get(), progress=progress)
     token = _step.set(opened)
     try:
         yield opened
     finally:
         _step.reset(token)
+
+
+def _count(value: SupportsIndex, argument: str) -> int:
+    return integer(
+        value, 0, limits="a number from 0 on", operator="gradiva.step", argument=argument
+    )

@@ -1,4 +1,5 @@
-"""The provenance of the samples of a batch: for errors, random values, splitting and merging."""
+"""The provenance of the samples of a batch: for errors, random values, splitting and merging; and
+how far a source had read when it delivered them: for schedules."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from .sample_origin import SampleOrigin
 
-__all__ = ["NamesOnDemand", "Provenance"]
+__all__ = ["NamesOnDemand", "Progress", "Provenance"]
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -52,11 +53,42 @@ class NamesOnDemand(Sequence[str]):
         return list, (list(self),)  # without the data set
 
 
+class Progress:
+    """epoch: of the first sample of a batch; None where the source has no epochs. step: how many
+    batches come before this one, since the beginning of the run."""
+
+    __slots__ = ("epoch", "known_step")
+
+    def __init__(self, epoch: int | None, step: int | None = None) -> None:
+        self.epoch = epoch
+        self.known_step = step
+
+    @property
+    def step(self) -> int:
+        return self.known_step or 0
+
+    def numbers(self, positions: Numbers) -> Numbers:
+        """How many samples come before each of those at these positions, since the beginning: of
+        all shards together."""
+        return positions
+
+    def at_step(self, step: int) -> Progress:
+        """The same, with another number of the batch."""
+        return Progress(self.epoch, step)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Progress, (self.epoch, self.step)  # without the plan of a reader
+
+    def __repr__(self) -> str:
+        return f"Progress(epoch={self.epoch}, step={self.step})"
+
+
 @dataclass(frozen=True, slots=True)
 class Provenance:
     """`positions`: place of each sample in its source's endless stream (int64, shape (N,));
     `names`: file or key of each sample, or None where there is none; `indices`: its number in its
-    data set, where that is known; `origin`: what identifies the bytes that a source delivered. A
+    data set, where that is known; `progress`: of its source, when it delivered the batch, where
+    the source knows; `origin`: what identifies the bytes that a source delivered. A
     batch that was computed from it may have the same origin, which then says nothing of its values:
     it is trusted only on what comes straight from a source, and on a selection of that."""
 
@@ -64,6 +96,7 @@ class Provenance:
     names: Sequence[str] | None = None
     indices: Numbers | None = None
     origin: SampleOrigin | None = field(default=None, compare=False, repr=False)
+    progress: Progress | None = field(default=None, compare=False, repr=False)
 
     def name(self, sample: int) -> str | None:
         if self.names is None or not 0 <= sample < len(self.names):
@@ -79,4 +112,4 @@ class Provenance:
             names = [names[index] for index in chosen]
         indices = None if self.indices is None else self.indices[chosen]
         origin = None if self.origin is None else self.origin.select(chosen)
-        return Provenance(self.positions[chosen], names, indices, origin)
+        return Provenance(self.positions[chosen], names, indices, origin, self.progress)

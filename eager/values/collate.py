@@ -158,4 +158,5 @@ def _provenance(samples: Sequence[ArrayLike]) -> Provenance | None:
     if len(known) < len(samples):
         return None
     names = [part.name(0) or "" for part in known]
-    return Provenance(np.concatenate([part.positions for part in known]), names)
+    positions = np.concatenate([part.positions for part in known])
+    return Provenance(positions, names, progress=known[0].progress)

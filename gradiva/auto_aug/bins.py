@@ -6,10 +6,14 @@ from typing import Any, TypeAlias
 
 from gradiva.capture.recording.free_calls import per_recorded_sample as for_each_sample
 from gradiva.eager.operators.interpreter import current_interpreter
+from gradiva.eager.schedules.schedule import Schedule
 from gradiva.eager.support.errors import OperatorTypeError, describe, user_location
 from gradiva.eager.types.dtypes import int32
 from gradiva.eager.values.value import Value
+from gradiva.ops.math.scheduled import scheduled
 from gradiva.ops.random.uniform import uniform
+
+from .checks import in_range
 
 __all__ = ["AnyBin", "SignedBin", "per_sample", "random_signs", "signed_bin"]
 
@@ -102,3 +106,12 @@ def random_signs(seed: int | None, shape: tuple[int, ...] | None, size: dict[str
     """0 or 1 with equal chances; size: what `per_sample` gives, for a single sample nothing."""
     draw: Any = for_each_sample(uniform)
     return draw(values=[0, 1], dtype=int32, shape=shape, seed=seed, **size)
+
+
+def scheduled_bin(bin: int | Schedule, count: int, data: Any, caller: str) -> Any:
+    """A magnitude bin for all samples; of a schedule, one for each. Raises OperatorTypeError or
+    OperatorValueError for other bins than 0 ... count - 1, of a schedule where it runs."""
+    if isinstance(bin, Schedule):
+        given: Any = bin
+        return scheduled(integers=given, limits=(0, count - 1), **per_sample(data))
+    return in_range(bin, count, caller, "m")

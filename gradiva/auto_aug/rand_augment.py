@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradiva.auto_aug import augmentations as a
+from gradiva.eager.schedules.schedule import Schedule
 
-from .bins import SignedBin
-from .checks import as_images, at_least, in_range, offered
+from .bins import SignedBin, scheduled_bin
+from .checks import as_images, at_least, offered
 from .core import Augmentation, select
 from .draws import Draws
 from .policies import enhancements
@@ -29,7 +30,7 @@ __all__ = [
 def rand_augment(
     data: Any,
     n: int,
-    m: int,
+    m: int | Schedule,
     num_magnitude_bins: int = 31,
     shape: Any = None,
     fill_value: Any = 128,
@@ -44,7 +45,7 @@ def rand_augment(
 
     data: uint8 images HWC or sequences FHWC with three channels, also without a layout; all frames
         of a sequence get the same augmentations.
-    n: how many. m: the magnitude bin, from 0 to num_magnitude_bins - 1.
+    n: how many. m: the magnitude bin, from 0 to num_magnitude_bins - 1, or a schedule of it.
     shape: (height, width, ...), for each sample or for all; if given, translations go by a part of
         it.
     fill_value: of pixels from outside, for the warps; None repeats the border.
@@ -77,7 +78,7 @@ def apply_rand_augment(
     augmentations: Sequence[Augmentation],
     data: Any,
     n: int,
-    m: int,
+    m: int | Schedule,
     num_magnitude_bins: int = 31,
     seed: int | None = None,
     *,
@@ -90,7 +91,7 @@ def apply_rand_augment(
     """
     n = at_least(0, n, _caller, "n")
     bins = at_least(1, num_magnitude_bins, _caller, "num_magnitude_bins")
-    m = in_range(m, bins, _caller, "m")
+    m = scheduled_bin(m, bins, data, _caller)
     own = _caller == "auto_aug.apply_rand_augment"
     augmentations = offered(augmentations, kwargs, _caller, own, " (or n=0)" if n else None)
     if n == 0:

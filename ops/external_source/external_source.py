@@ -165,6 +165,10 @@ class ExternalFeed(Source):
         self._position = 0
         self._last: tuple[op.Batch, ...] | None = None
 
+    @property
+    def epochs_begun(self) -> int | None:
+        return None if self._callback.cycle == "quiet" else self._epoch
+
     def read(self, batch_size: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
         try:
             items = self._samples(batch_size) if not self._arguments["batch"] else self._whole()

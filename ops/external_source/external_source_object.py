@@ -17,6 +17,7 @@ from gradiva.eager.support.errors import annotate_error, frameless, fresh
 from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.types.device import check_device
 from gradiva.eager.types.device import device as to_device
+from gradiva.eager.types.provenance import Progress
 from gradiva.eager.values.batch import batch_on
 from gradiva.eager.values.tensor import tensor_on
 from gradiva.ops.readers.core.read_ahead import ReadAhead
@@ -54,6 +55,8 @@ class ExternalSource:
             self._count = num_outputs
             self._types = declared_types(num_outputs, layout, dtype, None)
         self._position = 0
+        self._turns = self._rounds = 0
+        """How many items were delivered, and how often the source was started again."""
         self._ended = False
         self._waiting: deque[tuple[Any, _Mark]] = deque()
         """Items (or what taking them raised) that come before those of the feed."""
@@ -73,7 +76,8 @@ class ExternalSource:
         except StopIteration:
             leave_step(self._ahead)
             raise
-        enter_step(self._ahead, positions, self._ahead)
+        where = values[0].provenance
+        enter_step(self._ahead, positions, self._ahead, None if where is None else where.progress)
         return values[0] if self._count == 1 else tuple(values)
 
     def close(self) -> None:
@@ -126,6 +130,7 @@ class ExternalSource:
             return list(waiting)
         if self._ended:
             self._ended = False
+            self._rounds += 1
             self._callback.restart()
         try:
             with annotate_error("ExternalSource"):
@@ -153,7 +158,13 @@ class ExternalSource:
                 mark = self._mark()
             if isinstance(mark.feed, op.GradivaError):
                 raise fresh(mark.feed)
-            return {"position": mark.position, "ended": mark.ended, "feed": mark.feed}
+            return {
+                "position": mark.position,
+                "ended": mark.ended,
+                "feed": mark.feed,
+                "turns": mark.turns,
+                "rounds": mark.rounds,
+            }
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go to a place that `get_state` returned; see `external_source` for what can be continued.
@@ -165,23 +176,26 @@ class ExternalSource:
         with annotate_error("ExternalSource"):
             try:
                 position, ended, feed = counted(state["position"]), state["ended"], state["feed"]
+                turns, rounds = (counted(state.get(name, 0)) for name in ("turns", "rounds"))
             except (KeyError, TypeError, ValueError) as error:
                 raise CheckpointError(f"this is not the state of a source: {error!r}") from None
             restore_callback(self._callback, feed)
             self._position, self._ended = position, bool(ended)
+            self._turns, self._rounds = turns, rounds
             self._waiting.clear()
         is_placed(self)
 
     def _mark(self) -> _Mark:
         """The place in the source; before what waits, if something does."""
         if self._waiting:
-            return self._waiting[0][1]._replace(position=self._position)
+            waiting = self._waiting[0][1]
+            return waiting._replace(position=self._position, turns=self._turns)
         try:
             feed: Any = callback_state(self._callback)
         except op.GradivaError as error:
             # It must not stop a loop that nobody wants to continue.
             feed = op.without_frames(error)
-        return _Mark(self._position, self._ended, feed)
+        return _Mark(self._position, self._ended, feed, self._turns, self._rounds)
 
     def _values(
         self, item: list[op.Batch | op.Tensor], batch_size: int | None
@@ -192,17 +206,23 @@ class ExternalSource:
         size = next((len(value) for value in values if isinstance(value, op.Batch)), 1)
         positions = np.arange(self._position, self._position + size, dtype=np.int64)
         self._position += size
+        rounds = None if self._callback.cycle == "quiet" else self._rounds
+        progress = Progress(rounds, self._turns)
+        self._turns += 1
         for value in values:
-            value.provenance = op.Provenance(positions)
+            value.provenance = op.Provenance(positions, progress=progress)
         return values, positions
 
 
 class _Mark(NamedTuple):
-    """A place in a source. feed: its state, or the error that asking for it raised."""
+    """A place in a source. feed: its state, or the error that asking for it raised; turns, rounds:
+    the items that come before, and how often the source was started again."""
 
     position: int
     ended: bool
     feed: Any
+    turns: int = 0
+    rounds: int = 0
 
 
 class _ItemsForLoop:
@@ -245,7 +265,7 @@ class _ItemsForLoop:
         return self._source._mark()
 
     def rewind(self, mark: _Mark, undelivered: list[Any]) -> None:
-        self._source._position = mark.position
+        self._source._position, self._source._turns = mark.position, mark.turns
         for given in reversed(undelivered):
             item, before = self._taken.pop()
             self._source._waiting.appendleft((given if item is None else item, before))

@@ -15,6 +15,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.operators.arguments import COMMON
 from gradiva.eager.operators.fusion_roles import Expression
 from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.schedules.schedule import Schedule
 from gradiva.eager.support.errors import OperatorOverflowError, user_location
 from gradiva.eager.values.random_origin import random_origin_among
 from gradiva.eager.values.value import arithmetic
@@ -145,7 +146,7 @@ def _part(batch: Any, begin: int, end: int, volume: int) -> np.ndarray[Any, Any]
 
 def to_operand(value: Any) -> Any:
     """A Python scalar or list as an array of its fixed type: bool, int32 or float32."""
-    if isinstance(value, op.Value | np.ndarray):
+    if isinstance(value, op.Value | np.ndarray | Schedule):
         return value
     try:
         if not isinstance(value, list | tuple):

@@ -174,4 +174,6 @@ def _provenance(true: op.Batch, false: op.Batch, mask: Mask) -> op.Provenance | 
             positions[here] = part.positions
             for own, sample in enumerate(np.flatnonzero(here).tolist()):
                 names[sample] = part.name(own) or ""
-    return op.Provenance(positions, names if any(names) else None)
+    known = next((part for part in parts if part is not None), None)
+    progress = None if known is None else known.progress
+    return op.Provenance(positions, names if any(names) else None, progress=progress)

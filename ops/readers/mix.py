@@ -10,12 +10,14 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import ArgumentType
 from gradiva.eager.operators.signature import extended
+from gradiva.eager.schedules.schedule import Schedule
 from gradiva.ops.readers.core.order import Order
 from gradiva.ops.readers.core.reader import Reader, reader_class
 from gradiva.ops.readers.core.source import Source, SourceOperator, ValueEqual, source_operator
 from gradiva.ops.readers.core.table import Table
+from gradiva.ops.readers.sampling.checks import as_weights
 from gradiva.ops.readers.sampling.sampled_order import MOST_SAMPLES
-from gradiva.ops.readers.sampling.sampling_arguments import BucketLike, Weights, order_of
+from gradiva.ops.readers.sampling.sampling_arguments import BucketLike, order_of
 
 from .mixed_order import MixedOrder, normalized
 from .mixed_table import MixedTable
@@ -132,11 +134,23 @@ def _per(value: Any) -> str:
     return str(value)
 
 
+def _shares(value: Any) -> Any:
+    """Weights, or a schedule of them. Raises OperatorTypeError, OperatorValueError."""
+    if not isinstance(value, Schedule):
+        return as_weights(value, "weights")
+    if value.per - {"epoch"} or not value.several:
+        raise op.wrong_type("weights", "a schedule by epochs, of a tuple of numbers", repr(value))
+    return value
+
+
 ReadersLike: TypeAlias = Annotated[
     Any, ArgumentType("ReadersLike", "a list of at least one reader", _readers)
 ]
 Stop: TypeAlias = Annotated[
     str | int, ArgumentType("Stop", "'first', 'all', 'cycle' or a positive number", _stop)
+]
+MixWeights: TypeAlias = Annotated[
+    Any, ArgumentType("MixWeights", "a number for each reader", _shares, schedules=True)
 ]
 Per: TypeAlias = Annotated[str, ArgumentType("Per", "'sample' or 'batch'", _per)]
 
@@ -145,7 +159,7 @@ Per: TypeAlias = Annotated[str, ArgumentType("Per", "'sample' or 'batch'", _per)
 def mix(
     *,
     readers: ReadersLike,
-    weights: Weights | None = None,
+    weights: MixWeights | None = None,
     stop: Stop = "first",
     per: Per = "sample",
     with_source: bool = False,
@@ -167,7 +181,8 @@ def mix(
         readers: what is mixed: readers of dynamic mode, or their class spelling of
             `gradiva.ops.readers`. Their arguments count, with their samplers, and not the place
             where they are; they are not moved. Their outputs are alike.
-        weights: how often each of them is read, as numbers from 0 on; by default equally often.
+        weights: how often each of them is read, as numbers from 0 on; by default equally often. Of
+            a schedule by epochs, whose values are a number for each, those of the epoch.
         stop: where an epoch ends: "first", where a reader has come to its end; "all", where each of
             them has, while others begin again; "cycle", after as many samples as all have together,
             or after a number of samples: then readers go on where they were in the epoch before.
@@ -254,13 +269,17 @@ def _order(given: dict[str, Any], table: Table, seed: int) -> Order:
             )
         orders.append(order)
     weights = given["weights"]
-    if weights is not None and len(weights) != len(orders):
-        raise op.wrong_value("weights", f"a number for each reader, {len(orders)}", len(weights))
+    numbers = weights.at(0) if isinstance(weights, Schedule) else weights
+    count = len(orders if numbers is None else numbers)
+    if count != len(orders):
+        raise op.wrong_value("weights", f"a number for each reader, {len(orders)}", count)
     sizes = tuple(len(own) for own in table.tables)
     stop = sum(sizes) if given["stop"] == "cycle" else given["stop"]
     if isinstance(stop, int) and stop > MOST_SAMPLES:
         raise op.wrong_value("stop", f"an epoch of at most {MOST_SAMPLES} samples", stop)
-    shares = normalized(np.ones(len(orders)) if weights is None else weights)
+    shares = weights
+    if not isinstance(weights, Schedule):
+        shares = normalized(np.ones(len(orders)) if weights is None else weights)
     return MixedOrder(tuple(orders), sizes, seed, shares, stop, given["per"] == "batch")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.schedules.schedule import Schedule
 from gradiva.ops.readers.core.order import Order, kept, seed_of
 from gradiva.ops.readers.sampling.checks import Floats
 from gradiva.ops.readers.sampling.draws import SOURCES, uniforms
@@ -24,7 +25,8 @@ _AGAIN = 1 << 20
 class MixedOrder:
     """Orders whose data sets lie one after the other in one of `size` samples.
 
-    weights: with what probability each goes on; they sum up to 1. stop: an epoch ends where the
+    weights: with what probability each goes on; they sum up to 1, or are those that a schedule has
+    for each epoch. stop: an epoch ends where the
     "first" of them has ended, or "all" have; else it has so many samples, and each order goes on
     where the epoch before has left it. count: of batches that come from one order each; None where
     each place is drawn by itself.
@@ -33,7 +35,7 @@ class MixedOrder:
     orders: tuple[Order, ...]
     sizes: tuple[int, ...]
     seed: int
-    weights: tuple[float, ...]
+    weights: tuple[float, ...] | Schedule
     stop: str | int
     per_batch: bool = False
     count: int | None = None
@@ -63,6 +65,17 @@ class MixedOrder:
     @property
     def uneven(self) -> bool:
         return not isinstance(self.stop, int)
+
+    def shares(self, epoch: int) -> tuple[float, ...]:
+        """The weights of an epoch. Raises OperatorValueError for those of a schedule that are
+        none."""
+        if not isinstance(self.weights, Schedule):
+            return self.weights
+        found = self.weights.at(epoch)
+        if len(found) != len(self.orders) or min(found) < 0 or not any(found):
+            expected = "numbers from 0 on for each reader, one of them above 0"
+            raise op.wrong_value("weights", expected, f"{found} in epoch {epoch}")
+        return normalized(found)
 
     def length(self, epoch: int) -> int:
         return self.stop if isinstance(self.stop, int) else len(self._epoch(epoch))
@@ -99,19 +112,21 @@ class MixedOrder:
 
     def _draw_groups(self, epoch: int, groups: int) -> np.ndarray[Any, Any]:
         """Which order goes on in each batch, or at each place."""
-        sums = np.cumsum(self.weights)
+        weights = self.shares(epoch)
+        sums = np.cumsum(weights)
         chosen = uniforms(self.seed, epoch, SOURCES, 0, groups) * sums[-1]
         found: np.ndarray[Any, Any] = np.searchsorted(sums, chosen, side="right")
-        return found.clip(max=np.flatnonzero(self.weights)[-1])
+        return found.clip(max=np.flatnonzero(weights)[-1])
 
     def _drawn_to_the_end(self, epoch: int) -> np.ndarray[Any, Any]:
         """As `_draw`, as far as the epoch goes."""
+        weights = self.shares(epoch)
         lengths = {
             number: order.length(epoch)
             for number, order in enumerate(self.orders)
-            if self.weights[number]
+            if weights[number]
         }
-        expected = [length / self.weights[number] for number, length in lengths.items()]
+        expected = [length / weights[number] for number, length in lengths.items()]
         last = min if self.stop == "first" else max
         if last(expected) > MOST_SAMPLES:
             raise op.wrong_value(
@@ -155,8 +170,11 @@ class MixedOrder:
     def description(self) -> str:
         """What the mixture is, without its readers."""
         per = "batch" if self.per_batch else "sample"
-        weights = ", ".join(float(weight).hex() for weight in self.weights)
-        return f"mix(weights=[{weights}], stop={self.stop!r}, per={per!r})"
+        if isinstance(self.weights, Schedule):
+            weights = self.weights.rule.fingerprint
+        else:
+            weights = f"[{', '.join(float(weight).hex() for weight in self.weights)}]"
+        return f"mix(weights={weights}, stop={self.stop!r}, per={per!r})"
 
     def state(self, epoch: int) -> dict[str, Any]:
         places = [(epoch, 0)] * len(self.orders)

@@ -67,7 +67,11 @@ def _shapes(call: op.Call) -> ReadPlan:
             raise op.OperatorValueError("a path is empty", expected="a path", got="", sample=sample)
         paths.append(os.fsdecode(raw))
     where = call.inputs[0].provenance
-    named = op.Provenance(np.arange(call.size) if where is None else where.positions, paths)
+    named = op.Provenance(
+        np.arange(call.size) if where is None else where.positions,
+        paths,
+        progress=None if where is None else where.progress,
+    )
     if not paths:
         return ReadPlan(op.BatchShape.equal(0, (0,)))
     contents = read_any_files(paths, named, call.pool)

@@ -15,7 +15,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.execution.eager_interpreter import as_seed
 from gradiva.eager.execution.error_policy import narrowed, quarantine_samples
-from gradiva.ops.readers.core.cursor import Cursor
+from gradiva.ops.readers.core.cursor import Cursor, PlanProgress
 from gradiva.ops.readers.core.order import Order
 from gradiva.ops.readers.core.plan import PADDING, Plan, ShardedPlan
 from gradiva.ops.readers.core.source import EpochPart, Source, SourceOperator
@@ -88,6 +88,8 @@ class TableSource(Source):
         self._ahead: RemoteAhead | None = None
         self._begun: BegunAhead | None = None
         self._digest: dict[str, Any] | None = None
+        self._counted: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        self._counted_for = 0
         if not arguments["lazy_init"]:
             self._open()
 
@@ -134,10 +136,23 @@ class TableSource(Source):
             self._ahead.begin(self._cursor, count)
 
     def read(self, batch_size: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
-        return self._load(*self._cursor.take(batch_size), pool, batch_size)
+        place = self._cursor.next_place
+        taken = self._cursor.take(batch_size)
+        return self._load(*taken, self._progress(place, batch_size), pool, batch_size)
 
     def read_epoch(self, batch_size: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
-        return self._load(*self._cursor.take_in_epoch(batch_size), pool, batch_size)
+        place = self._cursor.next_place
+        taken = self._cursor.take_in_epoch(batch_size)
+        return self._load(*taken, self._progress(place, batch_size), pool, batch_size)
+
+    def _progress(
+        self, place: tuple[int, int], batch_size: int, plan: Plan | None = None
+    ) -> PlanProgress:
+        """That of a batch which begins at this place of an epoch."""
+        count = self.nominal or batch_size
+        if count != self._counted_for:  # in buckets, the number of batches depends on it
+            self._counted, self._counted_for = ({}, {}), count
+        return PlanProgress(plan or self._cursor.plan, place, count, self._counted)
 
     def read_at(self, epoch: int, position: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
         plan = self._cursor.plan.whole()
@@ -148,13 +163,17 @@ class TableSource(Source):
                 position,
             )
         place = epoch, position, position + 1
-        return self._load(plan.indices(*place), plan.positions(*place), pool)
+        count = self.nominal or 1
+        begin = self._cursor.plan.batch_of(epoch, position, count, self.across)
+        progress = self._progress(begin, count)
+        return self._load(plan.indices(*place), plan.positions(*place), progress, pool)
 
     def read_part(self, part: EpochPart, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
         plan = self._cursor.plan
         own = plan.whole() if part.shards == 1 else plan.of_process(part.shards, part.shard)
         place = part.epoch, part.start, part.stop
-        return self._load(own.indices(*place), own.positions(*place), pool)
+        progress = self._progress((part.epoch, part.start), part.stop - part.start, own)
+        return self._load(own.indices(*place), own.positions(*place), progress, pool)
 
     def plans(self, world: int) -> list[Plan]:
         return [self._cursor.plan.of_process(world, rank) for rank in range(world)]
@@ -163,6 +182,7 @@ class TableSource(Source):
         self,
         indices: op.Int64Array,
         positions: op.Int64Array,
+        progress: PlanProgress,
         pool: op.WorkerPool,
         batch_size: int = 0,
     ) -> tuple[op.Batch, ...]:
@@ -174,7 +194,7 @@ class TableSource(Source):
             count = len(indices) * self._arguments["prefetch_queue_depth"]
             self._reads.prefetch(cursor.coming(count))
         names = op.NamesOnDemand(table.names, indices)
-        where = op.Provenance(positions, names, indices)
+        where = op.Provenance(positions, names, indices, progress=progress)
         table.device = self.device
         if self._begun is not None and batch_size:
             found = self._begun.read(indices, cursor, batch_size, pool)
@@ -193,7 +213,9 @@ class TableSource(Source):
         for number, batch in enumerate(columns):
             named = where.names if names is None else names[number]
             own = origin.of(number, batch, failed)
-            batch.provenance = op.Provenance(where.positions, named, where.indices, own)
+            batch.provenance = op.Provenance(
+                where.positions, named, where.indices, own, where.progress
+            )
         if not failures:
             return columns
         for sample, error in failures.items():
@@ -254,6 +276,7 @@ class TableSource(Source):
             raise op.OperatorValueError(
                 "an epoch goes on with the buckets it was begun with", argument="bucket"
             )
+        self._counted = ({}, {})
         plain = sharded(self._arguments, len(table), plan.seed, plan.order)
         cursor.plan = buckets_of(bucket, plain, lambda key: sizes_of(table, key))
 
@@ -311,6 +334,7 @@ class TableSource(Source):
         return self._cursor.get_state()
 
     def set_state(self, state: dict[str, Any]) -> None:
+        self._counted = ({}, {})
         self._cursor.set_state(state)
 
 

@@ -156,6 +156,7 @@ WITHOUT: dict[str, tuple[str, str]] = {
     ),
     "cache": ("it changes nothing", "capture/caches/test_digests.py::test_cold_and_warm"),
     "cached": (A_PART, "capture/caches/test_digests.py::test_cold_and_warm"),
+    "scheduled": (A_PART, "capture/test_schedules.py::test_all_modes_give_the_same_bits"),
     "fused": (A_PART, "random_programs/test_programs.py::test_same_bits_and_errors"),
     "input": (A_PART, "random_programs/test_programs.py::test_same_bits_and_errors"),
     "random_key": (A_PART, "eager/random/test_rng.py::test_steps_of_a_loop"),

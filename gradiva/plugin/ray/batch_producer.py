@@ -164,7 +164,12 @@ class BatchProducer:
         if known is not None and known.provenance is not None:
             where = known.provenance
             names = None if where.names is None else list(where.names)
-            made = made._replace(positions=where.positions, indices=where.indices, names=names)
+            made = made._replace(
+                positions=where.positions,
+                indices=where.indices,
+                names=names,
+                progress=where.progress,
+            )
         return made._replace(noted=list(read.noted), seconds=time.perf_counter() - started)
 
     def close(self) -> None:

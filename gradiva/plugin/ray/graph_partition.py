@@ -23,6 +23,7 @@ from gradiva.capture.runtime.program import Program
 from gradiva.eager.operators.fusion_roles import Expression, ToPlanar, View
 from gradiva.eager.operators.pixelwise import Pixelwise
 from gradiva.eager.runtime.worker_pool import WorkerPool, shared_pool
+from gradiva.eager.schedules.settling import has_schedules
 from gradiva.eager.support.errors import OperatorRuntimeError
 from gradiva.eager.types.device import CPU
 from gradiva.eager.values.batch import Batch
@@ -89,6 +90,7 @@ def _movable(graph: Graph) -> set[Node]:
         and node not in graph.kept
         and not node.operator.effects
         and not may_skip_samples(node)
+        and not has_schedules(dict(node.attributes))
     }
 
 

@@ -12,7 +12,7 @@ from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import DType
-from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.types.provenance import Progress, Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 
@@ -42,9 +42,9 @@ class Column(NamedTuple):
 class LoadedBatch(NamedTuple):
     """The outputs of a batch, or the error of one of its samples.
 
-    positions, indices, names: of its samples, as of a `Batch`. noted: samples that were left out or
-    replaced. seconds: that it took to make. exporter: who has the arrays that
-    stay where they are (`shared_memory`).
+    positions, indices, names: of its samples, as of a `Batch`; progress: of its source. noted:
+    samples that were left out or replaced. seconds: that it took to make. exporter: who has the
+    arrays that stay where they are (`shared_memory`).
     """
 
     columns: tuple[Column, ...] = ()
@@ -55,6 +55,7 @@ class LoadedBatch(NamedTuple):
     error: GradivaError | None = None
     seconds: float = 0.0
     exporter: str = ""
+    progress: Progress | None = None
 
     @property
     def nbytes(self) -> int:
@@ -71,7 +72,7 @@ class LoadedBatch(NamedTuple):
             raise self.error
         where = None
         if self.positions is not None:
-            where = Provenance(self.positions, self.names, self.indices)
+            where = Provenance(self.positions, self.names, self.indices, progress=self.progress)
         return tuple(column.batch(where) for column in self.columns)
 
 

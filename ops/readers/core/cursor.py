@@ -1,4 +1,4 @@
-"""The place of a reader in the endless stream of samples that a plan makes."""
+"""The place of a reader in the endless stream of samples that a plan makes, and how far that is."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.provenance import Progress
 
-from .plan import Plan, check_full_batch
+from .plan import Plan, ShardedPlan, check_full_batch, earlier
 
-__all__ = ["Cursor"]
+__all__ = ["Cursor", "PlanProgress"]
 
 MOST_EPOCHS = 1 << 31
 """So many have positions in 64 bits, in data sets of as many samples."""
@@ -34,6 +35,13 @@ class Cursor:
     def next_begin(self) -> int:
         """The next epoch of which nothing was read."""
         return self.epoch + (self.index > 0)
+
+    @property
+    def next_place(self) -> tuple[int, int]:
+        """Epoch and place of the sample that is read next."""
+        if self.index < self.length:
+            return self.epoch, self.index
+        return self.epoch + 1, 0
 
     def _take(self, stop: int) -> tuple[op.Int64Array, op.Int64Array]:
         place = self.epoch, self.index, stop
@@ -111,3 +119,51 @@ class Cursor:
                 f"this is not the state of a reader: {state!r} ({error})"
             ) from None
         self.plan, self.epoch, self.index = plan, epoch, index
+
+
+class PlanProgress(Progress):
+    """A function of the place of a batch: of epoch, `start` in it and the size of batches, `count`.
+
+    Steps are counted in epochs that end with a batch: as many for each as the shard with the most
+    samples needs, so that all shards count alike. A negative `start` is not known. counted: what is
+    kept of epochs that differ in length, the batches and the samples of earlier ones.
+    """
+
+    __slots__ = ("_count", "_counted", "_plan", "_start")
+
+    def __init__(
+        self,
+        plan: Plan,
+        place: tuple[int, int],
+        count: int,
+        counted: tuple[dict[int, int], dict[int, int]],
+    ) -> None:
+        super().__init__(place[0])
+        self._plan, self._start, self._count, self._counted = plan, place[1], count, counted
+
+    @property
+    def step(self) -> int:
+        if self.known_step is None:
+            if self._start < 0:
+                raise op.OperatorRuntimeError(
+                    "the step of one sample is not known where batches are buckets"
+                )
+            self.known_step = self._before() + self._plan.step_at(
+                self.epoch or 0, self._start, self._count
+            )
+        return self.known_step
+
+    def _before(self) -> int:
+        plan, epoch = self._plan, self.epoch or 0
+        even = isinstance(plan, ShardedPlan) and not plan.order.uneven and not plan.bucketed
+        if even:
+            return epoch * plan.steps(0, self._count)
+        return earlier(epoch, lambda one: plan.steps(one, self._count), self._counted[0])
+
+    def numbers(self, positions: op.Int64Array) -> op.Int64Array:
+        return self._plan.numbers(positions, self._counted[1])
+
+    def at_step(self, step: int) -> PlanProgress:
+        made = PlanProgress(self._plan, (self.epoch or 0, self._start), self._count, self._counted)
+        made.known_step = step
+        return made

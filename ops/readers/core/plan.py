@@ -7,6 +7,7 @@ size, threads or shards (`order.py`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -32,6 +33,16 @@ def check_full_batch(count: int) -> None:
         raise op.wrong_value(
             "batch_size", f"at most {MOST_AT_ONCE} samples, where all batches are full", count
         )
+
+
+def earlier(epoch: int, length: Callable[[int], int], counted: dict[int, int]) -> int:
+    """The sum of the lengths of all epochs before this one; `counted` keeps sums."""
+    begun = max((one for one in counted if one <= epoch), default=0)
+    total = counted.get(begun, 0)
+    for one in range(begun, epoch):
+        total += length(one)
+    counted[epoch] = total
+    return total
 
 
 class Plan(Protocol):
@@ -69,12 +80,28 @@ class Plan(Protocol):
     def batches(self, epoch: int, count: int) -> int:
         """How many batches of at most `count` samples an epoch has."""
 
+    def steps(self, epoch: int, count: int) -> int:
+        """How many batches of at most `count` samples an epoch has in the shard with the most of
+        them: the same for all shards."""
+
+    def step_at(self, epoch: int, start: int, count: int) -> int:
+        """How many batches of an epoch come before the one that begins at `start`."""
+
+    def numbers(self, positions: op.Int64Array, counted: dict[int, int]) -> op.Int64Array:
+        """How many samples of all shards come before those at these positions, since the beginning.
+        counted: where the samples of earlier epochs are kept, if these differ."""
+
     def for_batches(self, count: int, start: int) -> Plan:
         """The plan for batches of at most `count` samples, of whose epoch `start` samples were
         read. Raises OperatorValueError where these were read in other batches."""
 
     def whole(self) -> Plan:
         """The plan of all shards together, without padding."""
+
+    def batch_of(self, epoch: int, place: int, count: int, across: bool) -> tuple[int, int]:
+        """Where the batch of `count` samples begins that has this place of an epoch of all shards:
+        its epoch, and the place there in its shard, negative where that is not known. across:
+        whether batches continue into the next epoch."""
 
     def of_process(self, world: int, rank: int) -> Plan:
         """That of one of so many processes that read the same data."""
@@ -213,6 +240,31 @@ class ShardedPlan:
     def batches(self, epoch: int, count: int) -> int:
         return -(-self.length(epoch) // count)
 
+    def steps(self, epoch: int, count: int) -> int:
+        length, unit = self.order.length(epoch), self.order.unit
+        units = -(-length // unit)
+        return -(-min(-(-units // self.num_shards) * unit, length) // count)
+
+    def step_at(self, epoch: int, start: int, count: int) -> int:
+        return start // count
+
+    def numbers(self, positions: op.Int64Array, counted: dict[int, int]) -> op.Int64Array:
+        order, stride = self.order, self.order.stride
+        repeats = positions >= PADDING
+        turns = (positions - PADDING) >> 32
+        epochs = np.where(repeats, turns // self.num_shards, positions // stride)
+        found: op.Int64Array = positions - epochs * stride
+        for epoch in np.unique(epochs).tolist():
+            here = epochs == epoch
+            if (repeats & here).any():  # of the last sample of the shard
+                length = self.length(epoch)
+                found[repeats & here] = self.places(epoch, length - 1, length)[0]
+            if order.uneven:
+                found[here] += earlier(epoch, order.length, counted)
+            else:
+                found[here] += epoch * order.length(0)
+        return found
+
     def for_batches(self, count: int, start: int) -> ShardedPlan:
         order = self.order.for_batches(count)
         return self if order is self.order else self.in_batches(count, start, order=order)
@@ -230,6 +282,22 @@ class ShardedPlan:
 
     def whole(self) -> ShardedPlan:
         return ShardedPlan(self.size, self.seed, self.shuffle, order=self.order)
+
+    def batch_of(self, epoch: int, place: int, count: int, across: bool) -> tuple[int, int]:
+        units = -(-self.order.length(epoch) // self.order.unit)
+        unit, shards = place // self.order.unit, self.num_shards
+        shard = ((unit + 1) * shards - 1) // units  # the last whose first unit is not behind
+        first = place - units * shard // shards * self.order.unit
+        if self.fills or not across:
+            return epoch, first
+        moved = 0 if self.stick_to_shard else epoch
+        own = self.of_process(shards, (shard - moved) % shards)
+        before = sum(map(own.own_length, range(epoch)))
+        first = (before + first) // count * count
+        while first < before:
+            epoch -= 1
+            before -= own.own_length(epoch)
+        return epoch, first - before
 
     def of_process(self, world: int, rank: int) -> ShardedPlan:
         return replace(self, num_shards=world, shard_id=rank, **self.fresh())

@@ -138,7 +138,9 @@ class Epoch(Iterator[Any]):
             raise
         positions = batches[0].positions
         known = np.empty(0, np.int64) if positions is None else positions
-        enter_step(self._reader._ahead, known, self._owner)
+        where = batches[0].provenance
+        progress = None if where is None else where.progress
+        enter_step(self._reader._ahead, known, self._owner, progress)
         single = self._batch_size is None
         values = [batch.select(0) for batch in batches] if single else batches
         return arranged(values, self._reader._names)

@@ -12,6 +12,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, cast
 
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.schedules.settling import has_schedules
 from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.arrays import BoolVector
 from gradiva.eager.types.device import CPU, Device
@@ -69,7 +70,9 @@ class Source(ABC):
     outputs that nothing but a cache reads. known: called with the identities of the samples of a
     batch, for each output in `left`, before they are read; says which of them need not be read,
     because the cache has what is made of them. A source may read them all the same; what it leaves
-    out is in `Provenance.origin`.
+    out is in `Provenance.origin`. nominal: the size of most batches, where it is also asked for
+    smaller ones. across: whether the batches, of which one sample is asked for,
+    continue into the next epoch.
     """
 
     epoch = 0
@@ -83,6 +86,13 @@ class Source(ABC):
     counted: bool = False
     left: frozenset[int] = frozenset()
     known: Callable[[dict[int, Sequence[str | None]]], BoolVector] | None = None
+    nominal: int | None = None
+    across = False
+
+    @property
+    def epochs_begun(self) -> int | None:
+        """The epoch that is read, of a source that starts again; None for one without epochs."""
+        return None
 
     def begin(self, count: int) -> None:
         """It will be read soon: what takes its time for the first samples, about so many, may be
@@ -239,6 +249,13 @@ class SourceOperator(OperatorBase, Generic[P]):
     def check(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         super().check(inputs, keywords)
         for name, value in keywords.items():
+            if has_schedules({name: value}) and not self._takes_schedules(name):
+                raise OperatorTypeError(
+                    "what is read follows no schedule: a reader is the same in all epochs",
+                    argument=name,
+                    expected=self.arguments[name].kind.expected,
+                    got=repr(value),
+                )
             if isinstance(value, Symbolic) and name in self.arguments:
                 raise OperatorTypeError(
                     "what is read is no function of what a pipeline computes",
@@ -246,6 +263,9 @@ class SourceOperator(OperatorBase, Generic[P]):
                     expected=self.arguments[name].kind.expected,
                     got="an output of an operator",
                 )
+
+    def _takes_schedules(self, name: str) -> bool:
+        return name not in self.arguments or self.arguments[name].kind.schedules
 
     def names(self, given: dict[str, Any]) -> Sequence[str] | None:
         """The names of the outputs of a call, if users get them by name."""

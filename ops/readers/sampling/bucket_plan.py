@@ -16,11 +16,13 @@ from .draws import BATCHES, keys
 
 
 class _Layout(NamedTuple):
-    """An epoch of a shard. stops: where its batches end, in `places`; repeats: as of a plan."""
+    """An epoch of a shard. stops: where its batches end, in `places`; repeats: as of a plan; most:
+    the batches of the shard that has the most."""
 
     places: op.Int64Array
     repeats: op.Int64Array
     stops: op.Int64Array
+    most: int
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ class BucketPlan(ShardedPlan):
             left.append(order[rest])
         # What did not suffice for all shards: batches of one sample, at the end of the epoch.
         single = np.concatenate(left)
+        most = len(parts) + -(-len(single) // shards)
         parts += [single[place : place + 1] for place in range(own, len(single), shards)]
         repeats = np.zeros(sum(map(len, parts)) + 1, np.int64)
         if self.pad and 0 < len(single) % shards <= own:
@@ -90,7 +93,7 @@ class BucketPlan(ShardedPlan):
         stops = np.cumsum([len(part) for part in parts], dtype=np.int64)
         places = np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
         repeats = repeats[-len(places) :] if repeats[-1] else repeats[: len(places)]
-        return _Layout(places, repeats, stops)
+        return _Layout(places, repeats, stops, most)
 
     def own_length(self, epoch: int) -> int:
         return int(np.count_nonzero(self._layout(epoch).repeats == 0))
@@ -100,6 +103,15 @@ class BucketPlan(ShardedPlan):
 
     def batches(self, epoch: int, count: int) -> int:
         return len(self._layout(epoch).stops)
+
+    def steps(self, epoch: int, count: int) -> int:
+        return self._layout(epoch).most
+
+    def step_at(self, epoch: int, start: int, count: int) -> int:
+        return int(np.searchsorted(self._layout(epoch).stops, start, side="right"))
+
+    def batch_of(self, epoch: int, place: int, count: int, across: bool) -> tuple[int, int]:
+        return epoch, -1
 
     def places(self, epoch: int, start: int, stop: int) -> tuple[op.Int64Array, op.Int64Array]:
         layout = self._layout(epoch)

@@ -282,3 +282,70 @@ def test_an_error_names_the_sample_of_the_batch(tmp_path: Path) -> None:
     own = [int(one[0]) for one in numbers.arrays()].index(1)
     assert own > 0
     assert failure.value.sample == own
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_weights_that_follow_a_schedule(folder: Path, stop: Any) -> None:
+    """Each epoch is that of a mixture with the weights of the epoch, where it begins anew; also
+    after resuming, in shards and in a pipeline."""
+    share = gradiva.schedule({0: 0.9, 2: 0.1})
+    weights = [share, 1 - share]
+    reader = mixed(folder, weights=weights, stop=stop)
+    found = [epoch_of(reader) for _ in range(4)]
+    parts_of_b = [sum(number >= 30 for number, _ in one) / len(one) for one in found]
+    assert parts_of_b[0] < 0.35 < 0.55 < parts_of_b[2]
+    if isinstance(stop, str) and stop != "cycle":
+        for epoch, by_hand in enumerate(([0.9, 0.1], [0.5, 0.5], [0.1, 0.9], [0.1, 0.9])):
+            fixed = mixed(folder, weights=by_hand, stop=stop)
+            assert [epoch_of(fixed) for _ in range(4)][epoch] == found[epoch]
+    resumed = mixed(folder, weights=weights, stop=stop)
+    place = mixed(folder, weights=weights, stop=stop)
+    for _ in range(2):
+        epoch_of(place)
+    resumed.set_state(place.get_state())
+    assert [epoch_of(resumed) for _ in range(2)] == found[2:]
+    shards = [mixed(folder, weights=weights, stop=stop, num_shards=2, shard_id=k) for k in range(2)]
+    for whole in found[:2]:
+        assert sorted(pair for one in shards for pair in epoch_of(one)) == sorted(whole)
+    assert epoch_of(mixed(folder, weights=weights, stop=stop), 3) == found[0]
+
+
+def test_schedules_that_are_no_weights(folder: Path) -> None:
+    three = gradiva.schedule({0: (1, 2, 3)})
+    for weights, said in (
+        (three, "a number for each reader, 2"),
+        (gradiva.schedule({0: 1}), "a schedule by epochs"),
+        (gradiva.schedule({0: (1, 2)}, per="step"), "a schedule by epochs"),
+    ):
+        with pytest.raises((gradiva.OperatorTypeError, gradiva.OperatorValueError), match=said):
+            mixed(folder, weights=weights)
+    ends = gradiva.schedule({0: (1, 1), 2: (-1, 1)})
+    reader = mixed(folder, weights=ends)
+    epoch_of(reader)
+    epoch_of(reader)
+    with pytest.raises(gradiva.OperatorValueError, match=r"in epoch 2"):
+        epoch_of(reader)
+    first = gradiva.readers.mix(parts(folder), weights=gradiva.schedule({0: (1, 2)}))
+    with pytest.raises(gradiva.OperatorValueError, match="another mixture"):
+        first.set_state(mixed(folder, weights=gradiva.schedule({0: (1, 3)})).get_state())
+
+
+def test_mixtures_by_schedule_in_a_pipeline(folder: Path) -> None:
+    weights = gradiva.schedule({0: (0.9, 0.1), 2: (0.1, 0.9)})
+    reader = mixed(folder, weights=weights, stop="cycle")
+    once = [one for _ in range(3) for one in epoch_of(reader, 4)]
+
+    @pipeline_def(batch_size=4, num_threads=1, enable_checkpointing=True)
+    def training(weights: Any) -> Any:
+        made = [
+            ops.readers.File(file_root=folder / name, random_shuffle=name == "a") for name in "ab"
+        ]
+        return fn.readers.mix(readers=made, weights=weights, stop="cycle", seed=3)[0]
+
+    pipe = training(weights)
+    found = [int(sample[0]) for _ in range(30) for sample in pipe.run()[0].arrays()]
+    assert found == [number for number, _ in once]
+    again = training(weights, checkpoint=pipe.checkpoint())
+    again.build()
+    with pytest.raises(gradiva.GradivaError, match="argument `weights` was schedule"):
+        training(gradiva.schedule({0: (0.5, 0.5)}), checkpoint=pipe.checkpoint()).build()
