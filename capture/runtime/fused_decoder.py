@@ -157,15 +157,18 @@ class _Chunks:
 
     @functools.cached_property
     def _places(self) -> list[int]:
-        return self._offsets.tolist()
+        places: list[int] = self._offsets.tolist()
+        return places
 
     @functools.cached_property
     def _sizes(self) -> list[int]:
-        return self._decoder._sizes.tolist()
+        sizes: list[int] = self._decoder._sizes.tolist()
+        return sizes
 
     @functools.cached_property
     def _shapes(self) -> list[list[int]]:
-        return self._decoder._shapes.tolist()
+        shapes: list[list[int]] = self._decoder._shapes.tolist()
+        return shapes
 
     def _memory_and_calls(self) -> tuple[Any, Sequence[KernelCall]]:
         """Of this thread: memory for a chunk, and the rest of the group."""

@@ -94,8 +94,8 @@ def run_group(
     NotFusableError.
 
     values, drawn: batches, and keys with positions of random calls, by the leaves of the group;
-    place: of the schedules of a member, where its image has none; plans: of earlier batches, and for
-    later ones.
+    place: of the schedules of a member, where its image has none; plans: of earlier batches, and
+    for later ones.
     """
     if not size:
         raise NotFusableError(Reason.EMPTY_BATCH)

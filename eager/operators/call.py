@@ -318,7 +318,7 @@ class Call:
     def each_sample(
         self,
         function: Callable[[int], None],
-        costs: Sequence[float] | None = None,
+        costs: Sequence[float] | Int64Array | None = None,
         several: Callable[[int, int], Sequence[bool]] | None = None,
         ranges: Sequence[tuple[int, int]] | None = None,
     ) -> None:

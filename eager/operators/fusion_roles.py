@@ -7,8 +7,8 @@ fuse.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from gradiva.eager.jit.packed_calls import KernelCall, pack_call, run_calls
 from gradiva.eager.jit.work_sharing import FEW, can_share, parallel_for
@@ -25,6 +25,10 @@ class Expression(NamedTuple):
     tree of them is one kernel on a GPU."""
 
     symbol: str
+
+
+Costs: TypeAlias = Sequence[int] | Int64Array
+"""Of each sample, in elements."""
 
 
 class SourceWindow(NamedTuple):
@@ -82,12 +86,12 @@ class Decode(NamedTuple):
     made: from a call to all its samples, if they lie in memory already; else None.
     """
 
-    decode: Callable[[Call], tuple[Callable[[int, Any], None], list[int]]] | None
+    decode: Callable[[Call], tuple[Callable[[int, Any], None], Costs]] | None
     decode_in_place: (
-        Callable[[Call], tuple[Callable[[int, Any], tuple[int, int]], list[int]]] | None
+        Callable[[Call], tuple[Callable[[int, Any], tuple[int, int]], Costs]] | None
     ) = None
     decode_frames: (
-        Callable[[Call], tuple[Callable[[int, Any, Callable[[int], None]], None], list[int]]] | None
+        Callable[[Call], tuple[Callable[[int, Any, Callable[[int], None]], None], Costs]] | None
     ) = None
     decode_several: Callable[[Call], DecodeSeveral | None] | None = None
     decode_several_alone: Callable[[Call], DecodeSeveral | None] | None = None

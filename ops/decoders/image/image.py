@@ -127,7 +127,7 @@ def look_at_each(
     in a call that goes on, it stands for one pixel. Raises OperatorRuntimeError."""
     rows = header_rows(call.inputs[0], max_pixels)
     if rows is None:
-        found, others = Headers(np.ones((call.size, 3), np.int64)), range(call.size)
+        found, others = Headers(np.ones((call.size, 3), np.int64)), list(range(call.size))
     else:
         is_plain = (rows[:, PLAIN_CHANNELS] != 0) & (rows[:, PLAIN_HAS_EXIF] == 0)
         found, others = Headers(rows[:, :3]), np.flatnonzero(~is_plain).tolist()
@@ -204,7 +204,7 @@ def small_files(call: op.Call) -> op.Int64Array:
     return DecodePlan.of(call).headers.small_jpegs(direct_colors(call))
 
 
-def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
+def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], op.Int64Array]:
     encoded = functools.cache(call.inputs[0].arrays)  # none are needed where all are small
     plan, options = DecodePlan.of(call), decode_options(call)
     direct = direct_colors(call)

@@ -88,8 +88,10 @@ class Headers:
         if turn:
             direct &= rows[:, ORIENTATION] == 1
         if color == "ANY_DATA":
-            return np.where(rows[:, CHANNELS] == 1, COLORS["GRAY"], COLORS["RGB"]) * direct
-        return direct * COLORS.get(color, 0)
+            colors = np.where(rows[:, CHANNELS] == 1, COLORS["GRAY"], COLORS["RGB"])
+        else:
+            colors = np.full(len(rows), COLORS.get(color, 0))
+        return np.where(direct, colors, 0)
 
     def small_jpegs(self, colors: op.Int64Array) -> op.Int64Array:
         """(N, 4): height, width and channels of each file, and the number of the color that is
