@@ -58,12 +58,14 @@ class Provenance:
     `names`: file or key of each sample, or None where there is none; `indices`: its number in its
     data set, where that is known; `origin`: what identifies the bytes that a source delivered. A
     batch that was computed from it may have the same origin, which then says nothing of its values:
-    it is trusted only on what comes straight from a source, and on a selection of that."""
+    it is trusted only on what comes straight from a source, and on a selection of that; `places`:
+    the number of each sample in the batch as it was read, where that has other samples too."""
 
     positions: Numbers
     names: Sequence[str] | None = None
     indices: Numbers | None = None
     origin: SampleOrigin | None = field(default=None, compare=False, repr=False)
+    places: Numbers | None = field(default=None, compare=False, repr=False)
 
     def name(self, sample: int) -> str | None:
         if self.names is None or not 0 <= sample < len(self.names):
@@ -79,4 +81,5 @@ class Provenance:
             names = [names[index] for index in chosen]
         indices = None if self.indices is None else self.indices[chosen]
         origin = None if self.origin is None else self.origin.select(chosen)
-        return Provenance(self.positions[chosen], names, indices, origin)
+        places = np.array(chosen, np.int64) if self.places is None else self.places[chosen]
+        return Provenance(self.positions[chosen], names, indices, origin, places)

@@ -138,12 +138,14 @@ def _gather_there(parts: Sequence[tuple[Rows, Batch]], owner: Rows, result: Batc
 
 def _provenance(parts: Sequence[tuple[Rows, Batch]], size: int) -> Provenance | None:
     """Files and positions of the samples, where all parts know theirs."""
-    positions = np.empty(size, np.int64)
+    positions, places = np.empty(size, np.int64), np.arange(size)
     names = [""] * size
     for rows, batch in parts:
         if batch.provenance is None:
             return None
-        positions[rows] = batch.provenance.positions
+        where = batch.provenance
+        positions[rows] = where.positions
+        places[rows] = places[rows] if where.places is None else where.places
         for own, sample in enumerate(rows.tolist()):
-            names[sample] = batch.provenance.name(own) or ""
-    return Provenance(positions, names if any(names) else None)
+            names[sample] = where.name(own) or ""
+    return Provenance(positions, names if any(names) else None, places=places)

@@ -189,7 +189,8 @@ def _view(call: op.Call) -> op.Batch:
     assert isinstance(plan, PermutePlan)
     where = source.provenance
     if where is not None:
-        where = op.Provenance(where.positions, where.select(plan.order).names)
+        names = where.select(plan.order).names
+        where = op.Provenance(where.positions, names, places=where.places)
     return op.Batch.over(source.data, plan.shapes, call.types[0], where)
 
 

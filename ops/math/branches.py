@@ -167,11 +167,12 @@ def _provenance(true: op.Batch, false: op.Batch, mask: Mask) -> op.Provenance | 
     parts = [part.provenance for part in (true, false)]
     if any(part is None and len(b) for part, b in zip(parts, (true, false), strict=True)):
         return None
-    positions = np.empty(len(mask), np.int64)
+    positions, places = np.empty(len(mask), np.int64), np.arange(len(mask))
     names: list[str] = [""] * len(mask)
     for part, here in zip(parts, (mask, ~mask), strict=True):
         if part is not None:
             positions[here] = part.positions
+            places[here] = places[here] if part.places is None else part.places
             for own, sample in enumerate(np.flatnonzero(here).tolist()):
                 names[sample] = part.name(own) or ""
-    return op.Provenance(positions, names if any(names) else None)
+    return op.Provenance(positions, names if any(names) else None, places=places)
