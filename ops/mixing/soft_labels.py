@@ -27,7 +27,7 @@ def soft_type(labels: op.SampleType, num_classes: int | None) -> op.SampleType:
     if labels.dtype is not None and labels.dtype.is_integer and not labels.dtype.is_bool:
         if labels.ndim not in (None, 0, 1):
             raise op.OperatorTypeError(
-                "labels have the wrong number of axes" + _HINT,
+                "the input of labels has the wrong number of axes" + _HINT,
                 expected="a class number for each sample, () or (1,)",
                 got=f"{labels.ndim}-D samples",
             )
@@ -39,7 +39,7 @@ def soft_type(labels: op.SampleType, num_classes: int | None) -> op.SampleType:
                 got="None",
             )
     else:
-        op.require_ndim(labels, (1,), "labels that are no class numbers")
+        op.require_ndim(labels, (1,), "the input of labels, which are no class numbers,")
     return op.SampleType(op.float32, 1, "", labels.device)
 
 
