@@ -13,7 +13,9 @@ from gradiva.eager.types.arrays import Array, Float64Array, Int64Array
 LAYOUTS: Final = ("xyXY", "xyWH", "cxcyWH")
 
 
-@op.argument_group(bbox_layout="xyXY", bbox_normalized=True, remove_threshold=0.1)
+@op.argument_group(
+    bbox_layout="xyXY", bbox_normalized=True, remove_threshold=0.1, min_area=0.0, min_size=0.0
+)
 class BoxFormat(TypedDict, total=False):
     """
     Args:
@@ -23,6 +25,8 @@ class BoxFormat(TypedDict, total=False):
             returned is in fractions, or pixels, of the output.
         remove_threshold: a box is removed, and its label, if less than this part of it, from 0 to
             1, is left inside; boxes without an area, and those of which nothing is left, always.
+        min_area, min_size: a box is also removed if its area, or its width or height, is less than
+            this in the output, in pixels.
 
     Raises:
         OperatorValueError: for another layout of boxes.
@@ -31,6 +35,8 @@ class BoxFormat(TypedDict, total=False):
     bbox_layout: str
     bbox_normalized: bool
     remove_threshold: float
+    min_area: float
+    min_size: float
 
 
 def check_box_format(options: Any) -> None:
@@ -42,6 +48,9 @@ def check_box_format(options: Any) -> None:
         raise op.wrong_value(
             "remove_threshold", "a number from 0 to 1", options["remove_threshold"]
         )
+    for name in ("min_area", "min_size"):
+        if not options[name] >= 0:
+            raise op.wrong_value(name, "pixels from 0 on", options[name])
 
 
 def check_objects(boxes: op.SampleType) -> None:
@@ -138,6 +147,9 @@ def move_boxes(
         found = np.minimum(np.maximum(found, 0.0), canvas)
         after = _areas(found)
         kept = np.isfinite(before) & (after > 0) & (after >= call["remove_threshold"] * before)
+        # Fractions of an image have their rounding.
+        kept &= after >= call["min_area"] * (1 - 1e-6)
+        kept &= (found[:, 2:] - found[:, :2] >= call["min_size"] * (1 - 1e-6)).all(axis=1)
     found = found[kept]
     found = from_corners(found / canvas[kept] if relative else found, layout)
     counts = np.bincount(owner[kept], minlength=call.size)

@@ -16,14 +16,13 @@ from .groups import MixArguments, MixGroup, MixProbability, check_group, chosen_
 from .pasted_objects import choose_objects, paste_masks, paste_pixels, survey_objects
 
 
-@op.operator("copy_paste", inputs=(2, 3), random=True)
+@op.operator("copy_paste", inputs=(2, 16), random=True)
 @op.uses_arguments(..., MixProbability, MixGroup)
 def copy_paste(
     input: op.SampleType,
     masks: Any,
-    labels: Any = None,
     /,
-    *,
+    *labels: Any,
     object_probability: op.FloatArg = 0.5,
     min_area: int = 1,
     bbox_layout: str = "xyXY",
@@ -41,7 +40,7 @@ def copy_paste(
             Images of a group may differ in height and width: what would leave the image is cut off.
         masks: of each image uint8 or bool, (n, height, width), one for each object, from 0 objects
             on; where a mask is not 0, the object is.
-        labels: of each object: any dtype, (n,) or (n, k).
+        labels: of each object: any dtype, (n,) or (n, k); up to 14 inputs of them.
         object_probability: of each object of the other image to be pasted, from 0 to 1; may differ
             per sample.
         min_area: an object with fewer pixels than these is left out; if it is hidden, with its mask
@@ -82,7 +81,7 @@ def copy_paste(
     if min_area < 0:
         raise op.wrong_value("min_area", "a number of pixels from 0 on", min_area)
     types = made, masks, op.SampleType(op.float32, 2, "", masks.device)
-    return types if labels is None else (*types, moved_type(labels))
+    return (*types, *map(moved_type, labels))
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class CopyPastePlan(op.Plan):
     covers: Array
     places: Int64Array
     boxes: MovedRows
-    labels: MovedRows | None
+    labels: list[MovedRows]
 
 
 copy_paste.samplewise, copy_paste.mixes = False, True
@@ -147,12 +146,10 @@ def _shapes(call: op.Call) -> CopyPastePlan:
         (sample[kept], number[kept]),
         left,
     )
-    made: list[Any] = [image, np.concatenate([left[:, None], sizes], axis=1), boxes.shapes]
-    labels = None
-    if len(call.inputs) > 2:
-        labels = move_rows(call.inputs[2], boxes, own)
-        made.append(labels.shapes)
-    return CopyPastePlan(tuple(made), partners, covers, places, boxes, labels)
+    labels = [move_rows(one, boxes, own) for one in call.inputs[2:]]
+    shown = np.concatenate([left[:, None], sizes], axis=1)
+    made = (image, shown, boxes.shapes, *(one.shapes for one in labels))
+    return CopyPastePlan(made, partners, covers, places, boxes, labels)
 
 
 def _bytes_of(masks: op.Batch) -> Array:
@@ -171,9 +168,8 @@ def _cpu(call: op.Call, plan: CopyPastePlan) -> None:
     slab = _bytes_of(masks), masks.batch_shape.offsets, masks.batch_shape.shapes
     result = _bytes_of(made), made.batch_shape.offsets, made.batch_shape.shapes
     call.for_samples(paste_masks, slab, result, rows, cover, work=made)
-    plan.boxes.fill(call.outputs[2])
-    if plan.labels is not None:
-        plan.labels.fill(call.outputs[3])
+    for moved, output in zip((plan.boxes, *plan.labels), call.outputs[2:], strict=True):
+        moved.fill(output)
 
 
 @copy_paste.cases

@@ -34,14 +34,13 @@ class MosaicArguments(BoxFormat, GroupArguments, total=False):
     """The groups of arguments that `mosaic` takes."""
 
 
-@op.operator("mosaic", inputs=(1, 3), random=True)
+@op.operator("mosaic", inputs=(1, 16), random=True)
 @op.uses_arguments(..., BoxFormat, MixGroup)
 def mosaic(
     input: op.SampleType,
     boxes: Any = None,
-    labels: Any = None,
     /,
-    *,
+    *labels: Any,
     output_size: op.IntsArg,
     center: op.FloatsArg | None = None,
     center_range: op.Floats = (0.25, 0.75),
@@ -59,7 +58,7 @@ def mosaic(
         input: images or videos of any dtype, in a layout with H and W; HW, HWC or FHWC by rank if
             they have none. Images of a group may differ in height and width.
         boxes: those of each image, float32, (n, 4), n from 0 on.
-        labels: of each box: any dtype, (n,) or (n, k).
+        labels: of each box: any dtype, (n,) or (n, k); up to 14 inputs of them.
         output_size: (height, width) of the outputs; may differ per sample.
         center: where the images meet (y, x), from 0 to 1, instead of drawing it; may differ per
             sample.
@@ -92,20 +91,19 @@ def mosaic(
         return made
     check_objects(boxes)
     types = (made, op.SampleType(op.float32, 2, "", boxes.device))
-    return types if labels is None else (*types, moved_type(labels))
+    return (*types, *map(moved_type, labels))
 
 
 @dataclass(frozen=True)
 class MosaicPlan(op.Plan):
     """partners: the four images of each output, (N, 4), in the order of rows; corners: where each
-    begins (y, x) in the output, (N, 4, 2); centers: (N, 2), where they meet; boxes, labels: what
-    goes with the images."""
+    begins (y, x) in the output, (N, 4, 2); centers: (N, 2), where they meet; rows: boxes and labels
+    of the other outputs."""
 
     partners: Int64Array
     corners: Int64Array
     centers: Int64Array
-    boxes: MovedRows | None
-    labels: MovedRows | None
+    rows: list[MovedRows]
 
 
 mosaic.samplewise, mosaic.mixes = False, True
@@ -146,18 +144,15 @@ def _shapes(call: op.Call) -> MosaicPlan:
     corners[:, :2, 0] -= extents[partners[:, :2], 0]
     corners[:, ::2, 1] -= extents[partners[:, ::2], 1]
     shapes = source.shapes.copy()
-    rows = layout.index("H")
-    shapes[:, rows : rows + 2] = sizes
-    made: list[Any] = [shapes]
-    boxes = labels = None
+    height = layout.index("H")
+    shapes[:, height : height + 2] = sizes
+    rows: list[MovedRows] = []
     if len(call.inputs) > 1:
         boxes = move_boxes(call, call.inputs[1], (partners, corners), extents, sizes)
-        made.append(boxes.shapes)
-    if boxes is not None and len(call.inputs) > 2:
         counts = call.inputs[1].batch_shape.shapes[:, 0]
-        labels = move_rows(call.inputs[2], boxes, counts)
-        made.append(labels.shapes)
-    return MosaicPlan(tuple(made), partners, corners, centers, boxes, labels)
+        rows = [boxes, *(move_rows(labels, boxes, counts) for labels in call.inputs[2:])]
+    made = (shapes, *(one.shapes for one in rows))
+    return MosaicPlan(made, partners, corners, centers, rows)
 
 
 @always_inline
@@ -228,9 +223,8 @@ def _cpu(call: op.Call, plan: MosaicPlan) -> None:
     outputs = _sizes(call), plan.centers, fills, channels
     planes = planes_of(shapes, layout)
     call.for_samples(mosaic_kernel, call.words, planes, outputs, plan.partners, plan.corners)
-    for number, rows in enumerate((plan.boxes, plan.labels), start=1):
-        if rows is not None:
-            rows.fill(call.outputs[number])
+    for rows, output in zip(plan.rows, call.outputs[1:], strict=True):
+        rows.fill(output)
 
 
 @mosaic.cases

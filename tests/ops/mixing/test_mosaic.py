@@ -141,6 +141,30 @@ def test_what_is_left_out() -> None:
         assert own == [number for number in wanted if number != 2]
 
 
+def test_limits_and_several_labels() -> None:
+    """Small boxes are left out by their area or their sides in the output, in pixels."""
+    images = as_batch(np.zeros((4, 10, 10, 1), np.uint8), layout="HWC")
+    rows = np.array([[0, 0, 4, 4], [0, 0, 8, 2], [0, 0, 5, 5]], np.float32) / 10
+    numbers, names = batch([np.arange(3)] * 4), batch([np.arange(6).reshape(3, 2)] * 4)
+    options: dict[str, Any] = {"output_size": (20, 20), "center": (0.5, 0.5), "seed": 1}
+    cases: list[tuple[dict[str, Any], list[int]]] = [
+        ({}, [0, 1, 2]),
+        ({"min_area": 17.0}, [2]),
+        ({"min_area": 16.0}, [0, 1, 2]),
+        ({"min_size": 2.5}, [0, 2]),
+        ({"min_size": 4.0, "min_area": 20.0}, [2]),
+    ]
+    for limits, wanted in cases:
+        _, boxes, found, more = gradiva.mosaic(
+            images, batch([rows] * 4), numbers, names, **options, **limits
+        )
+        for sample in range(4):
+            assert np.asarray(found.at(sample)).tolist() == wanted * 4
+            expected = [[2 * number, 2 * number + 1] for number in wanted * 4]
+            assert np.asarray(more.at(sample)).tolist() == expected
+            assert len(np.asarray(boxes.at(sample))) == 4 * len(wanted)
+
+
 def test_groups_of_few() -> None:
     """Two samples make a mosaic of both, each twice."""
     order = order_of(2, 1)
@@ -177,5 +201,7 @@ def test_mistakes() -> None:
         gradiva.mosaic(images, boxes, labels, **size)
     with pytest.raises(gradiva.OperatorValueError, match="`remove_threshold`"):
         gradiva.mosaic(images, boxes, remove_threshold=2.0, **size)
+    with pytest.raises(gradiva.OperatorValueError, match="`min_size`"):
+        gradiva.mosaic(images, boxes, min_size=-1.0, **size)
     with pytest.raises(gradiva.OperatorValueError, match="`bbox_layout`"):
         gradiva.mosaic(images, boxes, bbox_layout="xywh", **size)

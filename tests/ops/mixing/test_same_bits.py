@@ -200,6 +200,13 @@ def test_pipelines_with_losses(damaged: Path, expected_of_damaged: Rows) -> None
     pipe.close()
 
 
+def test_pipelines_with_a_cache(folder: Path, expected: Rows) -> None:
+    """Decoded images are kept; what is mixed is computed in each epoch."""
+    pipe = pipeline(folder, 20, cache="ram")
+    check_same([row for rows in batches_of(pipe, 2) for row in rows], expected)
+    pipe.close()
+
+
 def test_resumed(folder: Path, expected: Rows) -> None:
     pipe = pipeline(folder, 8, enable_checkpointing=True)
     first = [row for rows in batches_of(pipe, 2) for row in rows]
