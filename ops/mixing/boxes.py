@@ -54,8 +54,8 @@ def check_box_format(options: Any) -> None:
 
 
 def check_objects(boxes: op.SampleType) -> None:
-    """Refuse what is no 2-D float32 batch of boxes. Raises OperatorTypeError."""
-    op.require_dtype(boxes, (op.float32,), "boxes")
+    """Refuse what is no 2-D batch of boxes. Raises OperatorTypeError."""
+    op.require_dtype(boxes, (op.float32, op.float64), "boxes")
     op.require_ndim(boxes, (2,), "boxes")
 
 
@@ -154,7 +154,7 @@ def move_boxes(
     found = from_corners(found / canvas[kept] if relative else found, layout)
     counts = np.bincount(owner[kept], minlength=call.size)
     shapes = np.stack([counts, np.full_like(counts, 4)], axis=1)
-    return MovedRows(shapes, found.astype(np.float32), (sample[kept], number[kept]), counts)
+    return MovedRows(shapes, found, (sample[kept], number[kept]), counts)
 
 
 def _areas(corners: Float64Array) -> Float64Array:

@@ -57,7 +57,7 @@ def mosaic(
     Args:
         input: images or videos of any dtype, in a layout with H and W; HW, HWC or FHWC by rank if
             they have none. Images of a group may differ in height and width.
-        boxes: those of each image, float32, (n, 4), n from 0 on.
+        boxes: those of each image, float32 or float64, (n, 4), n from 0 on.
         labels: of each box: any dtype, (n,) or (n, k); up to 14 inputs of them.
         output_size: (height, width) of the outputs; may differ per sample.
         center: where the images meet (y, x), from 0 to 1, instead of drawing it; may differ per
@@ -90,7 +90,7 @@ def mosaic(
     if boxes is None:
         return made
     check_objects(boxes)
-    types = (made, op.SampleType(op.float32, 2, "", boxes.device))
+    types = (made, op.SampleType(boxes.dtype, 2, "", boxes.device))
     return (*types, *map(moved_type, labels))
 
 

@@ -115,6 +115,16 @@ WITHOUT: dict[str, tuple[str, str]] = {
     "readers.table": (NOT_THERE, "ops/readers/test_table.py::test_rows_in_our_order"),
     "readers.mix": (NOT_THERE, "ops/readers/test_mix.py::test_any_batch_size_place_and_shard"),
     "peek_audio": (NO_SUCH, "ops/decoders/test_audio.py::test_headers_are_replaced_or_left_out"),
+    **{
+        name: (NO_SUCH, f"ops/mixing/test_{file}.py::test_{test}")
+        for name, file, test in (
+            ("mixup", "mixup", "mixup"),
+            ("cutmix", "mixup", "cutmix"),
+            ("mosaic", "mosaic", "pixels"),
+            ("copy_paste", "copy_paste", "every_object"),
+        )
+    },
+    "random_erasing": (NO_SUCH, "ops/image/test_random_erasing.py::test_layouts"),
     "readers.coco": (FILES_ARE_WRITTEN, "oracle/test_readers_coco.py::test_arguments"),
     "readers.numpy": (FILES_ARE_WRITTEN, "oracle/test_readers_numpy.py::test_regions"),
     "io.file.read": ("its input is a path", "oracle/test_segmentation.py::test_files"),
@@ -152,16 +162,6 @@ WITHOUT: dict[str, tuple[str, str]] = {
         f"{A_PART}: decoders.image_random_crop is it",
         "capture/caches/test_caches.py::test_windows_of_whole_images",
     ),
-    **{
-        name: (NO_SUCH, f"ops/mixing/test_{file}.py::test_{test}")
-        for name, file, test in (
-            ("mixup", "mixup", "mixup"),
-            ("cutmix", "mixup", "cutmix"),
-            ("mosaic", "mosaic", "pixels"),
-            ("copy_paste", "copy_paste", "every_object"),
-        )
-    },
-    "random_erasing": (NO_SUCH, "ops/image/test_random_erasing.py::test_layouts"),
     "cache": ("it changes nothing", "capture/caches/test_digests.py::test_cold_and_warm"),
     "cached": (A_PART, "capture/caches/test_digests.py::test_cold_and_warm"),
     "fused": (A_PART, "random_programs/test_programs.py::test_same_bits_and_errors"),

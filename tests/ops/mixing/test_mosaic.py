@@ -93,9 +93,10 @@ def test_boxes(layout: str, normalized: bool) -> None:
             box /= [width, height, width, height]
         boxes.append(box[None].astype(np.float32)[: 0 if number == 3 else 1])
         labels.append(np.array([number + 1], np.int64)[: 0 if number == 3 else 1])
+    wide = normalized and layout == "xyWH"
     made, found, names = gradiva.mosaic(
         batch(images, layout="HWC"),
-        batch(boxes),
+        batch([box.astype(np.float64) for box in boxes] if wide else boxes),
         batch(labels),
         output_size=(40, 32),
         bbox_layout=layout,
@@ -104,6 +105,7 @@ def test_boxes(layout: str, normalized: bool) -> None:
         seed=5,
     )
     assert names.dtype is gradiva.int64
+    assert found.dtype is (gradiva.float64 if wide else gradiva.float32)
     for sample in range(6):
         image, own = np.asarray(made.at(sample))[:, :, 0], np.asarray(found.at(sample))
         numbers = np.asarray(names.at(sample)).tolist()
@@ -190,7 +192,9 @@ def test_mistakes() -> None:
             images, batch([np.zeros((0, 4), np.float32), np.zeros((2, 5), np.float32)]), **size
         )
     with pytest.raises(gradiva.OperatorTypeError, match="boxes"):
-        gradiva.mosaic(images, batch([np.zeros((1, 4))] * 2), **size)
+        gradiva.mosaic(images, batch([np.zeros((1, 4), np.int32)] * 2), **size)
+    with pytest.raises(gradiva.OperatorTypeError, match="boxes"):
+        gradiva.mosaic(images, batch([np.zeros(4, np.float32)] * 2), **size)
     boxes = batch([np.zeros((1, 4), np.float32)] * 2)
     with pytest.raises(gradiva.OperatorValueError, match=r"(?s)a label for each object.*sample 1"):
         gradiva.mosaic(
