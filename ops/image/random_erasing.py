@@ -180,26 +180,26 @@ def noise_kernel(
         count, height, width, inner = planes[i]
         top, left, tall, wide = boxes[i]
         many, alike = channels[i]
-        for a in range(count):
-            last = np.int64(-1)
-            words = philox(np.uint32(0), number, np.uint64(0), seed)
-            for y in range(tall):
-                first = offsets[i] + ((a * height + top + y) * width + left) * inner
+        length = wide * many
+        values = np.empty(length)
+        for y in range(tall):
+            # The values of all channels of a row, which all frames share.
+            first = y * length
+            for block in range(first // 4, (first + length + 3) // 4):
+                words = philox(np.uint32(_NOISE + block), number, np.uint64(positions[i]), seed)
+                word = words[0]
+                for k in range(4):
+                    if k > 0:
+                        word = words[k]
+                    element = 4 * block + k - first
+                    if 0 <= element < length:
+                        values[element] = _noise(word, integer, low, extent)
+            for a in range(count):
+                to = offsets[i] + ((a * height + top + y) * width + left) * inner
+                channel = (a // alike) % many
                 for x in range(wide * inner):
-                    element = y * wide * many
-                    if inner > 1:
-                        element += x
-                    else:
-                        element += x * many + (a // alike) % many
-                    if element // 4 != last:
-                        last = element // 4
-                        block = np.uint32(_NOISE + last)
-                        words = philox(block, number, np.uint64(positions[i]), seed)
-                    word = words[0]
-                    for k in range(1, 4):
-                        if element % 4 == k:
-                            word = words[k]
-                    target[first + x] = convert_sat(_noise(word, integer, low, extent), target)
+                    value = values[x] if inner > 1 else values[x * many + channel]
+                    target[to + x] = convert_sat(value, target)
 
 
 @random_erasing.shapes

@@ -107,9 +107,10 @@ def survey_objects(
                 kept[row] = False
                 continue
             for y in range(rows):
+                over = cover[y * width : y * width + columns]
+                part = mask[y * wide : y * wide + columns]
                 for x in range(columns):
-                    if mask[y * wide + x] != 0:
-                        cover[y * width + x] = 1
+                    over[x] |= np.uint8(part[x] != 0)
         for k in range(own):
             row = firsts[i] + k
             at = offsets[i] + k * height * width
