@@ -77,6 +77,7 @@ class OperatorBase:
     give other bits (see `libraries_of`);
     samplewise: whether a sample of its outputs depends on nothing but the arguments and that sample
     of its inputs, or a rule that says so of the arguments that are fixed;
+    mixes: whether it makes a sample of several that it chooses itself among those of the batch;
     cuts_out: of a decoder of windows, the operators that decode whole images and cut windows out;
     identity_on_same_type: its output is its input where both have the same type;
     decomposition: the chain of simpler operators that a call is (see `decomposition`), if any;
@@ -140,6 +141,7 @@ class OperatorBase:
         self.fusion_role: Any = None
         self.libraries: tuple[str, ...] | LibraryRule = ()
         self.samplewise: bool | Callable[[Mapping[str, Any]], bool] = True
+        self.mixes = False
         self.cuts_out: tuple[str, str] | None = None
         self.identity_on_same_type = False
         self.decomposition: Decomposition | None = None

@@ -23,6 +23,7 @@ FIELDS = {
         "image.grid_mask",
         "random.crop_window",
     ),
+    "Images: mixing and random erasing": ("mixing", "image.random_erasing"),
     "Images: geometry": ("image.warp", "transforms"),
     "Images: color and intensity": ("image.color",),
     "Images: filters and noise": ("image.filter", "noise"),

@@ -72,6 +72,7 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.image.grid_mask import grid_mask as grid_mask
     from gradiva.ops.image.multi_paste import multi_paste as multi_paste
     from gradiva.ops.image.paste import paste as paste
+    from gradiva.ops.image.random_erasing import random_erasing as random_erasing
     from gradiva.ops.image.resize.random_resized_crop import (
         random_resized_crop as random_resized_crop,
     )
@@ -92,6 +93,10 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.indexing.properties import shapes as shapes
     from gradiva.ops.indexing.slice import slice as slice
     from gradiva.ops.indexing.transpose import transpose as transpose
+    from gradiva.ops.mixing.copy_paste import copy_paste as copy_paste
+    from gradiva.ops.mixing.cutmix import cutmix as cutmix
+    from gradiva.ops.mixing.mixup import mixup as mixup
+    from gradiva.ops.mixing.mosaic import mosaic as mosaic
     from gradiva.ops.random.crop_window import random_crop_generator as random_crop_generator
     from gradiva.ops.segmentation.bb_flip import bb_flip as bb_flip
     from gradiva.ops.segmentation.bb_flip import bbox_paste as bbox_paste

@@ -174,7 +174,7 @@ def _name(call: op.Call, regions: Regions) -> None:
     ]
     ends = regions.starts.tolist()
     names = [";".join(parts[begin:end]) for begin, end in itertools.pairwise(ends)]
-    call.outputs[0].provenance = op.Provenance(first.positions, names, progress=first.progress)
+    call.outputs[0].provenance = first.renamed(names)
 
 
 @multi_paste.cpu

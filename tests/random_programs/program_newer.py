@@ -301,6 +301,18 @@ def _reordered(draw: Drawer) -> Ref:
     return draw.call("permute_batch", gradiva.permute_batch, draw.image(), indices=order)
 
 
+def _mixed(draw: Drawer) -> Ref:
+    group = draw.choice(2, 4, 64)
+    chance = draw.choice(1.0, 0.5)
+    name, function = draw.choice(
+        ("mixup", lambda x: gradiva.mixup(x, probability=chance, mix_group=group)),
+        ("cutmix", lambda x: gradiva.cutmix(x, probability=chance, mix_group=group)),
+        ("mosaic", lambda x: gradiva.mosaic(x, output_size=(11, 14), mix_group=group)),
+        ("random_erasing", lambda x: gradiva.random_erasing(x, probability=chance, fill="pixel")),
+    )
+    return draw.call(name, function, draw.image())
+
+
 def _shaped(draw: Drawer) -> Ref:
     image = draw.image()
     name, function = draw.choice(
@@ -340,5 +352,5 @@ def draw_cached(draw: Drawer) -> Ref:
 
 NEWER_OTHERS = (
     (_reduction, 3.0), (_spread, 1.0), (_joined, 2.0), (_boxes, 3.0), (_transform, 3.0),
-    (_drawn_values, 2.0), (_reordered, 1.5), (_shaped, 5.0),
+    (_drawn_values, 2.0), (_reordered, 1.5), (_shaped, 5.0), (_mixed, 3.75),
 )  # fmt: skip

@@ -71,6 +71,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
             "laplacian",
             "lookup_table",
             "mfcc",
+            "mixup",
             "nonsilent_region",
             "normalize_by_numbers",
             "normalize_pixels",
