@@ -73,7 +73,7 @@ def prepare(
             static[name] = rows[name] = value
     types = operator.types([batch.type for batch in inputs], static)
     call = Call(operator, inputs, rows, size, pool)
-    call.types = types
+    call.types, call.given = types, given
     call.key, call.positions = key, positions
     call.edges = frozenset(edges)
     call.failures = {} if collect_failures else None

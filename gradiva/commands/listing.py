@@ -22,7 +22,13 @@ from .fields import by_field
 __all__ = ["add_arguments", "coverage_lines", "run"]
 
 
-_PARTS = frozenset(("normalize_by_numbers", "normalize_pixels", "pad_channels", "random_window"))
+_PARTS = frozenset(
+    (
+        *("normalize_by_numbers", "normalize_pixels", "pad_channels", "random_window"),
+        *("targets.boxes", "targets.cameras", "targets.canvas", "targets.chosen"),
+        *("targets.keypoints", "targets.masks", "targets.polygons"),
+    )
+)
 """Parts of other operators, which stand in graphs and have no name that users call."""
 
 

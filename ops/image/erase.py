@@ -92,6 +92,9 @@ class _ErasePlan(op.Plan):
     regions: Int64Array
 
 
+erase.moves = op.IN_PLACE
+
+
 @erase.shapes
 def _shapes(call: op.Call) -> _ErasePlan:
     source = call.inputs[0].batch_shape
