@@ -194,6 +194,9 @@ def _cases() -> list[op.Case]:
         op.case("relative", op.batch([some[0] / 8, some[1]]), tracks, relative=True)
         .equals([some[0] / 8, some[1]])
         .no_oracle(),
+        op.case("empty", op.batch(np.empty((0, 1, 1))), op.batch(np.empty((0, 1, 1))))
+        .equals([])
+        .no_oracle(),
         op.case("wide", op.samples((1, 5), (1, 5), layout=""), tracks).value_error("(n, 4)"),
         op.case("format", given, tracks, format="yxyx").value_error("format"),
     ]

@@ -129,10 +129,13 @@ def _cases() -> list[op.Case]:
         .no_oracle(),
         op.case("rows", wide, kept).equals([wide.at(i)[left[i]] for i in range(3)]).no_oracle(),
         op.case("all", labels, op.batch([one | True for one in left]))
-        .each(lambda own, flags: own)
+        .equals(labels.arrays())
         .no_oracle(),
         op.case("none", labels, op.batch([one & False for one in left]))
         .equals([np.empty(0, np.int32)] * 3)
+        .no_oracle(),
+        op.case("empty", op.batch(np.empty((0, 1))), op.batch(np.empty((0, 1))))
+        .equals([])
         .no_oracle(),
         op.case("too few", labels, op.batch([left[0][:2], left[1], left[2]])).value_error(
             "sample 0"

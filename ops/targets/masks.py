@@ -183,7 +183,9 @@ def _cases() -> list[op.Case]:
         op.case("objects", several, tracks, kept)
         .equals([several.at(0)[[0, 2]], several.at(1)])
         .no_oracle(),
-        op.case("channel", op.samples((6, 8, 1), (5, 4, 1)), tracks).no_oracle(),
+        op.case("empty", op.batch(np.empty((0, 1, 1, 1))), op.batch(np.empty((0, 1, 1))))
+        .equals([])
+        .no_oracle(),
         op.case("audio", op.samples((6,), (5,), layout=""), tracks).type_error("masks"),
         op.case("size", op.samples((6, 8), (5, 5), layout=""), tracks).value_error("sample 1"),
     ]

@@ -196,6 +196,9 @@ def _cases() -> list[op.Case]:
         op.case("outside", op.batch(some), tracks).equals(expected).no_oracle(),
         op.case("without objects", flat, tracks).equals([some[0][0, :, :2]] * 2).no_oracle(),
         op.case("parts", op.batch([some[0] / 8, some[1]]), tracks, relative=True).no_oracle(),
+        op.case("empty", op.batch(np.empty((0, 1, 1, 1))), op.batch(np.empty((0, 1, 1))))
+        .equals([])
+        .no_oracle(),
         op.case("pairs", op.batch(some), tracks, pairs=(0, 5)).value_error("`pairs`"),
         op.case("wide", op.samples((1, 2, 5), (1, 2, 5), layout=""), tracks).value_error("shape"),
     ]
@@ -278,6 +281,9 @@ def _camera_cases() -> list[op.Case]:
         .no_oracle(),
         op.case("centers", op.batch([matrix]), tracks, pixel_origin="center")
         .equals([matrix])
+        .no_oracle(),
+        op.case("empty", op.batch(np.empty((0, 1, 1))), op.batch(np.empty((0, 1, 1))))
+        .equals([])
         .no_oracle(),
         op.case("wide", op.batch([matrix[:2]]), tracks).value_error("(3, 3)"),
     ]

@@ -233,5 +233,13 @@ def _cases() -> list[op.Case]:
             tracks,
             kept,
         ).value_error("the number of an object"),
+        op.case(
+            "empty",
+            op.batch(np.empty((0, 1, 1))),
+            op.batch(np.empty((0, 1, 1))),
+            op.batch(np.empty((0, 1, 1))),
+        )
+        .equals([])
+        .no_oracle(),
         op.case("vertices", beyond, places, tracks).value_error("polygon 0 of 1"),
     ]
