@@ -11,20 +11,24 @@ from hypothesis import strategies as st
 import gradiva
 from tests.tiers import examples
 
-from .graphs import Step, found, painted, run, steps
+from .graphs import SPREAD, Step, found, painted, run, steps
 
 HEIGHT, WIDTH = 96, 120
 POINTS = 4
+RADIUS = 3.5 * SPREAD
 
 
 def check_points(program: list[Step], seed: int) -> int:
     """Check one graph; returns how many points could be compared."""
     random = np.random.default_rng(seed)
-    points = random.uniform((8, 8), (WIDTH - 8, HEIGHT - 8), (POINTS, 2))
+    points = random.uniform((12, 12), (WIDTH - 12, HEIGHT - 12), (POINTS, 2))
     image = gradiva.as_tensor(painted(points, HEIGHT, WIDTH), layout="HWC")
-    # Beside each point two others, which tell by how much the image is scaled there.
-    around = points[:, None] + [[0, 0], [0.5, 0], [0, 0.5], [-0.5, 0], [0, -0.5]]
-    visible = np.full((POINTS, 5, 1), 2.0)
+    # Beside each point four others, which tell by how much the image is scaled there, and four at
+    # the edge of the spot: if these are seen, all of the spot is.
+    ring = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]]) * RADIUS
+    around = np.concatenate([[[0, 0], [0.5, 0], [0, 0.5], [-0.5, 0], [0, -0.5]], ring])
+    around = points[:, None] + around
+    visible = np.full((*around.shape[:2], 1), 2.0)
     keypoints = np.concatenate([around, visible], axis=2)
     targets = gradiva.Targets(keypoints=keypoints)
     image, targets = run(image, targets, program)
@@ -35,12 +39,13 @@ def check_points(program: list[Step], seed: int) -> int:
     mass /= area
     compared = 0
     for number in range(POINTS):
-        if mass[number] < 0.02:
+        if mass[number] < 0.01:
             assert moved[number, 0, 2] == 0, (program, number, mass)
-        if not 0.97 < mass[number] < 1.03:
+        if (moved[number, 5:, 2] == 0).any():
             continue  # part of the spot has left the image
         compared += 1
         assert moved[number, 0, 2] == 2, (program, number, mass)
+        assert 0.9 < mass[number] < 1.1, (program, number, mass)
         distance = np.linalg.norm(places[number] - moved[number, 0, :2])
         assert distance < 0.5, (program, number, distance)
     return compared
@@ -56,11 +61,11 @@ def check_masks(program: list[Step], seed: int) -> float:
     """Check the masks of two objects after one graph; returns the smaller part of agreement."""
     random = np.random.default_rng(seed)
     ys, xs = np.mgrid[:HEIGHT, :WIDTH] + 0.5
-    centers = random.uniform((30, 30), (WIDTH - 30, HEIGHT - 30), (2, 2))
-    masks = np.stack([(xs - x) ** 2 + (ys - y) ** 2 < 20**2 for x, y in centers]).astype(np.uint8)
+    centers = random.uniform((20, 20), (WIDTH - 20, HEIGHT - 20), (2, 2))
+    masks = np.stack([(xs - x) ** 2 + (ys - y) ** 2 < 25**2 for x, y in centers]).astype(np.uint8)
     image = gradiva.as_tensor(masks.transpose(1, 2, 0).astype(np.float32), layout="HWC")
     targets = gradiva.Targets(masks=masks)
-    image, targets = run(image, targets, program)
+    image, targets = run(image, targets, program, nearest=True)
     made, seen = np.asarray(targets.masks), np.asarray(image).transpose(2, 0, 1) > 0.5
     agreed = 1.0
     for one, other in zip(made != 0, seen, strict=True):
@@ -73,8 +78,8 @@ def check_masks(program: list[Step], seed: int) -> float:
 @given(st.lists(steps(), min_size=1, max_size=1), st.integers(0, 1 << 20))
 @settings(max_examples=examples(100), deadline=None)
 def test_masks(program: list[Step], seed: int) -> None:
-    """Resampling twice smooths edges: one operator at a time."""
-    assert check_masks(program, seed) >= 0.94, program
+    """Beside the operator itself, which takes the nearest pixels, too."""
+    assert check_masks(program, seed) >= 0.98, program
 
 
 def test_masks_of_windows() -> None:
