@@ -86,6 +86,7 @@ class OperatorBase:
     with_targets: `(inputs, trees, keywords) -> (outputs, trees)`, for an operator that has its own
     way with `Targets`, which are in the trees; without_pixels: from the operator that made its
     input, and its fixed arguments, to one that gives the same from the inputs of that one, or None;
+    note: from the fixed arguments of a call to what `explain` says of it, or to an empty text;
     fixed_defaults: the default values of arguments, but for those with a row for each sample;
     schema: what the format of stored pipelines calls it, None if that has no name for it;
     unstored: the arguments that this format has no place for;
@@ -152,6 +153,7 @@ class OperatorBase:
         self.moves: CoordinateMap | None = None
         self.with_targets: Callable[..., tuple[Any, Any]] | None = None
         self.without_pixels: WithoutPixels | None = None
+        self.note: Callable[[Mapping[str, Any]], str] | None = None
         self.gpu_tolerance = 0.0
         self.unstored: frozenset[str] = frozenset()
         self.instead_of_texts = ""

@@ -12,9 +12,17 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from gradiva.eager.types.arrays import Float64Array
+from gradiva.eager.types.arrays import Float64Array, Int64Array
 
-__all__ = ["IN_PLACE", "CoordinateMap", "NoMap", "axis_map", "spatial_axes", "window_map"]
+__all__ = [
+    "IN_PLACE",
+    "CoordinateMap",
+    "FileMap",
+    "NoMap",
+    "axis_map",
+    "spatial_axes",
+    "window_map",
+]
 
 Rule: TypeAlias = Callable[[Any], Any]
 
@@ -27,6 +35,14 @@ class NoMap(NamedTuple):
 
 class _InPlace(NamedTuple):
     """Of an operator that moves no pixels."""
+
+
+class FileMap(NamedTuple):
+    """What the map of a decoder returns: the shapes of the whole images in the files, HWC, (N, 3),
+    and matrices from places in these to places in the images that it makes."""
+
+    shapes: Int64Array
+    matrices: Float64Array
 
 
 IN_PLACE = _InPlace()

@@ -11,7 +11,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Float64Array
 
 from .box_moves import ENDS_FIRST, FORMATS, NO_AREA, NOT_FINITE, OUTSIDE, move_boxes
-from .track import FIRST, LAYOUT, begun, stacked
+from .track import FIRST, LAYOUT, begun, note_of, stacked
 
 _FAULTS: Final = {
     NOT_FINITE: "finite numbers",
@@ -103,6 +103,9 @@ def rows_of(batch: op.Batch, width: int, what: str) -> Float64Array:
     made: Float64Array = np.asarray(rows, np.float64).reshape(-1, width)
     assert len(made) == shapes[:, 0].sum()  # kernels check no bounds
     return made
+
+
+boxes.note = note_of("boxes")
 
 
 @boxes.shapes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gradiva.eager.operators.fusion_roles import Decode
 from gradiva.eager.operators.input_sets import follow, has_targets
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.default_generator import get_default_rng
@@ -13,7 +14,7 @@ from gradiva.eager.support.errors import OperatorTypeError, describe
 from gradiva.eager.types.coordinate_maps import IN_PLACE
 
 from .canvas import canvas
-from .follower import follower_of, passed_on
+from .follower import files_of, follower_of, passed_on
 from .targets import Targets
 
 
@@ -70,6 +71,13 @@ def _moved_track(
     operator: OperatorBase, images: tuple[Any, ...], keywords: dict[str, Any], track: Any
 ) -> Any:
     """The track after a call."""
+    if isinstance(operator.fusion_role, Decode):
+        if track is not None:
+            raise OperatorTypeError(
+                "a decoder makes images, and these targets have followed others before",
+                operator=operator.name,
+            )
+        return files_of(operator).bind(images, passed_on(keywords))
     before = canvas.bind((images[0],), {"device": "cpu"}) if track is None else track
     return follower_of(operator).bind((before, *images[1:]), passed_on(keywords))
 

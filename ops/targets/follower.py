@@ -66,11 +66,11 @@ class Follower(OperatorBase):
 
 
 def _again(original: OperatorBase, name: str) -> Follower:
-    find = canvas_of if name.endswith(_CANVAS) else follower_of
-    return find(original)
+    end = name[name.rindex(".") :]
+    return {_MAP: follower_of, _CANVAS: canvas_of, _FILES: files_of}[end](original)
 
 
-_MAP, _CANVAS = ".map", ".canvas"
+_MAP, _CANVAS, _FILES = ".map", ".canvas", ".files"
 _followers: dict[str, Follower] = {}
 
 
@@ -103,6 +103,13 @@ def canvas_of(original: OperatorBase) -> Follower:
     return made
 
 
+def files_of(original: OperatorBase) -> Follower:
+    """The operator that makes, of the files that a decoder reads, the track of the images that it
+    makes, from the whole images in the files."""
+    made: Follower = _kept(original, _FILES, _begin_in_files)
+    return made
+
+
 def _prepared(original: OperatorBase, inputs: tuple[op.Batch, ...], call: op.Call) -> op.Call:
     """The call of the operator on images, up to its shapes."""
     skips = call.given.get("on_error") == "skip"
@@ -119,6 +126,17 @@ def _begin(original: OperatorBase, call: op.Call) -> TrackPlan:
     inner = _prepared(original, call.inputs, call)
     type, shapes = inner.types[0], inner.batch_shapes[0].shapes
     return plan_of(begun(shapes, layout_for(type.layout or "", shapes.shape[1])))
+
+
+def _begin_in_files(original: OperatorBase, call: op.Call) -> TrackPlan:
+    """The shape rule of `files_of`."""
+    if call.size == 0:
+        return plan_of(np.zeros((0, HEAD, COLUMNS)))
+    inner = _prepared(original, call.inputs, call)
+    assert callable(original.moves)
+    shapes, maps = original.moves(inner)
+    made = inner.batch_shapes[0].shapes
+    return plan_of(followed(begun(shapes, "HWC"), matrices_of(maps, 2), made, "HWC"))
 
 
 def _follow(original: OperatorBase, call: op.Call) -> TrackPlan:

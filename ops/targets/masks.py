@@ -11,7 +11,7 @@ from gradiva.eager.types.arrays import BoolVector, Float64Array, I64Vector, Int6
 
 from .chosen import counts_kept, kept_of
 from .clipping import is_seen
-from .track import FIRST, HEAD, LAYOUT, MATRIX, NOW, begun, moved, stacked
+from .track import FIRST, HEAD, LAYOUT, MATRIX, NOW, begun, moved, note_of, stacked
 
 _NEAR = 1e-6
 """Of a pixel: on the edge between two pixels the later one is taken, whatever was rounded."""
@@ -23,6 +23,8 @@ def masks(
     track: op.SampleType,
     kept: op.SampleType | None = None,
     /,
+    *,
+    maps: str = "",
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
     """Move masks with their images: each pixel is the nearest one of the mask that came, or 0.
@@ -32,6 +34,7 @@ def masks(
             each object. Of volumes with D before H. Any dtype.
         track: how the places of the image have moved, float64.
         kept: of each object whether it is left, bool (n,).
+        maps: the operators that the track follows, for those who read the graph.
 
     Returns:
         Masks of the size of the image as it is now.
@@ -59,6 +62,9 @@ class _MasksPlan(op.Plan):
     kept: BoolVector
     tracks: Float64Array
     matrices: Float64Array
+
+
+masks.note = note_of("masks")
 
 
 @masks.shapes

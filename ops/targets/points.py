@@ -12,7 +12,7 @@ from gradiva.eager.types.arrays import BoolVector, Float64Array, I64Vector, Int6
 
 from .chosen import counts_kept, kept_of
 from .clipping import is_seen
-from .track import FIRST, LAYOUT, MATRIX, NOW, begun, moved, stacked
+from .track import FIRST, LAYOUT, MATRIX, NOW, begun, moved, note_of, stacked
 
 ORIGINS: Final = ("corner", "center")
 """Where (0, 0) is: at the corner of the first pixel, or in its center."""
@@ -90,6 +90,7 @@ def keypoints(
     relative: bool = False,
     pixel_origin: str = "corner",
     pairs: op.Ints = (),
+    maps: str = "",
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
     """Move keypoints with their images.
@@ -100,6 +101,7 @@ def keypoints(
         kept: of each object whether it is left, bool (n,).
         relative, pixel_origin: as in `gradiva.Targets`.
         pairs: the numbers of points that change places in a mirror, two by two.
+        maps: the operators that the track follows, for those who read the graph.
 
     Returns:
         The points of the objects that are left, float32, or float64 if they came so.
@@ -136,6 +138,9 @@ def partners_of(pairs: tuple[int, ...], count: int) -> Int64Array:
             raise op.wrong_value("pairs", f"numbers from 0 to {count - 1}", f"({one}, {other})")
         made[one], made[other] = other, one
     return made
+
+
+keypoints.note = note_of("keypoints")
 
 
 @keypoints.shapes
@@ -211,6 +216,7 @@ def cameras(
     /,
     *,
     pixel_origin: str = "corner",
+    maps: str = "",
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
     """Move camera matrices with their images.
@@ -219,6 +225,7 @@ def cameras(
         input: matrices to pixels of the image, (3, 3) or (3, 4), or several of these.
         track: how the places of the image have moved, float64.
         pixel_origin: as in `gradiva.Targets`.
+        maps: the operators that the track follows, for those who read the graph.
 
     Returns:
         Matrices to pixels of the image as it is now, float32, or float64 if they came so.
@@ -235,6 +242,9 @@ def cameras(
     op.require_ndim(input, (2, 3), "cameras")
     dtype = op.float64 if input.dtype is op.float64 else op.float32
     return input.with_(dtype=dtype, layout="", device="cpu")
+
+
+cameras.note = note_of("cameras")
 
 
 @cameras.shapes

@@ -12,7 +12,7 @@ from gradiva.eager.types.arrays import F64Vector, Float64Array, I64Table, I64Vec
 
 from .boxes import rows_of, write_rows
 from .clipping import cut_by
-from .track import COLUMNS, FIRST, HEAD, LAYOUT, MATRIX, NOW, begun, moved, stacked
+from .track import COLUMNS, FIRST, HEAD, LAYOUT, MATRIX, NOW, begun, moved, note_of, stacked
 
 _FINE, _NO_VERTICES, _NO_OBJECT, _NOT_FINITE = range(4)
 _FAULTS: Final = {
@@ -33,6 +33,7 @@ def polygons(
     relative: bool = False,
     clip: bool = True,
     pixel_origin: str = "corner",
+    maps: str = "",
     **common: op.Unpack[op.Common],
 ) -> tuple[op.SampleType, op.SampleType]:
     """Move polygons with their images.
@@ -44,6 +45,7 @@ def polygons(
         track: how the places of the image have moved, float64.
         kept: of each object whether it is left, bool (n,).
         relative, clip, pixel_origin: as in `gradiva.Targets`.
+        maps: the operators that the track follows, for those who read the graph.
 
     Returns:
         The polygons of which something is left, of objects that are left and are numbered again,
@@ -166,6 +168,9 @@ def _move(
                 places[used, axis] = there / track[NOW, 4 + axis] if relative else there
             used += 1
     return count, places, used
+
+
+polygons.note = note_of("polygons")
 
 
 @polygons.shapes

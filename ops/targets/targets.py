@@ -240,39 +240,34 @@ class Targets(Following):
         return self._made[_KEPT]
 
     def _moved(self, name: str) -> Any:
-        value, options = self._fields[name], self._options
+        value, options, maps = self._fields[name], self._options, ", ".join(self._followed)
         if name == "boxes":
-            found, self._made[_KEPT] = move_boxes(
-                value,
-                self._track,
-                **{option: options[option] for option in _OF_BOXES},
-                maps=", ".join(self._followed),
-            )
+            given = {option: options[option] for option in _OF_BOXES}
+            found, self._made[_KEPT] = move_boxes(value, self._track, **given, maps=maps)
             return found
         kept = self._kept
         left = () if kept is None else (kept,)
+        origin = options["pixel_origin"]
         if name == "keypoints":
             return move_keypoints(
                 value,
                 self._track,
                 *left,
                 relative=options["relative"],
-                pixel_origin=options["pixel_origin"],
+                pixel_origin=origin,
                 pairs=options["keypoint_pairs"],
+                maps=maps,
             )
         if name == "masks":
-            return move_masks(value, self._track, *left)
-        if name in ("polygons", "vertices"):
-            self._made["polygons"], self._made["vertices"] = move_polygons(
-                self._fields["polygons"],
-                self._fields["vertices"],
-                self._track,
-                *left,
-                **{option: options[option] for option in ("relative", "clip", "pixel_origin")},
-            )
-            return self._made[name]
+            return move_masks(value, self._track, *left, maps=maps)
         if name == "cameras":
-            return move_cameras(value, self._track, pixel_origin=options["pixel_origin"])
+            return move_cameras(value, self._track, pixel_origin=origin, maps=maps)
+        if name in ("polygons", "vertices"):
+            given = {option: options[option] for option in ("relative", "clip", "pixel_origin")}
+            both = self._fields["polygons"], self._fields["vertices"]
+            moved = move_polygons(*both, self._track, *left, **given, maps=maps)
+            self._made["polygons"], self._made["vertices"] = moved
+            return self._made[name]
         return chosen(value, kept, what=name) if left else value
 
     def __repr__(self) -> str:

@@ -18,7 +18,8 @@ Along axes that an image does not have, its extent is 1 and nothing moves.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import numpy as np
 
@@ -34,6 +35,17 @@ SHAPE, LAYOUT, MATRIX, LOW, HIGH, FIRST, NOW = 0, 1, 2, 2, 3, 4, 5
 _ASSUMED: Final = {2: "HW", 3: "HWC"}
 _SLACK: Final = 1e-6
 """Of a pixel: by less than this an image does not leave the next one."""
+
+
+def note_of(what: str) -> Callable[[Mapping[str, Any]], str]:
+    """What `explain` says of the call that moves something along its tracks."""
+
+    def note(fixed: Mapping[str, Any]) -> str:
+        maps = str(fixed.get("maps", ""))
+        count = len(maps.split(", ")) if maps else 0
+        return f"targets: {what} move once, along {count} operators: {maps}" if count else ""
+
+    return note
 
 
 def layout_for(layout: str, ndim: int) -> str:

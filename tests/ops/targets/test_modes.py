@@ -184,3 +184,17 @@ def test_images_keep_their_groups_and_bits(folder: Path) -> None:
 
 def groups(pipe: Any) -> list[list[str]]:
     return [[one.operator.name for one in node.members] for node in pipe.graph if node.members]
+
+
+def test_explain_says_what_moves(folder: Path) -> None:
+    pipe = training(str(folder))
+    text = (
+        "targets: boxes move once, along 4 operators: random_resized_crop, flip, rotate, "
+        "crop_mirror_normalize"
+    )
+    assert text in str(pipe.explain())
+    compiled = gradiva.capture.compile(everything)
+    images = gradiva.as_batch([np.zeros((60, 70, 3), np.uint8)] * 2, layout="HWC")
+    boxes = gradiva.as_batch([boxes_of(1)] * 2)
+    np.asarray(compiled(images, boxes, gradiva.as_batch([np.zeros(1)] * 2))[1].at(0))
+    assert text in str(compiled.explain())
