@@ -73,6 +73,11 @@ from gradiva.eager.support.errors import wrong_type as wrong_type
 from gradiva.eager.support.errors import wrong_value as wrong_value
 from gradiva.eager.types.arrays import Int64Array as Int64Array
 from gradiva.eager.types.batch_shape import BatchShape as BatchShape
+from gradiva.eager.types.coordinate_maps import IN_PLACE as IN_PLACE
+from gradiva.eager.types.coordinate_maps import NoMap as NoMap
+from gradiva.eager.types.coordinate_maps import axis_map as axis_map
+from gradiva.eager.types.coordinate_maps import spatial_axes as spatial_axes
+from gradiva.eager.types.coordinate_maps import window_map as window_map
 from gradiva.eager.types.dtypes import DType as DType
 from gradiva.eager.types.dtypes import ImageType as ImageType
 from gradiva.eager.types.dtypes import InterpType as InterpType

@@ -132,6 +132,8 @@ if TYPE_CHECKING:
     from gradiva.ops.external_source.external_source_object import ExternalSource as ExternalSource
     from gradiva.ops.external_source.prefetchable import prefetchable as prefetchable
     from gradiva.ops.readers.imread import imread as imread
+    from gradiva.ops.targets.targets import Targets as Targets
+    from gradiva.ops.targets.transform import transform as transform
     from gradiva.plugin import pytorch as pytorch
 
     ops: _typing.Any

@@ -204,6 +204,12 @@ PARTS: dict[str, tuple[str, ...]] = {
     "readers.mix": ("readers.mix",),
     "readers.records.tfrecord": ("readers.tfrecord",),
     "readers.rows.objects": ("readers.table",),
+    "targets.boxes": ("targets.boxes",),
+    "targets.canvas": ("targets.canvas",),
+    "targets.chosen": ("targets.chosen",),
+    "targets.masks": ("targets.masks",),
+    "targets.points": ("targets.cameras", "targets.keypoints"),
+    "targets.polygons": ("targets.polygons",),
 }
 """All other operators, by the modules that declare them."""
 ARITHMETIC: dict[str, tuple[str, ...]] = {
@@ -260,6 +266,7 @@ NAMES: dict[str, tuple[str | None, dict[str, str]]] = {
             "Quarantine": "gradiva.eager.execution.quarantine:Quarantine",
             "Stream": "gradiva.eager.contexts.stream:Stream",
             "StreamPolicy": "gradiva.capture.pipeline.options:StreamPolicy",
+            "Targets": "gradiva.ops.targets.targets:Targets",
             "Tensor": "gradiva.eager.values.tensor:Tensor",
             "ThreadPool": "gradiva.eager.runtime.thread_pool:ThreadPool",
             "align": "gradiva.eager.execution.align:align",
@@ -325,6 +332,7 @@ NAMES: dict[str, tuple[str | None, dict[str, str]]] = {
             "tensor": "gradiva.eager.values.tensor:tensor",
             "tensors": "gradiva.compat.dali.tensors",
             "tfrecord": "gradiva.compat.dali.tfrecord",
+            "transform": "gradiva.ops.targets.transform:transform",
             "transforms": "gradiva.transforms",
             "type_id": "gradiva.eager.types.dtypes:type_id",
             "types": "gradiva.types",

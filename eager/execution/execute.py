@@ -130,7 +130,7 @@ def prepare(
     else:
         types = repeated.types(operator, of_inputs, static)
     call = Call(operator, inputs, rows, size, pool)
-    call.types = types
+    call.types, call.given = types, given
     call.key, call.positions = key, positions
     call.edges = frozenset(edges)
     call.failures = {} if collect_failures else None

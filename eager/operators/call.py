@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,6 +85,7 @@ class Call:
         "batch_shapes",
         "edges",
         "failures",
+        "given",
         "inputs",
         "kept",
         "key",
@@ -110,6 +111,8 @@ class Call:
         self.arguments = values = _Arguments(operator.fixed_defaults)
         values.operator, values.size = operator, size
         values.update(given)
+        self.given: Mapping[str, Any] = given
+        """The arguments as they were given, before they became rows; for calls made of this one."""
         self.size = size
         self.pool = pool
         self.types: tuple[SampleType, ...] = ()

@@ -33,6 +33,7 @@ from gradiva.eager.rows.row_kernel import RowKernel
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import SHARED, BatchShape
+from gradiva.eager.types.coordinate_maps import IN_PLACE
 from gradiva.eager.types.dtypes import float16
 
 from .call import Call
@@ -98,7 +99,7 @@ def pixelwise(
 
     def declare(parameters: F) -> F:
         spec = Pixelwise(row, parameters, made, keeps_values)
-        operator.fusion_role = spec
+        operator.fusion_role, operator.moves = spec, IN_PLACE
         operator.kernels["cpu"] = lambda call: run_pixelwise(call, spec)
         return parameters
 

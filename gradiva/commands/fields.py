@@ -29,7 +29,12 @@ FIELDS = {
     "Images: filters and noise": ("image.filter", "noise"),
     "Audio": ("audio", "decoders.audio"),
     "Video": ("video", "decoders.video", "readers.video", "external_source.video_input"),
-    "Boxes, points and masks": ("segmentation", "indexing.coord_flip", "indexing.coord_transform"),
+    "Boxes, points and masks": (
+        "segmentation",
+        "targets",
+        "indexing.coord_flip",
+        "indexing.coord_transform",
+    ),
     "Random values": ("random",),
     "Arrays: shapes, parts and order": ("arrays", "indexing", "image.dump_image"),
     "Arrays: reductions": ("reductions",),

@@ -93,6 +93,9 @@ class ErasePlan(op.Plan):
     regions: Int64Array
 
 
+erase.moves = op.IN_PLACE
+
+
 @erase.shapes
 def _shapes(call: op.Call) -> ErasePlan:
     source = call.inputs[0].batch_shape

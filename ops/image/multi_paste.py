@@ -97,6 +97,9 @@ class _MultiPastePlan(op.Plan):
 multi_paste.samplewise = False
 
 
+multi_paste.moves = op.NoMap("it puts several samples together")
+
+
 @multi_paste.shapes
 def _shapes(call: op.Call) -> _MultiPastePlan:
     layout = call.types[0].layout or ""

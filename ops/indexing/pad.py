@@ -107,6 +107,11 @@ def _numbers(call: op.Call, name: str, counts: list[int], default: int) -> op.In
     return np.concatenate([*wide, np.empty(0, np.int64)])
 
 
+@pad.coordinate_map
+def _map(call: op.Call) -> Any:
+    return op.axis_map(np.ones((call.size, len(op.spatial_axes(call.inputs[0].layout)))), 0.0)
+
+
 def _window(call: op.Call) -> tuple[Any, op.Int64Array, Any, None]:
     """What `copy_windows` takes."""
     dtype = call.outputs[0].dtype

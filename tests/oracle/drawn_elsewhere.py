@@ -162,6 +162,10 @@ WITHOUT: dict[str, tuple[str, str]] = {
         f"{A_PART}: decoders.image_random_crop is it",
         "capture/caches/test_caches.py::test_windows_of_whole_images",
     ),
+    **{
+        f"targets.{name}": (A_PART, "ops/targets/test_painted.py::test_painted_points")
+        for name in ("canvas", "chosen", "boxes", "keypoints", "masks", "polygons", "cameras")
+    },
     "cache": ("it changes nothing", "capture/caches/test_digests.py::test_cold_and_warm"),
     "cached": (A_PART, "capture/caches/test_digests.py::test_cold_and_warm"),
     "scheduled": (A_PART, "capture/test_schedules.py::test_all_modes_give_the_same_bits"),

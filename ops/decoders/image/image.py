@@ -12,6 +12,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Decode, DecodeSeveral
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.coordinate_maps import FileMap
 from gradiva.ops.decoders.formats.decode import decode_into
 from gradiva.ops.decoders.formats.probe import check_data, probe
 from gradiva.ops.decoders.image_info import MAX_PIXELS, ImageInfo, at_scale
@@ -186,7 +187,25 @@ def decode_options(call: op.Call) -> dict[str, Any]:
     }
 
 
+def places_in_files(call: op.Call) -> FileMap:
+    """The coordinate map of a decoder: from the upright images of the files, in their full size, to
+    what is decoded, a window, or the image at a smaller scale (`min_size`)."""
+    plan = DecodePlan.of(call)
+    turn = call["adjust_orientation"]
+    scales = np.array([info.scale for info in plan.infos], np.float64).reshape(-1, 1)
+    infos = plan.infos
+    if (scales != 1).any():
+        most = call["max_pixels"]
+        infos = look_at_each(call, lambda data: probe(data, max_pixels=most), most)
+    shapes = np.array([output_shape(info, "RGB", turn) for info in infos], np.int64)
+    begins = np.zeros((call.size, 2))
+    if plan.windows is not None:
+        begins = np.array(plan.windows, np.float64)[:, 1::-1]
+    return FileMap(shapes.reshape(-1, 3), op.axis_map(np.repeat(1 / scales, 2, axis=1), -begins))
+
+
 image.not_serializable(*OWN)
+image.coordinate_map(places_in_files)
 image.shapes(whole_images)
 
 

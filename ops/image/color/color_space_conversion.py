@@ -130,6 +130,9 @@ def _made(call: op.Call) -> int:
     return 1 if call["output_type"] == op.ImageType.GRAY else 3
 
 
+color_space_conversion.moves = op.IN_PLACE
+
+
 @color_space_conversion.shapes
 def _shapes(call: op.Call) -> op.BatchShape:
     source = check_channels(call, 1 if call["image_type"] == op.ImageType.GRAY else 3)

@@ -65,6 +65,9 @@ def gaussian_blur(
     return blurred_type(input, dtype)
 
 
+gaussian_blur.moves = op.IN_PLACE
+
+
 @gaussian_blur.shapes
 def _shapes(call: op.Call) -> op.BatchShape:
     if call["sigma"] is None and call["window_size"] is None:

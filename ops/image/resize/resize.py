@@ -111,6 +111,13 @@ def _shapes(call: op.Call) -> ResizePlan:
     return ResizePlan(made, inputs, sizes, low, high, filters)
 
 
+def region_map(call: op.Call, plan: ResizePlan) -> Any:
+    """Where places are in a region that was resized."""
+    extents = plan.high - plan.low
+    scale = plan.outputs / np.where(extents == 0, 1, extents)
+    return op.axis_map(scale[:, ::-1], (-plan.low * scale)[:, ::-1])
+
+
 def resample_tables(call: op.Call, source: op.BatchShape, layout: str) -> Tables:
     """What the kernels need to know of each sample, for whole outputs. After the shape rule."""
     plan = call.plan
@@ -123,6 +130,7 @@ def resample_tables(call: op.Call, source: op.BatchShape, layout: str) -> Tables
     return whole_tables(source, planes, channels, plan.inputs, plan.outputs, ends, plan.filters)
 
 
+resize.coordinate_map(region_map)
 resize.not_serializable("compat")
 resize.libraries = compat_libraries
 resize.fusion_role = Resample(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gradiva.eager import extension as op
@@ -14,6 +16,7 @@ from .warp import (
     WarpOptions,
     check_has_pixels,
     extents_of,
+    moved_by,
     out_shapes,
     out_sizes,
     run_affine,
@@ -112,7 +115,7 @@ def _maps(call: op.Call) -> tuple[Float32Array, Int64Array]:
     axis = _axis(call, axes)
     # The map is from output to input. In images y points down: turned back is turned on.
     linear = turned(call["angle"] if axis is None else -call["angle"], axis)
-    shapes = call.outputs[0].batch_shape.shapes
+    shapes = call.batch_shapes[0].shapes
     half = np.float32(0.5)
     middle = extents[:, ::-1].astype(np.float32) * half
     out_middle = shapes[:, shapes.shape[1] - 1 - axes : -1][:, ::-1].astype(np.float32) * half
@@ -123,6 +126,11 @@ def _maps(call: op.Call) -> tuple[Float32Array, Int64Array]:
     places = np.zeros((call.size, 2), np.int64)
     places[:, 0] = np.arange(call.size)
     return np.ascontiguousarray(matrices), places
+
+
+@rotate.coordinate_map
+def _map(call: op.Call) -> Any:
+    return moved_by(call, _maps(call)[0], True)
 
 
 @rotate.cpu

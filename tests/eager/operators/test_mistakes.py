@@ -44,6 +44,7 @@ FILES = {name for name in NAMES if name.startswith(("decoders.", "io."))} | {
 }
 SOUNDS = {"preemphasis_filter", "spectrogram", "to_decibels"}
 ANY = {"cache", "cast", "cast_like", "copy", "get_property", "permute_batch", "shapes"}
+TARGETS = {name for name in NAMES if name.startswith("targets.")}
 WHOLE = {"cast_like", "copy", "equalize", "shapes", "subscript", *LIKE, *MATH}
 
 SKIPPED: dict[str, dict[str, set[str]]] = {
@@ -87,6 +88,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
         },
         "its inputs are no images": BOXES
         | FILES
+        | (TARGETS - {"targets.canvas"})
         | {
             "coord_flip",
             "coord_transform",
@@ -116,6 +118,8 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
             "random_window",
             "random.choice",
             "segmentation.random_mask_pixel",
+            "targets.canvas",
+            "targets.chosen",
         },
         "its function decides": {"python_function"},
         "its cases have no input": MAKERS | MATRICES,
@@ -139,6 +143,11 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
             "peek_audio",
             "per_frame",
             "segmentation.select_masks",
+            "targets.cameras",
+            "targets.canvas",
+            "targets.chosen",
+            "targets.masks",
+            "targets.polygons",
             "transforms.combine",
         }
     },
@@ -151,7 +160,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
 
 INPUTS = re.compile(
     r"input|argument `|boxes|encoded data|paths|mask|shape|frames|vectors|images|[Ll]ayout|"
-    r"[Oo]perand|subscript|scalar"
+    r"[Oo]perand|subscript|scalar|cameras|keypoints|polygons|vertices"
 )
 """What inputs are called in messages."""
 
