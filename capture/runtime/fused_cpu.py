@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.fusion_roles import Decode, Resample, SourceWindow, ToPlanar, View
+from gradiva.eager.operators.fusion_roles import (
+    Decode,
+    PatchGrid,
+    Resample,
+    SourceWindow,
+    ToPatches,
+    ToPlanar,
+    View,
+)
 from gradiva.eager.operators.pixelwise import Pixelwise, step_of
 from gradiva.eager.rows.half_row import half_step
 from gradiva.eager.rows.row_chain import (
@@ -29,6 +37,7 @@ from gradiva.eager.rows.row_chain import (
     UPSIDE_DOWN,
     Chain,
     RowStep,
+    patch_columns,
     strip_calls,
     table,
 )
@@ -65,6 +74,7 @@ class FusedLoop:
         self.after: list[Call] = []
         self.pixels: list[Call] = []
         self.planes = False
+        self.grid: PatchGrid | None = None
         self.mixed = False
         for call in calls:
             self._sort(call)
@@ -80,6 +90,12 @@ class FusedLoop:
             else:
                 data, given = made.data, made.batch_shape
             self.source = Batch.over(data, given, call.types[0], provenance)
+        elif self.grid is not None:
+            raise NotFusableError(Reason.ORDER, "", call)
+        elif isinstance(role, ToPatches):
+            if self.framewise or "C" in self.layout[: self.layout.find("H")]:
+                raise NotFusableError(Reason.MEMBER, call.operator.name, call)
+            self.grid, self.planes = role.grid(call), True
         elif isinstance(role, Pixelwise):
             self.pixels.append(call)
         elif self.planes or (self.pixels and not isinstance(role, ToPlanar)):
@@ -87,6 +103,8 @@ class FusedLoop:
         elif isinstance(role, View):
             (self.before if self.rows is None else self.after).append(call)
         elif isinstance(role, Resample) and self.rows is None:
+            if role.fits is not None and not role.fits(call):
+                raise NotFusableError(Reason.MEMBER, call.operator.name, call)
             self.rows = call
         elif isinstance(role, ToPlanar) and role.fits(call):
             self.planes = True
@@ -144,6 +162,9 @@ class FusedLoop:
         samples[:, TARGET_ROW] = width * there * (1 if self.planes else made)
         samples[:, TARGET_FRAME] = height * width * made * there
         samples[:, TARGET_PLANE] = height * width * there
+        if self.grid is not None:
+            cut = np.stack([height, width, np.full(size, made)], axis=1)
+            patch_columns(samples, cut, *self.grid, there)
         pitch = shapes[:, at + 1] * count
         inside = first_pixels(view, size)
         heads, paces = samples[:, TARGET].tolist(), samples[:, TARGET_FRAME].tolist()
@@ -155,7 +176,7 @@ class FusedLoop:
             longest = int(width.max())
             samples[:, SOURCE] = source.batch_shape.offsets * here
             samples[:, SOURCE_FRAME] = shapes[:, at] * pitch * here
-            if view is None and not self.decodes_in_place:
+            if view is None and not self.decodes_in_place and self.grid is None:
                 # Nothing moves: pieces of the whole frame, however long its rows are.
                 longest, total = PIECE, height * width
                 samples[:, ROWS] = -(-total // PIECE)
@@ -171,7 +192,7 @@ class FusedLoop:
             if view is not None:
                 samples[:, MIRROR], samples[:, UPSIDE_DOWN] = view.mirror, view.upside_down
             turned = bool(samples[:, MIRROR].any())
-            chain = Chain(steps, kind, count, longest, False, self.planes, turned)
+            chain = self._chain(steps, kind, count, longest, turned)
             source_offsets = SourceOffsets(
                 samples, SOURCE, samples, SOURCE_ROW, inside.T.copy(), _forward(size), count, here
             )
@@ -187,7 +208,7 @@ class FusedLoop:
         if window is not None:
             samples[:, MIRROR], samples[:, UPSIDE_DOWN] = window.mirror, window.upside_down
         longest, turned = int(width.max()) * count, bool(samples[:, MIRROR].any())
-        chain = Chain(steps, kind, count, longest, False, self.planes, turned)
+        chain = self._chain(steps, kind, count, longest, turned)
         role, offsets = self.rows.operator.fusion_role, tables.offsets
         heights = self.rows.inputs[0].batch_shape.shapes[:, at]
         inside, way = first_rows(view, heights)
@@ -200,6 +221,14 @@ class FusedLoop:
             set_frame,
             source_offsets,
         )
+
+    def _chain(
+        self, steps: list[RowStep], kind: np.dtype[Any], count: int, longest: int, turned: bool
+    ) -> Chain:
+        """The steps of samples with so many channels. longest: pixels of a strip, or values of a
+        row of a resize; turned: whether some are mirrored."""
+        patches = self.grid is not None
+        return Chain(steps, kind, count, longest, False, self.planes, turned, patches=patches)
 
     def _decode_in_chunks(self, call: Call, at: int) -> None:
         """The source of the rest: the samples of a chunk, in the memory of a thread."""

@@ -22,7 +22,17 @@ from .fields import by_field
 __all__ = ["add_arguments", "coverage_lines", "run"]
 
 
-_PARTS = frozenset(("normalize_by_numbers", "normalize_pixels", "pad_channels", "random_window"))
+_PARTS = frozenset(
+    (
+        "normalize_by_numbers",
+        "normalize_pixels",
+        "pad_channels",
+        "patch_blocks",
+        "patch_grid",
+        "patch_rows",
+        "random_window",
+    )
+)
 """Parts of other operators, which stand in graphs and have no name that users call."""
 
 
