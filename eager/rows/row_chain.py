@@ -17,6 +17,7 @@ from gradiva.eager.jit.jit import always_inline, jit, noinline
 from gradiva.eager.jit.packed_calls import KernelCall, PerThread
 from gradiva.eager.runtime.host_memory import address_of
 from gradiva.eager.simd.intrinsics import call_row
+from gradiva.eager.simd.memory import copy_bytes
 from gradiva.eager.simd.streaming import finish_lines, use_nontemporal
 from gradiva.eager.types.arrays import F32Table, I64Table, I64Vector, Int64Array, U8Vector
 
@@ -151,7 +152,7 @@ def _form(
     if past:
         form[_STREAM] = stream.address(there, there)
     if patches:
-        form[PATCHES] = copy.address(there, there)
+        form[PATCHES] = 1
     if not parts:
         form[_COPY] = form[_STREAM] or copy.address(here, here)
     if mirrored and (flat or planes_in):
@@ -354,7 +355,7 @@ def finish_patches(
     made = form[_WHOLE + _WORDS * (steps - 1) + _MADE] if steps else form[FORM_CHANNELS]
     patch, merge, temporal = sample[_PATCH], sample[_MERGE], sample[_TEMPORAL]
     size, square, wide = sample[_SIZE_OF_PATCH], patch * patch, pixels // patch
-    first = frame % temporal
+    length, first = patch * item, frame % temporal
     last = temporal if frame == sample[FRAMES] - 1 else first + 1
     there = target + sample[TARGET] + frame // temporal * sample[TARGET_FRAME]
     there += row_place(y, wide, patch, merge, size) * item
@@ -364,7 +365,7 @@ def finish_patches(
             here = strip + (c * pitch + x * patch) * item
             for t in range(first, last):
                 to = at + (c * temporal + t) * square * item
-                call_row(form[PATCHES], here, to, patch, 0, 0, 1, 1, 0, 0)
+                copy_bytes(here, to, length)
 
 
 @jit

@@ -36,11 +36,24 @@ def _cut_range(
                 row = dst_offsets[i] + whole + row_place(y, wide, patch, merge, size)
                 line = src_offsets[i] + frame * facts[i, 4] + y * facts[i, 5]
                 for x in range(wide):
-                    at = row + column_place(x, merge, size)
-                    for c in range(channels):
-                        here = line + x * patch * per_pixel + c * per_channel
-                        for t in range(first, last):
-                            there = at + (c * temporal + t) * square
-                            target = dst[there : there + patch]
+                    at = row + column_place(x, merge, size) + first * square
+                    here = line + x * patch * per_pixel
+                    if channels == 3 and per_pixel == 3:
+                        pixels = src[here : here + 3 * patch]
+                        one, apart = dst[at : at + patch], temporal * square
+                        two = dst[at + apart : at + apart + patch]
+                        three = dst[at + 2 * apart : at + 2 * apart + patch]
+                        for k in range(patch):
+                            one[k] = pixels[3 * k]
+                            two[k] = pixels[3 * k + 1]
+                            three[k] = pixels[3 * k + 2]
+                    else:
+                        for c in range(channels):
+                            there = at + c * temporal * square
                             for k in range(patch):
-                                target[k] = src[here + k * per_pixel]
+                                dst[there + k] = src[here + c * per_channel + k * per_pixel]
+                    for c in range(channels):
+                        there = at + c * temporal * square
+                        for again in range(1, last - first):
+                            for k in range(patch):
+                                dst[there + again * square + k] = dst[there + k]

@@ -15,7 +15,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Array
 
 from .arguments import ResizeFilters, per_axis
-from .fixed_point import COLUMNS_FIRST, ROWS_FIRST, TAKEN, rows_first
+from .fixed_point import COLUMNS_FIRST, ROWS_FIRST, TAKEN, TORCH, rows_first
 from .libraries import AREA_CHANNELS, MOST_CHANNELS, NAMES, resize_opencv, resize_pil
 from .plan import ResizePlan
 from .shapes import resize_geometry
@@ -61,30 +61,37 @@ def is_own(compat: str | None) -> bool:
 def may_fuse(arguments: Mapping[str, Any], device: str) -> bool:
     """Whether calls with these arguments may join a fused group (see `resamples_here`)."""
     compat = arguments.get("compat")
-    return is_own(compat) or (compat == "pil" and device == "cpu")
+    return is_own(compat) or (compat in ("pil", "torchvision") and device == "cpu")
 
 
 def resamples_here(call: op.Call) -> bool:
-    """Whether gradiva's own kernels resample: with its own filters, or with Pillow's arithmetic for
-    bytes, where no channel is alpha. After the shape rule."""
+    """Whether kernels that join groups resample: with gradiva's own filters, or with those of
+    Pillow or torchvision for bytes, where no channel is alpha. After the shape rule."""
     compat, plan = call["compat"], call.plan
-    if compat != "pil":
-        return is_own(compat)
+    if not may_fuse({"compat": compat}, "cpu"):
+        return False
+    if is_own(compat):
+        return True
     assert isinstance(plan, ResizePlan)
     if call.inputs[0].dtype is not op.uint8 or plan.crop or not np.isin(plan.filters, TAKEN).all():
         return False
+    if compat == "torchvision":
+        cropped = plan.low.any() or (plan.high != plan.inputs).any()
+        if cropped or not call["antialias"]:
+            return False
     layout, shapes = call.types[0].layout or "", call.inputs[0].batch_shape.shapes
     if layout[-1:] == "C":
         return bool(np.isin(shapes[:, -1], (1, 3)).all())
     return "C" not in layout or bool(np.isin(shapes[:, layout.index("C")], (1, 3)).all())
 
 
-def pillow_filters(plan: ResizePlan) -> op.Int64Array:
-    """(N, 5), as `filters_of` returns them, for images that are resampled with Pillow's
-    arithmetic."""
+def fixed_filters(compat: str, plan: ResizePlan) -> op.Int64Array:
+    """(N, 5), as `filters_of` returns them, for images that are resampled in whole numbers."""
     table = np.full((len(plan.filters), 5), 2, np.int64)
     table[:, :3] = plan.filters[:, np.newaxis]
-    table[:, 3] = np.where(rows_first(plan.inputs, plan.outputs), ROWS_FIRST, COLUMNS_FIRST)
+    table[:, 3] = TORCH
+    if compat == "pil":
+        table[:, 3] = np.where(rows_first(plan.inputs, plan.outputs), ROWS_FIRST, COLUMNS_FIRST)
     return table
 
 

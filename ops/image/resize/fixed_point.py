@@ -1,8 +1,9 @@
-"""Resampling of bytes in whole numbers, with Pillow's arithmetic, so that it joins fused groups.
+"""Resampling of bytes in whole numbers, as Pillow and torch do it, so that it joins fused groups.
 
-The weights of an output pixel are computed in float64 and rounded to 22 binary places; each sum is
-rounded half up and clipped to a byte. Columns come first, then rows; since Pillow 13 it may be the
-other way round, which gives other bits (`rows_first`). A kernel weighs eight rows of
+The weights of an output pixel are computed in float64 and rounded: to 22 binary places by Pillow,
+by torch to 16 bits, with as many places as the largest of an axis allows. Each sum is rounded half
+up and clipped to a byte. Columns come first, then rows; since Pillow 13 it may be the other way
+round, which gives other bits (`rows_first`). A kernel weighs eight rows of
 three channels, or 24 of one, at once: `tile` holds for each column the values of these rows side by
 side. Filtered rows stand in `ring`, those that are needed no more are dropped. Each output row goes
 through a chain, in float32, as in `cpu.py`, whose tables this reads, too.
@@ -56,9 +57,12 @@ from .cpu import store_row_of
 
 COLUMNS_FIRST: Final = 2
 ROWS_FIRST: Final = 3
+TORCH: Final = 4
 """In place of the 1 for antialiasing in the table of filters: the arithmetic is Pillow's, and
-columns come first, or rows, as `rows_first` says."""
+columns come first, or rows, as `rows_first` says; or it is torch's."""
 _PLACES: Final = 22
+_LIMIT: Final = 1 << 15
+"""What a weight of torch stays below."""
 _STRIDE: Final = 32
 """Bytes of a column of the tile: what is moved is four bytes long, so some are not used."""
 _CUBIC: Final = int(op.InterpType.INTERP_CUBIC)
@@ -104,21 +108,61 @@ def _weight(x: float, cubic: bool) -> float:
     return (((x - 5.0) * x + 8.0) * x - 4.0) * a if x < 2.0 else 0.0
 
 
+@op.jit
+def _weigh(
+    extents: tuple[int, int, float, float], cubic: bool, x: int, numbers: F64Vector
+) -> tuple[int, int]:
+    """The weights of the output pixel x in float64, in `numbers`. Returns the first input pixel,
+    and how many there are.
+
+    extents: pixels of the input and the output, and the ends of the region.
+    """
+    n, m, low, high = extents
+    low32 = np.float32(low)
+    scale = np.float64(np.float32(high) - low32) / m
+    stretch = max(scale, 1.0)
+    support, ratio = (2.0 if cubic else 1.0) * stretch, 1.0 / stretch
+    center = np.float64(low32) + (x + 0.5) * scale
+    first = max(int(center - support + 0.5), 0)
+    count = min(int(center + support + 0.5), n) - first
+    total = 0.0
+    for k in range(count):
+        numbers[k] = _weight((k + first - center + 0.5) * ratio, cubic)
+        total += numbers[k]
+    if total != 0.0:
+        for k in range(count):
+            numbers[k] /= total
+    return first, count
+
+
+@op.jit
+def _torch_places(extents: tuple[int, int, float, float], cubic: bool, numbers: F64Vector) -> int:
+    """The binary places of the weights of an axis, all of it."""
+    largest, places = 0.0, 0
+    for x in range(extents[1]):
+        for k in range(_weigh(extents, cubic, x, numbers)[1]):
+            largest = max(largest, numbers[k])
+    while places < _PLACES and int(0.5 + largest * (1 << (places + 1))) < _LIMIT:
+        places += 1
+    return places
+
+
 @noinline
 def _fill_weights(
     extents: tuple[int, int, float, float],
     cubic: bool,
+    torch: bool,
     begin: int,
     end: int,
     starts: I64Vector,
     counts: I64Vector,
     weights: I32Vector,
     numbers: F64Vector,
-) -> int:
+) -> tuple[int, int]:
     """Fill in what the output pixels `begin` to `end - 1` read: the first input pixel, how many,
-    and their weights. Returns how many weights there are from one to the next.
+    and their weights. Returns how many weights there are from one to the next, and their places.
 
-    extents: pixels of the input and the output, and the ends of the region; numbers: room.
+    extents: as in `_weigh`; torch: whether the places are torch's; numbers: room.
     """
     n, m, low, high = extents
     taps = _taps(n, m, low, high, cubic)
@@ -126,33 +170,23 @@ def _fill_weights(
         for x in range(begin, end):
             starts[x - begin], counts[x - begin] = x, 1
             weights[(x - begin) * taps] = 1 << _PLACES
-        return taps
-    low32 = np.float32(low)
-    scale = np.float64(np.float32(high) - low32) / m
-    stretch = max(scale, 1.0)
-    support, ratio = (2.0 if cubic else 1.0) * stretch, 1.0 / stretch
+        return taps, _PLACES
+    places = _torch_places(extents, cubic, numbers) if torch else _PLACES
     for x in range(begin, end):
-        center = np.float64(low32) + (x + 0.5) * scale
-        first = max(int(center - support + 0.5), 0)
-        count = min(int(center + support + 0.5), n) - first
-        total = 0.0
-        for k in range(count):
-            numbers[k] = _weight((k + first - center + 0.5) * ratio, cubic)
-            total += numbers[k]
+        first, count = _weigh(extents, cubic, x, numbers)
         starts[x - begin], counts[x - begin] = first, count
         for k in range(count):
-            value = numbers[k] / total if total != 0.0 else numbers[k]
-            value *= 1 << _PLACES
+            value = numbers[k] * (1 << places)
             rounded = int(value - 0.5) if value < 0.0 else int(value + 0.5)
             weights[(x - begin) * taps + k] = rounded
-    return taps
+    return taps, places
 
 
 @noinline
 def _filter_rows(
     src: U8Vector,
     place: tuple[int, int, int, int, int, int],
-    across: tuple[I64Vector, I64Vector, I32Vector, int, int],
+    across: tuple[I64Vector, I64Vector, I32Vector, int, int, int],
     tile: U8Vector,
     made: U8Vector,
     ring: U8Vector,
@@ -162,11 +196,11 @@ def _filter_rows(
     """Filter some input rows along their columns, as many as the tile holds or fewer.
 
     place: the element of the first one, elements from one to the next, how many, the first pixel
-    that is read of each and how many, the channels; across: starts, counts, weights, taps and
-    number of the output pixels; tile, made: room; to, length: where the rows go in `ring`, and
-    their distance.
+    that is read of each and how many, the channels; across: starts, counts, weights, taps,
+    number of the output pixels, places; tile, made: room; to, length: where the rows go in `ring`,
+    and their distance.
     """
-    starts, counts, weights, taps, wide = across
+    starts, counts, weights, taps, wide, places = across
     at, pitch, count, skip, columns, channels = place
     if channels == 3:
         last = columns - 1
@@ -182,7 +216,7 @@ def _filter_rows(
                 tile[_STRIDE * x + r] = src[line + x]
     for x in range(wide):
         head = (starts[x] - skip) * _STRIDE
-        weigh_bytes(tile, head, _STRIDE, weights, x * taps, counts[x], _PLACES, made, x * _STRIDE)
+        weigh_bytes(tile, head, _STRIDE, weights, x * taps, counts[x], places, made, x * _STRIDE)
     for r in range(count):
         line = to + r * length
         if channels == 3:
@@ -200,6 +234,7 @@ def _blend(
     weights: I32Vector,
     first: int,
     count: int,
+    places: int,
     values: int,
     padded: bool,
     target: U8Vector,
@@ -209,16 +244,16 @@ def _blend(
     whether `LANES` values more may be read and written."""
     if not padded and values < LANES:
         for j in range(values):
-            total = np.int64(1 << (_PLACES - 1))
+            total = np.int64(1 << (places - 1))
             for k in range(count):
                 total += weights[first + k] * np.int64(source[at + k * pitch + j])
-            value = total >> _PLACES
+            value = total >> places
             target[to + j] = 0 if value < 0 else (255 if value > 255 else value)
         return
     last = values - 1 if padded else values - LANES  # some are made twice
     for k in range(0, values, LANES):
         j = min(k, last)
-        weigh_bytes(source, at + j, pitch, weights, first, count, _PLACES, target, to + j)
+        weigh_bytes(source, at + j, pitch, weights, first, count, places, target, to + j)
 
 
 @noinline
@@ -227,17 +262,20 @@ def _columns_first(
     base: int,
     pitch: int,
     channels: int,
-    across: tuple[I64Vector, I64Vector, I32Vector, int, int],
-    down: tuple[I64Vector, I64Vector, I32Vector, int, int],
+    across: tuple[I64Vector, I64Vector, I32Vector, int, int, int],
+    down: tuple[I64Vector, I64Vector, I32Vector, int, int, int],
     room: tuple[U8Vector, U8Vector, U8Vector, F32Vector],
     plane: int,
     sample: Int64Array,
     chain: tuple[I64Vector, int, int, int, int],
 ) -> None:
-    """One plane: input rows are filtered, then blended. base: where it begins, in elements; across,
-    down: starts, counts, weights, taps and number of the output pixels; room: tile, what is made of
-    it, ring and line."""
-    (xs, xn, _, _, wide), (ys, yn, wy, ky, high), (tile, made, ring, line) = across, down, room
+    """One plane: input rows are filtered, then blended.
+
+    base: where it begins, in elements; across, down: starts, counts, weights, taps, number of the
+    output pixels, places; room: tile, what is made of it, ring and line.
+    """
+    (xs, xn, _, _, wide, _), (ys, yn, wy, ky, high, places) = across, down
+    tile, made, ring, line = room
     skip, limit = xs[0], ys[high - 1] + yn[high - 1]
     columns = xs[wide - 1] + xn[wide - 1] - skip
     values, block = wide * channels, LANES // channels
@@ -255,7 +293,7 @@ def _columns_first(
             _filter_rows(src, place, across, tile, made, ring, held * length, length)
             held += count
         head = (ys[y] - first) * length
-        _blend(ring, head, length, wy, y * ky, yn[y], values, True, made, 0)
+        _blend(ring, head, length, wy, y * ky, yn[y], places, values, True, made, 0)
         for j in range(values):
             line[j] = np.float32(made[j])
         where = high - 1 - y if sample[UPSIDE_DOWN] else y
@@ -268,8 +306,8 @@ def _rows_first(
     base: int,
     pitch: int,
     channels: int,
-    across: tuple[I64Vector, I64Vector, I32Vector, int, int],
-    down: tuple[I64Vector, I64Vector, I32Vector, int, int],
+    across: tuple[I64Vector, I64Vector, I32Vector, int, int, int],
+    down: tuple[I64Vector, I64Vector, I32Vector, int, int, int],
     room: tuple[U8Vector, U8Vector, U8Vector, F32Vector],
     plane: int,
     sample: Int64Array,
@@ -277,17 +315,19 @@ def _rows_first(
 ) -> None:
     """One plane: input rows are blended, then filtered. The arguments are those of
     `_columns_first`."""
-    (xs, xn, _, _, wide), (ys, yn, wy, ky, high), (tile, made, ring, line) = across, down, room
+    (xs, xn, _, _, wide, _), (ys, yn, wy, ky, high, places) = across, down
+    tile, made, ring, line = room
     skip, values, block = xs[0], wide * channels, LANES // channels
     columns = xs[wide - 1] + xn[wide - 1] - skip
-    length, read = _padded(values), _padded(columns * channels)
+    width = columns * channels
+    length, read = _padded(values), _padded(width)
     done = block * read  # filtered rows stand behind the blended ones
     for top in range(0, high, block):
         count = min(block, high - top)
         for i in range(count):
             y = top + i
             at = base + ys[y] * pitch + skip * channels
-            _blend(src, at, pitch, wy, y * ky, yn[y], columns * channels, False, ring, i * read)
+            _blend(src, at, pitch, wy, y * ky, yn[y], places, width, False, ring, i * read)
         # The blended rows begin where their first column would be without those before it.
         place = (-skip * channels, read, count, skip, columns, channels)
         _filter_rows(ring, place, across, tile, made, ring, done, length)
@@ -314,15 +354,18 @@ def _resample_sample(
     tables; room: as `fixed_calls` makes it for a thread; sample, chain: as in `store_row_of`.
     """
     words, weights, numbers, tile, made, ring, line = room
-    cubic, pitch, channels = filter[1] == _CUBIC, size[ROW_PITCH], size[CHANNELS]
+    pitch, channels = size[ROW_PITCH], size[CHANNELS]
+    cubic, torch = filter[1] == _CUBIC, filter[3] == TORCH
     begin, end = win[W_BEGIN], win[W_END]
     ends = (size[IN_W], size[OUT_W], region[W_BEGIN], region[W_END])
-    taps = _fill_weights(ends, cubic, begin, end, words[0], words[1], weights[0], numbers)
-    across = (words[0], words[1], weights[0], taps, end - begin)
+    room_of = (words[0], words[1], weights[0], numbers)
+    taps, places = _fill_weights(ends, cubic, torch, begin, end, *room_of)
+    across = (words[0], words[1], weights[0], taps, end - begin, places)
     begin, end = win[H_BEGIN], win[H_END]
     ends = (size[IN_H], size[OUT_H], region[H_BEGIN], region[H_END])
-    taps = _fill_weights(ends, cubic, begin, end, words[2], words[3], weights[1], numbers)
-    down = (words[2], words[3], weights[1], taps, end - begin)
+    room_of = (words[2], words[3], weights[1], numbers)
+    taps, places = _fill_weights(ends, cubic, torch, begin, end, *room_of)
+    down = (words[2], words[3], weights[1], taps, end - begin, places)
     own = (tile, made, ring, line)
     for plane in range(size[PLANES]):
         base = src_at + plane * size[PLANE_PITCH]

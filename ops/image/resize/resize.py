@@ -26,9 +26,9 @@ from .compat import (
     compat_filters,
     compat_libraries,
     compat_sizes,
+    fixed_filters,
     is_own,
     may_fuse,
-    pillow_filters,
     resamples_here,
     run_compat,
 )
@@ -130,7 +130,7 @@ def resample_tables(call: op.Call, source: op.BatchShape, layout: str) -> Tables
     planes = np.multiply.reduce(source.shapes[:, :first], axis=1)
     channels = np.multiply.reduce(source.shapes[:, first + count :], axis=1)
     ends = (plan.low, plan.high)
-    filters = plan.filters if plan.filters.ndim == 2 else pillow_filters(plan)
+    filters = plan.filters if plan.filters.ndim == 2 else fixed_filters(call["compat"], plan)
     return whole_tables(source, planes, channels, plan.inputs, plan.outputs, ends, filters)
 
 

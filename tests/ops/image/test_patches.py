@@ -108,6 +108,9 @@ CALLS: dict[str, Any] = {
     "after Pillow's resize": lambda f, x: f.patches(
         f.flip(f.resize(x, size=(12, 16), compat="pil", interp_type=2)), patch_size=4, temporal=3
     ),
+    "after torchvision's resize": lambda f, x: f.patches(
+        f.resize(x, size=(12, 16), compat="torchvision", interp_type=2), patch_size=4
+    ),
     "of planes": lambda f, x: f.patches(
         f.transpose(f.hue(x, hue=20.0), perm=[2, 0, 1]), patch_size=4
     ),

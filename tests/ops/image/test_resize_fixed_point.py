@@ -1,4 +1,4 @@
-"""`resize(compat="pil")` of bytes, which is computed here: Pillow's bits, alone and in groups."""
+"""`resize(compat=...)` of bytes in whole numbers: the bits of Pillow and torch, and in groups."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import gradiva
 from gradiva import fn
 from gradiva.ops.image.resize import fixed_point
 from gradiva.ops.image.resize.fixed_point import rows_first
+from gradiva.ops.image.resize.torch_rules import resize_torch
 from tests.tiers import examples
 
 pytestmark = pytest.mark.core
@@ -90,15 +91,16 @@ def test_layouts(layout: str) -> None:
     np.testing.assert_array_equal(found.reshape(-1, 17, 40), np.stack(wanted)[..., 0])
 
 
+@pytest.mark.parametrize("compat", ["pil", "torchvision"])
 @pytest.mark.parametrize("channels", [1, 3, 4])
 @pytest.mark.parametrize("size", [(10, 60), (40, 12)])
-def test_in_groups(channels: int, size: tuple[int, int]) -> None:
-    """After windows and mirrors, and before them; images with alpha go to Pillow, step by step."""
+def test_in_groups(compat: str, channels: int, size: tuple[int, int]) -> None:
+    """After windows and mirrors, and before them; images with alpha are resized step by step."""
     samples = [noise(i, (30 + i, 40, channels)) for i in range(3)]
 
     def work(f: Any, x: Any) -> Any:
         x = f.flip(f.crop(x, crop=(24, 31)), horizontal=1, vertical=1)
-        x = f.resize(x, size=size, compat="pil", interp_type=2)
+        x = f.resize(x, size=size, compat=compat, interp_type=2)
         x = f.flip(f.crop(x, crop=(8, 11)), horizontal=1, vertical=1)
         return f.brightness(x, brightness=0.7)
 
@@ -112,6 +114,22 @@ def test_in_groups(channels: int, size: tuple[int, int]) -> None:
         np.testing.assert_array_equal(made.at(i), wanted.at(i))
     (group,) = pipe.explain()
     assert (group.fused == group.batches) == (channels != 4)
+
+
+@settings(max_examples=examples(300, quick=40), deadline=None)
+@given(st.tuples(side, side), st.tuples(side, side), st.sampled_from((1, 2)))
+def test_torchvision(before: tuple[int, int], after: tuple[int, int], filter: int) -> None:
+    """The kernel of groups has the bits of the one that resizes any dtype and region."""
+    source = noise(sum(after), (1, *before, 3))
+    made = gradiva.resize(
+        gradiva.tensor(source[0], layout="HWC"),
+        size=after,
+        compat="torchvision",
+        interp_type=filter,
+    )
+    wanted = np.empty((1, *after, 3), np.uint8)
+    resize_torch(source, (0, 0, *before), wanted, filter == 2, True)
+    np.testing.assert_array_equal(np.asarray(made), wanted[0])
 
 
 def test_upright_window_of_a_mirrored_image() -> None:
