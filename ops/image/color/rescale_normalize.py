@@ -32,7 +32,8 @@ def rescale_normalize(
     """Compute (in * rescale - mean) / std with the bits of the image processors of `transformers`.
 
     "pil" is the order of the processors that use Pillow: in * rescale in float64, rounded to
-    float32, then the difference and the quotient in float32. "torchvision" is that of the others,
+    float32, then the difference and the quotient in float32. For uint8 these are the bits of
+    torchvision's ToTensor and Normalize, too. "torchvision" is that of the others,
     which are called fast: (in - mean / rescale) / (std / rescale), all in float32. Results of both
     differ in the last bits. `crop_mirror_normalize` multiplies by 1 / std, which gives others yet.
 

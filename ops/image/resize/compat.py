@@ -15,7 +15,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Array
 
 from .arguments import ResizeFilters, per_axis
-from .fixed_point import COLUMNS_FIRST, ROWS_FIRST, TAKEN, TORCH, rows_first
+from .fixed_point import COLUMNS_FIRST, CROPPED, ROWS_FIRST, TAKEN, TORCH, rows_first
 from .libraries import AREA_CHANNELS, MOST_CHANNELS, NAMES, resize_opencv, resize_pil
 from .plan import ResizePlan
 from .shapes import resize_geometry
@@ -67,18 +67,16 @@ def may_fuse(arguments: Mapping[str, Any], device: str) -> bool:
 def resamples_here(call: op.Call) -> bool:
     """Whether kernels that join groups resample: with gradiva's own filters, or with those of
     Pillow or torchvision for bytes, where no channel is alpha. After the shape rule."""
-    compat, plan = call["compat"], call.plan
+    compat, plan = call.arguments.get("compat"), call.plan
     if not may_fuse({"compat": compat}, "cpu"):
         return False
     if is_own(compat):
         return True
     assert isinstance(plan, ResizePlan)
-    if call.inputs[0].dtype is not op.uint8 or plan.crop or not np.isin(plan.filters, TAKEN).all():
+    if call.inputs[0].dtype is not op.uint8 or not np.isin(plan.filters, TAKEN).all():
         return False
-    if compat == "torchvision":
-        cropped = plan.low.any() or (plan.high != plan.inputs).any()
-        if cropped or not call["antialias"]:
-            return False
+    if compat == "torchvision" and not call["antialias"]:
+        return False
     layout, shapes = call.types[0].layout or "", call.inputs[0].batch_shape.shapes
     if layout[-1:] == "C":
         return bool(np.isin(shapes[:, -1], (1, 3)).all())
@@ -90,8 +88,12 @@ def fixed_filters(compat: str, plan: ResizePlan) -> op.Int64Array:
     table = np.full((len(plan.filters), 5), 2, np.int64)
     table[:, :3] = plan.filters[:, np.newaxis]
     table[:, 3] = TORCH
+    crops = plan.crop or compat == "torchvision"
     if compat == "pil":
-        table[:, 3] = np.where(rows_first(plan.inputs, plan.outputs), ROWS_FIRST, COLUMNS_FIRST)
+        whole = (plan.high - plan.low).astype(np.int64) if crops else plan.inputs
+        table[:, 3] = np.where(rows_first(whole, plan.outputs), ROWS_FIRST, COLUMNS_FIRST)
+    if crops:
+        table[:, 3] |= CROPPED
     return table
 
 

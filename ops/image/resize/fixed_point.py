@@ -58,8 +58,10 @@ from .cpu import store_row_of
 COLUMNS_FIRST: Final = 2
 ROWS_FIRST: Final = 3
 TORCH: Final = 4
+CROPPED: Final = 8
 """In place of the 1 for antialiasing in the table of filters: the arithmetic is Pillow's, and
-columns come first, or rows, as `rows_first` says; or it is torch's."""
+columns come first, or rows, as `rows_first` says; or it is torch's. The last one is added where the
+region, in whole pixels, is cut out before: filters see nothing around it."""
 _PLACES: Final = 22
 _LIMIT: Final = 1 << 15
 """What a weight of torch stays below."""
@@ -355,21 +357,28 @@ def _resample_sample(
     """
     words, weights, numbers, tile, made, ring, line = room
     pitch, channels = size[ROW_PITCH], size[CHANNELS]
-    cubic, torch = filter[1] == _CUBIC, filter[3] == TORCH
+    cubic, kind = filter[1] == _CUBIC, filter[3] & ~CROPPED
+    torch = kind == TORCH
+    high, top, bottom = size[IN_H], region[H_BEGIN], region[H_END]
+    wide, left, right = size[IN_W], region[W_BEGIN], region[W_END]
+    if filter[3] & CROPPED:
+        src_at += int(top) * pitch + int(left) * channels
+        high, wide = int(bottom - top), int(right - left)
+        top, left, bottom, right = 0.0, 0.0, float(high), float(wide)
     begin, end = win[W_BEGIN], win[W_END]
-    ends = (size[IN_W], size[OUT_W], region[W_BEGIN], region[W_END])
+    ends = (wide, size[OUT_W], left, right)
     room_of = (words[0], words[1], weights[0], numbers)
     taps, places = _fill_weights(ends, cubic, torch, begin, end, *room_of)
     across = (words[0], words[1], weights[0], taps, end - begin, places)
     begin, end = win[H_BEGIN], win[H_END]
-    ends = (size[IN_H], size[OUT_H], region[H_BEGIN], region[H_END])
+    ends = (high, size[OUT_H], top, bottom)
     room_of = (words[2], words[3], weights[1], numbers)
     taps, places = _fill_weights(ends, cubic, torch, begin, end, *room_of)
     down = (words[2], words[3], weights[1], taps, end - begin, places)
     own = (tile, made, ring, line)
     for plane in range(size[PLANES]):
         base = src_at + plane * size[PLANE_PITCH]
-        if filter[3] == ROWS_FIRST:
+        if kind == ROWS_FIRST:
             _rows_first(src, base, pitch, channels, across, down, own, plane, sample, chain)
         else:
             _columns_first(src, base, pitch, channels, across, down, own, plane, sample, chain)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -179,6 +180,52 @@ def test_frames_fused() -> None:
     assert wanted[1].at(2).tolist() == [3, 4, 6]
     (group,) = pipe.explain()
     assert group.fused == group.batches
+
+
+def test_gray_beside_color() -> None:
+    """Samples with other numbers of channels have patches of other sizes."""
+    samples = [noise(i, (12, 20, channels)) for i, channels in enumerate((3, 1, 3, 4))]
+
+    def work(f: Any, x: Any) -> Any:
+        x = f.rescale_normalize(f.flip(x), mean=0.5, std=0.25)
+        return f.patches(x, patch_size=4, temporal=2)
+
+    compiled = gradiva.capture.compile(lambda x: work(gradiva, x))
+    batch = gradiva.batch(samples, layout="HWC")
+    (wanted, grids), (made, others) = work(gradiva, batch), compiled(batch)
+    assert [shape[1] for shape in wanted.shape] == [96, 32, 96, 128]
+    for i in range(4):
+        np.testing.assert_array_equal(made.at(i), wanted.at(i))
+        np.testing.assert_array_equal(others.at(i), grids.at(i))
+    with pytest.raises(OperatorValueError, match="same number of values"):
+        gradiva.pixel_values(made)
+
+
+@pytest.mark.filterwarnings("ignore:samples that cannot be read")
+def test_samples_that_are_left_out(tmp_path: Path) -> None:
+    """A damaged file: the patches of the others stay what they are."""
+    good = sorted(Path(gradiva.__file__).parent.joinpath("photographs").rglob("*.jpg"))[:3]
+    (tmp_path / "a").mkdir()
+    for k, path in enumerate(good):
+        data = path.read_bytes()
+        (tmp_path / "a" / f"{k}.jpg").write_bytes(data if k != 1 else data[: len(data) // 3])
+
+    def work(f: Any, x: Any, **policy: Any) -> Any:
+        x = f.smart_resize(f.decoders.image(x, **policy), max_pixels=40 * 784)
+        return f.patches(f.rescale_normalize(x), patch_size=14, merge_size=2)
+
+    @gradiva.pipeline_def(batch_size=3, num_threads=2, device_id=None)
+    def pipeline() -> Any:
+        files, _ = fn.readers.file(file_root=str(tmp_path))
+        return work(fn, files, on_error="skip")
+
+    rows, grids = pipeline().run()
+    assert len(rows) == len(grids) == 2
+    for place, k in enumerate((0, 2)):
+        alone, grid = work(gradiva, gradiva.batch([np.fromfile(good[k], np.uint8)]))
+        np.testing.assert_array_equal(rows.at(place), alone.at(0))
+        np.testing.assert_array_equal(grids.at(place), grid.at(0))
+    assert gradiva.pixel_values(rows).shape == (sum(shape[0] for shape in rows.shape), 588)
 
 
 def test_threads_and_batches() -> None:

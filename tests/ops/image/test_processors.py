@@ -167,6 +167,15 @@ def test_other_processors(name: str, compat: str) -> None:
     assert group.fused == group.batches
 
 
+def test_to_tensor_and_normalize() -> None:
+    """Those of torchvision, one after the other."""
+    functional: Any = pytest.importorskip("torchvision.transforms.functional")
+    image = np.arange(256 * 3, dtype=np.uint16).astype(np.uint8).reshape(16, 16, 3)
+    tensor = functional.normalize(functional.to_tensor(image), *IMAGENET)
+    made = gradiva.rescale_normalize(image, mean=IMAGENET[0], std=IMAGENET[1])
+    np.testing.assert_array_equal(np.asarray(made), tensor.permute(1, 2, 0).numpy())
+
+
 DIGESTS = {
     "pil": "9e787b808a21965a304349e8fa1d4086fbbdfef36f47455da9b7f3fac8bb1098",
     "torchvision": "d693f459d2632b9358eaf0faf27a74472de3fa8a7e8063f98800beb5b7c2066d",

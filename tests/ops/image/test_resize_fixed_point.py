@@ -132,6 +132,37 @@ def test_torchvision(before: tuple[int, int], after: tuple[int, int], filter: in
     np.testing.assert_array_equal(np.asarray(made), wanted[0])
 
 
+@pytest.mark.parametrize("compat", ["pil", "torchvision"])
+def test_random_windows(compat: str) -> None:
+    """`random_resized_crop` draws the same windows in a group, and cuts them out before."""
+    samples = [noise(i, (40 + i, 50, 3)) for i in range(4)]
+
+    def work(f: Any, x: Any) -> Any:
+        x = f.random_resized_crop(x, size=(13, 17), compat=compat, interp_type=2, seed=5)
+        return f.brightness(x, brightness=0.9)
+
+    @gradiva.pipeline_def(batch_size=4, num_threads=2, device_id=None)
+    def pipeline() -> Any:
+        return work(fn, fn.external_source(lambda: samples, layout="HWC"))
+
+    pipe, wanted = pipeline(), work(gradiva, gradiva.batch(samples, layout="HWC"))
+    (made,) = pipe.run()
+    for i in range(4):
+        np.testing.assert_array_equal(made.at(i), wanted.at(i))
+    (group,) = pipe.explain()
+    assert group.fused == group.batches > 0
+
+
+def test_regions_of_torchvision() -> None:
+    """They are cut out before: filters see nothing around them."""
+    source = noise(6, (60, 50, 3))
+    window = np.ascontiguousarray(source[7:44, 11:31])
+    given: dict[str, Any] = {"size": (13, 57), "compat": "torchvision", "interp_type": 2}
+    made = gradiva.resize(source, roi_start=(7, 11), roi_end=(44, 31), **given)
+    wanted = gradiva.resize(window, **given)
+    np.testing.assert_array_equal(np.asarray(made), np.asarray(wanted))
+
+
 def test_upright_window_of_a_mirrored_image() -> None:
     """Rows that go from the bottom to the top, to the last byte of the memory."""
     source = noise(5, (9, 5, 3))
