@@ -102,8 +102,11 @@ WITHOUT_SCHEMA = (
     "cutmix",
     "mixup",
     "mosaic",
+    "patches",
     "python_function",
     "random_erasing",
+    "rescale_normalize",
+    "smart_resize",
 )
 """Public operators that stored pipelines cannot hold. What else has no schema is no function of its
 own: arithmetic, subscripts, parts of other operators."""

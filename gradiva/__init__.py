@@ -131,6 +131,7 @@ if TYPE_CHECKING:
     from gradiva.fn._shared_operators import *  # noqa: F403
     from gradiva.ops.external_source.external_source_object import ExternalSource as ExternalSource
     from gradiva.ops.external_source.prefetchable import prefetchable as prefetchable
+    from gradiva.ops.image.patches.pixel_values import pixel_values as pixel_values
     from gradiva.ops.readers.imread import imread as imread
     from gradiva.ops.targets.targets import Targets as Targets
     from gradiva.ops.targets.transform import transform as transform

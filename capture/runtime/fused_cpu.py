@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.fusion_roles import Decode, Resample, SourceWindow, ToPlanar, View
+from gradiva.eager.operators.fusion_roles import (
+    Decode,
+    PatchGrid,
+    Resample,
+    SourceWindow,
+    ToPatches,
+    ToPlanar,
+    View,
+)
 from gradiva.eager.operators.pixelwise import Pixelwise, step_of
 from gradiva.eager.rows.half_row import half_step
 from gradiva.eager.rows.row_chain import (
@@ -29,6 +37,7 @@ from gradiva.eager.rows.row_chain import (
     UPSIDE_DOWN,
     Chain,
     RowStep,
+    patch_columns,
     strip_calls,
     table,
 )
@@ -65,6 +74,7 @@ class FusedLoop:
         self.after: list[Call] = []
         self.pixels: list[Call] = []
         self.planes = False
+        self.grid: PatchGrid | None = None
         self.mixed = False
         for call in calls:
             self._sort(call)
@@ -80,6 +90,12 @@ class FusedLoop:
             else:
                 data, given = made.data, made.batch_shape
             self.source = Batch.over(data, given, call.types[0], provenance)
+        elif self.grid is not None:
+            raise NotFusableError(Reason.ORDER, "", call)
+        elif isinstance(role, ToPatches):
+            if self.framewise or "C" in self.layout[: self.layout.find("H")]:
+                raise NotFusableError(Reason.MEMBER, call.operator.name, call)
+            self.grid, self.planes = role.grid(call), True
         elif isinstance(role, Pixelwise):
             self.pixels.append(call)
         elif self.planes or (self.pixels and not isinstance(role, ToPlanar)):
@@ -87,6 +103,8 @@ class FusedLoop:
         elif isinstance(role, View):
             (self.before if self.rows is None else self.after).append(call)
         elif isinstance(role, Resample) and self.rows is None:
+            if role.fits is not None and not role.fits(call):
+                raise NotFusableError(Reason.MEMBER, call.operator.name, call)
             self.rows = call
         elif isinstance(role, ToPlanar) and role.fits(call):
             self.planes = True
@@ -139,7 +157,7 @@ class FusedLoop:
         kind = source.dtype.numpy if self.rows is None else np.dtype(np.float32)
         height, width = ends[:, at], ends[:, at + 1]
         row = there if self.planes else made * there
-        if size and target.batch_shape.uniform and target.batch_shape.packed:
+        if size and self.grid is None and target.batch_shape.uniform and target.batch_shape.packed:
             extents = int(height[0]), int(width[0])
             volume = target.batch_shape.size // size
             samples = _equal_targets(size, *extents, volume, made, row, there).copy()
@@ -148,6 +166,9 @@ class FusedLoop:
             _place_targets(samples, target.batch_shape.offsets, height, width, made, row, there)
         if at and not self.framewise:
             samples[:, FRAMES] = shapes[:, :at].prod(axis=1)
+        if self.grid is not None:
+            cut = np.stack([height, width, np.full(size, made)], axis=1)
+            patch_columns(samples, cut, *self.grid, there)
         pitch = shapes[:, at + 1] * count
         first = samples[:, TARGET].copy() if self.framewise else None
 
@@ -159,7 +180,7 @@ class FusedLoop:
             inside, longest = first_pixels(view, size), int(width.max())
             samples[:, SOURCE] = source.batch_shape.offsets * here
             samples[:, SOURCE_FRAME] = shapes[:, at] * pitch * here
-            if view is None and not self.decodes_in_place:
+            if view is None and not self.decodes_in_place and self.grid is None:
                 # Nothing moves: pieces of the whole frame, however long its rows are.
                 longest, total = PIECE, height * width
                 samples[:, ROWS] = -(-total // PIECE)
@@ -175,7 +196,7 @@ class FusedLoop:
             if view is not None:
                 samples[:, MIRROR], samples[:, UPSIDE_DOWN] = view.mirror, view.upside_down
             turned = bool(samples[:, MIRROR].any())
-            chain = Chain(steps, kind, count, longest, False, self.planes, turned)
+            chain = self._chain(steps, kind, count, longest, turned)
             source_offsets = SourceOffsets(
                 samples, SOURCE, samples, SOURCE_ROW, inside.T.copy(), _forward(size), count, here
             )
@@ -192,7 +213,7 @@ class FusedLoop:
         if window is not None:
             samples[:, MIRROR], samples[:, UPSIDE_DOWN] = window.mirror, window.upside_down
         longest, turned = int(width.max()) * count, bool(samples[:, MIRROR].any())
-        chain = Chain(steps, kind, count, longest, False, self.planes, turned)
+        chain = self._chain(steps, kind, count, longest, turned)
         role, offsets = self.rows.operator.fusion_role, tables.offsets
         source_offsets = SourceOffsets(
             offsets[:, np.newaxis], 0, tables.sizes, 8, inside.T.copy(), way, count, 1
@@ -203,6 +224,14 @@ class FusedLoop:
             set_frame,
             source_offsets,
         )
+
+    def _chain(
+        self, steps: list[RowStep], kind: np.dtype[Any], count: int, longest: int, turned: bool
+    ) -> Chain:
+        """The steps of samples with so many channels. longest: pixels of a strip, or values of a
+        row of a resize; turned: whether some are mirrored."""
+        patches = self.grid is not None
+        return Chain(steps, kind, count, longest, False, self.planes, turned, patches=patches)
 
     def _decode_in_chunks(self, call: Call, at: int) -> None:
         """The source of the rest: the samples of a chunk, in the memory of a thread."""

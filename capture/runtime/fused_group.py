@@ -1,10 +1,10 @@
 """Runs a fused group: one pass over each sample, row by row, from the source to the final batch.
 
 A group is: perhaps a decoder, then views (crop, flip), then perhaps a resize, then views, then
-pixel-wise steps, then perhaps a change to planes. A decoder makes its samples one by one, in
-memory that is still in the cache when the rest of the group reads it. What does not suit the
-kernels raises `NotFusableError` before any work. Groups that make spectra of audio are run by
-`fused_spectra`, arithmetic on a GPU by `fused_expression`.
+pixel-wise steps, then perhaps a change to planes, then perhaps patches. A decoder makes its samples
+one by one, in memory that is still in the cache when the rest of the group reads it. What does not
+suit the kernels raises `NotFusableError` before any work. Groups that make spectra of audio are run
+by `fused_spectra`, arithmetic on a GPU by `fused_expression`.
 """
 
 from __future__ import annotations

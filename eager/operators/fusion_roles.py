@@ -7,7 +7,7 @@ fuse.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from gradiva.eager.jit.packed_calls import KernelCall, pack_call, run_calls
@@ -145,9 +145,10 @@ class Resample(NamedTuple):
 
     tables: what its kernel reads. calls: from `(data, tables, samples, chain, target, threads)` to
     calls of kernels, which so many threads make; `data` is 1-D, or has a row for each thread.
-    rounding: the first steps. unfusable_arguments: where one of them is given, a call joins no
-    group. window: what is kept of the resampled image, by operators that cut and mirror it; None
-    for all. launches: for a GPU, from `(data, tables, epilogue, flips)` to launches (`Epilogue` in
+    rounding: the first steps. may_fuse: from the fixed arguments of a call and its device to
+    whether it joins groups; fits: whether the kernels take a call with its types and shapes.
+    window: what is kept of the resampled image, by operators that cut and mirror it; None for all.
+    launches: for a GPU, from `(data, tables, epilogue, flips)` to launches (`Epilogue` in
     eager/cuda/launch.py; flips: (N, 3), whether the window is mirrored along D, H, W). expect: is
     called with the name of a dtype once it is known that images of this dtype will come, on the
     CPU: it may begin to compile what takes long.
@@ -156,16 +157,33 @@ class Resample(NamedTuple):
     tables: Callable[..., Any]
     calls: Callable[..., list[KernelCall]]
     rounding: Callable[..., Any]
-    unfusable_arguments: tuple[str, ...] = ()
+    may_fuse: Callable[[Mapping[str, Any], str], bool] | None = None
     launches: Callable[..., Any] | None = None
     window: Callable[[Call], SourceWindow] | None = None
     expect: Callable[[str], None] | None = None
+    fits: Callable[[Call], bool] | None = None
 
 
 class ToPlanar(NamedTuple):
     """Makes planes out of interleaved channels: transpose. `fits`: whether a call does that."""
 
     fits: Callable[[Call], bool]
+
+
+class PatchGrid(NamedTuple):
+    """patch: pixels of a side; merge: the side of the blocks of patches that stand together, in
+    patches; temporal: frames of a patch."""
+
+    patch: int
+    merge: int
+    temporal: int
+
+
+class ToPatches(NamedTuple):
+    """Cuts images into patches, whose values stand together plane by plane; nothing follows it in a
+    group. grid: from a call to how it does that."""
+
+    grid: Callable[[Call], PatchGrid]
 
 
 class SpectralStep(NamedTuple):

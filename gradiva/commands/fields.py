@@ -14,6 +14,7 @@ FIELDS = {
     "Your own data and functions": ("external_source", "cache"),
     "Images: sizes and windows": (
         "image.resize",
+        "image.patches",
         "image.crop",
         "image.flip",
         "image.roi_random_crop",

@@ -25,7 +25,8 @@ __all__ = ["add_arguments", "coverage_lines", "run"]
 _PARTS = frozenset(
     (
         *("normalize_by_numbers", "normalize_pixels", "pad_channels", "random_window"),
-        *("scheduled", "targets.boxes", "targets.cameras", "targets.canvas", "targets.chosen"),
+        *("patch_blocks", "patch_grid", "patch_rows", "scheduled"),
+        *("targets.boxes", "targets.cameras", "targets.canvas", "targets.chosen"),
         *("targets.keypoints", "targets.masks", "targets.polygons"),
     )
 )

@@ -59,6 +59,7 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.image.color.hue import hue as hue
     from gradiva.ops.image.color.hue import saturation as saturation
     from gradiva.ops.image.color.normalize import normalize as normalize
+    from gradiva.ops.image.color.rescale_normalize import rescale_normalize as rescale_normalize
     from gradiva.ops.image.crop import crop as crop
     from gradiva.ops.image.dump_image import dump_image as dump_image
     from gradiva.ops.image.erase import erase as erase
@@ -72,6 +73,8 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.image.grid_mask import grid_mask as grid_mask
     from gradiva.ops.image.multi_paste import multi_paste as multi_paste
     from gradiva.ops.image.paste import paste as paste
+    from gradiva.ops.image.patches.patches import patches as patches
+    from gradiva.ops.image.patches.smart_resize import smart_resize as smart_resize
     from gradiva.ops.image.random_erasing import random_erasing as random_erasing
     from gradiva.ops.image.resize.random_resized_crop import (
         random_resized_crop as random_resized_crop,

@@ -166,6 +166,12 @@ WITHOUT: dict[str, tuple[str, str]] = {
         f"targets.{name}": (A_PART, "ops/targets/test_painted.py::test_painted_points")
         for name in ("canvas", "chosen", "boxes", "keypoints", "masks", "polygons", "cameras")
     },
+    "patches": ("DALI has none", "ops/image/test_patches.py::test_values"),
+    "patch_blocks": (A_PART, "ops/image/test_patches.py::test_modes"),
+    "patch_grid": (A_PART, "ops/image/test_patches.py::test_modes"),
+    "patch_rows": (A_PART, "ops/image/test_patches.py::test_modes"),
+    "rescale_normalize": ("DALI has none", "ops/image/test_rescale_normalize.py::test_values"),
+    "smart_resize": ("DALI has none", "ops/image/test_smart_resize.py::test_sizes"),
     "cache": ("it changes nothing", "capture/caches/test_digests.py::test_cold_and_warm"),
     "cached": (A_PART, "capture/caches/test_digests.py::test_cold_and_warm"),
     "scheduled": (A_PART, "capture/test_schedules.py::test_all_modes_give_the_same_bits"),

@@ -205,6 +205,30 @@ NEWER = (
         },
         _common(_resized),
     ),
+    Line(
+        gradiva.smart_resize,
+        2,
+        {
+            "patch_size": Always(one_of(2, 3)),
+            "merge_size": one_of(1, 2),
+            "min_pixels": Always(one_of(16, 64)),
+            "max_pixels": Always(one_of(150, 300)),
+            "compat": one_of("torchvision", "gradiva"),
+            "interp_type": one_of(types.INTERP_LINEAR, types.INTERP_CUBIC),
+        },
+        _common(),
+    ),
+    Line(
+        gradiva.rescale_normalize,
+        2,
+        {
+            "mean": number(0, 1),
+            "std": number(0.1, 1),
+            "rescale": one_of(1.0, 0.1),
+            "compat": one_of("torchvision"),
+        },
+        _common(),
+    ),
     Line(gradiva.tensor_resize, 1.5, {"antialias": one_of(False)}, _common(_scales)),
     Line(gradiva.copy, 1, {}),
 )

@@ -23,7 +23,7 @@ from gradiva.ops.decoders.jpeg.small import decode_small_jpegs
 from .arguments import OWN, Decoded, OnGpu, Pixels, Preallocated, Replacement
 from .failures import failed
 from .gpu import decode_on_gpu
-from .plan import COLOR_NAMES, DecodePlan, Headers
+from .plan import COLOR_NAMES, SCALE, DecodePlan, Headers
 
 if TYPE_CHECKING:
     import PIL.Image as pil
@@ -192,16 +192,16 @@ def places_in_files(call: op.Call) -> FileMap:
     what is decoded, a window, or the image at a smaller scale (`min_size`)."""
     plan = DecodePlan.of(call)
     turn = call["adjust_orientation"]
-    scales = np.array([info.scale for info in plan.infos], np.float64).reshape(-1, 1)
-    infos = plan.infos
+    scales, headers = plan.headers.rows[:, SCALE].astype(np.float64)[:, None], plan.headers
     if (scales != 1).any():
         most = call["max_pixels"]
-        infos = look_at_each(call, lambda data: probe(data, max_pixels=most), most)
-    shapes = np.array([output_shape(info, "RGB", turn) for info in infos], np.int64)
+        headers = look_at_each(call, lambda data: probe(data, max_pixels=most), most)
     begins = np.zeros((call.size, 2))
     if plan.windows is not None:
-        begins = np.array(plan.windows, np.float64)[:, 1::-1]
-    return FileMap(shapes.reshape(-1, 3), op.axis_map(np.repeat(1 / scales, 2, axis=1), -begins))
+        begins = plan.windows[:, 1::-1].astype(np.float64)
+    return FileMap(
+        headers.shapes("RGB", turn), op.axis_map(np.repeat(1 / scales, 2, axis=1), -begins)
+    )
 
 
 image.not_serializable(*OWN)
