@@ -24,7 +24,7 @@ FIELDS = {
         "random.crop_window",
     ),
     "Images: geometry": ("image.warp", "transforms"),
-    "Images: color and intensity": ("image.color",),
+    "Images: color and intensity": ("image.color", "image.enhance"),
     "Images: filters and noise": ("image.filter", "noise"),
     "Audio": ("audio", "decoders.audio"),
     "Video": ("video", "decoders.video", "readers.video", "external_source.video_input"),

@@ -61,6 +61,11 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.image.color.normalize import normalize as normalize
     from gradiva.ops.image.crop import crop as crop
     from gradiva.ops.image.dump_image import dump_image as dump_image
+    from gradiva.ops.image.enhance.autocontrast import autocontrast as autocontrast
+    from gradiva.ops.image.enhance.gamma import gamma as gamma
+    from gradiva.ops.image.enhance.posterize import posterize as posterize
+    from gradiva.ops.image.enhance.posterize import solarize as solarize
+    from gradiva.ops.image.enhance.sharpness import sharpness as sharpness
     from gradiva.ops.image.erase import erase as erase
     from gradiva.ops.image.filter.filter import filter as filter
     from gradiva.ops.image.filter.gaussian_blur import gaussian_blur as gaussian_blur
