@@ -97,9 +97,11 @@ def _by_name(table: dict[str, tuple[str, ...]], prefix: str = "") -> dict[str, s
     return {prefix + name: f"gradiva.ops.{module}" for module, name in pairs}
 '''
 WITHOUT_SCHEMA = (
+    "affine",
     "autocontrast",
     "cache",
     "gamma",
+    "perspective",
     "posterize",
     "python_function",
     "sharpness",

@@ -84,7 +84,9 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.image.resize.resize_crop_mirror import resize_crop_mirror as resize_crop_mirror
     from gradiva.ops.image.resize.tensor_resize import tensor_resize as tensor_resize
     from gradiva.ops.image.roi_random_crop import roi_random_crop as roi_random_crop
+    from gradiva.ops.image.warp.affine import affine as affine
     from gradiva.ops.image.warp.jitter import jitter as jitter
+    from gradiva.ops.image.warp.perspective import perspective as perspective
     from gradiva.ops.image.warp.rotate import rotate as rotate
     from gradiva.ops.image.warp.sphere import sphere as sphere
     from gradiva.ops.image.warp.warp_affine import warp_affine as warp_affine

@@ -58,24 +58,29 @@ def compat_libraries(
     return ("pillow",) if arguments.get("compat") == "pil" else ()
 
 
-def planes_of(call: op.Call, wanted: tuple[int, ...] | None = (1, 3)) -> op.Int64Array:
+def layout_planes(layout: str, shapes: op.Int64Array) -> op.Int64Array:
     """(N, 6): frames, rows, columns, channels of each sample, and how many elements lie between
-    neighbors in a row, and between the channels of a pixel. Raises OperatorValueError unless the
-    channels are as many as one of `wanted`."""
-    layout, shapes = call.inputs[0].layout or call.types[0].layout or "", call.inputs[0].batch_shape
-    extents = {letter: shapes.shapes[:, axis] for axis, letter in enumerate(layout)}
-    planes = np.ones((call.size, 6), np.int64)
+    neighbors in a row, and between the channels of a pixel."""
+    extents = {letter: shapes[:, axis] for axis, letter in enumerate(layout)}
+    planes = np.ones((len(shapes), 6), np.int64)
     for column, letter in enumerate("FHWC"):
         planes[:, column] = extents.get(letter, 1)
-    channels = planes[:, 3]
-    if wanted is not None:
-        expected = " or ".join(map(str, wanted))
-        problem = "the input has a number of channels that `compat` does not take"
-        op.refuse_samples(~np.isin(channels, wanted), "", expected, channels, problem)
     if layout.endswith("C"):
-        planes[:, 4] = channels
+        planes[:, 4] = planes[:, 3]
     else:
         planes[:, 5] = planes[:, 1] * planes[:, 2]
+    return planes
+
+
+def planes_of(call: op.Call, wanted: tuple[int, ...] | None = (1, 3)) -> op.Int64Array:
+    """Those of the input. Raises OperatorValueError unless there are as many channels as one of
+    `wanted`."""
+    layout = call.inputs[0].layout or call.types[0].layout or ""
+    planes = layout_planes(layout, call.inputs[0].batch_shape.shapes)
+    if wanted is not None:
+        channels, expected = planes[:, 3], " or ".join(map(str, wanted))
+        problem = "the input has a number of channels that `compat` does not take"
+        op.refuse_samples(~np.isin(channels, wanted), "", expected, channels, problem)
     return planes
 
 
