@@ -19,6 +19,8 @@ from gradiva.eager.cuda.launch import type_name as type_name
 from gradiva.eager.jit.jit import jit as jit
 from gradiva.eager.operators.argument_groups import argument_group as argument_group
 from gradiva.eager.operators.argument_groups import uses_arguments as uses_arguments
+from gradiva.eager.operators.argument_types import DoubleArg as DoubleArg
+from gradiva.eager.operators.argument_types import DoublesArg as DoublesArg
 from gradiva.eager.operators.argument_types import DTypeLike as DTypeLike
 from gradiva.eager.operators.argument_types import FloatArg as FloatArg
 from gradiva.eager.operators.argument_types import FloatArrayArg as FloatArrayArg

@@ -10,7 +10,7 @@ from gradiva.capture.graph.scopes import is_anchored
 from gradiva.eager.operators.fusion_roles import Decode, Resample, ToPatches, ToPlanar, View
 from gradiva.eager.operators.pixelwise import Pixelwise
 
-from .eligibility import is_gpu_chain
+from .eligibility import is_gpu_chain, is_step
 from .fusion_groups import Grouping
 from .rewriter import Rewriter, rewrite
 
@@ -56,8 +56,8 @@ def _may_join(node: Node, kinds: tuple[type, ...]) -> bool:
     single = len(node.type) == 1 and bool(node.inputs) and node.inputs[0].argument is None
     role = node.operator.fusion_role
     fits = bool(node.members) or isinstance(role, kinds)
-    if fits and isinstance(role, Resample) and role.may_fuse is not None:
-        fits = role.may_fuse(dict(node.attributes), node.device)
+    if fits and isinstance(role, Resample | Pixelwise):
+        fits = is_step(node)
     return fits and single and not (node.operator.effects or is_anchored(node))
 
 

@@ -30,7 +30,7 @@ from gradiva.eager.support.errors import (
     failure_text,
     without_frames,
 )
-from gradiva.eager.types.arrays import Array, Int64Array
+from gradiva.eager.types.arrays import Array, Float32Array, Int64Array
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
@@ -145,6 +145,11 @@ class Call:
 
     def __getitem__(self, name: str) -> Any:
         return self.arguments[name]
+
+    def single(self, name: str) -> Float32Array:
+        """The value of a `DoubleArg` or `DoublesArg` in float32; what is too large is infinite."""
+        with np.errstate(over="ignore"):
+            return np.asarray(self.arguments[name], np.float32)
 
     @property
     def seed_and_number(self) -> tuple[np.uint64, np.uint32]:

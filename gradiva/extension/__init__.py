@@ -65,9 +65,9 @@ The annotation of an argument says of what kind it is, by whatever name: aliases
 value. The others may also be given per sample, and `call["name"]` has a row for each of the N
 samples:
 
-`IntArg`, `FloatArg`, `InterpArg`: a number; int64 or float32, (N,).
+`IntArg`, `FloatArg`, `InterpArg`: a number; int64 or float32, (N,). `DoubleArg`: in float64.
 
-`IntsArg`, `FloatsArg`: some numbers, equally many for each sample; (N, k).
+`IntsArg`, `FloatsArg`, `DoublesArg`: some numbers, equally many for each sample; (N, k).
 
 `UnevenIntsArg`, `UnevenFloatsArg`: some numbers, of which samples may have more or fewer: (N, k)
 where they have equally many, else a list of N arrays.

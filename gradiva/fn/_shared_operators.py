@@ -62,6 +62,11 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.image.color.rescale_normalize import rescale_normalize as rescale_normalize
     from gradiva.ops.image.crop import crop as crop
     from gradiva.ops.image.dump_image import dump_image as dump_image
+    from gradiva.ops.image.enhance.autocontrast import autocontrast as autocontrast
+    from gradiva.ops.image.enhance.gamma import gamma as gamma
+    from gradiva.ops.image.enhance.posterize import posterize as posterize
+    from gradiva.ops.image.enhance.posterize import solarize as solarize
+    from gradiva.ops.image.enhance.sharpness import sharpness as sharpness
     from gradiva.ops.image.erase import erase as erase
     from gradiva.ops.image.filter.filter import filter as filter
     from gradiva.ops.image.filter.gaussian_blur import gaussian_blur as gaussian_blur
@@ -83,7 +88,9 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.image.resize.resize_crop_mirror import resize_crop_mirror as resize_crop_mirror
     from gradiva.ops.image.resize.tensor_resize import tensor_resize as tensor_resize
     from gradiva.ops.image.roi_random_crop import roi_random_crop as roi_random_crop
+    from gradiva.ops.image.warp.affine import affine as affine
     from gradiva.ops.image.warp.jitter import jitter as jitter
+    from gradiva.ops.image.warp.perspective import perspective as perspective
     from gradiva.ops.image.warp.rotate import rotate as rotate
     from gradiva.ops.image.warp.sphere import sphere as sphere
     from gradiva.ops.image.warp.warp_affine import warp_affine as warp_affine

@@ -111,6 +111,14 @@ WITHOUT: dict[str, tuple[str, str]] = {
         ("readers.csv", "readers.hdf5", "readers.jsonl", "readers.npz", "readers.parquet"),
         (NOT_THERE, "ops/readers/test_rows.py::test_values_of_json"),
     ),
+    **dict.fromkeys(
+        ("autocontrast", "gamma", "posterize", "sharpness", "solarize"),
+        (NOT_THERE, "ops/image/test_compat_colors.py::test_bytes_of_torchvision"),
+    ),
+    **dict.fromkeys(
+        ("affine", "perspective"),
+        (NOT_THERE, "ops/image/test_compat_warps.py::test_affine_of_torchvision"),
+    ),
     "readers.nemo_asr": (FILES_ARE_WRITTEN, "oracle/test_readers_formats.py::test_shards"),
     "readers.table": (NOT_THERE, "ops/readers/test_table.py::test_rows_in_our_order"),
     "readers.mix": (NOT_THERE, "ops/readers/test_mix.py::test_any_batch_size_place_and_shard"),
