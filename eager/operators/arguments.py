@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from gradiva.eager.schedules.schedule import Schedule
-from gradiva.eager.schedules.settling import as_one, check_schedule
+from gradiva.eager.schedules.settling import LISTS, as_one, check_schedule
 from gradiva.eager.support.errors import (
     ArgumentNameError,
     GradivaError,
@@ -83,7 +83,8 @@ class Argument:
     def static(self, value: Any) -> Any:
         """The value for all samples, checked and hashable; a schedule stays one. Raises
         OperatorTypeError, OperatorValueError."""
-        value = as_one(value)
+        if type(value) in LISTS:
+            value = as_one(value)
         if type(value) is Schedule and not self.kind.schedules:
             check_schedule(value, self)
             return value

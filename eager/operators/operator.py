@@ -30,6 +30,7 @@ from gradiva.eager.values.value import Following, Symbolic, Value
 from .arguments import check_names, parse_signature, position_hint
 from .decomposition import Decomposition
 from .docstrings import with_common
+from .input_schedules import with_values
 from .input_sets import SET_TYPES, call_sets, follow, has_sets, has_targets, with_batches
 from .interpreter import eager_hook, running
 from .old_arguments import modern_arguments
@@ -196,8 +197,7 @@ class OperatorBase:
         return rule
 
     def cpu(self, kernel: F) -> F:
-        """Decorator: the CPU kernel, `Call -> None` or `(Call, Plan) -> None`, which fills
-        `call.outputs`."""
+        """Decorator: the CPU kernel, `Call -> None` or `(Call, Plan) -> None`: fills `outputs`."""
         self.kernels["cpu"] = kernel_of_call(kernel, 1)
         return kernel
 
@@ -231,9 +231,8 @@ class OperatorBase:
         return rule
 
     def coordinate_map(self, rule: F) -> F:
-        """Decorator: where pixels go (see `coordinate_maps`), `Call -> float64 matrices` or
-        `(Call, Plan) -> ...`, which is called after the shape rule; of the first input it sees the
-        shapes and the layout alone."""
+        """Decorator: where pixels go (see `coordinate_maps`), `Call -> float64 matrices`, or also
+        from a Plan: after the shape rule; of the first input it sees shapes and layout alone."""
         self.moves = kernel_of_call(rule, 1)
         return rule
 
@@ -267,7 +266,7 @@ class OperatorBase:
     def bind_one(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Pass a call without input sets to the current interpreter."""
         if Schedule in map(type, inputs):
-            inputs = with_values(self, inputs)
+            inputs = with_values(inputs, operators["scheduled"])
         interpreter = running.get() or eager_hook.value or eager_hook.get()
         return interpreter.bind(self, inputs, keywords)
 
@@ -324,30 +323,6 @@ class OperatorBase:
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return (_named, (self.__module__, self.name))
-
-
-def with_values(operator: OperatorBase, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The inputs of a call with values in place of schedules: of the current step. Raises
-    OperatorTypeError for a call that has no other inputs."""
-    if all(type(one) is Schedule for one in inputs):
-        raise OperatorTypeError(
-            "a schedule is no input: give it as an argument, or use it in arithmetic with a batch",
-            expected="a batch",
-            got=repr(inputs[0]),
-        )
-    maker, made = operators["scheduled"], list(inputs)
-    symbol = next((one for one in inputs if isinstance(one, Symbolic)), None)
-    for number, one in enumerate(inputs):
-        if type(one) is Schedule:
-            given = {"integers" if one.whole else "numbers": one, "several": one.several}
-            if symbol is not None:  # of a graph, or outside of any
-                given["batch_size"] = getattr(symbol, "batch_size", None)
-            try:
-                made[number] = maker.bind_one((), given)
-            except GradivaError as error:
-                error.argument = None  # that of the maker
-                raise
-    return tuple(made)
 
 
 def kernel_of_call(kernel: Any, arguments: int) -> Callable[..., Any]:

@@ -22,6 +22,7 @@ from gradiva.eager.values.tensor import Tensor
 from .schedule import Moment, Schedule, Values, joined
 
 __all__ = [
+    "LISTS",
     "Place",
     "as_one",
     "check_schedule",
@@ -77,18 +78,18 @@ def has_schedules(arguments: Mapping[str, Any]) -> bool:
     """Whether there are schedules among the values of arguments."""
     for value in arguments.values():
         kind = type(value)
-        if kind is Schedule or (kind in _LISTS and Schedule in map(type, value)):
+        if kind is Schedule or (kind in LISTS and Schedule in map(type, value)):
             return True
     return False
 
 
-_LISTS = frozenset((list, tuple))
+LISTS = frozenset((list, tuple))
 
 
 def as_one(value: Any) -> Any:
     """A list or tuple with schedules among its numbers as one schedule; other values as they are.
     Raises OperatorTypeError."""
-    if type(value) in _LISTS and Schedule in map(type, value):
+    if type(value) in LISTS and Schedule in map(type, value):
         return joined(value)
     return value
 

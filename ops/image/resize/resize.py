@@ -159,7 +159,7 @@ resize.fusion_role = Resample(
 def run_plan(call: op.Call, plan: ResizePlan) -> None:
     """The kernel."""
     source = call.inputs[0].batch_shape
-    if not resamples_here(call):
+    if call.arguments["compat"] is not None and not resamples_here(call):
         run_compat(call, plan)
     else:
         layout = call.types[0].layout or ""
