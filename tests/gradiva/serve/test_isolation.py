@@ -130,7 +130,7 @@ SIZED: dict[str, tuple[Callable[..., Any], int]] = {
 @pytest.mark.parametrize("name", SIZED)
 def test_several_inputs_of_which_one_is_damaged(name: str, files: list[bytes]) -> None:
     function, calls = SIZED[name]
-    sizes = [np.float32((10 + k, 20)) for k in range(4)]
+    sizes = [np.array([10 + k, 20], np.float32) for k in range(4)]
     found, told = together(function, *zip([files[0], b"bad", *files[1:3]], sizes, strict=True))
     assert isinstance(found[1], SampleDataError)
     for k, data in ((0, files[0]), (2, files[1]), (3, files[2])):
