@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import threading
 import weakref
 from concurrent.futures import CancelledError, Future
@@ -11,7 +13,9 @@ from typing import Any
 import pytest
 
 import gradiva
+from gradiva.eager.support.errors import fresh
 from gradiva.serve import Batcher, BatcherClosed, DeadlineExceeded, Overloaded
+from gradiva.serve.errors import late
 from tests.gradiva.serve.gates import PATIENCE, Clock, Gate, busy
 
 pytestmark = pytest.mark.core
@@ -155,14 +159,14 @@ def test_what_waits_until_its_deadline_does_not_run() -> None:
         batcher._engine.clock = clock
         first = batcher.submit(0)
         gate.wait()
-        late, others = batcher.submit(1, deadline_ms=40), [batcher.submit(k) for k in (2, 3)]
+        slow, others = batcher.submit(1, deadline_ms=40), [batcher.submit(k) for k in (2, 3)]
         others.append(batcher.submit(4, deadline_ms=60))
         clock.now += 0.050
         gate.open.set()
         with pytest.raises(
             DeadlineExceeded, match="not done within its deadline of 40 ms"
         ) as caught:
-            late.result(PATIENCE)
+            slow.result(PATIENCE)
         assert caught.value.deadline_ms == 40
         assert isinstance(caught.value, TimeoutError)
         assert [future.result(PATIENCE).item() for future in others] == [2, 3, 4]
@@ -239,6 +243,24 @@ def test_a_client_waits_for_a_place_until_its_deadline() -> None:
         assert batcher.stats()["queued"] == 1
         gate.open.set()
         assert held.result(PATIENCE).item() == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        late(50),
+        Overloaded("full", operator="Batcher", predicted_ms=3.5, deadline_ms=2, queued=4),
+        BatcherClosed("the end"),
+    ],
+)
+def test_errors_can_be_copied(error: gradiva.GradivaError) -> None:
+    """To other processes, too."""
+    for other in (pickle.loads(pickle.dumps(error)), fresh(error), copy.copy(error)):
+        assert type(other) is type(error)
+        assert str(other) == str(error)
+        assert vars(other) == vars(error)
+        assert other.args == error.args
+        assert isinstance(other, TimeoutError) == isinstance(error, DeadlineExceeded)
 
 
 def test_an_error_of_the_function_is_no_deadline() -> None:
