@@ -84,6 +84,11 @@ class Engine:
             settings.max_batch, settings.delay, settings.adaptive, settings.runners
         )
 
+    @property
+    def runs(self) -> bool:
+        """Whether there are threads that are to be ended."""
+        return bool(self._threads) and not self.closed
+
     def check_outside(self) -> None:
         """Raise OperatorRuntimeError in a runner, which cannot wait for itself."""
         if threading.current_thread() in self._threads:

@@ -413,6 +413,19 @@ def test_a_dropped_batcher_answers_what_waits() -> None:
         gc.enable()
 
 
+def test_a_batcher_without_requests_leaves_nothing() -> None:
+    """Not even a call for the thread that closes what was dropped."""
+    gc.collect()
+    gc.disable()
+    try:
+        batcher = Batcher(lambda batch: batch)
+        engine = weakref.ref(batcher._engine)
+        del batcher
+        assert engine() is None
+    finally:
+        gc.enable()
+
+
 def _threads_of(batcher: Batcher, gate: Gate) -> list[threading.Thread]:
     batcher.submit(0)
     gate.wait()
