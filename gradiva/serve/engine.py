@@ -115,7 +115,7 @@ class Engine:
             self._counts.requests += 1
             running = [(len(one.requests), one.began) for one in self._running.values()]
             predicted = self._forecast.until_done(len(self._queue), running, now)
-            refusal = self._refusal(predicted, deadline_ms)
+            refusal = self._refusal(now, predicted, deadline_ms)
             if refusal is not None:
                 self._counts.refused += 1
                 raise refusal
@@ -127,14 +127,13 @@ class Engine:
                 self._ready.notify()
         return request
 
-    def _refusal(self, seconds: float | None, deadline_ms: float | None) -> Overloaded | None:
+    def _refusal(
+        self, now: float, seconds: float | None, deadline_ms: float | None
+    ) -> Overloaded | None:
         """The error for a request that would take too long, or for which there is no place.
         seconds: the time that it takes by the times of batches."""
         queued = len(self._queue)
         full = not self.settings.block and self._queue.full
-        if not full and (deadline_ms is None or not (queued or self._running)):
-            # What was measured may be out of date: an idle engine tries.
-            return None
         predicted = None if seconds is None else 1e3 * (seconds + self._forecast.margin)
         facts: dict[str, Any] = {
             "operator": "Batcher",
@@ -145,6 +144,9 @@ class Engine:
         if full:
             return Overloaded(f"the queue is full: {queued} requests wait (`max_queue`)", **facts)
         if predicted is None or deadline_ms is None or predicted <= deadline_ms:
+            return None
+        idle = not queued and not self._running
+        if idle and not self._forecast.is_impossible(deadline_ms / 1e3, now):
             return None
         return Overloaded(
             f"overloaded: this request would take {predicted:.1f} ms, more than its deadline of "
@@ -258,7 +260,7 @@ class Engine:
     def measured(self, size: int, seconds: float) -> None:
         """A batch outside of the queue took so long, and it was not the first one."""
         with self._lock:
-            self._forecast.measured(size, seconds)
+            self._forecast.measured(size, seconds, self.clock())
 
     def stats(self) -> BatcherStats:
         """What was done so far."""

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
+from typing import Final
 
 from .requests import Request
 from .timing import Arrivals, BatchTimes, Lateness, pause, time_until_done
 
 __all__ = ["Forecast"]
+
+_RECENT: Final = 8
+_FEW: Final = 2
+"""The number of batches whose times are looked at, and the least that say something."""
+_FRESH: Final = 1.0
+"""Seconds after which a batch may take another time."""
 
 
 class Forecast:
@@ -18,6 +26,9 @@ class Forecast:
         self.times = BatchTimes()
         self._arrivals = Arrivals()
         self._lateness = Lateness()
+        self._last = 0.0
+        self._recent: deque[float] = deque(maxlen=_RECENT)
+        """The seconds of the last batches; `_last`: when the last of them ended."""
         self._cold = True
         """Whether the first batch is still to come, which loads modules and kernels: its time says
         nothing about others."""
@@ -35,16 +46,26 @@ class Forecast:
         """A request has arrived."""
         self._arrivals.add(now)
 
-    def measured(self, size: int, seconds: float) -> None:
+    def measured(self, size: int, seconds: float, now: float) -> None:
         """A batch took so long, and it was not the first one."""
         self._cold = False
         self.times.add(size, seconds)
+        self._last = now
+        self._recent.append(seconds)
+
+    def is_impossible(self, seconds: float, now: float) -> bool:
+        """Whether none of the last batches would have met a deadline, and the last one ran a short
+        time ago. What was slow once, or long ago, is tried again: otherwise nothing would be
+        measured any more."""
+        return (
+            len(self._recent) >= _FEW and min(self._recent) > seconds and now - self._last < _FRESH
+        )
 
     def ran(self, requests: Sequence[Request], began: float, now: float, usual: bool) -> None:
         """The requests of a batch were answered. usual: whether its time says something about
         others: no kernel was compiled."""
         if usual and not self._cold:
-            self.times.add(len(requests), now - began)
+            self.measured(len(requests), now - began, now)
             self.learn(requests, now)
         self._cold = False
 

@@ -112,7 +112,7 @@ def test_requests_that_would_be_late_are_refused() -> None:
     gate, clock = Gate(), Clock()
     with Batcher(gate, max_batch=2) as batcher:
         predicting(batcher, 30, clock)
-        first = batcher.submit(0, deadline_ms=1)  # an idle batcher takes any request
+        first = batcher.submit(0)
         gate.wait()
         clock.now += 0.010
         with pytest.raises(
@@ -143,11 +143,29 @@ def test_nothing_is_refused_before_a_batch_was_measured() -> None:
         assert future.result(PATIENCE).item() == 1
 
 
+def test_an_idle_batcher_refuses_what_is_impossible() -> None:
+    """The last batches have taken 30 ms each. A second later it tries again."""
+    gate, clock = Gate(opened=True), Clock()
+    with Batcher(gate) as batcher:
+        predicting(batcher, 30, clock)
+        with pytest.raises(
+            Overloaded, match=r"would take 30\.0 ms, .* deadline of 29 ms"
+        ) as caught:
+            batcher(1, deadline_ms=29)
+        assert caught.value.predicted_ms == pytest.approx(30)
+        clock.now += 1.0
+        assert batcher.submit(2, deadline_ms=29).result(PATIENCE).item() == 2
+
+
 def test_a_batcher_that_was_slow_once_recovers() -> None:
-    """An idle batcher tries, whatever it predicts, and so learns that batches are fast again."""
+    """One of the last batches was fast enough: an idle batcher tries, whatever it predicts, and so
+    learns that batches are fast again."""
     clock = Clock()
     with Batcher(lambda batch: batch, deadline_ms=5000) as batcher:
-        predicting(batcher, 3.6e6, clock)
+        batcher._engine.clock = clock
+        for seconds in (0.001, 3600.0, 3600.0):
+            batcher._engine.measured(1, seconds)
+        assert batcher.stats()["batch_ms"][1] > 5000
         for k in range(200):
             assert batcher(k).item() == k
         assert batcher.stats()["batch_ms"][1] < 1
