@@ -226,7 +226,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--serve", choices=RIVALS, help=argparse.SUPPRESS)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--seconds", type=float, default=8.0, help="of each load")
+    parser.add_argument("--seconds", type=float, default=6.0, help="of each load")
     parser.add_argument("--steps", type=int, default=9, help="loads of each search")
     parser.add_argument("--rate", type=float, default=100.0, help="of the first load")
     parser.add_argument("--rounds", type=int, default=3)

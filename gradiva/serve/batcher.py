@@ -262,7 +262,7 @@ class Batcher:
 
     def __del__(self, finalizer_thread: FinalizerThread = finalizer_thread) -> None:
         engine = getattr(self, "_engine", None)  # missing if the arguments were wrong
-        if engine is not None and not engine.closed:
+        if engine is not None and engine.runs:
             finalizer_thread.post(engine.retire)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -24,11 +24,11 @@ from gradiva.eager.support.errors import OperatorRuntimeError, without_frames
 from gradiva.eager.values.tensor import Tensor
 
 from .errors import BatcherClosed, Overloaded, late
+from .forecast import Forecast
 from .isolation import Outcome, run
 from .queue import RequestQueue
 from .requests import Request, RequestFuture
 from .statistics import BatcherStats, Counts
-from .timing import Arrivals, BatchTimes, Lateness, pause, time_until_done
 
 __all__ = ["Engine", "Settings"]
 
@@ -79,12 +79,15 @@ class Engine:
         wait."""
         self._threads: list[threading.Thread] = []
         self._counts = Counts()
-        self._times = BatchTimes()
-        self._cold = True
-        """Whether the first batch is still to come, which loads modules and kernels: its time says
-        nothing about others."""
-        self._arrivals = Arrivals()
-        self._lateness = Lateness()
+        settings = self.settings
+        self._forecast = Forecast(
+            settings.max_batch, settings.delay, settings.adaptive, settings.runners
+        )
+
+    @property
+    def runs(self) -> bool:
+        """Whether there are threads that are to be ended."""
+        return bool(self._threads) and not self.closed
 
     def check_outside(self) -> None:
         """Raise OperatorRuntimeError in a runner, which cannot wait for itself."""
@@ -110,41 +113,28 @@ class Engine:
             now = self.clock()
             number, self._number = self._number, self._number + 1
             self._counts.requests += 1
-            predicted = self._predicted(now)
-            refusal = self._refusal(predicted, deadline_ms)
+            running = [(len(one.requests), one.began) for one in self._running.values()]
+            predicted = self._forecast.until_done(len(self._queue), running, now)
+            refusal = self._refusal(now, predicted, deadline_ms)
             if refusal is not None:
                 self._counts.refused += 1
                 raise refusal
             future = RequestFuture(_Withdraw(weakref.ref(self), number))
             request = Request(number, samples, future, now, deadline_ms, predicted)
-            self._arrivals.add(now)
+            self._forecast.arrived(now)
             self._queue.put(request, waits)
             if 0 < self._wakes_at <= len(self._queue):
                 self._ready.notify()
         return request
 
-    def _predicted(self, now: float) -> float | None:
-        """How long a request will take that arrives now, by the times of batches."""
-        settings = self.settings
-        return time_until_done(
-            len(self._queue),
-            [(len(one.requests), one.began) for one in self._running.values()],
-            settings.runners,
-            settings.max_batch,
-            now,
-            self._times,
-            0.0 if settings.adaptive else settings.delay,
-        )
-
-    def _refusal(self, seconds: float | None, deadline_ms: float | None) -> Overloaded | None:
+    def _refusal(
+        self, now: float, seconds: float | None, deadline_ms: float | None
+    ) -> Overloaded | None:
         """The error for a request that would take too long, or for which there is no place.
         seconds: the time that it takes by the times of batches."""
         queued = len(self._queue)
         full = not self.settings.block and self._queue.full
-        if not full and (deadline_ms is None or not (queued or self._running)):
-            # What was measured may be out of date: an idle engine tries.
-            return None
-        predicted = None if seconds is None else 1e3 * (seconds + self._lateness.margin)
+        predicted = None if seconds is None else 1e3 * (seconds + self._forecast.margin)
         facts: dict[str, Any] = {
             "operator": "Batcher",
             "predicted_ms": predicted,
@@ -154,6 +144,9 @@ class Engine:
         if full:
             return Overloaded(f"the queue is full: {queued} requests wait (`max_queue`)", **facts)
         if predicted is None or deadline_ms is None or predicted <= deadline_ms:
+            return None
+        idle = not queued and not self._running
+        if idle and not self._forecast.is_impossible(deadline_ms / 1e3, now):
             return None
         return Overloaded(
             f"overloaded: this request would take {predicted:.1f} ms, more than its deadline of "
@@ -194,23 +187,15 @@ class Engine:
             self._sleep(1, None)
         now = self.clock()
         if not self.closed:
-            seconds = pause(
-                len(self._queue),
-                self._queue.oldest.arrived,
-                now,
-                settings.max_batch,
-                settings.delay,
-                settings.adaptive,
-                self._times,
-                self._arrivals,
-            )
+            seconds = self._forecast.pause(len(self._queue), self._queue.oldest.arrived, now)
             if seconds > 0:
                 self._sleep(settings.max_batch, seconds)
                 return []
         canceled: list[Request] = []
-        batch = self._queue.take(settings.max_batch, now, self._times, expired, canceled)
+        times = self._forecast.times
+        batch = self._queue.take(settings.max_batch, now, times, expired, canceled)
         self._counts.ended(expired, "late")
-        self._learn(expired, now + self._times.seconds(1))
+        self._forecast.learn(expired, now + times.seconds(1))
         self._counts.ended(canceled, "canceled")  # `withdraw` comes too late to find them
         if batch:
             self._running[batch[0].number] = _Run(batch, now)
@@ -257,17 +242,9 @@ class Engine:
         for outcome in outcomes:
             _answer(outcome)
         now = self.clock()  # the next batch has waited for the answers, too
+        usual = len(compiled_kernels) == compiled
         with self._lock:
-            if len(compiled_kernels) == compiled and not self._cold:
-                self._times.add(len(requests), now - began)
-                self._learn(requests, now)
-            self._cold = False
-
-    def _learn(self, requests: Sequence[Request], now: float) -> None:
-        """These requests are done now, or could not be done earlier."""
-        for request in requests:
-            if request.predicted is not None:
-                self._lateness.add(request.predicted, now - request.arrived)
+            self._forecast.ran(requests, began, now, usual)
 
     def _counted(self, outcomes: list[Outcome], calls: int, now: float) -> None:
         counts = self._counts
@@ -283,8 +260,7 @@ class Engine:
     def measured(self, size: int, seconds: float) -> None:
         """A batch outside of the queue took so long, and it was not the first one."""
         with self._lock:
-            self._cold = False
-            self._times.add(size, seconds)
+            self._forecast.measured(size, seconds, self.clock())
 
     def stats(self) -> BatcherStats:
         """What was done so far."""
@@ -292,9 +268,8 @@ class Engine:
         with self._lock:
             running = sum(len(one.requests) for one in self._running.values())
             queued, counts = len(self._queue), self._counts.copy()
-            batch_ms = {
-                size: 1e3 * self._times.seconds(size) for size in (1, most) if self._times.measured
-            }
+            times = self._forecast.times
+            batch_ms = {size: 1e3 * times.seconds(size) for size in (1, most) if times.measured}
         return counts.told(queued, running, batch_ms)
 
     def retire(self) -> None:

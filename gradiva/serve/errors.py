@@ -39,6 +39,10 @@ class DeadlineExceeded(OperatorRuntimeError, TimeoutError):  # noqa: N818
     deadline_ms: the time that it was allowed to take.
     """
 
+    def __new__(cls, *parts: Any, **_: Any) -> DeadlineExceeded:
+        # That of RuntimeError, which comes first, does not make what TimeoutError needs.
+        return TimeoutError.__new__(cls, *parts)
+
     def __init__(
         self, problem: str = "", *, deadline_ms: float | None = None, **facts: Any
     ) -> None:

@@ -7,7 +7,7 @@ from contextvars import Context
 from dataclasses import dataclass
 from typing import Any
 
-from gradiva.eager.execution.quarantine import collecting
+from gradiva.eager.execution.quarantine import Quarantine, Quarantined, collecting_in, isolated
 from gradiva.eager.random.step import step_at
 from gradiva.eager.support.errors import (
     GradivaError,
@@ -38,8 +38,8 @@ def run(
     """The outcomes of the requests of a batch, and how often the function was called.
 
     A sample that an operator has skipped (`on_error="skip"`) costs nothing. If the function raises
-    an error, it is called again: if the error names a sample, for that one alone and for all
-    others, otherwise for each half. isolate: whether it may be called again.
+    an error, it is called again: if operators have skipped samples or the error names one, for
+    these and for all others, otherwise for each half. isolate: whether it may be called again.
     """
     outcomes: list[Outcome] = []
     calls = 0
@@ -47,41 +47,58 @@ def run(
     while waiting:
         part, by_sample = waiting.pop()
         calls += 1
-        found, error = _attempt(function, part)
+        attempt = _attempt(function, part)
+        error = attempt.error
         if error is None:
-            outcomes += found
+            outcomes += attempt.outcomes
         elif len(part) == 1 or not isolate or not isinstance(error, Exception):
-            outcomes += [Outcome(one, error=_own(error, len(part))) for one in part]
+            outcomes += [
+                Outcome(one, error=_own(error, len(part), attempt.lost.get(one.number)))
+                for one in part
+            ]
         else:
-            named = error.sample if isinstance(error, GradivaError) and by_sample else None
-            if named is not None and 0 <= named < len(part):
-                # Not believed without a test: the function may have chosen samples.
-                parts = [part[named : named + 1], [*part[:named], *part[named + 1 :]]]
-            else:
-                parts = [part[: len(part) // 2], part[len(part) // 2 :]]
-            waiting += [(one, by_sample and named is None) for one in parts]
-        del error, found
+            # What is suspected is tested: the function may have chosen samples, so that the number
+            # in the error is another one.
+            bad = _suspects(part, attempt) if by_sample else []
+            parts = [part[: len(part) // 2], part[len(part) // 2 :]]
+            if 0 < len(bad) < len(part):
+                parts = [bad, [one for one in part if one not in bad]]
+            waiting += [(one, not bad) for one in parts]
+        del error, attempt
     return sorted(outcomes, key=lambda one: one.request.number), calls
 
 
-def _attempt(
-    function: Callable[..., Any], requests: Sequence[Request]
-) -> tuple[list[Outcome], BaseException | None]:
-    """The outcomes of these requests by one call of the function, or its error."""
+@dataclass(slots=True)
+class _Attempt:
+    """One call of the function. lost: the samples that operators have skipped or replaced, by
+    position; outcomes: if there was no error."""
+
+    lost: dict[int, Quarantined]
+    outcomes: Sequence[Outcome] = ()
+    error: BaseException | None = None
+
+
+def _attempt(function: Callable[..., Any], requests: Sequence[Request]) -> _Attempt:
+    quarantine = isolated()
+    outcomes: Sequence[Outcome] = ()
+    failed = None
     try:
         # A context of its own: what the function sets there ends with the call.
-        return Context().run(_call, function, requests), None
+        outcomes = Context().run(_call, function, requests, quarantine)
     except BaseException as error:  # noqa: BLE001  it is the answer to the requests
-        return [], without_frames(error)
+        failed = without_frames(error)
+    return _Attempt(_by_position(quarantine), outcomes, failed)
 
 
-def _call(function: Callable[..., Any], requests: Sequence[Request]) -> list[Outcome]:
+def _call(
+    function: Callable[..., Any], requests: Sequence[Request], quarantine: Quarantine
+) -> list[Outcome]:
     batches = batches_of(requests)
     positions = batches[0].positions
     assert positions is not None
-    with collecting() as quarantine, step_at(positions):
+    with collecting_in(quarantine), step_at(positions):
         result = function(*batches)
-        lost = {one.position: one for one in quarantine if one.position is not None}
+        lost = _by_position(quarantine)
         rows = rows_of(result, positions, lost)
     return [
         Outcome(request, error=lost_sample(lost.get(request.number)))
@@ -91,8 +108,26 @@ def _call(function: Callable[..., Any], requests: Sequence[Request]) -> list[Out
     ]
 
 
-def _own(error: BaseException, count: int) -> BaseException:
-    """The error for one of `count` requests: nobody else raises the same object."""
+def _by_position(quarantine: Quarantine) -> dict[int, Quarantined]:
+    return {one.position: one for one in quarantine if one.position is not None}
+
+
+def _suspects(requests: Sequence[Request], attempt: _Attempt) -> list[Request]:
+    """The requests that may be at fault."""
+    found = [one for one in requests if one.number in attempt.lost]
+    named = attempt.error.sample if isinstance(attempt.error, GradivaError) else None
+    if not found and named is not None and 0 <= named < len(requests):
+        found = [requests[named]]
+    return found
+
+
+def _own(error: BaseException, count: int, lost: Quarantined | None) -> BaseException:
+    """The error for one of `count` requests: nobody else raises the same object. lost: of its
+    sample, without which the function did not know what to do."""
+    if lost is not None and isinstance(error, Exception):
+        damage = lost_sample(lost)
+        damage.__cause__ = error if count == 1 else None
+        return damage
     if not isinstance(error, Exception):  # it would end the program of the client
         text = failure_text(error)
         return OperatorRuntimeError(

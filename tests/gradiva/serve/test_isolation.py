@@ -109,6 +109,56 @@ def test_parts_that_have_lost_samples(files: list[bytes]) -> None:
     np.testing.assert_array_equal(found[2]["image"], wanted)
 
 
+def sized(files: Any, sizes: Any) -> Any:
+    """Without `align`, which dynamic mode needs: it raises an error where a sample is lost."""
+    return gradiva.resize(gradiva.decoders.image(files, on_error="skip"), size=sizes)
+
+
+def aligned(files: Any, sizes: Any) -> Any:
+    images, sizes = gradiva.align(gradiva.decoders.image(files, on_error="skip"), sizes)
+    return gradiva.resize(images, size=sizes), sizes
+
+
+SIZED: dict[str, tuple[Callable[..., Any], int]] = {
+    "aligned": (aligned, 1),
+    "compiled": (capture.compile(aligned), 1),
+    "without align": (sized, 3),  # all, the damaged one, and the others
+    "compiled without align": (capture.compile(sized), 1),
+}
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_several_inputs_of_which_one_is_damaged(name: str, files: list[bytes]) -> None:
+    function, calls = SIZED[name]
+    sizes = [np.array([10 + k, 20], np.float32) for k in range(4)]
+    found, told = together(function, *zip([files[0], b"bad", *files[1:3]], sizes, strict=True))
+    assert isinstance(found[1], SampleDataError)
+    for k, data in ((0, files[0]), (2, files[1]), (3, files[2])):
+        image = found[k][0] if isinstance(found[k], tuple) else found[k]
+        wanted = gradiva.resize(gradiva.decoders.image([data]), size=(10 + k, 20))
+        np.testing.assert_array_equal(image, wanted.at(0))
+    assert told["calls"] == calls
+
+
+def test_random_values_do_not_change_where_a_sample_is_lost(files: list[bytes]) -> None:
+    """They belong to the requests."""
+
+    def augmented(files: Any) -> Any:
+        images = gradiva.decoders.image(files, on_error="skip")
+        return gradiva.random_resized_crop(images, size=(8, 8))
+
+    def drawn(function: Any, *requests: bytes) -> list[Any]:
+        gradiva.random.set_seed(3)
+        return together(function, *requests)[0]
+
+    whole = drawn(augmented, *files[:4])
+    for function in (augmented, capture.compile(augmented)):
+        found = drawn(function, files[0], b"bad", files[2], files[3])
+        assert isinstance(found[1], SampleDataError)
+        for k in (0, 2, 3):
+            np.testing.assert_array_equal(found[k], whole[k])
+
+
 def test_all_files_are_damaged() -> None:
     for function in (raising, skipping, skipping_arrays):
         found, _ = together(function, b"one", b"two", b"three")

@@ -167,5 +167,5 @@ for thread in threads:
 """
     )
     assert code == 0, errors
-    assert sorted(told.split()) == ["0", "1", "2"]
+    assert sorted(told.replace("\n", "")) == ["0", "1", "2"]
     assert errors == ""

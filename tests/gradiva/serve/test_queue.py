@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import threading
 import weakref
 from concurrent.futures import CancelledError, Future
@@ -11,7 +13,9 @@ from typing import Any
 import pytest
 
 import gradiva
+from gradiva.eager.support.errors import fresh
 from gradiva.serve import Batcher, BatcherClosed, DeadlineExceeded, Overloaded
+from gradiva.serve.errors import late
 from tests.gradiva.serve.gates import PATIENCE, Clock, Gate, busy
 
 pytestmark = pytest.mark.core
@@ -108,7 +112,7 @@ def test_requests_that_would_be_late_are_refused() -> None:
     gate, clock = Gate(), Clock()
     with Batcher(gate, max_batch=2) as batcher:
         predicting(batcher, 30, clock)
-        first = batcher.submit(0, deadline_ms=1)  # an idle batcher takes any request
+        first = batcher.submit(0)
         gate.wait()
         clock.now += 0.010
         with pytest.raises(
@@ -139,11 +143,29 @@ def test_nothing_is_refused_before_a_batch_was_measured() -> None:
         assert future.result(PATIENCE).item() == 1
 
 
+def test_an_idle_batcher_refuses_what_is_impossible() -> None:
+    """The last batches have taken 30 ms each. A second later it tries again."""
+    gate, clock = Gate(opened=True), Clock()
+    with Batcher(gate) as batcher:
+        predicting(batcher, 30, clock)
+        with pytest.raises(
+            Overloaded, match=r"would take 30\.0 ms, .* deadline of 29 ms"
+        ) as caught:
+            batcher(1, deadline_ms=29)
+        assert caught.value.predicted_ms == pytest.approx(30)
+        clock.now += 1.0
+        assert batcher.submit(2, deadline_ms=29).result(PATIENCE).item() == 2
+
+
 def test_a_batcher_that_was_slow_once_recovers() -> None:
-    """An idle batcher tries, whatever it predicts, and so learns that batches are fast again."""
+    """One of the last batches was fast enough: an idle batcher tries, whatever it predicts, and so
+    learns that batches are fast again."""
     clock = Clock()
     with Batcher(lambda batch: batch, deadline_ms=5000) as batcher:
-        predicting(batcher, 3.6e6, clock)
+        batcher._engine.clock = clock
+        for seconds in (0.001, 3600.0, 3600.0):
+            batcher._engine.measured(1, seconds)
+        assert batcher.stats()["batch_ms"][1] > 5000
         for k in range(200):
             assert batcher(k).item() == k
         assert batcher.stats()["batch_ms"][1] < 1
@@ -155,14 +177,14 @@ def test_what_waits_until_its_deadline_does_not_run() -> None:
         batcher._engine.clock = clock
         first = batcher.submit(0)
         gate.wait()
-        late, others = batcher.submit(1, deadline_ms=40), [batcher.submit(k) for k in (2, 3)]
+        slow, others = batcher.submit(1, deadline_ms=40), [batcher.submit(k) for k in (2, 3)]
         others.append(batcher.submit(4, deadline_ms=60))
         clock.now += 0.050
         gate.open.set()
         with pytest.raises(
             DeadlineExceeded, match="not done within its deadline of 40 ms"
         ) as caught:
-            late.result(PATIENCE)
+            slow.result(PATIENCE)
         assert caught.value.deadline_ms == 40
         assert isinstance(caught.value, TimeoutError)
         assert [future.result(PATIENCE).item() for future in others] == [2, 3, 4]
@@ -239,6 +261,24 @@ def test_a_client_waits_for_a_place_until_its_deadline() -> None:
         assert batcher.stats()["queued"] == 1
         gate.open.set()
         assert held.result(PATIENCE).item() == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        late(50),
+        Overloaded("full", operator="Batcher", predicted_ms=3.5, deadline_ms=2, queued=4),
+        BatcherClosed("the end"),
+    ],
+)
+def test_errors_can_be_copied(error: gradiva.GradivaError) -> None:
+    """To other processes, too."""
+    for other in (pickle.loads(pickle.dumps(error)), fresh(error), copy.copy(error)):
+        assert type(other) is type(error)
+        assert str(other) == str(error)
+        assert vars(other) == vars(error)
+        assert other.args == error.args
+        assert isinstance(other, TimeoutError) == isinstance(error, DeadlineExceeded)
 
 
 def test_an_error_of_the_function_is_no_deadline() -> None:
@@ -387,6 +427,19 @@ def test_a_dropped_batcher_answers_what_waits() -> None:
         assert not thread.is_alive()
         until(lambda: engine() is None)
         assert not future.cancel()
+    finally:
+        gc.enable()
+
+
+def test_a_batcher_without_requests_leaves_nothing() -> None:
+    """Not even a call for the thread that closes what was dropped."""
+    gc.collect()
+    gc.disable()
+    try:
+        batcher = Batcher(lambda batch: batch)
+        engine = weakref.ref(batcher._engine)
+        del batcher
+        assert engine() is None
     finally:
         gc.enable()
 
