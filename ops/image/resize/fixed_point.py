@@ -3,16 +3,16 @@
 The weights of an output pixel are computed in float64 and rounded: to 22 binary places by Pillow,
 by torch to 16 bits, with as many places as the largest of an axis allows. Each sum is rounded half
 up and clipped to a byte. Columns come first, then rows; since Pillow 12.2 it may be the other way
-round, which gives other bits (`rows_first`). A kernel weighs eight rows of
-three channels, or 24 of one, at once: `tile` holds for each column the values of these rows side by
-side. Filtered rows stand in `ring`, those that are needed no more are dropped. Each output row goes
-through a chain, in float32, as in `cpu.py`, whose tables this reads, too.
+round, which gives other bits (`rows_first`). A kernel weighs eight rows of three channels, or 24 of
+one, at once: `tile` holds for each column the values of these rows side by side. Filtered rows
+stand in `ring`; those that are not needed any more are dropped. Each output row goes through a
+chain, in float32, as in `cpu.py`, whose tables this reads, too.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import version
+from importlib import import_module
 from typing import Final
 
 import numpy as np
@@ -75,7 +75,7 @@ TAKEN: Final = (int(op.InterpType.INTERP_LINEAR), int(op.InterpType.INTERP_TRIAN
 @cache
 def _pillow_version() -> tuple[int, int]:
     """The first two numbers of it."""
-    major, minor, *_ = version("pillow").split(".")
+    major, minor, *_ = import_module("PIL").__version__.split(".")
     return int(major), int(minor)
 
 
