@@ -15,6 +15,8 @@ from .crop_mirror_normalize_plan import channel_rows
 _INPUTS = (op.uint8, op.uint16, op.int8, op.int16, op.int32, op.float16, op.float32)
 _OUTPUTS = (op.float32, op.float16)
 _RULES = ("pil", "torchvision")
+_SMALLEST = 1e-30
+"""The factor, and 1 by it, are no smaller: they and their parts are numbers of float32."""
 
 
 @op.operator("rescale_normalize", same_shapes=True)
@@ -64,8 +66,9 @@ def rescale_normalize(
         raise op.wrong_value("compat", "'pil' or 'torchvision'", op.describe(compat))
     if dtype not in _OUTPUTS:
         raise op.wrong_type("dtype", "float32 or float16", dtype)
-    if rescale == 0:
-        raise op.wrong_value("rescale", "a number other than 0", rescale)
+    if not _SMALLEST <= abs(rescale) <= 1 / _SMALLEST:
+        expected = f"a number other than 0, between {_SMALLEST:g} and {1 / _SMALLEST:g}"
+        raise op.wrong_value("rescale", expected, rescale)
     return op.with_layout(input, layout).with_(dtype=dtype)
 
 
@@ -93,7 +96,8 @@ def _parameters(call: op.Call) -> Float32Array:
     factor = np.float64(call["rescale"])
     if call["compat"] == "torchvision":
         inverse = np.float32(1.0 / factor)
-        mean, std, factor = mean * inverse, std * inverse, np.float64(1.0)
+        with np.errstate(all="ignore"):
+            mean, std, factor = mean * inverse, std * inverse, np.float64(1.0)
     high = np.float32(factor)
     middle = np.float32(factor - np.float64(high))
     low = np.float32(factor - np.float64(high) - np.float64(middle))

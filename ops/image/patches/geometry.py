@@ -13,6 +13,8 @@ from gradiva.eager.types.arrays import Int64Array
 LAYOUTS: Final = ("HWC", "CHW", "HW", "FHWC", "FCHW", "FHW")
 ASSUMED: Final = {2: "HW", 3: "HWC", 4: "FHWC"}
 ORDERS: Final = ("flat", "grid")
+_MOST: Final = 1 << 16
+"""The greatest size of a patch and of a block, and the most frames of a patch."""
 
 
 @dataclass(frozen=True)
@@ -30,17 +32,18 @@ class PatchPlan(op.Plan):
     sizes: Int64Array
 
 
+def check_sizes(**sizes: int) -> None:
+    """Raises OperatorValueError for an argument that is no size."""
+    for name, size in sizes.items():
+        if not 1 <= size <= _MOST:
+            raise op.wrong_value(name, f"a number from 1 to {_MOST}", size)
+
+
 def check_patches(
     input: op.SampleType, patch_size: int, merge_size: int, temporal: int, layout: str
 ) -> op.SampleType:
     """The input with its layout. Raises OperatorTypeError and OperatorValueError."""
-    for name, value in (
-        ("patch_size", patch_size),
-        ("merge_size", merge_size),
-        ("temporal", temporal),
-    ):
-        if value < 1:
-            raise op.wrong_value(name, "a positive number", value)
+    check_sizes(patch_size=patch_size, merge_size=merge_size, temporal=temporal)
     if layout not in ORDERS:
         raise op.wrong_value("layout", "'flat' or 'grid'", op.describe(layout))
     return op.with_layout(input, op.require_layout(input, LAYOUTS, ASSUMED))

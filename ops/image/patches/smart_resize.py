@@ -23,6 +23,8 @@ from gradiva.ops.image.resize.plan import ResizePlan
 from gradiva.ops.image.resize.resize import ASSUMED, DTYPES, launch_plan, resample_tables, run_plan
 from gradiva.ops.image.resize.run import expect_images, resample_calls, rounding
 
+from .geometry import check_sizes
+
 _LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW")
 _FILTERS = range(6)
 MOST_ASPECT = 200
@@ -79,9 +81,7 @@ def smart_resize(
     """
     op.require_dtype(input, DTYPES)
     layout = op.require_layout(input, _LAYOUTS, ASSUMED)
-    for name, value in (("patch_size", patch_size), ("merge_size", merge_size)):
-        if value < 1:
-            raise op.wrong_value(name, "a positive number", value)
+    check_sizes(patch_size=patch_size, merge_size=merge_size)
     if compat != OWN:
         check_compat(compat, input, layout, None, {"antialias": antialias})
     return op.with_layout(input, layout)

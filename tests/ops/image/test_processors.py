@@ -55,13 +55,23 @@ def picture(height: int, width: int) -> Array:
     return made
 
 
+def is_old() -> bool:
+    """Before version 5 the processors that use Pillow have the plain names; and they take images of
+    one or three rows for planes."""
+    transformers = pytest.importorskip("transformers")
+    return int(transformers.__version__.partition(".")[0]) < 5
+
+
+def sizes() -> list[tuple[int, int]]:
+    return [size for size in SIZES if not (is_old() and size[0] in (1, 3))]
+
+
 def processor(name: str, compat: str, **options: Any) -> Any:
     """The processor that uses Pillow, or torchvision."""
     transformers = pytest.importorskip("transformers")
     if compat == "torchvision":
         pytest.importorskip("torchvision")
-    old = int(transformers.__version__.partition(".")[0]) < 5
-    ends = {"pil": "", "torchvision": "Fast"} if old else {"pil": "Pil", "torchvision": ""}
+    ends = {"pil": "", "torchvision": "Fast"} if is_old() else {"pil": "Pil", "torchvision": ""}
     return getattr(transformers, f"{name}{ends[compat]}")(**options)
 
 
@@ -75,7 +85,7 @@ def qwen(f: Any, images: Any, compat: str, **sizes: Any) -> Any:
 def test_qwen2_vl(compat: str) -> None:
     """Twenty sizes, also very small and very wide ones."""
     made = processor("Qwen2VLImageProcessor", compat)
-    images = [picture(*size) for size in SIZES]
+    images = [picture(*size) for size in sizes()]
     kind = "np" if compat == "pil" else "pt"
     wanted = made(images=[Image.fromarray(image) for image in images], return_tensors=kind)
     rows, grids = qwen(gradiva, gradiva.batch(images, layout="HWC"), compat)
@@ -90,7 +100,7 @@ def test_other_patches(compat: str) -> None:
     made = processor(
         "Qwen2VLImageProcessor", compat, **options, image_mean=HALF[0], image_std=HALF[1]
     )
-    images = [picture(*size) for size in SIZES[1:9]]
+    images = [picture(*size) for size in sizes()[1:9]]
     kind = "np" if compat == "pil" else "pt"
     wanted = made(images=[Image.fromarray(image) for image in images], return_tensors=kind)
     batch = gradiva.batch(images, layout="HWC")
