@@ -22,7 +22,18 @@ from .fields import by_field
 __all__ = ["add_arguments", "coverage_lines", "run"]
 
 
-_PARTS = frozenset(("normalize_by_numbers", "normalize_pixels", "pad_channels", "random_window"))
+_PARTS = frozenset(
+    (
+        "brightness_of_tensors",
+        "gray_of_tensors",
+        "hue_of_tensors",
+        "normalize_by_numbers",
+        "normalize_pixels",
+        "pad_channels",
+        "random_window",
+        "saturation_of_tensors",
+    )
+)
 """Parts of other operators, which stand in graphs and have no name that users call."""
 
 

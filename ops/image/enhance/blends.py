@@ -36,6 +36,10 @@ def brightness_of_tensors(
 
     Returns:
         Samples of the same shapes, dtype and layout.
+
+    Raises:
+        OperatorTypeError: for other dtypes and layouts.
+        OperatorValueError: for other numbers of channels, and values that torchvision refuses.
     """
     return compat_type(input, "torchvision")
 
@@ -52,6 +56,10 @@ def saturation_of_tensors(
 
     Returns:
         Samples of the same shapes, dtype and layout.
+
+    Raises:
+        OperatorTypeError: for other dtypes and layouts.
+        OperatorValueError: for other numbers of channels, and values that torchvision refuses.
     """
     return compat_type(input, "torchvision")
 
@@ -66,6 +74,10 @@ def hue_of_tensors(input: op.SampleType, /, *, hue: op.DoubleArg = 0.0) -> op.Sa
 
     Returns:
         Samples of the same shapes, dtype and layout.
+
+    Raises:
+        OperatorTypeError: for other dtypes and layouts.
+        OperatorValueError: for other numbers of channels, and values that torchvision refuses.
     """
     return compat_type(input, "torchvision")
 
@@ -79,6 +91,10 @@ def gray_of_tensors(input: op.SampleType, /) -> op.SampleType:
 
     Returns:
         Samples of the same shapes but for the number of channels, which is 1.
+
+    Raises:
+        OperatorTypeError: for other dtypes and layouts.
+        OperatorValueError: for other numbers of channels.
     """
     return compat_type(input, "torchvision")
 
@@ -143,6 +159,7 @@ def _gray_cases() -> list[op.Case]:
         op.case("gray", flat).equals([np.full((2, 2, 1), 89, np.uint8)]).no_oracle(),
         op.case("planes", planes).no_oracle(),
         op.case("empty", op.samples()).equals([]).no_oracle(),
+        op.case("sequence", op.samples((2, 3, 4, 3), layout="FHWC")).no_oracle(),
         op.case("channels", op.samples((2, 2, 4))).value_error("channels"),
     ]
 
