@@ -152,6 +152,12 @@ PARTS: dict[str, tuple[str, ...]] = {
     "image.color.normalize_by_numbers": ("normalize_by_numbers",),
     "image.color.normalize_pixels": ("normalize_pixels",),
     "image.color.pad_channels": ("pad_channels",),
+    "image.enhance.blends": (
+        "brightness_of_tensors",
+        "gray_of_tensors",
+        "hue_of_tensors",
+        "saturation_of_tensors",
+    ),
     "image.patches.patch_blocks": ("patch_blocks", "patch_grid", "patch_rows"),
     "image.random_window": ("random_window",),
     "indexing.subscript": ("subscript",),

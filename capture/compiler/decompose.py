@@ -14,6 +14,7 @@ from gradiva.eager.operators.pixelwise import Pixelwise
 from gradiva.eager.schedules.schedule import Schedule
 from gradiva.eager.schedules.settling import has_schedules
 
+from .eligibility import is_step
 from .rewriter import Rewriter, rewrite
 
 
@@ -25,6 +26,9 @@ def decompose(graph: Graph) -> Graph:
 def _rule(rewriter: Rewriter, node: Node) -> Edge | tuple[Edge, ...] | None:
     if node.operator.decomposition is None or node in rewriter.graph.kept or is_anchored(node):
         return None
+    role = node.operator.fusion_role
+    if node.device == "gpu" and isinstance(role, Pixelwise) and not is_step(node):
+        return None  # it is refused there
     source = node.inputs[0]
     fixed = dict(node.attributes)
     edges = {edge.argument: edge for edge in rewriter.inputs(node)}

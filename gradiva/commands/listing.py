@@ -24,6 +24,7 @@ __all__ = ["add_arguments", "coverage_lines", "run"]
 
 _PARTS = frozenset(
     (
+        *("brightness_of_tensors", "gray_of_tensors", "hue_of_tensors", "saturation_of_tensors"),
         *("normalize_by_numbers", "normalize_pixels", "pad_channels", "random_window"),
         *("patch_blocks", "patch_grid", "patch_rows", "scheduled"),
         *("targets.boxes", "targets.cameras", "targets.canvas", "targets.chosen"),

@@ -30,11 +30,26 @@ def test_what_has_a_gpu_kernel() -> None:
 
 
 LEFT_TO_THE_CPU = [
+    "equalize, of Pillow",
+    "equalize, of torchvision",
+    "gaussian_blur, floats of torchvision",
+    "gaussian_blur, of Pillow",
+    "gaussian_blur, of torchvision",
+    "gaussian_blur, planes of torchvision",
+    "pad, each its own",
+    "pad, edge",
+    "pad, reflect",
+    "pad, symmetric",
+    "pad, to a shape, edge",
     "random_resized_crop, of torchvision",
     "random_resized_crop, window of all, of Pillow",
     "resize, of OpenCV",
     "resize, of Pillow",
     "resize, of torchvision",
+    "rotate, about a point",
+    "rotate, of Pillow",
+    "rotate, of torchvision",
+    "rotate, right angle of torchvision",
 ]
 
 

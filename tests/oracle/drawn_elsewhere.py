@@ -154,6 +154,13 @@ WITHOUT: dict[str, tuple[str, str]] = {
         f"{A_PART}: crop_mirror_normalize is it",
         "oracle/test_crop_mirror_normalize.py::test_pictures",
     ),
+    **dict.fromkeys(
+        ("brightness_of_tensors", "gray_of_tensors", "hue_of_tensors", "saturation_of_tensors"),
+        (
+            f"{A_PART}: the operators with `compat` are it",
+            "ops/image/test_compat_colors.py::test_pixel_by_pixel_in_a_fused_group",
+        ),
+    ),
     "normalize_by_numbers": (
         f"{A_PART}: normalize is it",
         "random_programs/test_everyday_drawn.py::test_what_people_write_runs_fused",

@@ -9,7 +9,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.rows.convert import convert_sat
 from gradiva.eager.types.arrays import F32Vector, Float32Array, Vector
-from gradiva.ops.image.enhance.blends import run_brightness, run_contrast
+from gradiva.ops.image.enhance.blends import part_of, run_brightness, run_contrast
 from gradiva.ops.image.enhance.compat import check_compat, compat_libraries
 
 _DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.int32, op.float32)
@@ -222,6 +222,7 @@ def coefficients(call: op.Call) -> Float32Array:
     )
 
 
+brightness.decomposes(part_of("brightness"))
 for _operator in (brightness, contrast):
     _operator.not_serializable("compat")
     _operator.libraries = compat_libraries

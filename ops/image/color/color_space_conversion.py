@@ -9,7 +9,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.rows.convert import convert_sat
 from gradiva.eager.types.arrays import F32Vector, Float32Array, U8Table, U8Vector
-from gradiva.ops.image.enhance.blends import run_gray
+from gradiva.ops.image.enhance.blends import part_of, run_gray
 from gradiva.ops.image.enhance.compat import check_compat, compat_libraries
 
 from .color_matrix import ASSUMED, LAYOUTS, check_channels
@@ -188,6 +188,7 @@ def convert_row(source: U8Table, target: U8Table, row: F32Vector) -> None:
 
 color_space_conversion.not_serializable("compat")
 color_space_conversion.libraries = compat_libraries
+color_space_conversion.decomposes(part_of("color_space_conversion"))
 
 
 @op.pixelwise(color_space_conversion, convert_row, made=_made, unless={"compat": run_gray})

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Float32Array
-from gradiva.ops.image.enhance.blends import run_hue, run_saturation
+from gradiva.ops.image.enhance.blends import part_of, run_hue, run_saturation
 from gradiva.ops.image.enhance.compat import check_compat, compat_libraries
 
 from .color_matrix import check_channels, color_type, hue_saturation, matrix_row, parameters
@@ -181,6 +181,7 @@ hsv.shapes(check_channels)
 color_twist.shapes(check_channels)
 for _operator in (hue, saturation):
     _operator.not_serializable("compat")
+    _operator.decomposes(part_of(_operator.name))
     _operator.libraries = compat_libraries
 
 

@@ -85,9 +85,10 @@ def planes_of(call: op.Call, wanted: tuple[int, ...] | None = (1, 3)) -> op.Int6
 
 
 def refuse_negative(call: op.Call, name: str) -> None:
-    """Refuse factors that torchvision refuses."""
-    values = call[name]
-    op.refuse_samples(~(values >= 0), name, "a number from 0 on, with `compat`", values)
+    """Refuse factors that torchvision refuses, and those that are not finite."""
+    values, most = call[name], np.finfo(np.float32).max
+    bad = ~((values >= 0) & (values <= most))
+    op.refuse_samples(bad, name, "a number from 0 on, with `compat`", values)
 
 
 def blending(call: op.Call, name: str) -> Float32Array:

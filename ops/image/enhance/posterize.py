@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.rows.convert import convert_sat
 from gradiva.eager.types.arrays import Array, F32Vector, Float32Array, Vector
 
 from .compat import largest
@@ -51,7 +52,7 @@ def posterize_row(source: Vector, target: Vector, row: F32Vector) -> None:
             value = np.float32(0.0)
         if value > most:
             value = most
-        target[k] = value * step
+        target[k] = convert_sat(value * step, target)
 
 
 @op.pixelwise(posterize, posterize_row)
@@ -122,7 +123,7 @@ def solarize_row(source: Vector, target: Vector, row: F32Vector) -> None:
         value = np.float32(source[k])
         if value >= threshold:
             value = white - value
-        target[k] = value
+        target[k] = convert_sat(value, target)
 
 
 @op.pixelwise(solarize, solarize_row)

@@ -11,7 +11,8 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.jit import always_inline
-from gradiva.eager.types.arrays import F32Table, I64Table, Slabs, Vector
+from gradiva.eager.rows.convert import convert_sat, truncate
+from gradiva.eager.types.arrays import F32Table, F32Vector, I64Table, Slabs, Table, Vector
 
 RED, GREEN, BLUE = np.float32(0.2989), np.float32(0.587), np.float32(0.114)
 _SIXTH, _BYTE = np.float32(1.0 / 6.0), np.float32(1.0 / 255.0)
@@ -36,61 +37,50 @@ def clamp(value: np.float32, most: np.float32) -> np.float32:
 
 
 @always_inline
+def weigh(red: np.float32, green: np.float32, blue: np.float32) -> np.float32:
+    """The gray value of a pixel, not rounded."""
+    return fused(blue, BLUE, fused(green, GREEN, red * RED))
+
+
+@always_inline
 def luma(source: Vector, at: int, step: int) -> np.float32:
     """The gray value of a pixel, not rounded; step: from channel to channel."""
-    gray = np.float32(source[at]) * RED
-    gray = fused(np.float32(source[at + step]), GREEN, gray)
-    return fused(np.float32(source[at + 2 * step]), BLUE, gray)
+    red, green, blue = source[at], source[at + step], source[at + 2 * step]
+    return weigh(np.float32(red), np.float32(green), np.float32(blue))
 
 
-@op.jit
-def gray_samples(slabs: Slabs, planes: I64Table, begin: int, end: int) -> None:
-    """The gray images of RGB ones; planes: of the sources."""
-    source, sources, target, targets = slabs
-    for i in range(begin, end):
-        frames, height, width, channels, pixel, step = planes[i]
-        size = height * width
-        for frame in range(frames):
-            first, to = sources[i] + frame * size * channels, targets[i] + frame * size
-            for k in range(size):
-                target[to + k] = luma(source, first + k * pixel, step)
+@op.row_kernel("mixing")
+def gray_row(source: Table, target: Table, row: F32Vector) -> None:
+    """One strip: the gray values of RGB; `row` is not read."""
+    red, green, blue, gray = source[0], source[1], source[2], target[0]
+    for k in range(gray.size):
+        value = weigh(np.float32(red[k]), np.float32(green[k]), np.float32(blue[k]))
+        gray[k] = convert_sat(truncate(value, gray), gray)
 
 
-@op.jit
-def brightness_samples(
-    slabs: Slabs, planes: I64Table, rows: F32Table, begin: int, end: int
-) -> None:
-    """rows: as `blending` has them."""
-    source, sources, target, targets = slabs
-    for i in range(begin, end):
-        frames, height, width, channels, _, _ = planes[i]
-        factor, most = rows[i, 0], rows[i, 2]
-        first, to = sources[i], targets[i]
-        for k in range(frames * height * width * channels):
-            target[to + k] = clamp(np.float32(source[first + k]) * factor, most)
+@op.row_kernel()
+def brightness_row(source: Vector, target: Vector, row: F32Vector) -> None:
+    """One strip; row: the factor, 1 less the factor, and the largest value."""
+    factor, most = row[0], row[2]
+    for k in range(source.size):
+        value = clamp(np.float32(source[k]) * factor, most)
+        target[k] = convert_sat(truncate(value, target), target)
 
 
-@op.jit
-def saturation_samples(
-    slabs: Slabs, planes: I64Table, rows: F32Table, begin: int, end: int
-) -> None:
-    """Blend each pixel with its gray value; rows: as `blending` has them."""
-    source, sources, target, targets = slabs
-    for i in range(begin, end):
-        frames, height, width, channels, pixel, step = planes[i]
-        factor, rest, most = rows[i]
-        size = height * width * channels
-        whole = most > _ONE
-        for frame in range(frames):
-            first, to = sources[i] + frame * size, targets[i] + frame * size
-            for k in range(height * width):
-                at = first + k * pixel
-                gray = luma(source, at, step)
-                if whole:
-                    gray = np.floor(gray)
-                for c in range(3):
-                    value = np.float32(source[at + c * step]) * factor
-                    target[to + k * pixel + c * step] = clamp(fused(gray, rest, value), most)
+@op.row_kernel("mixing")
+def saturation_row(source: Table, target: Table, row: F32Vector) -> None:
+    """Blend each pixel with its gray value; row: as `brightness_row` has it."""
+    factor, rest, most = row[0], row[1], row[2]
+    whole = most > _ONE
+    for k in range(source.shape[1]):
+        red, green, blue = source[0, k], source[1, k], source[2, k]
+        gray = weigh(np.float32(red), np.float32(green), np.float32(blue))
+        if whole:
+            gray = np.floor(gray)
+        for c in range(3):
+            value = np.float32(source[c, k]) * factor
+            value = clamp(fused(gray, rest, value), most)
+            target[c, k] = convert_sat(truncate(value, target), target)
 
 
 @op.jit
@@ -160,26 +150,18 @@ def _turned(
     return high, p, q
 
 
-@op.jit
-def hue_samples(slabs: Slabs, planes: I64Table, rows: F32Table, begin: int, end: int) -> None:
-    """rows: (N, 2), by how much hues turn, and the largest value."""
-    source, sources, target, targets = slabs
-    for i in range(begin, end):
-        frames, height, width, channels, pixel, step = planes[i]
-        turn, most = rows[i]
-        size = height * width * channels
-        whole = most > _ONE
-        scale, back = _ONE, _ONE
-        if whole:
-            scale, back = _BYTE, _TO_BYTE
-        for frame in range(frames):
-            first, to = sources[i] + frame * size, targets[i] + frame * size
-            for k in range(height * width):
-                at = k * pixel
-                red = np.float32(source[first + at]) * scale
-                green = np.float32(source[first + at + step]) * scale
-                blue = np.float32(source[first + at + 2 * step]) * scale
-                red, green, blue = _turned(red, green, blue, turn)
-                target[to + at] = red * back
-                target[to + at + step] = green * back
-                target[to + at + 2 * step] = blue * back
+@op.row_kernel("mixing")
+def hue_row(source: Table, target: Table, row: F32Vector) -> None:
+    """One strip; row: by how much hues turn, and the largest value."""
+    turn, most = row[0], row[1]
+    scale, back = _ONE, _ONE
+    if most > _ONE:
+        scale, back = _BYTE, _TO_BYTE
+    for k in range(source.shape[1]):
+        red = np.float32(source[0, k]) * scale
+        green = np.float32(source[1, k]) * scale
+        blue = np.float32(source[2, k]) * scale
+        red, green, blue = _turned(red, green, blue, turn)
+        target[0, k] = convert_sat(truncate(red * back, target), target)
+        target[1, k] = convert_sat(truncate(green * back, target), target)
+        target[2, k] = convert_sat(truncate(blue * back, target), target)

@@ -30,6 +30,8 @@ _FILTERS: Final = {
     op.InterpType.INTERP_CUBIC: "BICUBIC",
 }
 _TOLERANCE: Final = 1e-4
+_FARTHEST: Final = 1 << 24
+"""How far a point that stays may be away, in pixels: beyond, float32 has no whole numbers."""
 
 
 class Turn(NamedTuple):
@@ -73,7 +75,8 @@ def centers_of(call: op.Call) -> list[tuple[float, float] | None]:
         return [None] * call.size
     if rows.shape[1] != 2:
         raise op.wrong_value("center", "(x, y)", f"{rows.shape[1]} numbers")
-    op.refuse_samples(~np.isfinite(rows).all(axis=1), "center", "pixels", rows)
+    bad = ~(np.abs(rows) <= _FARTHEST).all(axis=1)
+    op.refuse_samples(bad, "center", f"pixels, at most {_FARTHEST} away", rows)
     return [(x, y) for x, y in rows.tolist()]
 
 

@@ -52,7 +52,8 @@ def test_what_the_compiler_reads_is_declared() -> None:
     assert identities == {"cast"}
     assert cast.identity_on_same_type
     composites = {name for name, it in operators.items() if it.decomposition is not None}
-    assert composites == {"crop", "crop_mirror_normalize", "normalize", "patches"}
+    colors = {"brightness", "color_space_conversion", "hue", "saturation"}
+    assert composites == {"crop", "crop_mirror_normalize", "normalize", "patches", *colors}
     assert crop_mirror_normalize.decomposition is not None
 
 

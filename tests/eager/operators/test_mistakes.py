@@ -42,10 +42,11 @@ FILES = {name for name in NAMES if name.startswith(("decoders.", "io."))} | {
     "peek_audio",
     "peek_image_shape",
 }
+LEVELS = {"gamma", "posterize", "solarize"}
 SOUNDS = {"preemphasis_filter", "spectrogram", "to_decibels"}
 ANY = {"cache", "cast", "cast_like", "copy", "get_property", "permute_batch", "shapes"}
 TARGETS = {name for name in NAMES if name.startswith("targets.")}
-WHOLE = {"cast_like", "copy", "equalize", "shapes", "subscript", *LIKE, *MATH}
+WHOLE = {"cast_like", "copy", "shapes", "subscript", *LIKE, *MATH}
 
 SKIPPED: dict[str, dict[str, set[str]]] = {
     "rank": {
@@ -55,7 +56,8 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
         | NOISES
         | SHAPED
         | (SOUNDS - {"spectrogram"})
-        | {"full", "lookup_table", "normalize_by_numbers", "normalize_pixels", "one_hot"},
+        | {"full", "lookup_table", "normalize_by_numbers", "normalize_pixels", "one_hot"}
+        | LEVELS,
         "its cases have no input": MAKERS | MATRICES,
     },
     "layout": {
@@ -65,6 +67,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
         | SHAPED
         | (MATH - BINARY)
         | SOUNDS
+        | LEVELS
         | {
             "audio_resample",
             "full",
@@ -144,6 +147,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
             "batch_permutation",
             "cast",
             "decoders.numpy",
+            "gray_of_tensors",
             "io.file.read",
             "pad_channels",
             "patch_grid",

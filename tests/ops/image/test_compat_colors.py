@@ -316,3 +316,35 @@ def test_a_pipeline_with_compat_cannot_be_stored() -> None:
 
     with pytest.raises(OperatorValueError, match="no place for this argument"):
         pipeline().serialize()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("brightness", {"brightness": 0.7}),
+        ("saturation", {"saturation": 1.6}),
+        ("hue", {"hue": 40.0}),
+        ("color_space_conversion", GRAY),
+    ],
+)
+def test_pixel_by_pixel_in_a_fused_group(name: str, arguments: Any) -> None:
+    """After a resize and a crop, before a normalization: one group, and the same bits."""
+    images = gradiva.batch([image(1, (40, 30, 3)), image(2, (27, 39, 3))], layout="HWC")
+
+    def body(images: Any) -> Any:
+        images = gradiva.resize(images, size=(20, 25))
+        images = getattr(gradiva, name)(images, compat="torchvision", **arguments)
+        images = gradiva.flip(images, horizontal=1)
+        return gradiva.crop_mirror_normalize(images, mean=[100.0], std=[50.0])
+
+    graph = str(optimize(gradiva.capture.trace(body, images)))
+    assert graph.count("fused(") == 1, graph
+    assert "_of_tensors" in graph
+    compiled = gradiva.capture.compile(body)
+    expected, made = body(images), compiled(images)
+    for number in range(2):
+        np.testing.assert_array_equal(np.asarray(made.at(number)), np.asarray(expected.at(number)))
+    alone = gradiva.resize(images, size=(20, 25)).at(0)
+    plain = one(name, np.asarray(alone), compat="torchvision", **arguments)
+    plain = (plain[:, ::-1].astype(np.float32) - np.float32(100)) * (np.float32(1) / np.float32(50))
+    np.testing.assert_array_equal(np.asarray(expected.at(0)), np.moveaxis(plain, 2, 0))
