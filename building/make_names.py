@@ -96,7 +96,25 @@ def _by_name(table: dict[str, tuple[str, ...]], prefix: str = "") -> dict[str, s
     pairs = ((module, name) for module, names in table.items() for name in names)
     return {prefix + name: f"gradiva.ops.{module}" for module, name in pairs}
 '''
-WITHOUT_SCHEMA = ("cache", "python_function")
+WITHOUT_SCHEMA = (
+    "affine",
+    "autocontrast",
+    "cache",
+    "copy_paste",
+    "cutmix",
+    "gamma",
+    "mixup",
+    "mosaic",
+    "patches",
+    "perspective",
+    "posterize",
+    "python_function",
+    "random_erasing",
+    "rescale_normalize",
+    "sharpness",
+    "smart_resize",
+    "solarize",
+)
 """Public operators that stored pipelines cannot hold. What else has no schema is no function of its
 own: arithmetic, subscripts, parts of other operators."""
 

@@ -19,6 +19,8 @@ from gradiva.eager.cuda.launch import type_name as type_name
 from gradiva.eager.jit.jit import jit as jit
 from gradiva.eager.operators.argument_groups import argument_group as argument_group
 from gradiva.eager.operators.argument_groups import uses_arguments as uses_arguments
+from gradiva.eager.operators.argument_types import DoubleArg as DoubleArg
+from gradiva.eager.operators.argument_types import DoublesArg as DoublesArg
 from gradiva.eager.operators.argument_types import DTypeLike as DTypeLike
 from gradiva.eager.operators.argument_types import FloatArg as FloatArg
 from gradiva.eager.operators.argument_types import FloatArrayArg as FloatArrayArg
@@ -73,6 +75,11 @@ from gradiva.eager.support.errors import wrong_type as wrong_type
 from gradiva.eager.support.errors import wrong_value as wrong_value
 from gradiva.eager.types.arrays import Int64Array as Int64Array
 from gradiva.eager.types.batch_shape import BatchShape as BatchShape
+from gradiva.eager.types.coordinate_maps import IN_PLACE as IN_PLACE
+from gradiva.eager.types.coordinate_maps import NoMap as NoMap
+from gradiva.eager.types.coordinate_maps import axis_map as axis_map
+from gradiva.eager.types.coordinate_maps import spatial_axes as spatial_axes
+from gradiva.eager.types.coordinate_maps import window_map as window_map
 from gradiva.eager.types.dtypes import DType as DType
 from gradiva.eager.types.dtypes import ImageType as ImageType
 from gradiva.eager.types.dtypes import InterpType as InterpType

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from gradiva import reductions as reductions
     from gradiva import samplers as samplers
     from gradiva import segmentation as segmentation
+    from gradiva import serve as serve
     from gradiva import transforms as transforms
     from gradiva import types as types
     from gradiva.capture.pipeline.options import OperatorConcurrency as OperatorConcurrency
@@ -130,7 +131,10 @@ if TYPE_CHECKING:
     from gradiva.fn._shared_operators import *  # noqa: F403
     from gradiva.ops.external_source.external_source_object import ExternalSource as ExternalSource
     from gradiva.ops.external_source.prefetchable import prefetchable as prefetchable
+    from gradiva.ops.image.patches.pixel_values import pixel_values as pixel_values
     from gradiva.ops.readers.imread import imread as imread
+    from gradiva.ops.targets.targets import Targets as Targets
+    from gradiva.ops.targets.transform import transform as transform
     from gradiva.plugin import pytorch as pytorch
 
     ops: _typing.Any

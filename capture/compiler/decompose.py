@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gradiva.capture.graph.graph import Edge, Graph, Node
 from gradiva.capture.graph.scopes import is_anchored
 from gradiva.eager.execution.gpu_elementwise import gpu_kernel
-from gradiva.eager.operators.decomposition import CompositeCall, DecompositionPart
+from gradiva.eager.operators.decomposition import Branches, CompositeCall, DecompositionPart
 from gradiva.eager.operators.fusion_roles import Resample, View
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.operators.pixelwise import Pixelwise
@@ -22,7 +22,7 @@ def decompose(graph: Graph) -> Graph:
     return rewrite(graph, _rule)
 
 
-def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
+def _rule(rewriter: Rewriter, node: Node) -> Edge | tuple[Edge, ...] | None:
     if node.operator.decomposition is None or node in rewriter.graph.kept or is_anchored(node):
         return None
     source = node.inputs[0]
@@ -32,10 +32,13 @@ def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
     layout = source.node.type[source.output].layout
     known = {name: value for name, value in fixed.items() if type(value) is not Schedule}
     parts = node.operator.decomposition(CompositeCall(layout, known, given))
+    outputs: list[DecompositionPart] = []
+    if isinstance(parts, Branches):
+        parts, outputs = parts if node.device == "cpu" else (None, [])
     if parts is None or (node.device == "gpu" and not _follows_resize(rewriter, node, parts)):
         return None
-    image = edges[None]
-    for part in parts:
+
+    def added(part: DecompositionPart, image: Edge) -> Edge:
         attributes, inputs = dict(part.fixed), [image]
         for own, name in part.passed.items():
             if name in fixed:
@@ -44,8 +47,12 @@ def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
                 inputs.append(Edge(edges[name].node, edges[name].output, own))
         if "slot" in fixed and has_schedules(attributes):
             attributes["slot"] = fixed["slot"]
-        image = rewriter.add(node, operators[part.operator], tuple(inputs), attributes)
-    return image
+        return rewriter.add(node, operators[part.operator], tuple(inputs), attributes)
+
+    image = edges[None]
+    for part in parts:
+        image = added(part, image)
+    return tuple(added(part, image) for part in outputs) or image
 
 
 def _follows_resize(rewriter: Rewriter, node: Node, parts: Sequence[DecompositionPart]) -> bool:

@@ -1,4 +1,4 @@
-"""Which nodes are worth fusing into a group on a GPU."""
+"""Which nodes may join a fused group, and which are worth it on a GPU."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ from gradiva.eager.operators.fusion_roles import Decode, Expression, Resample
 
 if TYPE_CHECKING:
     from gradiva.capture.graph.graph import Node
+
+
+def is_step(node: Node) -> bool:
+    """Whether no argument keeps a resize or a pixel-wise operator out of fused groups."""
+    role = node.operator.fusion_role
+    if isinstance(role, Resample):
+        return role.may_fuse is None or role.may_fuse(dict(node.attributes), node.device)
+    return all(node.attribute(name) is None for name in role.unfusable_arguments)
 
 
 def is_gpu_chain(nodes: Sequence[Node]) -> bool:

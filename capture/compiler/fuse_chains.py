@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from gradiva.capture.graph.builtin_ops import parameter
 from gradiva.capture.graph.graph import Edge, Graph, Node
 from gradiva.capture.graph.scopes import is_anchored
-from gradiva.eager.operators.fusion_roles import Decode, Resample, ToPlanar, View
+from gradiva.eager.operators.fusion_roles import Decode, Resample, ToPatches, ToPlanar, View
 from gradiva.eager.operators.pixelwise import Pixelwise
 
-from .eligibility import is_gpu_chain
+from .eligibility import is_gpu_chain, is_step
 from .fusion_groups import Grouping
 from .rewriter import Rewriter, rewrite
 
@@ -21,9 +21,9 @@ def fuse_resize_views(graph: Graph) -> Graph:
 
 
 def fuse(graph: Graph) -> Graph:
-    """A decoder, views, a resize, views, pixelwise steps, a change to planes: written directly into
-    the output batch."""
-    kinds = (Decode, Resample, View, Pixelwise, ToPlanar)
+    """A decoder, views, a resize, views, pixelwise steps, a change to planes, patches: written
+    directly into the output batch."""
+    kinds = (Decode, Resample, View, Pixelwise, ToPlanar, ToPatches)
     return rewrite(graph, lambda rewriter, node: _join(rewriter, node, kinds))
 
 
@@ -56,17 +56,19 @@ def _may_join(node: Node, kinds: tuple[type, ...]) -> bool:
     single = len(node.type) == 1 and bool(node.inputs) and node.inputs[0].argument is None
     role = node.operator.fusion_role
     fits = bool(node.members) or isinstance(role, kinds)
-    if fits and isinstance(role, Resample):
-        fits = all(node.attribute(name) is None for name in role.unfusable_arguments)
+    if fits and isinstance(role, Resample | Pixelwise):
+        fits = is_step(node)
     return fits and single and not (node.operator.effects or is_anchored(node))
 
 
 def _is_chain(nodes: Sequence[Node]) -> bool:
-    """Whether these are an optional decoder, views, at most one resize, views, pixelwise steps, and
-    at most one change to planes."""
+    """Whether these are an optional decoder, views, at most one resize, views, pixelwise steps, at
+    most one change to planes, and at most one to patches."""
     phase = 0
     for node in nodes:
         role = node.operator.fusion_role
+        if phase > 3:
+            return False
         if isinstance(role, Decode):
             if node is not nodes[0]:
                 return False
@@ -81,6 +83,8 @@ def _is_chain(nodes: Sequence[Node]) -> bool:
             if phase > 2:
                 return False
             phase = 3
+        elif isinstance(role, ToPatches):
+            phase = 4
         else:
             phase = max(phase, 2)
     return True

@@ -8,6 +8,7 @@ from gradiva.capture.graph.type_inference import infer
 from gradiva.eager.operators.fusion_roles import View
 from gradiva.eager.operators.pixelwise import Pixelwise
 
+from .eligibility import is_step
 from .rewriter import Rewriter, rewrite
 
 
@@ -30,6 +31,8 @@ def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
         return None
     inner = node.inputs[0].node
     if not isinstance(inner.operator.fusion_role, Pixelwise) or not rewriter.used_once(inner):
+        return None
+    if not is_step(inner):
         return None
     if is_anchored(inner) or inner.device != node.device:
         return None

@@ -18,6 +18,7 @@ from .fuse_elementwise import fuse_elementwise
 from .fuse_spectra import fuse_spectra
 from .hoist_views import hoist_views
 from .verify import verify_graph
+from .without_pixels import without_pixels
 
 __all__ = ["PASSES", "optimize"]
 
@@ -28,6 +29,7 @@ PASSES: tuple[Pass, ...] = (
     fold,
     decompose,
     cut_caches,
+    without_pixels,
     hoist_views,
     fuse_resize_views,
     fuse,

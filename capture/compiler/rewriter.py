@@ -99,8 +99,10 @@ class Rewriter:
                 for output in range(len(node.type)):
                     self._moved[node, output] = Edge(made, output)
             else:
-                self._pass_on_name(node, replaced.node)
-                self._moved[node, 0] = Edge(replaced.node, replaced.output)
+                ends = (replaced,) if isinstance(replaced, Edge) else replaced
+                self._pass_on_name(node, ends[0].node)
+                for output, end in enumerate(ends):
+                    self._moved[node, output] = Edge(end.node, end.output)
         # The replaced node may still be in the graph, without readers.
         graph = self.builder.finish(tuple(self.moved(edge) for edge in self.graph.outputs))
         return without_dead_nodes(graph)
@@ -115,8 +117,8 @@ class Rewriter:
             self.builder.describe(new, (), None, name)
 
 
-Rule: TypeAlias = "Callable[[Rewriter, Node], Edge | None]"
-"""What replaces a node with one output; None keeps the node."""
+Rule: TypeAlias = "Callable[[Rewriter, Node], Edge | tuple[Edge, ...] | None]"
+"""What replaces a node: an edge, or one for each of several outputs; None keeps the node."""
 
 
 def rewrite(graph: Graph, rule: Rule) -> Graph:

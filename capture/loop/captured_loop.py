@@ -37,7 +37,7 @@ import numpy as np
 
 from gradiva.capture.caches.options import CacheOptions
 from gradiva.capture.graph.graph import Graph
-from gradiva.capture.runtime.fusion_report import FusionExplanation
+from gradiva.capture.runtime.fusion_report import FusionExplanation, notes_of
 from gradiva.eager.execution.quarantine import record
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.step import RandomStep as Running
@@ -289,7 +289,7 @@ class CapturedLoop(Iterator[Any]):
             "what is computed ahead",
             program.fusion_groups(),
             program.calls_outside_of_groups(),
-            program.caches(),
+            [*program.caches(), *notes_of(program.graph)],
         )
         return self._explanation
 

@@ -11,7 +11,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 from gradiva.capture.caches.options import CacheOptions
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.recording.recorder import Recorder
-from gradiva.capture.runtime.fusion_report import FusionExplanation
+from gradiva.capture.runtime.fusion_report import FusionExplanation, notes_of
 from gradiva.eager.operators.interpreter import interpreter
 from gradiva.eager.support.errors import (
     GradivaError,
@@ -127,7 +127,8 @@ class Compiled(Generic[P, R]):
         """Which groups of its programs ran fused, for how long, and why others did not."""
         name = getattr(self.function, "__qualname__", repr(self.function))
         programs = self._programs
-        return FusionExplanation(f"compiled {name}", programs.groups(), (), programs.caches())
+        texts = [*programs.caches(), *notes_of(self.graph)]
+        return FusionExplanation(f"compiled {name}", programs.groups(), (), texts)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)

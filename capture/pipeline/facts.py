@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from gradiva.capture.caches.options import described
 from gradiva.capture.compiler.caches import recipes_of
 from gradiva.capture.graph.graph import Graph
-from gradiva.capture.runtime.fusion_report import FusionExplanation
+from gradiva.capture.runtime.fusion_report import FusionExplanation, notes_of
 from gradiva.capture.runtime.memory_statistics import Statistics
 from gradiva.eager.execution.quarantine import Quarantine
 from gradiva.eager.support.errors import (
@@ -132,7 +132,8 @@ def explain(pipe: Pipeline) -> FusionExplanation:
     as text, and as a table in a notebook; builds the pipeline if it is not built."""
     plan = pipe._built().plan
     caches = described(plan.graph, pipe._options.cache)
-    return FusionExplanation("pipeline", plan.program.fusion.groups(), (), caches)
+    texts = [*caches, *notes_of(plan.graph)]
+    return FusionExplanation("pipeline", plan.program.fusion.groups(), (), texts)
 
 
 @frameless

@@ -291,6 +291,12 @@ class SourcePlan:
             raise OperatorTypeError("without a reader samples have no places")
         if self.stage is not None:
             raise OperatorRuntimeError("one sample of a graph with operators on a GPU")
+        mixing = next((node for node in self.graph.nodes if node.operator.mixes), None)
+        if mixing is not None:
+            name = mixing.operator.name
+            raise OperatorTypeError(
+                f"one sample of a graph with `{name}`, which mixes it with others of its batch"
+            )
         if self._aside is None:
             self._aside = SourcePlan(self.graph, 1, self.seed, shared_pool(1))
             for source in self._aside.sources.values():

@@ -40,10 +40,14 @@ class SourceOffsets(NamedTuple):
     def set_origin(self, sample: int, first: int, pitch: int) -> None:
         """Say of a sample where it begins, and how many elements are from one of its rows to the
         next."""
-        top, left = self.corners[sample].tolist()
-        inside = top * pitch + left * self.channels
-        self.begins[sample, self.begin_column] = self.unit * (first + inside)
-        self.pitches[sample, self.pitch_column] = pitch * self.unit * int(self.ways[sample])
+        self.set_origins(sample, sample + 1, np.array([first]), np.array([pitch]))
+
+    def set_origins(self, begin: int, end: int, firsts: Int64Array, pitches: Int64Array) -> None:
+        """The same of a range of samples."""
+        here = slice(begin, end)
+        inside = self.corners[here, 0] * pitches + self.corners[here, 1] * self.channels
+        self.begins[here, self.begin_column] = self.unit * (firsts + inside)
+        self.pitches[here, self.pitch_column] = pitches * self.ways[here] * self.unit
 
 
 _NO_TABLE, _NO_PAIRS = np.zeros((0, 1), np.int64), np.zeros((0, 2), np.int64)

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.fusion_roles import Decode, Resample, SourceWindow, ToPlanar, View
+from gradiva.eager.operators.fusion_roles import (
+    Decode,
+    PatchGrid,
+    Resample,
+    SourceWindow,
+    ToPatches,
+    ToPlanar,
+    View,
+)
 from gradiva.eager.operators.pixelwise import Pixelwise, step_of
 from gradiva.eager.rows.half_row import half_step
 from gradiva.eager.rows.row_chain import (
@@ -29,6 +37,7 @@ from gradiva.eager.rows.row_chain import (
     UPSIDE_DOWN,
     Chain,
     RowStep,
+    patch_columns,
     strip_calls,
     table,
 )
@@ -65,6 +74,7 @@ class FusedLoop:
         self.after: list[Call] = []
         self.pixels: list[Call] = []
         self.planes = False
+        self.grid: PatchGrid | None = None
         self.mixed = False
         for call in calls:
             self._sort(call)
@@ -80,6 +90,12 @@ class FusedLoop:
             else:
                 data, given = made.data, made.batch_shape
             self.source = Batch.over(data, given, call.types[0], provenance)
+        elif self.grid is not None:
+            raise NotFusableError(Reason.ORDER, "", call)
+        elif isinstance(role, ToPatches):
+            if self.framewise or "C" in self.layout[: self.layout.find("H")]:
+                raise NotFusableError(Reason.MEMBER, call.operator.name, call)
+            self.grid, self.planes = role.grid(call), True
         elif isinstance(role, Pixelwise):
             self.pixels.append(call)
         elif self.planes or (self.pixels and not isinstance(role, ToPlanar)):
@@ -87,6 +103,8 @@ class FusedLoop:
         elif isinstance(role, View):
             (self.before if self.rows is None else self.after).append(call)
         elif isinstance(role, Resample) and self.rows is None:
+            if role.fits is not None and not role.fits(call):
+                raise NotFusableError(Reason.MEMBER, call.operator.name, call)
             self.rows = call
         elif isinstance(role, ToPlanar) and role.fits(call):
             self.planes = True
@@ -138,24 +156,31 @@ class FusedLoop:
         here, there = source.data.itemsize, target.data.itemsize
         kind = source.dtype.numpy if self.rows is None else np.dtype(np.float32)
         height, width = ends[:, at], ends[:, at + 1]
-        samples = table(size)
-        samples[:, FRAMES] = 1 if self.framewise else shapes[:, :at].prod(axis=1)
-        samples[:, TARGET] = target.batch_shape.offsets * there
-        samples[:, TARGET_ROW] = width * there * (1 if self.planes else made)
-        samples[:, TARGET_FRAME] = height * width * made * there
-        samples[:, TARGET_PLANE] = height * width * there
+        row = there if self.planes else made * there
+        if size and self.grid is None and target.batch_shape.uniform and target.batch_shape.packed:
+            extents = int(height[0]), int(width[0])
+            volume = target.batch_shape.size // size
+            samples = _equal_targets(size, *extents, volume, made, row, there).copy()
+        else:
+            samples = table(size)
+            _place_targets(samples, target.batch_shape.offsets, height, width, made, row, there)
+        if at and not self.framewise:
+            samples[:, FRAMES] = shapes[:, :at].prod(axis=1)
+        if self.grid is not None:
+            cut = np.stack([height, width, np.full(size, made)], axis=1)
+            patch_columns(samples, cut, *self.grid, there)
         pitch = shapes[:, at + 1] * count
-        inside = first_pixels(view, size)
-        heads, paces = samples[:, TARGET].tolist(), samples[:, TARGET_FRAME].tolist()
+        first = samples[:, TARGET].copy() if self.framewise else None
 
         def set_frame(sample: int, frame: int) -> None:
-            samples[sample, TARGET] = heads[sample] + frame * paces[sample]
+            assert first is not None
+            samples[sample, TARGET] = first[sample] + frame * samples[sample, TARGET_FRAME]
 
         if self.rows is None:
-            longest = int(width.max())
+            inside, longest = first_pixels(view, size), int(width.max())
             samples[:, SOURCE] = source.batch_shape.offsets * here
             samples[:, SOURCE_FRAME] = shapes[:, at] * pitch * here
-            if view is None and not self.decodes_in_place:
+            if view is None and not self.decodes_in_place and self.grid is None:
                 # Nothing moves: pieces of the whole frame, however long its rows are.
                 longest, total = PIECE, height * width
                 samples[:, ROWS] = -(-total // PIECE)
@@ -171,7 +196,7 @@ class FusedLoop:
             if view is not None:
                 samples[:, MIRROR], samples[:, UPSIDE_DOWN] = view.mirror, view.upside_down
             turned = bool(samples[:, MIRROR].any())
-            chain = Chain(steps, kind, count, longest, False, self.planes, turned)
+            chain = self._chain(steps, kind, count, longest, turned)
             source_offsets = SourceOffsets(
                 samples, SOURCE, samples, SOURCE_ROW, inside.T.copy(), _forward(size), count, here
             )
@@ -181,16 +206,15 @@ class FusedLoop:
                 set_frame,
                 source_offsets,
             )
-        tables, window = self.resampling(at, count)
+        inside, way = first_rows(view, self.rows.inputs[0].batch_shape.shapes[:, at])
+        tables, window = self.resampling(at, count, inside, way)
         if self.framewise:
             tables.sizes[:, 0] = 1
         if window is not None:
             samples[:, MIRROR], samples[:, UPSIDE_DOWN] = window.mirror, window.upside_down
         longest, turned = int(width.max()) * count, bool(samples[:, MIRROR].any())
-        chain = Chain(steps, kind, count, longest, False, self.planes, turned)
+        chain = self._chain(steps, kind, count, longest, turned)
         role, offsets = self.rows.operator.fusion_role, tables.offsets
-        heights = self.rows.inputs[0].batch_shape.shapes[:, at]
-        inside, way = first_rows(view, heights)
         source_offsets = SourceOffsets(
             offsets[:, np.newaxis], 0, tables.sizes, 8, inside.T.copy(), way, count, 1
         )
@@ -200,6 +224,14 @@ class FusedLoop:
             set_frame,
             source_offsets,
         )
+
+    def _chain(
+        self, steps: list[RowStep], kind: np.dtype[Any], count: int, longest: int, turned: bool
+    ) -> Chain:
+        """The steps of samples with so many channels. longest: pixels of a strip, or values of a
+        row of a resize; turned: whether some are mirrored."""
+        patches = self.grid is not None
+        return Chain(steps, kind, count, longest, False, self.planes, turned, patches=patches)
 
     def _decode_in_chunks(self, call: Call, at: int) -> None:
         """The source of the rest: the samples of a chunk, in the memory of a thread."""
@@ -212,15 +244,16 @@ class FusedLoop:
         place = self.decoded.batch_shape
         self.source = Batch.over(source.data, place, source.type, source.provenance)
 
-    def resampling(self, at: int, count: int) -> tuple[Any, SourceWindow | None]:
-        """The tables of the resize, for the windows before and after it, and the latter. Raises
-        NotFusableError."""
+    def resampling(
+        self, at: int, count: int, inside: Int64Array, way: Int64Array
+    ) -> tuple[Any, SourceWindow | None]:
+        """The tables of the resize, for the windows before and after it, and the latter. inside,
+        way: as of `first_rows`. Raises NotFusableError."""
         assert self.rows is not None
-        source, view = self.source, composed(self.before, at)
+        source, (top, left) = self.source, inside
         role, shapes = self.rows.operator.fusion_role, source.batch_shape.shapes
         tables = role.tables(self.rows, self.rows.inputs[0].batch_shape, self.layout)
         pitch = shapes[:, at + 1] * count
-        (top, left), way = first_rows(view, self.rows.inputs[0].batch_shape.shapes[:, at])
         tables.sizes[:, 8] = pitch * way
         tables.sizes[:, 9] = tables.sizes[:, 10] = pitch * shapes[:, at]
         window = composed([self.rows, *self.after] if role.window else self.after, at)
@@ -272,6 +305,33 @@ class FusedLoop:
             last.for_calls(functools.partial(run.calls, data))
         else:
             self.decoded.run(run, self.locate_error)
+
+
+def _place_targets(
+    samples: Int64Array,
+    offsets: Int64Array,
+    height: Any,
+    width: Any,
+    made: int,
+    row: int,
+    item: int,
+) -> None:
+    """Fill in where results go. offsets, height, width: of each sample; made: channels; row: the
+    bytes in a row of a target, for each pixel; item: those of an element."""
+    samples[:, TARGET] = offsets * item
+    samples[:, TARGET_ROW] = width * row
+    samples[:, TARGET_PLANE] = plane = height * width * item
+    samples[:, TARGET_FRAME] = plane * made
+
+
+@functools.lru_cache(maxsize=64)
+def _equal_targets(
+    size: int, height: int, width: int, volume: int, made: int, row: int, item: int
+) -> Int64Array:
+    """The table where the results of all samples are of one size, of so many elements."""
+    samples = table(size)
+    _place_targets(samples, np.arange(size) * volume, height, width, made, row, item)
+    return samples
 
 
 @functools.lru_cache(maxsize=16)

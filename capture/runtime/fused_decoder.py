@@ -6,6 +6,7 @@ sequences that are decoded frame by frame, each frame in one entry.
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 from collections.abc import Callable, Container, Sequence
@@ -128,13 +129,14 @@ class _Chunks:
         self._failed: Container[int] = () if call.failures is None else call.failures
         self._decodes_in_place, self._framewise = decoder._decodes_in_place, decoder._framewise
         self._offsets = decoder.batch_shape.offsets
-        self._places, self._sizes = self._offsets.tolist(), decoder._sizes.tolist()
-        self._shapes = decoder._shapes.tolist()
 
     def __call__(self, begin: int, end: int) -> None:
         """Decode the samples `begin` to `end - 1`, and run the rest of the group on them."""
         memory, calls = self._memory_and_calls()
         done = self._decode_several(memory, begin, end)
+        if done and all(done):
+            run_calls(calls, begin, end)
+            return
         first = begin
         for sample in range(begin, end):
             if done and done[sample - begin]:
@@ -153,6 +155,21 @@ class _Chunks:
         if first < end:
             run_calls(calls, first, end)
 
+    @functools.cached_property
+    def _places(self) -> list[int]:
+        places: list[int] = self._offsets.tolist()
+        return places
+
+    @functools.cached_property
+    def _sizes(self) -> list[int]:
+        sizes: list[int] = self._decoder._sizes.tolist()
+        return sizes
+
+    @functools.cached_property
+    def _shapes(self) -> list[list[int]]:
+        shapes: list[list[int]] = self._decoder._shapes.tolist()
+        return shapes
+
     def _memory_and_calls(self) -> tuple[Any, Sequence[KernelCall]]:
         """Of this thread: memory for a chunk, and the rest of the group."""
         thread = threading.get_ident()
@@ -168,11 +185,16 @@ class _Chunks:
         if several is None:
             return ()
         done: Sequence[bool] = several.make(memory, self._offsets, begin, end)
-        if done and self._decodes_in_place:
-            assert several.laid is not None
-            for sample, (at, pitch) in enumerate(several.laid[begin:end].tolist(), begin):
-                if done[sample - begin]:
-                    self._way.set_origin(sample, self._places[sample] + at, pitch)
+        if not self._decodes_in_place:
+            return done
+        assert several.laid is not None
+        laid, together = several.laid[begin:end], self._way.source_offsets
+        if together is not None:  # those that are not done are told again
+            together.set_origins(begin, end, self._offsets[begin:end] + laid[:, 0], laid[:, 1])
+            return done
+        for sample, (at, pitch) in enumerate(laid.tolist(), begin):
+            if done[sample - begin]:
+                self._way.set_origin(sample, self._places[sample] + at, pitch)
         return done
 
     def _decode(self, sample: int, out: Any, show: Callable[[int], None]) -> bool:

@@ -23,7 +23,7 @@ from gradiva.eager.values.batch import Batch
 
 from .fused_cpu import FusedLoop
 from .fusion_report import NotFusableError, Reason
-from .source_views import composed
+from .source_views import composed, first_rows
 
 __all__ = ["fused_launches", "run_launches"]
 
@@ -79,7 +79,8 @@ def fused_launches(loop: FusedLoop) -> Sequence[Launch]:
         side, steps = 1, [step._replace(made=1) for step in steps]
     if not 1 <= side <= _MOST:
         raise NotFusableError(Reason.CHANNELS, f"{side} channels")
-    tables, window = loop.resampling(at, channels)
+    heights = loop.rows.inputs[0].batch_shape.shapes[:, at]
+    tables, window = loop.resampling(at, channels, *first_rows(view, heights))
     flips = np.zeros((len(loop.source), 3), np.int64)
     if window is not None:
         flips[:, 1], flips[:, 2] = window.upside_down, window.mirror

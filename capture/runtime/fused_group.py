@@ -1,17 +1,17 @@
 """Runs a fused group: one pass over each sample, row by row, from the source to the final batch.
 
 A group is: perhaps a decoder, then views (crop, flip), then perhaps a resize, then views, then
-pixel-wise steps, then perhaps a change to planes. A decoder makes its samples one by one, in
-memory that is still in the cache when the rest of the group reads it. What does not suit the
-kernels raises `NotFusableError` before any work. Groups that make spectra of audio are run by
-`fused_spectra`, arithmetic on a GPU by `fused_expression`.
+pixel-wise steps, then perhaps a change to planes, then perhaps patches. A decoder makes its samples
+one by one, in memory that is still in the cache when the rest of the group reads it. What does not
+suit the kernels raises `NotFusableError` before any work. Groups that make spectra of audio are run
+by `fused_spectra`, arithmetic on a GPU by `fused_expression`.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from gradiva.eager.execution.error_policy import (
     quarantine_samples,
     skips,
 )
-from gradiva.eager.execution.execute import annotate_error, prepare
+from gradiva.eager.execution.execute import Repeated, annotate_error, prepare
 from gradiva.eager.execution.per_frame import given_per_frame
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import ToPlanar
@@ -43,12 +43,40 @@ from .fused_gpu import run_launches
 from .fused_spectra import makes_spectra, run_spectra
 from .fusion_report import NotFusableError, Reason
 
-__all__ = ["run_group"]
+__all__ = ["Plans", "run_group"]
 
 Locate = Callable[[GradivaError, Node], GradivaError]
 PlaceOf = Callable[[Node], Place | None]
 _NOTHING = np.empty(0, np.uint8)
 _NOBODY = shared_pool(1)
+
+
+class Plans(NamedTuple):
+    """What the calls of members keep from one batch to the next.
+
+    calls: those that depend on nothing but types and shapes; fixed: the arguments of each member
+    that the graph holds, and what is made of them.
+    """
+
+    calls: dict[Node, Call]
+    fixed: dict[Node, tuple[dict[str, Any], Repeated]]
+
+    @classmethod
+    def none(cls) -> Plans:
+        """Nothing is known yet."""
+        return cls({}, {})
+
+    def arguments(self, member: Node) -> tuple[dict[str, Any], Repeated]:
+        """The fixed arguments of a member, and what its calls share."""
+        found = self.fixed.get(member)
+        if found is None:
+            given = {
+                name: value.value if isinstance(value, Opaque) else value
+                for name, value in member.attributes
+                if name in member.operator.arguments
+            }
+            found = self.fixed[member] = given, Repeated()
+        return found
 
 
 def run_group(
@@ -59,15 +87,15 @@ def run_group(
     pool: WorkerPool,
     locate: Locate,
     place: PlaceOf,
-    device: Device = CPU,
-    plans: dict[Node, Call] | None = None,
+    device: Device,
+    plans: Plans,
 ) -> Batch:
     """The output of the group, on a device. Raises what a member's own call would raise, or
     NotFusableError.
 
     values, drawn: batches, and keys with positions of random calls, by the leaves of the group;
-    place: of the schedules of a member, where its image has none;
-    plans: keeps calls that depend on nothing but types and shapes, for the next batch.
+    place: of the schedules of a member, where its image has none; plans: of earlier batches, and
+    for later ones.
     """
     if not size:
         raise NotFusableError(Reason.EMPTY_BATCH)
@@ -78,7 +106,7 @@ def run_group(
     head, policy = None, dict(members[0].attributes)
     skipping = device is CPU and skips(policy)
     if device is CPU and continues_on_error(policy):
-        head = _first(members[0], source, values, drawn, size, pool, locate, place)
+        head = _first(members[0], source, values, drawn, size, pool, locate, place, plans)
         if skipping and head.failures:
             _fill_in_shapes(head)
     calls: list[Call] = []
@@ -135,17 +163,17 @@ def _member_call(
     pool: WorkerPool,
     locate: Locate,
     place: PlaceOf,
-    plans: dict[Node, Call] | None,
+    plans: Plans,
 ) -> Call:
     """The call of a member whose first input is `image`. before: those of the members before it.
 
     Raises what the member's own call would raise, or NotFusableError.
     """
     try:
-        call = _known(plans, member, image, size, pool) if before else None
+        call = _known(plans.calls, member, image, size, pool) if before else None
         if call is not None:
             return call
-        call = _prepared(member, image, values, drawn, size, pool, place)
+        call = _prepared(member, image, values, drawn, size, pool, place, plans)
     except NotFusableError as error:
         error.first = len(before)
         raise
@@ -155,10 +183,10 @@ def _member_call(
             raise NotFusableError(Reason.MEMBER_ERROR, first=len(before)) from None
         raise _located(error, member, image, locate) from error.__cause__
     changes = len(member.inputs) > 1 or has_schedules(dict(member.attributes))
-    if plans is not None and before and not changes:
+    if before and not changes:
         # Neither the threads nor the files of this batch shall be kept.
         like = Batch.over(_NOTHING, image.batch_shape, image.type)
-        plans[member] = known = call.again((like,), _NOBODY)
+        plans.calls[member] = known = call.again((like,), _NOBODY)
         known.kept = {}
     return call
 
@@ -208,10 +236,13 @@ def _first(
     pool: WorkerPool,
     locate: Locate,
     place: PlaceOf,
+    plans: Plans,
 ) -> Call:
     """The call of a decoder that goes on after errors."""
     try:
-        return _prepared(member, image, values, drawn, size, pool, place, collect_failures=True)
+        return _prepared(
+            member, image, values, drawn, size, pool, place, plans, collect_failures=True
+        )
     except GradivaError as error:
         raise _located(error, member, image, locate) from error.__cause__
 
@@ -227,14 +258,14 @@ def _located(error: GradivaError, member: Node, source: Batch, locate: Locate) -
 
 
 def _known(
-    plans: dict[Node, Call] | None, member: Node, image: Batch, size: int, pool: WorkerPool
+    calls: dict[Node, Call], member: Node, image: Batch, size: int, pool: WorkerPool
 ) -> Call | None:
     """The call of a member whose arguments are all fixed, where one was prepared for such a batch.
 
     Batches of one shape share it; what is ragged is prepared again. Within a group a call is
     prepared before its input has data: it cannot depend on them.
     """
-    call = None if plans is None else plans.get(member)
+    call = calls.get(member)
     if call is None or call.size != size:
         return None
     before = call.inputs[0]
@@ -251,13 +282,11 @@ def _prepared(
     size: int,
     pool: WorkerPool,
     place: PlaceOf,
+    plans: Plans,
     collect_failures: bool = False,
 ) -> Call:
-    given: dict[str, Any] = {
-        name: value.value if isinstance(value, Opaque) else value
-        for name, value in member.attributes
-        if name in member.operator.arguments
-    }
+    fixed, repeated = plans.arguments(member)
+    given = dict(fixed)
     others: list[Batch] = []
     key, positions = None, None
     for edge in member.inputs[1:]:
@@ -276,4 +305,6 @@ def _prepared(
     inputs = (image, *others)
     if has_schedules(given):
         given = settled(member.operator.arguments, given, place_of(inputs) or place(member))
-    return prepare(member.operator, inputs, given, size, pool, key, positions, collect_failures)
+    return prepare(
+        member.operator, inputs, given, size, pool, key, positions, collect_failures, repeated
+    )

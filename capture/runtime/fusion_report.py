@@ -23,6 +23,7 @@ __all__ = [
     "NotFusableError",
     "Reason",
     "Stopwatch",
+    "notes_of",
 ]
 
 NOTICED_S = 1.0
@@ -243,11 +244,23 @@ def _warn(group: GroupReport, share: float) -> None:
         warnings.warn_explicit(text, UserWarning, where.code.co_filename, where.line)
 
 
+def notes_of(graph: Graph | None) -> list[str]:
+    """What `explain` says of calls beside groups and caches."""
+    nodes = () if graph is None else graph.nodes
+    texts = [
+        node.operator.note(dict(node.attributes))
+        for node in nodes
+        if node.operator.note is not None
+    ]
+    return [text for text in texts if text]
+
+
 class FusionExplanation(Sequence[GroupReport]):
     """The groups of one or several programs. Prints as text, and as a table in a notebook.
 
     others: the names of the operators of the calls that are in no group, for a text that says all
-    that a program computes. caches: what the caches of the program have done, a line for each.
+    that a program computes. caches: what the caches of the program have done, and notes on calls, a
+    line for each.
     """
 
     def __init__(

@@ -15,7 +15,6 @@ from gradiva.capture.graph.graph import Graph, Node
 from gradiva.capture.graph.scopes import Selection, scopes_of
 from gradiva.eager.execution.error_policy import narrowed, with_mask
 from gradiva.eager.execution.execute import execute
-from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import Resample
 from gradiva.eager.random.generator import RandomKey
 from gradiva.eager.runtime.worker_pool import WorkerPool
@@ -30,7 +29,7 @@ from gradiva.ops.arrays.copy import copy
 from gradiva.ops.math.branches import merge, split
 from gradiva.ops.readers.core.source import SourceOperator
 
-from .fused_group import run_group
+from .fused_group import Plans, run_group
 from .fusion_report import FusionReport, NotFusableError, Stopwatch
 from .memory_statistics import MemoryStatistics
 from .node_inputs import Outputs, Values, constant_batch, repeated, resolve, value_of
@@ -101,7 +100,7 @@ class Program:
         self._last_use = self._find_last_uses()
         self.statistics: MemoryStatistics | None = None
         """Where the sizes of results are recorded; None for nowhere."""
-        self._plans: dict[Node, Call] = {}
+        self._plans = Plans.none()
         self._scheduled = {
             member
             for node in self._steps

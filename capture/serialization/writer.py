@@ -198,7 +198,7 @@ class GraphWriter:
     def _per_sample(self, argument: Argument, edge: Edge) -> EdgeName:
         """What feeds an argument, in the one element type that DALI takes there."""
         name = self.edge(edge)
-        wanted = float32 if argument.kind.element is np.float32 else int32
+        wanted = int32 if argument.kind.element is np.int64 else float32
         dtype = edge.node.type[edge.output].dtype
         if dtype is not None and dtype is not wanted:
             name = self.call(edge.node, "Cast", [name], [], {"dtype": wanted}, 1, helper=True)[0]

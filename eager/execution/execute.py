@@ -30,23 +30,53 @@ from gradiva.eager.values.buffers import for_reading, on_cpu
 from .error_policy import apply_error_policy, continues_on_error
 from .per_frame import execute_frames, given_per_frame
 
-__all__ = ["annotate_error", "backends", "execute", "prepare"]
+__all__ = ["Repeated", "annotate_error", "backends", "execute", "prepare"]
 
 
-def prepare(
-    operator: OperatorBase,
-    inputs: tuple[Batch, ...],
-    given: Mapping[str, Any],
-    size: int,
-    pool: WorkerPool,
-    key: RandomKey | None = None,
-    positions: np.ndarray[Any, np.dtype[np.int64]] | None = None,
-    collect_failures: bool = False,
-) -> Call:
-    """The call with its arguments resolved, and the types and shapes of its outputs.
+class Repeated:
+    """What the calls of one node share, which follow each other with other inputs: the rows of its
+    fixed arguments, and the types of its outputs for those of its inputs."""
 
-    collect_failures: note samples that cannot be read in `failures`, instead of raising.
-    """
+    __slots__ = ("_rows", "_types")
+
+    def __init__(self) -> None:
+        self._rows: dict[str, tuple[Any, int, Any]] = {}
+        self._types: tuple[Any, dict[str, Any], tuple[SampleType, ...]] | None = None
+
+    def rows(self, argument: Argument, value: Any, size: int) -> Any:
+        """As `Argument.rows`. Nobody writes into them."""
+        known = self._rows.get(argument.name)
+        if known is not None and known[0] is value and known[1] == size:
+            return known[2]
+        made = argument.rows(value, size)
+        self._rows[argument.name] = value, size, made
+        return made
+
+    def types(
+        self, operator: OperatorBase, inputs: list[SampleType], static: dict[str, Any]
+    ) -> tuple[SampleType, ...]:
+        """As `OperatorBase.types`."""
+        known = self._types
+        if known is not None and known[0] == inputs and _are_same(known[1], static):
+            return known[2]
+        made = operator.types(inputs, static)
+        self._types = inputs, static, made
+        return made
+
+
+def _are_same(known: dict[str, Any], static: dict[str, Any]) -> bool:
+    """Whether these are the same arguments: fixed values, and types of those per sample."""
+    return known.keys() == static.keys() and all(
+        value is static[name] or (isinstance(value, SampleType) and value == static[name])
+        for name, value in known.items()
+    )
+
+
+def _arguments(
+    operator: OperatorBase, given: Mapping[str, Any], size: int, repeated: Repeated | None
+) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """The arguments that were given: their values, with a row for each sample where they may differ
+    between samples; what the type rule sees of them; and the names of those given per sample."""
     rows: dict[str, Any] = {}
     static: dict[str, Any] = {}
     edges: list[str] = []
@@ -68,12 +98,39 @@ def prepare(
             rows[name] = list(checked) if argument.kind.ragged else checked
         elif argument.kind.element is not None:
             static[name] = value
-            rows[name] = argument.rows(value, size)
+            if repeated is None:
+                rows[name] = argument.rows(value, size)
+            else:
+                rows[name] = repeated.rows(argument, value, size)
         else:
             static[name] = rows[name] = value
-    types = operator.types([batch.type for batch in inputs], static)
+    return rows, static, edges
+
+
+def prepare(
+    operator: OperatorBase,
+    inputs: tuple[Batch, ...],
+    given: Mapping[str, Any],
+    size: int,
+    pool: WorkerPool,
+    key: RandomKey | None = None,
+    positions: np.ndarray[Any, np.dtype[np.int64]] | None = None,
+    collect_failures: bool = False,
+    repeated: Repeated | None = None,
+) -> Call:
+    """The call with its arguments resolved, and the types and shapes of its outputs.
+
+    collect_failures: note samples that cannot be read in `failures`, instead of raising. repeated:
+    what was found in earlier calls of the same node.
+    """
+    rows, static, edges = _arguments(operator, given, size, repeated)
+    of_inputs = [batch.type for batch in inputs]
+    if repeated is None:
+        types = operator.types(of_inputs, static)
+    else:
+        types = repeated.types(operator, of_inputs, static)
     call = Call(operator, inputs, rows, size, pool)
-    call.types = types
+    call.types, call.given = types, given
     call.key, call.positions = key, positions
     call.edges = frozenset(edges)
     call.failures = {} if collect_failures else None

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, OutputArg, blocks_of, type_name
+from gradiva.eager.cuda.launch import (
+    CudaKernel,
+    Launch,
+    NoGpuKernelError,
+    OutputArg,
+    blocks_of,
+    type_name,
+)
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.pixelwise import Pixelwise, axes_of, check_channels, step_of
 from gradiva.eager.rows.row_chain import RowStep
@@ -43,6 +50,9 @@ def gpu_kernel(operator: OperatorBase) -> Callable[[Call], Launch | Sequence[Lau
 
 def pixelwise_launch(call: Call) -> Launch:
     """The launch of one pixel-wise operator: a chain of one step over whole samples."""
+    for name in call.operator.fusion_role.unfusable_arguments:
+        if call.arguments[name] is not None:
+            raise NoGpuKernelError(argument=name, expected="None", got=repr(call.arguments[name]))
     return chain_launch([call], call.inputs[0], call.outputs[0])
 
 

@@ -146,6 +146,11 @@ FloatArg: TypeAlias = Annotated[
     float | Value | Sequence[float] | _Array,
     ArgumentType("FloatArg", "a number, or one per sample", _single, np.float32),
 ]
+DoubleArg: TypeAlias = Annotated[
+    float | Value | Sequence[float] | _Array,
+    ArgumentType("FloatArg", "a number, or one per sample", _single, np.float64),
+]
+"""As `FloatArg`, in float64: what other libraries compute in float64 begins with it."""
 IntsArg: TypeAlias = Annotated[
     int | Value | Sequence[int] | Sequence[Sequence[int]] | _Array,
     ArgumentType("IntsArg", "integers, or a row per sample", _integers, np.int64, True),
@@ -153,6 +158,10 @@ IntsArg: TypeAlias = Annotated[
 FloatsArg: TypeAlias = Annotated[
     float | Value | Sequence[float] | Sequence[Sequence[float]] | _Array,
     ArgumentType("FloatsArg", "numbers, or a row per sample", _singles, np.float32, True),
+]
+DoublesArg: TypeAlias = Annotated[
+    float | Value | Sequence[float] | Sequence[Sequence[float]] | _Array,
+    ArgumentType("FloatsArg", "numbers, or a row per sample", _singles, np.float64, True),
 ]
 MatrixArg: TypeAlias = Annotated[
     float | Value | Sequence[Any] | _Array,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from gradiva.eager.support.errors import (
     failure_text,
     without_frames,
 )
-from gradiva.eager.types.arrays import Array, Int64Array
+from gradiva.eager.types.arrays import Array, Float32Array, Int64Array
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
@@ -85,6 +85,7 @@ class Call:
         "batch_shapes",
         "edges",
         "failures",
+        "given",
         "inputs",
         "kept",
         "key",
@@ -110,6 +111,8 @@ class Call:
         self.arguments = values = _Arguments(operator.fixed_defaults)
         values.operator, values.size = operator, size
         values.update(given)
+        self.given: Mapping[str, Any] = given
+        """The arguments as they were given, before they became rows; for calls made of this one."""
         self.size = size
         self.pool = pool
         self.types: tuple[SampleType, ...] = ()
@@ -142,6 +145,11 @@ class Call:
 
     def __getitem__(self, name: str) -> Any:
         return self.arguments[name]
+
+    def single(self, name: str) -> Float32Array:
+        """The value of a `DoubleArg` or `DoublesArg` in float32; what is too large is infinite."""
+        with np.errstate(over="ignore"):
+            return np.asarray(self.arguments[name], np.float32)
 
     @property
     def seed_and_number(self) -> tuple[np.uint64, np.uint32]:
@@ -318,7 +326,7 @@ class Call:
     def each_sample(
         self,
         function: Callable[[int], None],
-        costs: Sequence[float] | None = None,
+        costs: Sequence[float] | Int64Array | None = None,
         several: Callable[[int, int], Sequence[bool]] | None = None,
         ranges: Sequence[tuple[int, int]] | None = None,
     ) -> None:

@@ -45,5 +45,13 @@ class CompositeCall(NamedTuple):
         return DecompositionPart(operator, {}, values)
 
 
-Decomposition: TypeAlias = "Callable[[CompositeCall], list[DecompositionPart] | None]"
+class Branches(NamedTuple):
+    """The parts of an operator with several outputs: a chain, and for each output the part that
+    reads the end of the chain."""
+
+    chain: list[DecompositionPart]
+    outputs: list[DecompositionPart]
+
+
+Decomposition: TypeAlias = "Callable[[CompositeCall], list[DecompositionPart] | Branches | None]"
 """The parts of a call, in order; None for a call that cannot be decomposed."""

@@ -7,8 +7,8 @@ fuse.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from gradiva.eager.jit.packed_calls import KernelCall, pack_call, run_calls
 from gradiva.eager.jit.work_sharing import FEW, can_share, parallel_for
@@ -25,6 +25,10 @@ class Expression(NamedTuple):
     tree of them is one kernel on a GPU."""
 
     symbol: str
+
+
+Costs: TypeAlias = Sequence[int] | Int64Array
+"""Of each sample, in elements."""
 
 
 class SourceWindow(NamedTuple):
@@ -82,12 +86,12 @@ class Decode(NamedTuple):
     made: from a call to all its samples, if they lie in memory already; else None.
     """
 
-    decode: Callable[[Call], tuple[Callable[[int, Any], None], list[int]]] | None
+    decode: Callable[[Call], tuple[Callable[[int, Any], None], Costs]] | None
     decode_in_place: (
-        Callable[[Call], tuple[Callable[[int, Any], tuple[int, int]], list[int]]] | None
+        Callable[[Call], tuple[Callable[[int, Any], tuple[int, int]], Costs]] | None
     ) = None
     decode_frames: (
-        Callable[[Call], tuple[Callable[[int, Any, Callable[[int], None]], None], list[int]]] | None
+        Callable[[Call], tuple[Callable[[int, Any, Callable[[int], None]], None], Costs]] | None
     ) = None
     decode_several: Callable[[Call], DecodeSeveral | None] | None = None
     decode_several_alone: Callable[[Call], DecodeSeveral | None] | None = None
@@ -141,9 +145,10 @@ class Resample(NamedTuple):
 
     tables: what its kernel reads. calls: from `(data, tables, samples, chain, target, threads)` to
     calls of kernels, which so many threads make; `data` is 1-D, or has a row for each thread.
-    rounding: the first steps. unfusable_arguments: where one of them is given, a call joins no
-    group. window: what is kept of the resampled image, by operators that cut and mirror it; None
-    for all. launches: for a GPU, from `(data, tables, epilogue, flips)` to launches (`Epilogue` in
+    rounding: the first steps. may_fuse: from the fixed arguments of a call and its device to
+    whether it joins groups; fits: whether the kernels take a call with its types and shapes.
+    window: what is kept of the resampled image, by operators that cut and mirror it; None for all.
+    launches: for a GPU, from `(data, tables, epilogue, flips)` to launches (`Epilogue` in
     eager/cuda/launch.py; flips: (N, 3), whether the window is mirrored along D, H, W). expect: is
     called with the name of a dtype once it is known that images of this dtype will come, on the
     CPU: it may begin to compile what takes long.
@@ -152,16 +157,33 @@ class Resample(NamedTuple):
     tables: Callable[..., Any]
     calls: Callable[..., list[KernelCall]]
     rounding: Callable[..., Any]
-    unfusable_arguments: tuple[str, ...] = ()
+    may_fuse: Callable[[Mapping[str, Any], str], bool] | None = None
     launches: Callable[..., Any] | None = None
     window: Callable[[Call], SourceWindow] | None = None
     expect: Callable[[str], None] | None = None
+    fits: Callable[[Call], bool] | None = None
 
 
 class ToPlanar(NamedTuple):
     """Makes planes out of interleaved channels: transpose. `fits`: whether a call does that."""
 
     fits: Callable[[Call], bool]
+
+
+class PatchGrid(NamedTuple):
+    """patch: pixels of a side; merge: the side of the blocks of patches that stand together, in
+    patches; temporal: frames of a patch."""
+
+    patch: int
+    merge: int
+    temporal: int
+
+
+class ToPatches(NamedTuple):
+    """Cuts images into patches, whose values stand together plane by plane; nothing follows it in a
+    group. grid: from a call to how it does that."""
+
+    grid: Callable[[Call], PatchGrid]
 
 
 class SpectralStep(NamedTuple):

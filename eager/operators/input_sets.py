@@ -1,9 +1,10 @@
 """Inputs that are lists or tuples: input sets, `a, b = slice([a, b], anchor, shape)`, and in
-dynamic mode the samples of a batch, `decoders.image([bytes, bytes])`."""
+dynamic mode the samples of a batch, `decoders.image([bytes, bytes])`; and `Targets`, also in lists,
+tuples and dicts, which follow the images."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,17 +12,37 @@ import numpy as np
 from gradiva.eager.random.default_generator import get_default_rng
 from gradiva.eager.random.generator import RNG, RepeatedRNG
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, OperatorValueError
+from gradiva.eager.support.hooks import Hook
 from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.values.batch import batch_on
 from gradiva.eager.values.interop import is_array
-from gradiva.eager.values.value import Value
+from gradiva.eager.values.value import Following, Value
 
 from .arguments import Argument
 from .interpreter import current_interpreter
 
-__all__ = ["SET_TYPES", "call_sets", "has_sets", "with_batches"]
+__all__ = ["SET_TYPES", "call_sets", "follow", "has_sets", "has_targets", "with_batches"]
 
-SET_TYPES = frozenset({list, tuple})
+
+SET_TYPES: set[type] = {list, tuple, dict}
+"""The types of inputs that are looked at; `Targets` are added where they are defined."""
+_LISTS = (list, tuple)
+
+follow: Hook[Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]] = Hook(
+    "calls with targets", "gradiva.ops.targets.follow"
+)
+
+
+def has_targets(inputs: Any) -> bool:
+    """Whether there are `Targets` among the inputs of a call, or in what these hold."""
+    for value in inputs:
+        if isinstance(value, Following):
+            return True
+        if type(value) is dict and has_targets(value.values()):
+            return True
+        if type(value) in _LISTS and has_targets(value):
+            return True
+    return False
 
 
 class SetOperator(Protocol):
@@ -47,7 +68,7 @@ def has_sets(inputs: tuple[Any, ...]) -> bool:
 
 
 def _is_set(value: Any) -> bool:
-    return type(value) in SET_TYPES and bool(value) and all(isinstance(v, Value) for v in value)
+    return type(value) in _LISTS and bool(value) and all(isinstance(v, Value) for v in value)
 
 
 def with_batches(inputs: tuple[Any, ...], instead_of_texts: str = "") -> tuple[Any, ...]:
@@ -59,7 +80,7 @@ def with_batches(inputs: tuple[Any, ...], instead_of_texts: str = "") -> tuple[A
         return inputs
     found = list(inputs)
     for number, value in enumerate(inputs):
-        if type(value) in SET_TYPES and value and all(map(_is_sample, value)):
+        if type(value) in _LISTS and value and all(map(_is_sample, value)):
             if instead_of_texts and any(isinstance(one, str) for one in value):
                 raise OperatorTypeError(
                     f"input {number} is a list of texts, each of which would be a sample of bytes",
@@ -104,7 +125,7 @@ def _warn_of_lists(operator: SetOperator, keywords: dict[str, Any], length: int)
     for name, value in keywords.items():
         argument = operator.arguments.get(name)
         if (
-            type(value) in SET_TYPES
+            type(value) in _LISTS
             and len(value) == length > 1
             and argument is not None
             and argument.per_sample

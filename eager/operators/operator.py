@@ -21,15 +21,16 @@ from gradiva.eager.support.errors import (
     leaving,
 )
 from gradiva.eager.support.registry import Modules, Registry
+from gradiva.eager.types.coordinate_maps import IN_PLACE, CoordinateMap
 from gradiva.eager.types.dtypes import bfloat16
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.tensor import Tensor
-from gradiva.eager.values.value import Symbolic, Value
+from gradiva.eager.values.value import Following, Symbolic, Value
 
 from .arguments import check_names, parse_signature, position_hint
 from .decomposition import Decomposition
 from .docstrings import with_common
-from .input_sets import SET_TYPES, call_sets, has_sets, with_batches
+from .input_sets import SET_TYPES, call_sets, follow, has_sets, has_targets, with_batches
 from .interpreter import eager_hook, running
 from .old_arguments import modern_arguments
 from .per_frame_types import framed_types
@@ -45,10 +46,12 @@ __all__ = ["Maker", "Operator", "kernel_of_call", "maker", "operator", "operator
 P = ParamSpec("P")
 V = TypeVar("V", bound=Value)
 S = TypeVar("S", bound=Symbolic)
+T = TypeVar("T", bound=Following | dict[Any, Any] | tuple[Any, ...])
 F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
 Self = TypeVar("Self", bound="OperatorBase")
 Plain: TypeAlias = "np.ndarray[Any, Any] | bytes"
+WithoutPixels: TypeAlias = "Callable[[OperatorBase, Mapping[str, Any]], OperatorBase | None]"
 LibraryRule: TypeAlias = Callable[[Mapping[str, Any], Sequence[SampleType]], tuple[str, ...]]
 
 operators: Registry[OperatorBase] = Registry(Modules("gradiva._names:operators"))
@@ -77,9 +80,15 @@ class OperatorBase:
     give other bits (see `libraries_of`);
     samplewise: whether a sample of its outputs depends on nothing but the arguments and that sample
     of its inputs, or a rule that says so of the arguments that are fixed;
+    mixes: whether it makes a sample of several that it chooses itself among those of the batch;
     cuts_out: of a decoder of windows, the operators that decode whole images and cut windows out;
     identity_on_same_type: its output is its input where both have the same type;
     decomposition: the chain of simpler operators that a call is (see `decomposition`), if any;
+    moves: where it moves pixels (see `coordinate_maps`), None where that is not declared;
+    with_targets: `(inputs, trees, keywords) -> (outputs, trees)`, for an operator that has its own
+    way with `Targets`, which are in the trees; without_pixels: from the operator that made its
+    input, and its fixed arguments, to one that gives the same from the inputs of that one, or None;
+    note: from the fixed arguments of a call to what `explain` says of it, or to an empty text;
     fixed_defaults: the default values of arguments, but for those with a row for each sample;
     schema: what the format of stored pipelines calls it, None if that has no name for it;
     unstored: the arguments that this format has no place for;
@@ -140,9 +149,14 @@ class OperatorBase:
         self.fusion_role: Any = None
         self.libraries: tuple[str, ...] | LibraryRule = ()
         self.samplewise: bool | Callable[[Mapping[str, Any]], bool] = True
+        self.mixes = False
         self.cuts_out: tuple[str, str] | None = None
         self.identity_on_same_type = False
         self.decomposition: Decomposition | None = None
+        self.moves: CoordinateMap | None = None
+        self.with_targets: Callable[..., tuple[Any, Any]] | None = None
+        self.without_pixels: WithoutPixels | None = None
+        self.note: Callable[[Mapping[str, Any]], str] | None = None
         self.gpu_tolerance = 0.0
         self.unstored: frozenset[str] = frozenset()
         self.instead_of_texts = ""
@@ -216,6 +230,13 @@ class OperatorBase:
         self.decomposition = rule
         return rule
 
+    def coordinate_map(self, rule: F) -> F:
+        """Decorator: where pixels go (see `coordinate_maps`), `Call -> float64 matrices` or
+        `(Call, Plan) -> ...`, which is called after the shape rule; of the first input it sees the
+        shapes and the layout alone."""
+        self.moves = kernel_of_call(rule, 1)
+        return rule
+
     def cases(self, make: F) -> F:
         """Decorator: a function that returns a list of `Case`s, for the generic operator test."""
         self.case_maker = make
@@ -233,6 +254,8 @@ class OperatorBase:
             if self.old_arguments and not self.old_arguments.keys().isdisjoint(keywords):
                 keywords = self.modern(keywords)
             if not SET_TYPES.isdisjoint(map(type, inputs)):
+                if has_targets(inputs):
+                    return follow.get()(self, inputs, keywords)
                 if has_sets(inputs):
                     return call_sets(self, inputs, keywords)
                 inputs = with_batches(inputs, self.instead_of_texts)
@@ -373,7 +396,8 @@ class Operator(OperatorBase, Generic[P, R]):
 
     In dynamic mode a list of arrays or bytes is a batch of them, in every place where a batch may
     stand. A list of batches, tensors or symbols is an input set: the operator is called for each of
-    them, and the results are a list."""
+    them, and the results are a list. `Targets` behind the inputs move with the first one, and are
+    returned behind the outputs."""
 
     @overload
     def __call__(self: One[P], input: V, /, *args: P.args, **kwargs: P.kwargs) -> V: ...
@@ -414,6 +438,14 @@ class Operator(OperatorBase, Generic[P, R]):
     @overload
     def __call__(
         self: OneOrMany[P], input: Value | Plain, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self: One[P], input: V, targets: T, /, *args: P.args, **kwargs: P.kwargs
+    ) -> tuple[V, T]: ...
+    @overload
+    def __call__(
+        self: OneOrMany[P], input: Value | Plain, targets: T, /, *args: P.args, **kwargs: P.kwargs
     ) -> Any: ...
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -468,7 +500,7 @@ def operator(
         flags = random, effects, frames, bfloat16
         made = Operator[P, R](function, name, bounds, *flags, schema, formerly, old_arguments)
         if same_shapes:
-            made.shape_rule = _same_shapes
+            made.shape_rule, made.moves = _same_shapes, IN_PLACE
         return made
 
     return declare

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -33,6 +33,7 @@ from gradiva.eager.rows.row_kernel import RowKernel
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import SHARED, BatchShape
+from gradiva.eager.types.coordinate_maps import IN_PLACE
 from gradiva.eager.types.dtypes import float16
 
 from .call import Call
@@ -49,12 +50,14 @@ class Pixelwise(NamedTuple):
     parameters: from a call to float32 (N, 1, P), or (N, channels, P) for a "channelwise" kernel
     whose channels are treated differently. made: channels of the output, or how to tell them from
     a call; 0: as many as came in. keeps_values: whether the values that come in leave as they are.
+    unfusable_arguments: where one of them is given, a call is no such step, and joins no group.
     """
 
     row: RowKernel
     parameters: Callable[[Call], np.ndarray[Any, np.dtype[np.float32]]]
     made: int | Callable[[Call], int] = 0
     keeps_values: bool = False
+    unfusable_arguments: tuple[str, ...] = ()
 
 
 def pixelwise(
@@ -62,6 +65,7 @@ def pixelwise(
     row: RowKernel,
     made: int | Callable[[Call], int] = 0,
     keeps_values: bool = False,
+    unless: Mapping[str, Callable[[Call], None]] | None = None,
 ) -> Callable[[F], F]:
     """Decorator of the function that computes the parameters: declare a pixel-wise operator.
 
@@ -73,7 +77,8 @@ def pixelwise(
 
     operator: declared with `operator`, usually with `same_shapes=True`. row: the row kernel. made:
     channels of the output of a "mixing" kernel, or a function of the call that returns them; 0: as
-    many as the input has. keeps_values: whether the values of the input leave as they are.
+    many as the input has. keeps_values: whether the values of the input leave as they are. unless:
+    by the name of an argument, the CPU kernel of calls that give it: they are no such step.
 
     Example:
         @extension.operator("mine.add", same_shapes=True)
@@ -97,9 +102,17 @@ def pixelwise(
         )
 
     def declare(parameters: F) -> F:
-        spec = Pixelwise(row, parameters, made, keeps_values)
-        operator.fusion_role = spec
-        operator.kernels["cpu"] = lambda call: run_pixelwise(call, spec)
+        others = dict(unless or {})
+        spec = Pixelwise(row, parameters, made, keeps_values, tuple(others))
+
+        def run(call: Call) -> None:
+            for name, other in others.items():
+                if call.arguments[name] is not None:
+                    return other(call)
+            return run_pixelwise(call, spec)
+
+        operator.fusion_role, operator.moves = spec, IN_PLACE
+        operator.kernels["cpu"] = run
         return parameters
 
     return declare

@@ -6,7 +6,7 @@ In a step, random calls are numbered from 0, and samples have the positions from
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, SupportsIndex
@@ -128,14 +128,13 @@ def leave_loops() -> None:
     _step.set(running)
 
 
-@contextmanager
 def step(
     first_position: SupportsIndex = 0,
     batch_size: SupportsIndex = 1,
     *,
     epoch: SupportsIndex | None = None,
     number: SupportsIndex | None = None,
-) -> Iterator[RandomStep]:
+) -> AbstractContextManager[RandomStep]:
     """Open a step by hand, for samples at `first_position` ... `first_position + batch_size - 1`.
 
     Random calls in the block are numbered from 0, so the block's values can be computed again.
@@ -155,8 +154,15 @@ def step(
     outer = _step.get()
     around = None if outer is None or outer.progress is None else outer.progress.epoch
     progress = Progress(around if epoch is None else _count(epoch, "epoch"), turn)
-    positions = np.arange(first, first + size, dtype=np.int64)
-    opened = RandomStep(positions, outer=outer, progress=progress)
+    return step_at(np.arange(first, first + size, dtype=np.int64), progress)
+
+
+@contextmanager
+def step_at(
+    positions: np.ndarray[Any, np.dtype[np.int64]], progress: Progress | None = None
+) -> Iterator[RandomStep]:
+    """Open a step by hand, for samples at these positions. progress: what schedules see."""
+    opened = RandomStep(positions, outer=_step.get(), progress=progress)
     token = _step.set(opened)
     try:
         yield opened

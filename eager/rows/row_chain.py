@@ -17,17 +17,22 @@ from gradiva.eager.jit.jit import always_inline, jit, noinline
 from gradiva.eager.jit.packed_calls import KernelCall, PerThread
 from gradiva.eager.runtime.host_memory import address_of
 from gradiva.eager.simd.intrinsics import call_row
+from gradiva.eager.simd.memory import copy_bytes
 from gradiva.eager.simd.streaming import finish_lines, use_nontemporal
 from gradiva.eager.types.arrays import F32Table, I64Table, I64Vector, Int64Array, U8Vector
 
+from .patch_rows import column_place, row_place
 from .row_kernel import RowKernel, copy, join, reverse, split, split_reversed, stream
 
 __all__ = [
     "FORM_CHANNELS",
+    "PATCHES",
     "PIECE",
     "Chain",
     "RowStep",
+    "finish_patches",
     "finish_row",
+    "patch_columns",
     "strip_calls",
     "strips_use_nontemporal",
     "table",
@@ -42,20 +47,35 @@ _LINE: Final = 64
 
 # The words of `Chain.form`: of the whole, then those of each step.
 FORM_CHANNELS, _FLAT, _PLANES_IN, _PLANES_OUT, _PITCH, _ITEM, _ROOM, _STEPS, _EARLY = range(9)
-_COPY, _SPLIT, _BACK, _JOIN, _TURN, _STREAM = range(9, 15)
-_WHOLE: Final = 15
+_COPY, _SPLIT, _BACK, _JOIN, _TURN, _STREAM, PATCHES = range(9, 16)
+_WHOLE: Final = 16
 _AT_ADDRESS, _MIXES, _SIZE, _FIRST, _COUNT, _STRIDE, _MADE = range(7)
 _WORDS: Final = 7
 # Columns of the table with one row per sample, in bytes where they are distances.
 FRAMES, ROWS, PIXELS, LAST, SOURCE, SOURCE_FRAME, SOURCE_ROW, TARGET = range(8)
 TARGET_FRAME, TARGET_ROW, TARGET_PLANE, SOURCE_PLANE, MIRROR, UPSIDE_DOWN = range(8, 14)
+# Of samples that become patches: pixels of a side, patches of a side of a block, frames and
+# elements of a patch. TARGET_FRAME is then from the patches of some frames to those of the next.
+_PATCH, _MERGE, _TEMPORAL, _SIZE_OF_PATCH = range(14, 18)
 
 
 def table(count: int) -> Int64Array:
     """A table for `count` samples: columns as named in this module, one frame of one row each."""
-    result = np.zeros((count, 14), np.int64)
+    result = np.zeros((count, 18), np.int64)
     result[:, FRAMES] = result[:, ROWS] = 1
     return result
+
+
+def patch_columns(
+    samples: Int64Array, shapes: Int64Array, patch: int, merge: int, temporal: int, item: int
+) -> None:
+    """Fill in what the table says of samples that become patches; shapes: (N, 3), the height, the
+    width and the channels of what is cut; item: bytes of an element. See `patch_rows.py`."""
+    height, width, channels = shapes.T
+    samples[:, _PATCH], samples[:, _MERGE], samples[:, _TEMPORAL] = patch, merge, temporal
+    samples[:, _SIZE_OF_PATCH] = channels * (temporal * patch * patch)
+    patches = (height // patch) * (width // patch)
+    samples[:, TARGET_FRAME] = patches * samples[:, _SIZE_OF_PATCH] * item
 
 
 def strips_use_nontemporal(target: np.ndarray[Any, Any], samples: Int64Array) -> bool:
@@ -97,11 +117,13 @@ def _form(
     planes_out: bool,
     mirrored: bool,
     past: bool,
+    patches: bool,
 ) -> Int64Array:
     """What a chain is but for its parameters, as words.
 
-    past: whether what the last step makes goes past the caches; mirrored: whether it takes strips
-    with the last pixel first: else nothing is compiled for that.
+    patches: whether planes become patches; past: whether what the last step makes goes past the
+    caches; mirrored: whether it takes strips with the last pixel first: else nothing is compiled
+    for that.
     """
     flat = all(map(_is_alike, parts)) and planes_in == planes_out
     pitch = -(-max(pixels, 1) // _ALIGNED) * _ALIGNED
@@ -129,6 +151,8 @@ def _form(
     here, there = (np.dtype(f"u{kind.itemsize}") for kind in (dtype, last))
     if past:
         form[_STREAM] = stream.address(there, there)
+    if patches:
+        form[PATCHES] = 1
     if not parts:
         form[_COPY] = form[_STREAM] or copy.address(here, here)
     if mirrored and (flat or planes_in):
@@ -160,7 +184,8 @@ class Chain:
 
     planes_in, planes_out: whether channels are planes at the source and at the target, and not
     interleaved; pixels: the most a strip has; mirrored: whether samples may be; past: whether the
-    result goes past the caches, as `strips_use_nontemporal` says.
+    result goes past the caches, as `strips_use_nontemporal` says; patches: whether the planes that
+    come out are cut into patches, by `finish_patches`.
     """
 
     def __init__(
@@ -173,12 +198,13 @@ class Chain:
         planes_out: bool = False,
         mirrored: bool = False,
         past: bool = False,
+        patches: bool = False,
     ) -> None:
         parts: list[_Part] = []
         for row, source, target, parameters, made in steps:
             parts.append((row, source, target, parameters.shape[1:], made))
         self.form = _form(
-            tuple(parts), dtype, channels, pixels, planes_in, planes_out, mirrored, past
+            tuple(parts), dtype, channels, pixels, planes_in, planes_out, mirrored, past, patches
         )
         if len(steps) == 1:
             joined = steps[0].parameters.reshape(len(steps[0].parameters), -1)
@@ -190,8 +216,9 @@ class Chain:
         self.parameters = np.ascontiguousarray(joined, np.float32)
 
     def scratch(self, threads: int = 1) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """Room for two strips, for each of so many threads."""
-        return np.empty((threads, 2 * (int(self.form[_ROOM]) + _ALIGNED)), np.uint8)
+        """Room for two strips, for each of so many threads; for a third that becomes patches."""
+        strips = 3 if self.form[PATCHES] else 2
+        return np.empty((threads, strips * (int(self.form[_ROOM]) + _ALIGNED)), np.uint8)
 
 
 @always_inline
@@ -303,6 +330,44 @@ def finish_row(
             call_row(past, here, target + c * target_pitch * size, pixels, 0, 0, 1, 1, 0, 0)
 
 
+@noinline
+def finish_patches(
+    source: int,
+    pixels: int,
+    frame: int,
+    y: int,
+    form: Int64Array,
+    parameters: int,
+    scratch: int,
+    sample: Int64Array,
+    target: int,
+    item: int,
+) -> None:
+    """Take one row of interleaved pixels through all steps, and each part of it to its patch.
+
+    frame, y: the number of the frame, and of the row in it; target: the address where the slab with
+    the results begins; item: bytes of an element there; sample: a row of the table. The others are
+    those of `finish_row`.
+    """
+    strip = (scratch + 63) // 64 * 64 + 2 * form[_ROOM]
+    pitch, steps, mirror = form[_PITCH], form[_STEPS], sample[MIRROR]
+    finish_row(source, 0, pixels, mirror, form, parameters, scratch, strip, pitch)
+    made = form[_WHOLE + _WORDS * (steps - 1) + _MADE] if steps else form[FORM_CHANNELS]
+    patch, merge, temporal = sample[_PATCH], sample[_MERGE], sample[_TEMPORAL]
+    size, square, wide = sample[_SIZE_OF_PATCH], patch * patch, pixels // patch
+    length, first = patch * item, frame % temporal
+    last = temporal if frame == sample[FRAMES] - 1 else first + 1
+    there = target + sample[TARGET] + frame // temporal * sample[TARGET_FRAME]
+    there += row_place(y, wide, patch, merge, size) * item
+    for x in range(wide):
+        at = there + column_place(x, merge, size) * item
+        for c in range(made):
+            here = strip + (c * pitch + x * patch) * item
+            for t in range(first, last):
+                to = at + (c * temporal + t) * square * item
+                copy_bytes(here, to, length)
+
+
 @jit
 def _run(
     source: int,
@@ -333,6 +398,12 @@ def _run(
                     continue
                 where = rows - 1 - y if row[UPSIDE_DOWN] else y
                 here = source + row[SOURCE] + frame * row[SOURCE_FRAME] + y * row[SOURCE_ROW]
+                own = address + 4 * i * width
+                if form[PATCHES]:
+                    finish_patches(
+                        here, pixels, frame, where, form, own, room, row, target, sizes[1]
+                    )
+                    continue
                 there = target + row[TARGET] + frame * row[TARGET_FRAME] + where * row[TARGET_ROW]
                 finish_row(
                     here,
@@ -340,7 +411,7 @@ def _run(
                     pixels,
                     row[MIRROR],
                     form,
-                    address + 4 * i * width,
+                    own,
                     room,
                     there,
                     row[TARGET_PLANE] // sizes[1],

@@ -55,6 +55,7 @@ _NOT_THE_USER = (
     "gradiva.compat.dali",
     "gradiva.display",
     "gradiva.plugin",
+    "gradiva.serve",
     "tqdm",
     "contextlib",
     "numpy.",  # np.mean(symbol) asks the symbol for data

@@ -159,12 +159,13 @@ class BatchShape:
         first = shapes[0].tolist()
         if first == shapes[-1].tolist() and (shapes == first).all():
             return BatchShape.equal(count, tuple(first))
-        _check_axes(shapes.shape[1])
-        least, most = int(shapes.min()), int(shapes.max())
-        if least < 1 or most ** shapes.shape[1] * count > _MOST:
+        ndim = shapes.shape[1]
+        _check_axes(ndim)
+        # As numbers without a sign, negative extents are greater than all others.
+        if int(shapes.view(np.uint64).max()) ** ndim * count > _MOST or not shapes.all():
             _check_volumes(shapes)
-        volumes = shapes.prod(axis=1)
-        padded = -(-volumes // _STEP) * _STEP
+        volumes = shapes[:, 0].copy() if ndim == 1 else np.multiply.reduce(shapes, axis=1)
+        padded = (volumes + (_STEP - 1)) & -_STEP
         ends = padded.cumsum()
         result = BatchShape(shapes, ends - padded, int(ends[-1]), False, False)
         result._volumes = volumes

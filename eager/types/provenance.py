@@ -90,13 +90,15 @@ class Provenance:
     data set, where that is known; `progress`: of its source, when it delivered the batch, where
     the source knows; `origin`: what identifies the bytes that a source delivered. A
     batch that was computed from it may have the same origin, which then says nothing of its values:
-    it is trusted only on what comes straight from a source, and on a selection of that."""
+    it is trusted only on what comes straight from a source, and on a selection of that; `places`:
+    the number of each sample in the batch as it was read, where that has other samples too."""
 
     positions: Numbers
     names: Sequence[str] | None = None
     indices: Numbers | None = None
     origin: SampleOrigin | None = field(default=None, compare=False, repr=False)
     progress: Progress | None = field(default=None, compare=False, repr=False)
+    places: Numbers | None = field(default=None, compare=False, repr=False)
 
     def name(self, sample: int) -> str | None:
         if self.names is None or not 0 <= sample < len(self.names):
@@ -112,4 +114,22 @@ class Provenance:
             names = [names[index] for index in chosen]
         indices = None if self.indices is None else self.indices[chosen]
         origin = None if self.origin is None else self.origin.select(chosen)
-        return Provenance(self.positions[chosen], names, indices, origin, self.progress)
+        places = np.array(chosen, np.int64) if self.places is None else self.places[chosen]
+        return Provenance(self.positions[chosen], names, indices, origin, self.progress, places)
+
+    def renamed(self, names: Sequence[str] | None) -> Provenance:
+        """Of values that are computed from these samples, with names of their own."""
+        return Provenance(self.positions, names, progress=self.progress, places=self.places)
+
+    @staticmethod
+    def joined(parts: Sequence[tuple[Numbers, Provenance]], size: int) -> Provenance:
+        """Of a batch of so many samples that is put together from parts, given with the numbers of
+        their samples in it. Samples of no part are at position 0."""
+        positions, places, names = np.zeros(size, np.int64), np.arange(size), [""] * size
+        for rows, part in parts:
+            positions[rows] = part.positions
+            places[rows] = places[rows] if part.places is None else part.places
+            for own, sample in enumerate(rows.tolist()):
+                names[sample] = part.name(own) or ""
+        progress = parts[0][1].progress if parts else None
+        return Provenance(positions, names if any(names) else None, None, None, progress, places)

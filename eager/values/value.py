@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         complex | np.generic | np.ndarray[Any, Any] | list[Any] | tuple[Any, ...] | Sample
     )
 
-__all__ = ["Slicing", "Value", "arithmetic", "ufuncs"]
+__all__ = ["Following", "Slicing", "Symbolic", "Value", "arithmetic", "ufuncs"]
 
 
 V = TypeVar("V", bound="Value")
@@ -76,6 +76,12 @@ class Slicing(Generic[V]):
 
 class Symbolic:
     """Stands for data that exist only while a pipeline runs."""
+
+    __slots__ = ()
+
+
+class Following:
+    """Base of `Targets`: is no value, but holds values that follow the images before them."""
 
     __slots__ = ()
 

@@ -138,12 +138,5 @@ def _gather_there(parts: Sequence[tuple[Rows, Batch]], owner: Rows, result: Batc
 
 def _provenance(parts: Sequence[tuple[Rows, Batch]], size: int) -> Provenance | None:
     """Files and positions of the samples, where all parts know theirs."""
-    positions = np.empty(size, np.int64)
-    names = [""] * size
-    for rows, batch in parts:
-        if batch.provenance is None:
-            return None
-        positions[rows] = batch.provenance.positions
-        for own, sample in enumerate(rows.tolist()):
-            names[sample] = batch.provenance.name(own) or ""
-    return Provenance(positions, names if any(names) else None)
+    known = [(rows, batch.provenance) for rows, batch in parts if batch.provenance is not None]
+    return Provenance.joined(known, size) if len(known) == len(parts) else None

@@ -23,7 +23,12 @@ __all__ = ["add_arguments", "coverage_lines", "run"]
 
 
 _PARTS = frozenset(
-    ("normalize_by_numbers", "normalize_pixels", "pad_channels", "random_window", "scheduled")
+    (
+        *("normalize_by_numbers", "normalize_pixels", "pad_channels", "random_window"),
+        *("patch_blocks", "patch_grid", "patch_rows", "scheduled"),
+        *("targets.boxes", "targets.cameras", "targets.canvas", "targets.chosen"),
+        *("targets.keypoints", "targets.masks", "targets.polygons"),
+    )
 )
 """Parts of other operators, which stand in graphs and have no name that users call."""
 

@@ -116,7 +116,8 @@ def run_recipes() -> None:
     """Run the usual ways to train and to validate on the package's photographs, so that the kernels
     of these are compiled and kept; only JPEG files are decoded."""
     with at_once():
-        for recipe in (_validation, _training, _training_with_color, _whole_images, _wide_images):
+        recipes = (_validation, _training, _training_with_color, _whole_images, _wide_images)
+        for recipe in (*recipes, _patches):
             with _pipeline(recipe, batch_size=2, num_threads=1, seed=1) as pipe:
                 pipe.run()
         _run_by_many_threads()
@@ -161,6 +162,14 @@ def _training_with_color(files: Any) -> Any:
     images = fn.color_twist(images, hue=10.0 * factor, saturation=factor)
     images = fn.brightness_contrast(images, brightness=factor, contrast=factor)
     return fn.crop_mirror_normalize(images, mirror=fn.random.coin_flip(), **_TO_FLOAT)
+
+
+def _patches(files: Any) -> Any:
+    """What vision-language models read."""
+    images = fn.smart_resize(fn.decoders.image(files), max_pixels=100 * 28 * 28)
+    images = fn.rescale_normalize(images, mean=[0.5, 0.4, 0.3], std=0.25)
+    rows, _ = fn.patches(images, patch_size=14, merge_size=2, temporal=2)
+    return rows
 
 
 def _wide_images(files: Any) -> Any:

@@ -14,6 +14,11 @@ graphs; it must not be that of one of gradiva's operators.
 `@NAME.shapes`: the shape rule. From the `Call` it returns the shapes of the outputs. It is not
 needed with `operator("mine.NAME", same_shapes=True)`.
 
+`@NAME.coordinate_map`: where pixels go, for `gradiva.Targets`. From the `Call` it returns a matrix
+for each sample, float64, (N, 2, 3) or (N, 3, 3), that takes a place (x, y) in the input, in pixels
+from the corner of the first one, to its place in the output. With same_shapes=True and without a
+map, pixels stay where they are.
+
 `@NAME.cpu`: the kernel. It gets the `Call`, and fills `call.outputs`, which have these shapes:
 with a Python function for each sample (`call.each_sample`), or with compiled code (`jit`,
 `call.for_slabs`). Or `@pixelwise(NAME, row)` in its place, with a row kernel: then the operator
@@ -36,6 +41,9 @@ and volumes; `Provenance`, `NamesOnDemand`: positions and files of samples.
 `pixelwise`, `row_kernel`, `jit`: kernels. `convert_sat`, `philox`, `normal_from_word`, `draws`:
 what kernels use. `Int64Array`, `WorkerPool`: types of what a `Call` holds.
 
+`axis_map`, `window_map`, `spatial_axes`: coordinate maps. `IN_PLACE`, `NoMap`: `NAME.moves` of an
+operator that moves no pixels, and of one whose pixels go where no matrix tells.
+
 `require_dtype`, `require_ndim`, `require_layout`, `with_layout`: type rules. `refuse_samples`,
 `wrong_type`, `wrong_value`, `describe`: errors and their texts. `GradivaError`,
 `OperatorTypeError`, `OperatorValueError`, `OperatorRuntimeError`, `SampleDataError`: the classes
@@ -57,9 +65,9 @@ The annotation of an argument says of what kind it is, by whatever name: aliases
 value. The others may also be given per sample, and `call["name"]` has a row for each of the N
 samples:
 
-`IntArg`, `FloatArg`, `InterpArg`: a number; int64 or float32, (N,).
+`IntArg`, `FloatArg`, `InterpArg`: a number; int64 or float32, (N,). `DoubleArg`: in float64.
 
-`IntsArg`, `FloatsArg`: some numbers, equally many for each sample; (N, k).
+`IntsArg`, `FloatsArg`, `DoublesArg`: some numbers, equally many for each sample; (N, k).
 
 `UnevenIntsArg`, `UnevenFloatsArg`: some numbers, of which samples may have more or fewer: (N, k)
 where they have equally many, else a list of N arrays.

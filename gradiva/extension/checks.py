@@ -157,7 +157,10 @@ def check_captured(calls: CaseCalls) -> bool:
 
 def check_fused(calls: CaseCalls) -> bool:
     """A pixel-wise operator joins a group with the one after it, and no bit changes."""
-    if not isinstance(calls.operator.fusion_role, Pixelwise):
+    role = calls.operator.fusion_role
+    if not isinstance(role, Pixelwise):
+        return False
+    if not calls.case.arguments.keys().isdisjoint(role.unfusable_arguments):
         return False
 
     def follow(value: Any) -> Any:

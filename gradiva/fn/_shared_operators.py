@@ -59,8 +59,14 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.image.color.hue import hue as hue
     from gradiva.ops.image.color.hue import saturation as saturation
     from gradiva.ops.image.color.normalize import normalize as normalize
+    from gradiva.ops.image.color.rescale_normalize import rescale_normalize as rescale_normalize
     from gradiva.ops.image.crop import crop as crop
     from gradiva.ops.image.dump_image import dump_image as dump_image
+    from gradiva.ops.image.enhance.autocontrast import autocontrast as autocontrast
+    from gradiva.ops.image.enhance.gamma import gamma as gamma
+    from gradiva.ops.image.enhance.posterize import posterize as posterize
+    from gradiva.ops.image.enhance.posterize import solarize as solarize
+    from gradiva.ops.image.enhance.sharpness import sharpness as sharpness
     from gradiva.ops.image.erase import erase as erase
     from gradiva.ops.image.filter.filter import filter as filter
     from gradiva.ops.image.filter.gaussian_blur import gaussian_blur as gaussian_blur
@@ -72,6 +78,9 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.image.grid_mask import grid_mask as grid_mask
     from gradiva.ops.image.multi_paste import multi_paste as multi_paste
     from gradiva.ops.image.paste import paste as paste
+    from gradiva.ops.image.patches.patches import patches as patches
+    from gradiva.ops.image.patches.smart_resize import smart_resize as smart_resize
+    from gradiva.ops.image.random_erasing import random_erasing as random_erasing
     from gradiva.ops.image.resize.random_resized_crop import (
         random_resized_crop as random_resized_crop,
     )
@@ -79,7 +88,9 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.image.resize.resize_crop_mirror import resize_crop_mirror as resize_crop_mirror
     from gradiva.ops.image.resize.tensor_resize import tensor_resize as tensor_resize
     from gradiva.ops.image.roi_random_crop import roi_random_crop as roi_random_crop
+    from gradiva.ops.image.warp.affine import affine as affine
     from gradiva.ops.image.warp.jitter import jitter as jitter
+    from gradiva.ops.image.warp.perspective import perspective as perspective
     from gradiva.ops.image.warp.rotate import rotate as rotate
     from gradiva.ops.image.warp.sphere import sphere as sphere
     from gradiva.ops.image.warp.warp_affine import warp_affine as warp_affine
@@ -92,6 +103,10 @@ if _typing.TYPE_CHECKING:
     from gradiva.ops.indexing.properties import shapes as shapes
     from gradiva.ops.indexing.slice import slice as slice
     from gradiva.ops.indexing.transpose import transpose as transpose
+    from gradiva.ops.mixing.copy_paste import copy_paste as copy_paste
+    from gradiva.ops.mixing.cutmix import cutmix as cutmix
+    from gradiva.ops.mixing.mixup import mixup as mixup
+    from gradiva.ops.mixing.mosaic import mosaic as mosaic
     from gradiva.ops.random.crop_window import random_crop_generator as random_crop_generator
     from gradiva.ops.segmentation.bb_flip import bb_flip as bb_flip
     from gradiva.ops.segmentation.bb_flip import bbox_paste as bbox_paste

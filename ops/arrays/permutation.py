@@ -190,7 +190,7 @@ def _view(call: op.Call) -> op.Batch:
     where = source.provenance
     if where is not None:
         names = where.select(plan.order).names
-        where = op.Provenance(where.positions, names, progress=where.progress)
+        where = where.renamed(names)
     return op.Batch.over(source.data, plan.shapes, call.types[0], where)
 
 

@@ -78,6 +78,13 @@ def _shapes(call: op.Call) -> WindowPlan:
     return WindowPlan(windows, anchors)
 
 
+@crop.coordinate_map
+def place_in_window(call: op.Call) -> Any:
+    """Where places are in a window, for calls with a `WindowPlan`."""
+    assert isinstance(call.plan, WindowPlan)
+    return op.window_map(call.plan.anchors, call.types[0].layout or "")
+
+
 def window_view(call: op.Call) -> SourceWindow | None:
     """The window as a view on the input, if it lies inside of it and nothing is converted.
 

@@ -50,6 +50,9 @@ def dump_image(
     return input
 
 
+dump_image.moves = op.IN_PLACE
+
+
 @dump_image.shapes
 def _shapes(call: op.Call) -> op.BatchShape:
     batch_shape = call.inputs[0].batch_shape

@@ -24,7 +24,8 @@ from gradiva.eager.types.arrays import (
     Vector,
 )
 
-from .crop_window import fill_array, named_axes
+from .crop_window import named_axes
+from .planes import fill_bits
 
 _ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
 _AXES = 5
@@ -85,19 +86,22 @@ def erase(
 
 
 @dataclass(frozen=True)
-class _ErasePlan(op.Plan):
+class ErasePlan(op.Plan):
     """starts, regions: as `_regions` returns them."""
 
     starts: Int64Array
     regions: Int64Array
 
 
+erase.moves = op.IN_PLACE
+
+
 @erase.shapes
-def _shapes(call: op.Call) -> _ErasePlan:
+def _shapes(call: op.Call) -> ErasePlan:
     source = call.inputs[0].batch_shape
     if call["anchor"] is not None and call["shape"] is None:
         raise op.OperatorValueError("`anchor` needs `shape`")
-    return _ErasePlan(source, *_regions(call, source.shapes))
+    return ErasePlan(source, *_regions(call, source.shapes))
 
 
 def _axes(call: op.Call, ndim: int) -> list[int]:
@@ -197,7 +201,7 @@ def erase_kernel(
     begin: int,
     end: int,
 ) -> None:
-    """Copy samples, then fill regions of them; tables: as `_tables` makes them."""
+    """Copy samples, then fill regions of them; tables: as `erase_tables` makes them."""
     (src, src_offsets, dst, dst_offsets), (shapes, starts, regions, fill, channel) = slabs, tables
     dst = without_refcount(dst)  # each row would count its holders
     for i in range(begin, end):
@@ -232,28 +236,18 @@ def erase_kernel(
                             _fill_row(row, values, (a, b, c, e), channel, whole, ends)
 
 
-def _tables(
-    call: op.Call, plan: _ErasePlan
+def erase_tables(
+    call: op.Call, plan: ErasePlan, values: Array
 ) -> tuple[Int64Array, Int64Array, Int64Array, Array, int]:
-    """Shapes, starts, regions (R, 2, 5), fill (N, 1) or (N, channels), and the axis of channels."""
+    """Shapes, starts, regions (R, 2, 5), fill (N, 1) or (N, channels), and the axis of channels.
+    values: the fill values, one for each sample or for each of its channels."""
     source, target = call.inputs[0], call.outputs[0]
     ndim = target.batch_shape.ndim
     if ndim > _AXES:
         raise op.OperatorValueError("the input", expected="at most 5 axes", got=str(ndim))
-    values = call["fill_value"]
     channel = (source.type.layout or "").find("C")
-    if not values.shape[1]:
-        values = np.zeros((call.size, 1), np.float32)
-    if values.shape[1] > 1:
-        counts = target.batch_shape.shapes[:, channel]
-        if channel < 0 or (counts != values.shape[1]).any():
-            many = "; there is no channel axis in the layout"
-            if channel >= 0:
-                many = f", or one for each of {counts[counts != values.shape[1]][0]} channels"
-            raise op.wrong_value("fill_value", f"1 value{many}", values.shape[1])
-    dtype, single = target.dtype.numpy, np.dtype(np.float32)
-    fill = fill_array(values, single if target.dtype is op.float16 else dtype)
-    fill = np.ascontiguousarray(fill.astype(dtype, copy=False)).view(f"u{dtype.itemsize}")
+    counts = None if channel < 0 else target.batch_shape.shapes[:, channel]
+    fill = fill_bits(values, target.dtype, counts)
     shapes = np.ones((call.size, _AXES), np.int64)
     shapes[:, _AXES - ndim :] = target.batch_shape.shapes
     regions = np.zeros((len(plan.regions), 2, _AXES), np.int64)
@@ -263,19 +257,20 @@ def _tables(
 
 
 @erase.cpu
-def _cpu(call: op.Call, plan: _ErasePlan) -> None:
+def _cpu(call: op.Call, plan: ErasePlan) -> None:
     target = call.outputs[0]
     past = use_nontemporal(target.data, target.batch_shape.volumes)
-    call.for_samples(erase_kernel, call.words, _tables(call, plan), past)
+    tables = erase_tables(call, plan, call["fill_value"])
+    call.for_samples(erase_kernel, call.words, tables, past)
 
 
 _KERNEL: Final = op.CudaKernel("erase", ("coordinates.cuh", Path(__file__).with_name("erase.cuh")))
 
 
 @erase.gpu
-def _gpu(call: op.Call, plan: _ErasePlan) -> op.Launch:
+def _gpu(call: op.Call, plan: ErasePlan) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
-    shapes, starts, regions, fill, channel = _tables(call, plan)
+    shapes, starts, regions, fill, channel = erase_tables(call, plan, call["fill_value"])
     volumes = target.batch_shape.volumes[:, None]
     blocks = op.blocks_of(volumes[:, 0])
     places = np.stack([source.batch_shape.offsets, target.batch_shape.offsets], 1)

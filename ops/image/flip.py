@@ -60,6 +60,15 @@ def _view(call: op.Call) -> SourceWindow | None:
     return SourceWindow(nothing, nothing, mirror.astype(np.int64), upside_down.astype(np.int64))
 
 
+@flip.coordinate_map
+def _map(call: op.Call) -> Any:
+    layout = call.types[0].layout or ""
+    extents = call.batch_shapes[0].shapes[:, op.spatial_axes(layout)]
+    names = ("horizontal", "vertical", "depthwise")[: extents.shape[1]]
+    flipped = np.stack([call[name] != 0 for name in names], axis=1)
+    return op.axis_map(np.where(flipped, -1.0, 1.0), np.where(flipped, extents, 0))
+
+
 flip.fusion_role = View(_view, reads_channels=False)
 
 

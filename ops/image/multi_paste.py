@@ -97,6 +97,9 @@ class _MultiPastePlan(op.Plan):
 multi_paste.samplewise = False
 
 
+multi_paste.moves = op.NoMap("it puts several samples together")
+
+
 @multi_paste.shapes
 def _shapes(call: op.Call) -> _MultiPastePlan:
     layout = call.types[0].layout or ""
@@ -174,7 +177,7 @@ def _name(call: op.Call, regions: Regions) -> None:
     ]
     ends = regions.starts.tolist()
     names = [";".join(parts[begin:end]) for begin, end in itertools.pairwise(ends)]
-    call.outputs[0].provenance = op.Provenance(first.positions, names, progress=first.progress)
+    call.outputs[0].provenance = first.renamed(names)
 
 
 @multi_paste.cpu

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
+from .crop import place_in_window
 from .crop_window import LAYOUTS, WindowPlan, fill_array
 from .window_copy import copy_windows, launch_windows
 
@@ -104,6 +105,9 @@ def _window(call: op.Call, plan: WindowPlan) -> tuple[op.Call, Any, Any, int | N
         fill = fill[: counts[0]]
         channel = None if len(fill) == 1 else channel
     return call, plan.anchors, np.tile(fill, (call.size, 1)), channel
+
+
+paste.coordinate_map(place_in_window)
 
 
 @paste.cpu

@@ -9,7 +9,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import SourceWindow, View
 from gradiva.ops.random.crop_window import check_window_arguments, random_windows
 
-from .crop import window_view
+from .crop import place_in_window, window_view
 from .crop_window import WindowPlan
 from .window_copy import copy_windows
 
@@ -53,6 +53,9 @@ def _shapes(call: op.Call) -> WindowPlan:
     anchors, shapes = np.zeros_like(extents), extents.copy()
     anchors[:, :2], shapes[:, :2] = windows[:, :2], windows[:, 2:]
     return WindowPlan(shapes, anchors)
+
+
+random_window.coordinate_map(place_in_window)
 
 
 def _view(call: op.Call) -> SourceWindow | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gradiva.eager import extension as op
@@ -77,6 +79,12 @@ def _shapes(call: op.Call) -> WindowPlan:
     anchors, windows = slice_region(call, shapes, _layout(call))
     anchors, windows = apply_policy(shapes, anchors, windows, call["out_of_bounds_policy"])
     return WindowPlan(windows, anchors)
+
+
+@slice.coordinate_map
+def _map(call: op.Call) -> Any:
+    assert isinstance(call.plan, WindowPlan)
+    return op.window_map(call.plan.anchors, _layout(call))
 
 
 def _begins(call: op.Call) -> op.Int64Array | None:

@@ -61,6 +61,24 @@ def _shapes(call: op.Call) -> Int64s:
     return shapes[:, list(resolve_perm(shapes.shape[1], call["perm"]))]
 
 
+@transpose.coordinate_map
+def _map(call: op.Call) -> Any:
+    before, after = call.inputs[0].layout, call.types[0].layout or ""
+    order = resolve_perm(len(before), call["perm"])
+    letters = [letter for letter in "WHD" if letter in before]
+    made = np.zeros((call.size, len(letters), len(letters) + 1))
+    for row, letter in enumerate(letters):
+        source = before[order[after.index(letter)]] if letter in after else ""
+        if source not in letters:
+            raise op.OperatorValueError(
+                "targets follow height, width and depth, which this order mixes with others",
+                argument="perm",
+                got=f"{before!r} becomes {after!r}",
+            )
+        made[:, row, letters.index(source)] = 1.0
+    return made
+
+
 def _fits(call: op.Call) -> bool:
     """Whether interleaved channels become planes."""
     source = call.inputs[0].type

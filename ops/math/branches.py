@@ -167,13 +167,7 @@ def _provenance(true: op.Batch, false: op.Batch, mask: Mask) -> op.Provenance | 
     parts = [part.provenance for part in (true, false)]
     if any(part is None and len(b) for part, b in zip(parts, (true, false), strict=True)):
         return None
-    positions = np.empty(len(mask), np.int64)
-    names: list[str] = [""] * len(mask)
-    for part, here in zip(parts, (mask, ~mask), strict=True):
-        if part is not None:
-            positions[here] = part.positions
-            for own, sample in enumerate(np.flatnonzero(here).tolist()):
-                names[sample] = part.name(own) or ""
-    known = next((part for part in parts if part is not None), None)
-    progress = None if known is None else known.progress
-    return op.Provenance(positions, names if any(names) else None, progress=progress)
+    known = zip((np.flatnonzero(mask), np.flatnonzero(~mask)), parts, strict=True)
+    return op.Provenance.joined(
+        [(rows, part) for rows, part in known if part is not None], len(mask)
+    )

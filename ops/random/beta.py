@@ -110,7 +110,7 @@ def _log_gamma(
 
 
 @op.jit
-def _beta(
+def beta_kernel(
     slots: tuple[Vector, I64Vector, I64Vector],
     draws: Draws,
     alphas: F32Vector,
@@ -176,7 +176,7 @@ def _checked(call: op.Call) -> None:
 def _cpu(call: op.Call) -> None:
     _checked(call)
     native = call.outputs[0].data.dtype.type
-    fill(call, _beta, native, call["alpha"], call["beta"])
+    fill(call, beta_kernel, native, call["alpha"], call["beta"])
 
 
 @beta.gpu

@@ -130,14 +130,15 @@ def random_windows(call: op.Call, heights: Any, widths: Any) -> op.Int64Array:
         call["random_area"], call["random_aspect_ratio"], call["num_attempts"]
     )
     heights, widths = np.array(heights, np.int64), np.array(widths, np.int64)
-    bad = (heights < 1) | (widths < 1) | (heights > 1 << 30) | (widths > 1 << 30)
-    op.refuse_samples(
-        bad,
-        "",
-        "",
-        lambda sample: f"{heights[sample]} x {widths[sample]} pixels",
-        "there is no window in an image of this size",
-    )
+    least, most = np.minimum(heights, widths), np.maximum(heights, widths)
+    if call.size and (least.min() < 1 or most.max() > 1 << 30):
+        op.refuse_samples(
+            (least < 1) | (most > 1 << 30),
+            "",
+            "",
+            lambda sample: f"{heights[sample]} x {widths[sample]} pixels",
+            "there is no window in an image of this size",
+        )
     windows = np.zeros((call.size, 4), np.int64)
     limits = np.array(area), np.array(ratio)
     _draw_windows((heights, widths), call.draws, *limits, call["num_attempts"], windows)

@@ -67,11 +67,9 @@ def _shapes(call: op.Call) -> ReadPlan:
             raise op.OperatorValueError("a path is empty", expected="a path", got="", sample=sample)
         paths.append(os.fsdecode(raw))
     where = call.inputs[0].provenance
-    named = op.Provenance(
-        np.arange(call.size) if where is None else where.positions,
-        paths,
-        progress=None if where is None else where.progress,
-    )
+    named = op.Provenance(np.arange(call.size), paths)
+    if where is not None:
+        named = where.renamed(paths)
     if not paths:
         return ReadPlan(op.BatchShape.equal(0, (0,)))
     contents = read_any_files(paths, named, call.pool)

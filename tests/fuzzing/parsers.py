@@ -29,6 +29,7 @@ from gradiva.capture.serialization.reader import read_pipeline
 from gradiva.eager.contexts import checkpoint_files
 from gradiva.eager.contexts.json_codec import from_json_value
 from gradiva.ops.decoders.formats.probe import check_data, probe
+from gradiva.ops.decoders.image.plan import Headers
 from gradiva.ops.decoders.image_info import at_scale
 from gradiva.ops.decoders.jpeg.cpu import decode_jpeg
 from gradiva.ops.decoders.jpeg.eighth import fill_eighth
@@ -37,8 +38,8 @@ from gradiva.ops.decoders.jpeg.gpu.frame import read_frame
 from gradiva.ops.decoders.jpeg.plain_headers import PlainHeader, read_plain_headers
 from gradiva.ops.decoders.jpeg.rows import shortenable
 from gradiva.ops.decoders.jpeg.segments import count_scans, ends_well
-from gradiva.ops.decoders.jpeg.small import Parts, decode_small_jpegs, small_jpeg
-from gradiva.ops.decoders.jpeg.window import _decode, window_at, window_decoder_works
+from gradiva.ops.decoders.jpeg.small import Parts, decode_small_jpegs
+from gradiva.ops.decoders.jpeg.window import COLORS, _decode, window_at, window_decoder_works
 from gradiva.ops.decoders.npy_header import read_header
 from gradiva.ops.readers.coco import EXTRA
 from gradiva.ops.readers.records import tar_archive as archive
@@ -186,11 +187,10 @@ def plain_frame(data: bytes) -> None:
 def small_jpegs(data: bytes) -> None:
     """A small JPEG behind another one has the pixels that it has alone, whole and in a window."""
     array = np.frombuffer(data, np.uint8)
-    info = probe(array, max_pixels=MOST_PIXELS)
+    info, first = probe(array, max_pixels=MOST_PIXELS), np.frombuffer(seeds.images()[0], np.uint8)
     check_data(array, info)
-    first = np.frombuffer(seeds.images()[0], np.uint8)
     before, size = probe(first), info.height * info.width * 3
-    facts = np.array([small_jpeg(one, "RGB") for one in (before, info, info)])
+    facts = Headers.of([before, info, info]).small_jpegs(np.full(3, COLORS["RGB"]))
     parts = Parts.whole(3)
     window = info.height // 3, info.width // 3, -(-info.height // 3), -(-info.width // 3)
     parts.windows[2] = window

@@ -81,6 +81,7 @@ ELSEWHERE: dict[str, str] = {
 ON_A_GPU_ONLY = "the reference has it on a GPU only"
 FILES_ARE_WRITTEN = "files of its format are written for every argument"
 NOT_THERE = "the reference has no such reader"
+NO_SUCH = "the reference has no such operator"
 A_PART = "a part of compiled graphs or of pipelines, no operator of users"
 WITHOUT: dict[str, tuple[str, str]] = {
     "experimental.dilate": (ON_A_GPU_ONLY, "ops/image/test_morphology.py::test_as_opencv"),
@@ -110,13 +111,28 @@ WITHOUT: dict[str, tuple[str, str]] = {
         ("readers.csv", "readers.hdf5", "readers.jsonl", "readers.npz", "readers.parquet"),
         (NOT_THERE, "ops/readers/test_rows.py::test_values_of_json"),
     ),
+    **dict.fromkeys(
+        ("autocontrast", "gamma", "posterize", "sharpness", "solarize"),
+        (NOT_THERE, "ops/image/test_compat_colors.py::test_bytes_of_torchvision"),
+    ),
+    **dict.fromkeys(
+        ("affine", "perspective"),
+        (NOT_THERE, "ops/image/test_compat_warps.py::test_affine_of_torchvision"),
+    ),
     "readers.nemo_asr": (FILES_ARE_WRITTEN, "oracle/test_readers_formats.py::test_shards"),
     "readers.table": (NOT_THERE, "ops/readers/test_table.py::test_rows_in_our_order"),
     "readers.mix": (NOT_THERE, "ops/readers/test_mix.py::test_any_batch_size_place_and_shard"),
-    "peek_audio": (
-        "the reference has no such operator",
-        "ops/decoders/test_audio.py::test_headers_are_replaced_or_left_out",
-    ),
+    "peek_audio": (NO_SUCH, "ops/decoders/test_audio.py::test_headers_are_replaced_or_left_out"),
+    **{
+        name: (NO_SUCH, f"ops/mixing/test_{file}.py::test_{test}")
+        for name, file, test in (
+            ("mixup", "mixup", "mixup"),
+            ("cutmix", "mixup", "cutmix"),
+            ("mosaic", "mosaic", "pixels"),
+            ("copy_paste", "copy_paste", "every_object"),
+        )
+    },
+    "random_erasing": (NO_SUCH, "ops/image/test_random_erasing.py::test_layouts"),
     "readers.coco": (FILES_ARE_WRITTEN, "oracle/test_readers_coco.py::test_arguments"),
     "readers.numpy": (FILES_ARE_WRITTEN, "oracle/test_readers_numpy.py::test_regions"),
     "io.file.read": ("its input is a path", "oracle/test_segmentation.py::test_files"),
@@ -154,6 +170,16 @@ WITHOUT: dict[str, tuple[str, str]] = {
         f"{A_PART}: decoders.image_random_crop is it",
         "capture/caches/test_caches.py::test_windows_of_whole_images",
     ),
+    **{
+        f"targets.{name}": (A_PART, "ops/targets/test_painted.py::test_painted_points")
+        for name in ("canvas", "chosen", "boxes", "keypoints", "masks", "polygons", "cameras")
+    },
+    "patches": ("DALI has none", "ops/image/test_patches.py::test_values"),
+    "patch_blocks": (A_PART, "ops/image/test_patches.py::test_modes"),
+    "patch_grid": (A_PART, "ops/image/test_patches.py::test_modes"),
+    "patch_rows": (A_PART, "ops/image/test_patches.py::test_modes"),
+    "rescale_normalize": ("DALI has none", "ops/image/test_rescale_normalize.py::test_values"),
+    "smart_resize": ("DALI has none", "ops/image/test_smart_resize.py::test_sizes"),
     "cache": ("it changes nothing", "capture/caches/test_digests.py::test_cold_and_warm"),
     "cached": (A_PART, "capture/caches/test_digests.py::test_cold_and_warm"),
     "scheduled": (A_PART, "capture/test_schedules.py::test_all_modes_give_the_same_bits"),

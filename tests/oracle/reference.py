@@ -144,7 +144,7 @@ def _argument(declared: Argument | None, value: Any) -> Any:
         numbers = feed([np.int32(row) for row in rows])
         return fn.reinterpret(numbers, dtype=types.DALIDataType.INTERP_TYPE)
     wide = declared.name == "out_length"
-    element: Any = np.float32 if declared.kind.element is np.float32 else np.int32
+    element: Any = np.int32 if declared.kind.element is np.int64 else np.float32
     element = np.int64 if wide else element
     return feed([np.asarray(row, element) for row in rows])
 

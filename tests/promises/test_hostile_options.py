@@ -89,6 +89,12 @@ def bucket(given: dict[str, Any]) -> None:
     next(gradiva.readers.File(file_root=PHOTOGRAPHS, bucket=made).next_epoch())
 
 
+def batcher(given: dict[str, Any]) -> None:
+    data = given.pop("data", 1)
+    with gradiva.serve.Batcher(**{"fn": lambda batch: batch, **given}) as made:
+        made.submit(data)
+
+
 def state(given: dict[str, Any]) -> None:
     reader = gradiva.readers.File(file_root=PHOTOGRAPHS)
     reader.set_state({**reader.get_state(), **given})
@@ -160,6 +166,7 @@ KINDS: dict[str, tuple[Callable[[dict[str, Any]], None], list[str]]] = {
     "ExternalSource": (source, [*parameters(gradiva.ExternalSource.__init__), "size"]),
     "next_epoch": (epoch, ["batch_size", "ctx", "capture", "strict", "bucket"]),
     "Bucket": (bucket, parameters(gradiva.samplers.Bucket.__init__)),
+    "Batcher": (batcher, [*parameters(gradiva.serve.Batcher.__init__), "data"]),
     "set_state": (state, ["epoch", "index", "size", "seed", "sampler", "bucket", "batch"]),
     "set_weights": (weights, ["weights", "positions", "scores"]),
     "Checkpoint": (checkpoint, ["name", "object", "text", "path", "file"]),

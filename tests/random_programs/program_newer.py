@@ -205,6 +205,30 @@ NEWER = (
         },
         _common(_resized),
     ),
+    Line(
+        gradiva.smart_resize,
+        2,
+        {
+            "patch_size": Always(one_of(2, 3)),
+            "merge_size": one_of(1, 2),
+            "min_pixels": Always(one_of(16, 64)),
+            "max_pixels": Always(one_of(150, 300)),
+            "compat": one_of("torchvision", "gradiva"),
+            "interp_type": one_of(types.INTERP_LINEAR, types.INTERP_CUBIC),
+        },
+        _common(),
+    ),
+    Line(
+        gradiva.rescale_normalize,
+        2,
+        {
+            "mean": number(0, 1),
+            "std": number(0.1, 1),
+            "rescale": one_of(1.0, 0.1),
+            "compat": one_of("torchvision"),
+        },
+        _common(),
+    ),
     Line(gradiva.tensor_resize, 1.5, {"antialias": one_of(False)}, _common(_scales)),
     Line(gradiva.copy, 1, {}),
 )
@@ -301,6 +325,18 @@ def _reordered(draw: Drawer) -> Ref:
     return draw.call("permute_batch", gradiva.permute_batch, draw.image(), indices=order)
 
 
+def _mixed(draw: Drawer) -> Ref:
+    group = draw.choice(2, 4, 64)
+    chance = draw.choice(1.0, 0.5)
+    name, function = draw.choice(
+        ("mixup", lambda x: gradiva.mixup(x, probability=chance, mix_group=group)),
+        ("cutmix", lambda x: gradiva.cutmix(x, probability=chance, mix_group=group)),
+        ("mosaic", lambda x: gradiva.mosaic(x, output_size=(11, 14), mix_group=group)),
+        ("random_erasing", lambda x: gradiva.random_erasing(x, probability=chance, fill="pixel")),
+    )
+    return draw.call(name, function, draw.image())
+
+
 def _shaped(draw: Drawer) -> Ref:
     image = draw.image()
     name, function = draw.choice(
@@ -340,5 +376,5 @@ def draw_cached(draw: Drawer) -> Ref:
 
 NEWER_OTHERS = (
     (_reduction, 3.0), (_spread, 1.0), (_joined, 2.0), (_boxes, 3.0), (_transform, 3.0),
-    (_drawn_values, 2.0), (_reordered, 1.5), (_shaped, 5.0),
+    (_drawn_values, 2.0), (_reordered, 1.5), (_shaped, 5.0), (_mixed, 3.75),
 )  # fmt: skip

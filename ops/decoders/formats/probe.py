@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.values.batch import Batch
 from gradiva.ops.decoders.image_info import MAX_PIXELS, ImageInfo, check_size, encoded_bytes
-from gradiva.ops.decoders.jpeg.headers import check_image_data, jpeg_info
-from gradiva.ops.decoders.jpeg.plain_headers import header_rows
+from gradiva.ops.decoders.jpeg.headers import check_image_data
 
 from .table import FORMATS, known_format
 
@@ -33,17 +31,6 @@ _OTHERS: tuple[tuple[int, bytes, str], ...] = (
 )
 """Beginnings of files that are met where images are expected: where in the file, and what it is."""
 _PATH = re.compile(rb"[\x20-\x7e]{1,1000}\.[A-Za-z0-9]{2,5}")
-
-
-def plain_headers(batch: Batch, max_pixels: int = MAX_PIXELS) -> list[ImageInfo | None]:
-    """The headers of those files that most are like, read at once; None for what `probe` reads."""
-    rows = header_rows(batch, max_pixels)
-    if rows is None:
-        return [None] * len(batch)
-    return [
-        jpeg_info(height, width, channels) if channels and not has_exif else None
-        for height, width, channels, has_exif in rows[:, :4].tolist()
-    ]
 
 
 def probe(data: np.ndarray[Any, Any], *, max_pixels: int = MAX_PIXELS) -> ImageInfo:

@@ -65,7 +65,10 @@ def _by_library(
     call: op.Call, gpu: Gpu, decoder: JpegDecoder, options: Options, host: _Host
 ) -> None:
     """Give nvJPEG its images, and the others to `host`."""
-    infos, windows = DecodePlan.of(call).infos, DecodePlan.of(call).windows
+    decoding = DecodePlan.of(call)
+    infos, windows = decoding.infos, None
+    if decoding.windows is not None:
+        windows = [(top, left, *size) for top, left, *size in decoding.windows.tolist()]
     turned: bool = call["adjust_orientation"]
     options = replace(options, engines=decoder.engines)
     files = call.inputs[0]

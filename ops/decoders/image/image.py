@@ -5,23 +5,25 @@ from __future__ import annotations
 import functools
 import io
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Decode, DecodeSeveral
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.ops.decoders.formats.decode import codec_color, decode_into, is_direct, output_shape
-from gradiva.ops.decoders.formats.probe import check_data, plain_headers, probe
+from gradiva.eager.types.coordinate_maps import FileMap
+from gradiva.ops.decoders.formats.decode import decode_into
+from gradiva.ops.decoders.formats.probe import check_data, probe
 from gradiva.ops.decoders.image_info import MAX_PIXELS, ImageInfo, at_scale
 from gradiva.ops.decoders.jpeg.cpu import straight_decoder
-from gradiva.ops.decoders.jpeg.small import decode_small_jpegs, small_jpeg
+from gradiva.ops.decoders.jpeg.plain_headers import PLAIN_CHANNELS, PLAIN_HAS_EXIF, header_rows
+from gradiva.ops.decoders.jpeg.small import decode_small_jpegs
 
 from .arguments import OWN, Decoded, OnGpu, Pixels, Preallocated, Replacement
 from .failures import failed
 from .gpu import decode_on_gpu
-from .plan import DecodePlan, Headers
+from .plan import COLOR_NAMES, SCALE, DecodePlan, Headers
 
 if TYPE_CHECKING:
     import PIL.Image as pil
@@ -103,7 +105,7 @@ def decoded_type(input: op.SampleType, dtype: Any) -> op.SampleType:
     return op.SampleType(chosen, 3, "HWC", input.device)
 
 
-def headers(call: op.Call) -> list[ImageInfo]:
+def headers(call: op.Call) -> Headers:
     """The headers of the files of the first input, of which images are to be decoded. A file that
     no image can be in fails as one without a header does. Raises OperatorRuntimeError."""
     least, most = _least(call), _most(call)
@@ -114,26 +116,31 @@ def headers(call: op.Call) -> list[ImageInfo]:
         return info
 
     found = look_at_each(call, look, most)
-    return found if least is None else [_scaled(info, least, call) for info in found]
+    if least is None:
+        return found
+    return Headers.of([_scaled(info, least, call) for info in found.infos])
 
 
 def look_at_each(
     call: op.Call, look: Callable[[np.ndarray[Any, Any]], ImageInfo], max_pixels: int = MAX_PIXELS
-) -> list[ImageInfo]:
+) -> Headers:
     """What `look` says of the files of the first input. Where it raises ValueError, the file fails;
     in a call that goes on, it stands for one pixel. Raises OperatorRuntimeError."""
-    plain, found = plain_headers(call.inputs[0], max_pixels), list[ImageInfo]()
-    if all(plain):
-        return cast("list[ImageInfo]", plain)
-    for sample, known in enumerate(plain):
+    rows = header_rows(call.inputs[0], max_pixels)
+    if rows is None:
+        found, others = Headers(np.ones((call.size, 3), np.int64)), list(range(call.size))
+    else:
+        is_plain = (rows[:, PLAIN_CHANNELS] != 0) & (rows[:, PLAIN_HAS_EXIF] == 0)
+        found, others = Headers(rows[:, :3]), np.flatnonzero(~is_plain).tolist()
+    for sample in others:
         try:
-            found.append(known or look(call.inputs[0].array(sample)))
+            found.put(sample, look(call.inputs[0].array(sample)))
             continue
         except ValueError as error:
             problem = str(error)
         if not call.goes_on_after(op.SampleDataError(problem, sample=sample)):
             raise op.SampleDataError(problem, sample=sample)
-        found.append(_UNREADABLE)
+        found.put(sample, _UNREADABLE)
     return found
 
 
@@ -165,11 +172,9 @@ def _scaled(info: ImageInfo, least: tuple[int, int], call: op.Call) -> ImageInfo
 
 def whole_images(call: op.Call) -> DecodePlan:
     """The plan for whole images, with their shapes HWC, (N, 3)."""
-    infos = headers(call)
+    found = headers(call)
     color, turn = op.ImageType(call["output_type"]).name, call["adjust_orientation"]
-    of_files = Headers(infos)
-    shapes = of_files.rows(lambda info: output_shape(info, color, turn), 3)
-    return DecodePlan(shapes, infos, of_files)
+    return DecodePlan(found.shapes(color, turn), found)
 
 
 def decode_options(call: op.Call) -> dict[str, Any]:
@@ -182,62 +187,67 @@ def decode_options(call: op.Call) -> dict[str, Any]:
     }
 
 
+def places_in_files(call: op.Call) -> FileMap:
+    """The coordinate map of a decoder: from the upright images of the files, in their full size, to
+    what is decoded, a window, or the image at a smaller scale (`min_size`)."""
+    plan = DecodePlan.of(call)
+    turn = call["adjust_orientation"]
+    scales, headers = plan.headers.rows[:, SCALE].astype(np.float64)[:, None], plan.headers
+    if (scales != 1).any():
+        most = call["max_pixels"]
+        headers = look_at_each(call, lambda data: probe(data, max_pixels=most), most)
+    begins = np.zeros((call.size, 2))
+    if plan.windows is not None:
+        begins = plan.windows[:, 1::-1].astype(np.float64)
+    return FileMap(
+        headers.shapes("RGB", turn), op.axis_map(np.repeat(1 / scales, 2, axis=1), -begins)
+    )
+
+
 image.not_serializable(*OWN)
+image.coordinate_map(places_in_files)
 image.shapes(whole_images)
 
 
-def direct_colors(call: op.Call) -> list[str | None]:
-    """Of each file that goes straight to the codec, its name for the color, which is all that it
-    asks; of the others None."""
-    plan = DecodePlan.of(call)
-    if plan.colors:
-        return plan.colors
-    color, turn = op.ImageType(call["output_type"]).name, call["adjust_orientation"]
-    dtype = call.types[0].dtype
-    assert dtype is not None
-    kind = dtype.numpy
-
-    def found(info: ImageInfo) -> str | None:
-        return codec_color(info, color) if is_direct(info, kind, color, turn) else None
-
-    plan.colors.extend(plan.headers.each(found))
-    return plan.colors
+def direct_colors(call: op.Call) -> op.Int64Array:
+    """(N,): the number of the color of each file that goes straight to the codec; 0 of the others:
+    see `Headers.direct_colors`."""
+    if call.types[0].dtype is not op.uint8:
+        return np.zeros(call.size, np.int64)
+    color = op.ImageType(call["output_type"]).name
+    return DecodePlan.of(call).headers.direct_colors(color, call["adjust_orientation"])
 
 
-def small_files(plan: DecodePlan, colors: list[str | None]) -> op.Int64Array:
-    """(N, 4): what `small_jpeg` says of each file, and of its direct color."""
-    color_of = dict(zip(map(id, plan.infos), colors, strict=True))
-    return plan.headers.rows(lambda info: small_jpeg(info, color_of[id(info)]), 4)
+def small_files(call: op.Call) -> op.Int64Array:
+    """(N, 4): what `Headers.small_jpegs` says of those that go straight to the codec."""
+    return DecodePlan.of(call).headers.small_jpegs(direct_colors(call))
 
 
-def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
+def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], op.Int64Array]:
     encoded = functools.cache(call.inputs[0].arrays)  # none are needed where all are small
-    infos = DecodePlan.of(call).infos
-    options = decode_options(call)
+    plan, options = DecodePlan.of(call), decode_options(call)
     direct = direct_colors(call)
     fast: bool = options["use_fast_idct"]
-    straight: Any = straight_decoder() if any(direct) else None
 
     def decode_once(sample: int, out: Any) -> None:
-        color = direct[sample]
-        if color is None:
-            decode_into(encoded()[sample], infos[sample], out, **options)
+        if not direct[sample]:
+            decode_into(encoded()[sample], plan.infos[sample], out, **options)
         else:
-            straight(encoded()[sample], infos[sample], color, out, fast)
+            color = COLOR_NAMES[int(direct[sample])]
+            straight_decoder()(encoded()[sample], plan.infos[sample], color, out, fast)
 
     def decode(sample: int, out: Any) -> None:
         try:
             decode_once(sample, out)
         except ValueError as error:
-            failed(error, infos[sample], sample, lambda: decode_once(sample, out))
+            failed(error, plan.infos[sample], sample, lambda: decode_once(sample, out))
 
-    return decode, call.batch_shapes[0].volumes.tolist()
+    return decode, call.batch_shapes[0].volumes
 
 
 def _decode_several(call: op.Call) -> DecodeSeveral | None:
     """The small JPEGs."""
-    facts = small_files(DecodePlan.of(call), direct_colors(call))
-    threads = call.pool.num_threads
+    facts, threads = small_files(call), call.pool.num_threads
     return decode_small_jpegs(call.inputs[0], facts, call["use_fast_idct"], threads=threads)
 
 

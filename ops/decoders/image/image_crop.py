@@ -9,7 +9,7 @@ from gradiva.ops.image.crop_window import CropWindow, window_of
 
 from .arguments import DECODING, OWN, WITHOUT_EFFECT, DecodedWindow
 from .gpu import decode_on_gpu
-from .image import decoded_type, encode, picture, whole_images
+from .image import decoded_type, encode, picture, places_in_files, whole_images
 from .plan import DecodePlan
 from .region import place_windows, region
 
@@ -55,6 +55,7 @@ def _shapes(call: op.Call) -> DecodePlan:
 image_crop.not_serializable(*OWN)
 image_crop.fusion_role = region
 image_crop.cuts_out = ("decoders.image", "crop")
+image_crop.coordinate_map(places_in_files)
 image_crop.cpu(region.run)
 image_crop.mixed_gpu(decode_on_gpu)
 

@@ -9,7 +9,7 @@ from gradiva.ops.random.crop_window import check_window_arguments, random_window
 
 from .arguments import DECODING, OWN, WITHOUT_EFFECT, RandomlyDecoded
 from .gpu import decode_on_gpu
-from .image import decoded_type, encode, picture, whole_images
+from .image import decoded_type, encode, picture, places_in_files, whole_images
 from .plan import DecodePlan
 from .region import place_windows, region
 
@@ -65,12 +65,14 @@ def image_random_crop(
 @image_random_crop.shapes
 def _shapes(call: op.Call) -> DecodePlan:
     plan = whole_images(call)
-    return place_windows(call, plan, random_windows(call, plan.shapes[:, 0], plan.shapes[:, 1]))
+    windows = random_windows(call, plan.shapes[:, 0], plan.shapes[:, 1])
+    return place_windows(call, plan, windows, inside=True)
 
 
 image_random_crop.not_serializable(*OWN)
 image_random_crop.fusion_role = region
 image_random_crop.cuts_out = ("decoders.image", "random_window")
+image_random_crop.coordinate_map(places_in_files)
 image_random_crop.cpu(region.run)
 image_random_crop.mixed_gpu(decode_on_gpu)
 

@@ -9,7 +9,7 @@ from gradiva.ops.indexing.slice_region import SliceRegion, check_region, slice_r
 
 from .arguments import DECODING, OWN, WITHOUT_EFFECT, SlicedImage
 from .gpu import decode_on_gpu
-from .image import decoded_type, encode, picture, whole_images
+from .image import decoded_type, encode, picture, places_in_files, whole_images
 from .plan import DecodePlan
 from .region import place_windows, region
 
@@ -65,6 +65,7 @@ def _shapes(call: op.Call) -> DecodePlan:
 image_slice.not_serializable(*OWN)
 image_slice.fusion_role = region
 image_slice.cuts_out = ("decoders.image", "slice")
+image_slice.coordinate_map(places_in_files)
 image_slice.cpu(region.run)
 image_slice.mixed_gpu(decode_on_gpu)
 

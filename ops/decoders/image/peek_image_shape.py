@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.ops.decoders.formats.decode import output_shape
 from gradiva.ops.decoders.formats.probe import probe
 
 from .image import encode, look_at_each, picture
@@ -62,8 +61,7 @@ peek_image_shape.shapes(lambda call: op.BatchShape.equal(call.size, (3,)))
 def _cpu(call: op.Call) -> None:
     color = op.ImageType(call["image_type"]).name
     turn = call["adjust_orientation"]
-    rows = [output_shape(info, color, turn) for info in look_at_each(call, probe)]
-    call.outputs[0].as_array()[:] = rows
+    call.outputs[0].as_array()[:] = look_at_each(call, probe).shapes(color, turn)
 
 
 @peek_image_shape.cases

@@ -52,9 +52,8 @@ class PlainHeader(NamedTuple):
     is_whole: int
 
 
-_HEIGHT, _WIDTH, _CHANNELS, _HAS_EXIF, _FACTORS, _, _, _IS_RGB, _RESTART, _IS_WHOLE = range(
-    len(PlainHeader._fields)
-)
+_HEIGHT, _WIDTH, PLAIN_CHANNELS, PLAIN_HAS_EXIF, _FACTORS = range(5)
+_IS_RGB, _RESTART, _IS_WHOLE = range(7, 10)
 _JFIF_NAME: Final = 0x4A46494600
 _ADOBE_NAME: Final = 0x41646F6265
 _RGB_NAMES: Final = 0x524742
@@ -92,7 +91,7 @@ def read_plain_headers(
         for column in range(row.size):
             row[column] = 0
         if not _read_header(data, offsets[sample], offsets[sample] + sizes[sample], most, row):
-            row[_CHANNELS] = row[_IS_WHOLE] = 0
+            row[PLAIN_CHANNELS] = row[_IS_WHOLE] = 0
 
 
 @jit
@@ -110,16 +109,18 @@ def _read_header(data: U8Vector, begin: Int, end: Int, most: int, row: I64Vector
         behind = place + 2 + length
         if marker == SCAN:
             named_rgb = colors == _NOTHING and names == _RGB_NAMES
-            row[_IS_RGB] = row[_CHANNELS] == 3 and (colors == _ADOBE_RGB or named_rgb)
+            row[_IS_RGB] = row[PLAIN_CHANNELS] == 3 and (colors == _ADOBE_RGB or named_rgb)
             ends = behind <= end and data[end - 2] == 0xFF and data[end - 1] == END
             row[_IS_WHOLE] = tables and codes and is_sane and length >= 2 and ends
-            return bool(row[_CHANNELS] > 0 and data[start] == row[_CHANNELS])
-        if marker == BASELINE and row[_CHANNELS] == 0:
+            return bool(row[PLAIN_CHANNELS] > 0 and data[start] == row[PLAIN_CHANNELS])
+        if marker == BASELINE and row[PLAIN_CHANNELS] == 0:
             if length < 11 or start + length - 3 >= end or data[start] != 8:
                 return False
             names, is_sane = _read_components(data, start, length, row)
             pixels = row[_HEIGHT] * row[_WIDTH]
-            if row[_CHANNELS] == 0 or not 0 < pixels <= min(most, (end - begin) * PIXELS_PER_BYTE):
+            if row[PLAIN_CHANNELS] == 0 or not 0 < pixels <= min(
+                most, (end - begin) * PIXELS_PER_BYTE
+            ):
                 return False
         elif marker == QUANTIZERS:
             tables = True
@@ -131,7 +132,7 @@ def _read_header(data: U8Vector, begin: Int, end: Int, most: int, row: I64Vector
             return False
         elif behind <= end:
             colors = _colors_of(data, marker, start, length, colors)
-        row[_HAS_EXIF] |= marker == APP1 and data[start] == 0x45  # "E" of EXIF
+        row[PLAIN_HAS_EXIF] |= marker == APP1 and data[start] == 0x45  # "E" of EXIF
         if length < 2:
             return False
         place = behind
@@ -162,7 +163,7 @@ def _read_components(
     channels, names, sane = np.int64(data[start + 5]), np.int64(0), True
     if (channels != 1 and channels != 3) or length != 8 + 3 * channels:
         return names, False
-    row[_CHANNELS] = channels
+    row[PLAIN_CHANNELS] = channels
     for component in range(channels):
         names = names << 8 | data[start + 6 + 3 * component]
         pair = np.int64(data[start + 7 + 3 * component])

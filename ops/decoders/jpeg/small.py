@@ -19,12 +19,10 @@ from gradiva.eager.operators.fusion_roles import DecodeSeveral
 from gradiva.eager.runtime.chunks import MANY
 from gradiva.eager.simd.guarded_calls import call_guarded
 from gradiva.eager.types.arrays import BoolVector, I32Vector, I64Table, I64Vector, U8Vector
-from gradiva.ops.decoders.image_info import ImageInfo
 
 from .library import ABORT, DESTROY, FINISH, jpeg_functions
 from .window import (
     CODEC,
-    COLORS,
     HEIGHT,
     OK,
     STATE_BYTES,
@@ -39,13 +37,13 @@ from .window import (
     window_decoder_works,
 )
 
-__all__ = ["Parts", "decode_small_jpegs", "small_jpeg"]
+__all__ = ["MOST_PIXELS", "Parts", "decode_small_jpegs"]
 
 Array = np.ndarray[Any, Any]
 
 _SMALL: Final = 1 << 14
 """Pixels of a picture for which a call costs a hundredth: of such ones the kernel pays at once."""
-_MOST: Final = 1 << 20
+MOST_PIXELS: Final = 1 << 20
 """Pixels of a picture for which it pays in the long run, or where many threads take turns in the
 interpreter."""
 _FILES: Final = 16
@@ -57,25 +55,19 @@ _background, _larger = BackgroundKernel(), BackgroundKernel()
 
 
 class Parts(NamedTuple):
-    """Of each file, (N, 4) and (N, 2), int64: the window that is decoded alone, top, left, height
-    and width, which is not empty; no rows: the whole image. Then what is found out of windows: how
-    far behind the place of its file each begins, and from one row to the next, in elements."""
+    """Of each file, (N, 4) and (N, 2), int64: the window that is wanted, top, left, height and
+    width, which is not empty; no rows: the whole image. Then what is found out of windows: how far
+    behind the place of its file each begins, and from one row to the next, in elements. least: the
+    pixels that a window must leave out to be decoded alone, and not the whole image."""
 
     windows: op.Int64Array
     laid: op.Int64Array
+    least: int = 0
 
     @classmethod
     def whole(cls, count: int) -> Parts:
         """All of all files."""
         return cls(np.zeros((count, 4), np.int64), np.zeros((count, 2), np.int64))
-
-
-def small_jpeg(info: ImageInfo, color: str | None) -> tuple[int, int, int, int]:
-    """Height, width, channels of the file and the library's number of the color that is wanted; 0
-    for a file that is no small JPEG. color: None for one that does not go straight to the codec."""
-    plain = color in COLORS and info.is_sequential_jpeg and info.scale == 1
-    small = info.height * info.width <= _MOST
-    return info.height, info.width, info.channels, COLORS[str(color)] if plain and small else 0
 
 
 def _that_pay(facts: op.Int64Array, threads: int) -> op.Int64Array:
@@ -98,7 +90,8 @@ def decode_small_jpegs(
     """What decodes the small ones of some files, if there are any, and they can be decoded here. A
     file that it does not make is to be decoded in the usual way.
 
-    facts: (N, 4), what `small_jpeg` says of each; parts: all of all, unless given. threads: that
+    facts: int64 (N, 4): height, width, channels of each file, and the library's number of the color
+    that is wanted, 0 for one that is left out; parts: all of all, unless given. threads: that
     share the files. by_row: each is a window, and its place has room for no more; else for the
     whole image.
     """
@@ -114,7 +107,8 @@ def decode_small_jpegs(
         rows = np.empty((threads, longest), np.uint8)
         parts = states, states.view(np.int32), rows
         *own, row = [one[0] if threads == 1 else PerThread(one) for one in parts]
-        given = files.data, laid.offsets, laid.volumes, facts, *chosen, int(fast_idct)
+        wanted = facts, chosen.windows, chosen.laid, chosen.least
+        given = files.data, laid.offsets, laid.volumes, *wanted, int(fast_idct)
         target = memory if memory.ndim == 1 else PerThread(memory)
         return [(_decode, (jpeg_functions(), *own, *given, target, places, row, done))]
 
@@ -138,6 +132,7 @@ def _decode(
     facts: I64Table,
     windows: I64Table,
     laid: I64Table,
+    least: int,
     transform: int,
     memory: U8Vector,
     places: I64Vector,
@@ -150,16 +145,17 @@ def _decode(
 
     functions: addresses of libjpeg's functions; state, fields: memory for its structures, as 64-bit
     and as 32-bit words; data, offsets, sizes: the files; facts: height, width, channels and color
-    of each, color 0 for those that are left out; windows: what is decoded of each, in pixels; laid:
-    where it lies in its place, and the bytes of a row; transform: which method of the inverse
-    transform; memory, places: where each sample goes; row: memory for a row; begin, end: the range
-    of samples.
+    of each, color 0 for those that are left out; windows, laid, least: as of `Parts`; transform:
+    which method of the inverse transform; memory, places: where each sample goes; row: memory for a
+    row, if windows go row by row: then whole images are left out; begin, end: the range of samples.
     """
     mark = state.ctypes.data
     files: Any = np.int64(0)
     for sample in range(begin, end):
         height, width, channels, color = facts[sample]
-        if color == 0:
+        top, left, rows, columns = windows[sample]
+        alone = rows > 0 and height * width - rows * columns >= least
+        if color == 0 or (row.size > 0 and not alone):
             continue
         if files % _FILES == 0:
             if files > 0:
@@ -175,8 +171,7 @@ def _decode(
         if started and fields[HEIGHT] == height and fields[WIDTH] == width:
             pitch = width if color == 1 else 3 * width
             target, room = memory.ctypes.data + places[sample], height * pitch
-            top, left, rows, columns = windows[sample]
-            if rows > 0:
+            if alone:
                 way, final = target, target - target
                 if row.size > 0:
                     way, room, final = row.ctypes.data, row.size, target
@@ -187,8 +182,9 @@ def _decode(
                 good = first >= 0 and state[WARNINGS] == 0 and ends_well(functions, state, fields)
                 done[sample] = good
             else:
+                laid[sample, 0], laid[sample, 1] = top * pitch + left * (pitch // width), pitch
                 done[sample] = _read(functions, state, target, height, pitch)
-        if windows[sample, 2] > 0 or not done[sample]:
+        if alone or not done[sample]:
             call_guarded(mark, functions[ABORT], mark + CODEC, 0, 0, 0)
     if files > 0:
         call_guarded(mark, functions[DESTROY], mark + CODEC, 0, 0, 0)

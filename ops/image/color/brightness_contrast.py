@@ -9,16 +9,22 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.rows.convert import convert_sat
 from gradiva.eager.types.arrays import F32Vector, Float32Array, Vector
+from gradiva.ops.image.enhance.blends import run_brightness, run_contrast
+from gradiva.ops.image.enhance.compat import check_compat, compat_libraries
 
 _DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.int32, op.float32)
 _BRIGHTNESS, _CONTRAST = ("brightness", "brightness_shift"), ("contrast", "contrast_center")
 _LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "DHWC", "CDHW")
 
 
-def linear_type(input: op.SampleType, dtype: op.DTypeLike | None) -> op.SampleType:
+def linear_type(
+    input: op.SampleType, dtype: op.DTypeLike | None, compat: str | None = None
+) -> op.SampleType:
     """The type rule."""
     op.require_dtype(input, _DTYPES)
     layout = op.require_layout(input, _LAYOUTS, {2: "HW", 3: "HWC", 4: "FHWC"})
+    if compat is not None:
+        check_compat(compat, input, layout, dtype)
     if dtype is None:
         return op.with_layout(input, layout)
     if dtype not in _DTYPES:
@@ -73,7 +79,7 @@ class Contrast(TypedDict, total=False):
             floats.
     """
 
-    contrast: op.FloatArg
+    contrast: op.DoubleArg
     contrast_center: op.FloatArg | None
 
 
@@ -91,35 +97,48 @@ class Arguments(Brightness, ContrastArguments, total=False):
 
 @op.operator("brightness", schema="Brightness", frames=_BRIGHTNESS, same_shapes=True)
 @op.uses_arguments(Brightness, Linear)
-def brightness(input: op.SampleType, /, **options: op.Unpack[BrightnessArguments]) -> op.SampleType:
+def brightness(
+    input: op.SampleType, /, *, compat: str | None = None, **options: op.Unpack[BrightnessArguments]
+) -> op.SampleType:
     """Change the brightness of each sample.
 
     out = brightness_shift * range + brightness * in
 
     The same as `brightness_contrast` with the contrast left as it is.
 
+    Args:
+        compat: "torchvision" or "pil": the bits of its adjust_brightness, which cuts off fractions
+            (docs/compat.md); 1 or 3 channels, no brightness_shift, and the dtype stays.
+
     Example:
         images = gradiva.imread(["cat.jpg", "coffee.jpg"])
         factors = gradiva.random.uniform(range=(0.8, 1.2), batch_size=2)
         images = gradiva.brightness(images, brightness=factors)
     """
-    return linear_type(input, options["dtype"])
+    return linear_type(input, options["dtype"], compat)
 
 
 @op.operator("contrast", schema="Contrast", frames=_CONTRAST, same_shapes=True)
 @op.uses_arguments(Contrast, Linear)
-def contrast(input: op.SampleType, /, **options: op.Unpack[ContrastArguments]) -> op.SampleType:
+def contrast(
+    input: op.SampleType, /, *, compat: str | None = None, **options: op.Unpack[ContrastArguments]
+) -> op.SampleType:
     """Change the contrast of each sample.
 
     out = center + contrast * (in - center)
 
     The same as `brightness_contrast` with the brightness left as it is.
 
+    Args:
+        compat: "torchvision" or "pil": the bits of its adjust_contrast, whose center is the mean of
+            the gray image (docs/compat.md); 1 or 3 channels, no contrast_center, and the dtype
+            stays.
+
     Example:
         images = gradiva.imread(["cat.jpg", "coffee.jpg"])
         images = gradiva.contrast(images, contrast=[0.5, 1.5])
     """
-    return linear_type(input, options["dtype"])
+    return linear_type(input, options["dtype"], compat)
 
 
 @op.operator(
@@ -179,20 +198,33 @@ def linear_rows(
     return rows
 
 
-@op.pixelwise(brightness, brightness_contrast_row)
+@op.pixelwise(brightness, brightness_contrast_row, unless={"compat": run_brightness})
 def _brightness_rows(call: op.Call) -> Float32Array:
     return linear_rows(call, call["brightness"], call["brightness_shift"], np.float32(1), None)
 
 
-@op.pixelwise(contrast, brightness_contrast_row)
+@op.pixelwise(contrast, brightness_contrast_row, unless={"compat": run_contrast})
 def _contrast_rows(call: op.Call) -> Float32Array:
-    return linear_rows(call, np.float32(1), np.float32(0), *(call[name] for name in _CONTRAST))
+    return linear_rows(
+        call, np.float32(1), np.float32(0), call.single("contrast"), call["contrast_center"]
+    )
 
 
 @op.pixelwise(brightness_contrast, brightness_contrast_row)
 def coefficients(call: op.Call) -> Float32Array:
     """(N, 1, 2): multiplier and addend of each sample."""
-    return linear_rows(call, *[call.arguments[name] for name in (*_BRIGHTNESS, *_CONTRAST)])
+    return linear_rows(
+        call,
+        call["brightness"],
+        call["brightness_shift"],
+        call.single("contrast"),
+        call["contrast_center"],
+    )
+
+
+for _operator in (brightness, contrast):
+    _operator.not_serializable("compat")
+    _operator.libraries = compat_libraries
 
 
 _NOISE = ((4, 5, 3), (1, 7, 3), (6, 1, 3))

@@ -109,6 +109,9 @@ def clahe(
 clahe.libraries = ("opencv-python-headless",)
 
 
+clahe.moves = op.IN_PLACE
+
+
 @clahe.shapes
 def _shapes(call: op.Call) -> op.BatchShape:
     batch_shape = call.inputs[0].batch_shape

@@ -9,6 +9,8 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.rows.convert import convert_sat
 from gradiva.eager.types.arrays import F32Vector, Float32Array, U8Table, U8Vector
+from gradiva.ops.image.enhance.blends import run_gray
+from gradiva.ops.image.enhance.compat import check_compat, compat_libraries
 
 from .color_matrix import ASSUMED, LAYOUTS, check_channels
 
@@ -86,6 +88,7 @@ def color_space_conversion(
     *,
     image_type: op.ImageTypeLike,
     output_type: op.ImageTypeLike,
+    compat: str | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
     """Convert images between color spaces: RGB, BGR, YCbCr and GRAY, by ITU-R BT.601.
@@ -98,6 +101,8 @@ def color_space_conversion(
             rank. A GRAY image has one channel, the others have three.
         image_type: the color space of the input.
         output_type: the color space of the output, another one.
+        compat: "torchvision" or "pil": the bits of its rgb_to_grayscale (docs/compat.md), from RGB
+            to GRAY only; with "torchvision" also of float32 images.
 
     Returns:
         Samples of the same shapes but for the number of channels.
@@ -111,8 +116,14 @@ def color_space_conversion(
         gray = gradiva.color_space_conversion(image, image_type=types.RGB, output_type=types.GRAY)
         gray.shape  # (300, 451, 1)
     """
-    op.require_dtype(input, (op.uint8,))
+    if compat is None:
+        op.require_dtype(input, (op.uint8,))
     layout = op.require_layout(input, LAYOUTS, ASSUMED)
+    if compat is not None:
+        check_compat(compat, input, layout)
+        if image_type != op.ImageType.RGB or output_type != op.ImageType.GRAY:
+            pair = f"{op.ImageType(int(image_type)).name} to {op.ImageType(int(output_type)).name}"
+            raise op.wrong_value("compat", "None, or RGB to GRAY", pair)
     for argument, given in (("image_type", image_type), ("output_type", output_type)):
         if given not in _TAKEN:
             raise op.wrong_value(argument, "RGB, BGR, YCbCr or GRAY", op.ImageType(int(given)).name)
@@ -128,6 +139,9 @@ def color_space_conversion(
 
 def _made(call: op.Call) -> int:
     return 1 if call["output_type"] == op.ImageType.GRAY else 3
+
+
+color_space_conversion.moves = op.IN_PLACE
 
 
 @color_space_conversion.shapes
@@ -172,7 +186,11 @@ def convert_row(source: U8Table, target: U8Table, row: F32Vector) -> None:
         _weigh(one, two, three, target[channel], row, 4 + 4 * channel)
 
 
-@op.pixelwise(color_space_conversion, convert_row, made=_made)
+color_space_conversion.not_serializable("compat")
+color_space_conversion.libraries = compat_libraries
+
+
+@op.pixelwise(color_space_conversion, convert_row, made=_made, unless={"compat": run_gray})
 def _rows(call: op.Call) -> Float32Array:
     row = _row(op.ImageType(call["image_type"]), op.ImageType(call["output_type"]))
     return np.tile(row, (call.size, 1, 1))

@@ -147,6 +147,17 @@ def _shapes(call: op.Call) -> NormalizePlan:
     )
 
 
+@crop_mirror_normalize.coordinate_map
+def _map(call: op.Call) -> Any:
+    layout = _layout(call)
+    anchors, windows = window_in(call, layout)
+    axes = op.spatial_axes(layout)
+    flipped = np.zeros((call.size, len(axes)), np.bool_)
+    flipped[:, 0] = call["mirror"] != 0
+    begins, ends = anchors[:, axes], (anchors + windows)[:, axes]
+    return op.axis_map(np.where(flipped, -1.0, 1.0), np.where(flipped, ends, -begins))
+
+
 def _mean_factor(call: op.Call) -> tuple[Float32Array, Float32Array]:
     """(N, channels) each, see `fold`."""
     channels = call.inputs[0].batch_shape.shapes[:, _layout(call).index("C")]

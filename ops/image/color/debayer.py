@@ -81,6 +81,9 @@ def _tile(position: Sequence[int], sample: int | None = None) -> str:
 debayer.libraries = ("opencv-python-headless",)
 
 
+debayer.moves = op.IN_PLACE
+
+
 @debayer.shapes
 def _shapes(call: op.Call) -> op.Int64Array:
     source = call.inputs[0]

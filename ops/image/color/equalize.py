@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.cuda.launch import NoGpuKernelError
 from gradiva.eager.jit.jit import always_inline
 from gradiva.eager.operators.cases import samples
 from gradiva.eager.types.arrays import I64Table, I64Vector, Slabs, U8Table, U8Vector
@@ -16,7 +17,9 @@ _LAYOUTS: Final = ("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW", "CFHW")
 
 
 @op.operator("equalize", schema="Equalize", formerly=("experimental.equalize",), same_shapes=True)
-def equalize(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleType:
+def equalize(
+    input: op.SampleType, /, *, compat: str | None = None, **common: op.Unpack[op.Common]
+) -> op.SampleType:
     """Equalize the histogram of each channel of each image or frame.
 
     A value v becomes 255 * (below(v) - first) / (all - first), in float32, rounded, halves to even;
@@ -26,6 +29,9 @@ def equalize(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.Samp
     Args:
         input: uint8; layouts HW, HWC, CHW, FHW, FHWC, FCHW, CFHW. Without a layout HW, HWC or FHWC
             by rank, and the output has that layout.
+        compat: "torchvision" or "pil": the bits of its equalize, which are the same. A value v
+            becomes (below(v - 1) + step // 2) // step, at most 255, where step is all values but
+            those equal to the greatest, divided by 255; where that is 0, nothing changes.
 
     Returns:
         Samples of the same shapes.
@@ -37,6 +43,8 @@ def equalize(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.Samp
         image = gradiva.equalize(gradiva.imread("cat.jpg"))
     """
     op.require_dtype(input, (op.uint8,))
+    if compat not in (None, "torchvision", "pil"):
+        raise op.wrong_value("compat", "None, torchvision or pil", repr(compat))
     return op.with_layout(input, op.require_layout(input, _LAYOUTS, {2: "HW", 3: "HWC", 4: "FHWC"}))
 
 
@@ -58,6 +66,19 @@ def _table(counts: I64Vector, pixels: int, table: U8Vector) -> None:
     for value in range(least + 1, 256):
         below += counts[value]
         table[value] = np.uint8(min(np.float32(255), np.rint(np.float32(below) * scale)))
+
+
+@op.jit
+def _pillow_table(counts: I64Vector, pixels: int, table: U8Vector) -> None:
+    """As `_table`, by the rule of Pillow, in whole numbers."""
+    most = 255
+    while counts[most] == 0:
+        most -= 1
+    step = (pixels - counts[most]) // 255
+    below = step // 2
+    for value in range(256):
+        table[value] = np.uint8(min(below // step, 255) if step else value)
+        below += counts[value]
 
 
 @always_inline
@@ -116,8 +137,10 @@ def _look_up(
 
 
 @op.jit
-def _equalize_samples(slabs: Slabs, extents: I64Table, begin: int, end: int) -> None:
-    """extents: (frames, pixels, channels), interleaved, of each sample.
+def _equalize_samples(
+    slabs: Slabs, extents: I64Table, as_pillow: bool, begin: int, end: int
+) -> None:
+    """extents: (frames, pixels, channels), interleaved, of each sample; as_pillow: by its rule.
 
     slabs: with offsets in elements; begin, end: the range of samples.
     """
@@ -134,7 +157,10 @@ def _equalize_samples(slabs: Slabs, extents: I64Table, begin: int, end: int) -> 
             source, target = src[s : s + size], dst[d : d + size]
             _count(source, pixels, channels, counts)
             for c in range(channels):
-                _table(counts[c], pixels, tables[c])
+                if as_pillow:
+                    _pillow_table(counts[c], pixels, tables[c])
+                else:
+                    _table(counts[c], pixels, tables[c])
             _look_up(source, pixels, channels, tables, target)
 
 
@@ -151,7 +177,10 @@ def _extents(call: op.Call) -> op.Int64Array:
 
 @equalize.cpu
 def _cpu(call: op.Call) -> None:
-    call.for_samples(_equalize_samples, call.slabs, _extents(call))
+    call.for_samples(_equalize_samples, call.slabs, _extents(call), call["compat"] is not None)
+
+
+equalize.not_serializable("compat")
 
 
 _HERE: Final = Path(__file__).parent
@@ -168,6 +197,8 @@ _PIECE: Final = 1 << 14
 
 @equalize.gpu
 def _gpu(call: op.Call) -> list[op.Launch]:
+    if call["compat"] is not None:
+        raise NoGpuKernelError(argument="compat", expected="None", got=repr(call["compat"]))
     source, target = call.inputs[0], call.outputs[0]
     volumes = source.batch_shape.volumes
     blocks = op.blocks_of(volumes)
@@ -226,6 +257,9 @@ def _cases() -> list[op.Case]:
         op.case("planes", planes).equals([np.stack([by_formula(p) for p in planes.at(0)])]),
         op.case("sequence", frames).equals(framed),
         op.case("one value", flat).equals([flat.at(0)]),
+        op.case("of Pillow", images, compat="pil").no_oracle(),
+        op.case("of torchvision", flat, compat="torchvision").equals([flat.at(0)]).no_oracle(),
+        op.case("unknown", images, compat="opencv").value_error("`compat`"),
         op.case("empty", samples()).equals([]),
         op.case("no pixels", samples((0, 4, 3)))
         .equals([np.zeros((0, 4, 3), np.uint8)])

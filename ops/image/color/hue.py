@@ -8,6 +8,8 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Float32Array
+from gradiva.ops.image.enhance.blends import run_hue, run_saturation
+from gradiva.ops.image.enhance.compat import check_compat, compat_libraries
 
 from .color_matrix import check_channels, color_type, hue_saturation, matrix_row, parameters
 
@@ -58,7 +60,12 @@ class Arguments(RgbOnly, HsvArguments, total=False):
 @op.operator("hue", schema="Hue", frames=("hue",))
 @op.uses_arguments(Colors, ..., RgbOnly)
 def hue(
-    input: op.SampleType, /, *, hue: op.FloatArg = 0.0, **options: op.Unpack[Arguments]
+    input: op.SampleType,
+    /,
+    *,
+    hue: op.DoubleArg = 0.0,
+    compat: str | None = None,
+    **options: op.Unpack[Arguments],
 ) -> op.SampleType:
     """Rotate the hues of each image.
 
@@ -66,17 +73,26 @@ def hue(
 
     Args:
         hue: the angle in degrees; may differ per sample.
+        compat: "torchvision" or "pil": the bits of its adjust_hue, which turns hues of HSV by
+            `hue / 360` (docs/compat.md); from -180 to 180 degrees, and the dtype stays.
 
     Example:
         image = gradiva.hue(gradiva.imread("cat.jpg"), hue=30.0)
     """
+    if compat is not None:
+        check_compat(compat, input, None, options["dtype"])
     return color_type(input, options["dtype"], int(options["image_type"]))
 
 
 @op.operator("saturation", schema="Saturation", frames=("saturation",))
 @op.uses_arguments(Colors, ..., RgbOnly)
 def saturation(
-    input: op.SampleType, /, *, saturation: op.FloatArg = 1.0, **options: op.Unpack[Arguments]
+    input: op.SampleType,
+    /,
+    *,
+    saturation: op.DoubleArg = 1.0,
+    compat: str | None = None,
+    **options: op.Unpack[Arguments],
 ) -> op.SampleType:
     """Change the saturation of each image.
 
@@ -85,10 +101,14 @@ def saturation(
     Args:
         saturation: the factor: 0 makes images gray, 1 leaves them as they are; may differ per
             sample.
+        compat: "torchvision" or "pil": the bits of its adjust_saturation, which blends with the
+            gray image (docs/compat.md); the dtype stays.
 
     Example:
         gray = gradiva.saturation(gradiva.imread("cat.jpg"), saturation=0.0)
     """
+    if compat is not None:
+        check_compat(compat, input, None, options["dtype"])
     return color_type(input, options["dtype"], int(options["image_type"]))
 
 
@@ -159,16 +179,19 @@ hue.shapes(check_channels)
 saturation.shapes(check_channels)
 hsv.shapes(check_channels)
 color_twist.shapes(check_channels)
+for _operator in (hue, saturation):
+    _operator.not_serializable("compat")
+    _operator.libraries = compat_libraries
 
 
-@op.pixelwise(hue, matrix_row)
+@op.pixelwise(hue, matrix_row, unless={"compat": run_hue})
 def _hue_rows(call: op.Call) -> Float32Array:
-    return parameters(hue_saturation(call["hue"], np.float32(1), call.size))
+    return parameters(hue_saturation(call.single("hue"), np.float32(1), call.size))
 
 
-@op.pixelwise(saturation, matrix_row)
+@op.pixelwise(saturation, matrix_row, unless={"compat": run_saturation})
 def _saturation_rows(call: op.Call) -> Float32Array:
-    return parameters(hue_saturation(np.float32(0), call["saturation"], call.size))
+    return parameters(hue_saturation(np.float32(0), call.single("saturation"), call.size))
 
 
 @op.pixelwise(hsv, matrix_row)

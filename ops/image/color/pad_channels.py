@@ -30,6 +30,9 @@ def pad_channels(input: op.SampleType, /) -> op.SampleType:
     return op.with_layout(input, op.require_layout(input, _LAYOUTS, {}))
 
 
+pad_channels.moves = op.IN_PLACE
+
+
 @pad_channels.shapes
 def _shapes(call: op.Call) -> op.BatchShape:
     shapes = call.inputs[0].batch_shape.shapes.copy()

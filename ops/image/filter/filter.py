@@ -119,6 +119,15 @@ def _shapes(call: op.Call) -> op.Int64Array:
     return shapes
 
 
+@filter.coordinate_map
+def _map(call: op.Call) -> Any:
+    axes = len(op.spatial_axes(call.inputs[0].layout))
+    shift = np.zeros((call.size, axes))
+    if call["mode"] == "valid":
+        shift -= (call.inputs[1].batch_shape.shapes[:, ::-1] - 1) / 2
+    return op.axis_map(1.0, shift)
+
+
 def _anchors(call: op.Call, axes: int) -> op.Int64Array:
     given: op.Int64Array = call["anchor"]
     if given.shape[1] not in (1, axes):

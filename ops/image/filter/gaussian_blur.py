@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.cuda.launch import NoGpuKernelError
 from gradiva.eager.types.arrays import (
     Array,
     F32Table,
@@ -18,11 +19,13 @@ from gradiva.eager.types.arrays import (
     Slabs,
     Vector,
 )
+from gradiva.ops.image.enhance.compat import ASSUMED, LAYOUTS, check_compat, compat_libraries
 
 from .blur_gpu import Windows, blur_launches
 from .blur_rows import blur_row, convert_line, reflect, symmetric
 from .blur_windows import blurred_type, extents_of
 from .gaussian_windows import windows
+from .torch_blur import run_compat_blur
 
 
 @op.operator("gaussian_blur", schema="GaussianBlur", frames=("sigma", "window_size", "CF"))
@@ -33,6 +36,7 @@ def gaussian_blur(
     sigma: op.FloatsArg | None = None,
     window_size: op.IntsArg | None = None,
     dtype: op.DTypeLike | None = None,
+    compat: str | None = None,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
     """Blur samples with a Gaussian window, along each of the axes D, H and W.
@@ -50,6 +54,9 @@ def gaussian_blur(
         window_size: an odd number of pixels, one or one per axis; may differ per sample. 0:
             computed as 2 * ceil(3 * sigma) + 1. Not both may be 0 or not given.
         dtype: the element type of the output: float32 or that of the input, which is the default.
+        compat: "torchvision": the values of its gaussian_blur, `window_size` being its kernel_size,
+            in the order height, width. "pil": those of Pillow's `ImageFilter.GaussianBlur`, of
+            radius `sigma`, without a window (docs/compat.md). Images only, and the dtype stays.
 
     Returns:
         Samples of the same shapes.
@@ -62,13 +69,23 @@ def gaussian_blur(
     Example:
         image = gradiva.gaussian_blur(gradiva.imread("cat.jpg"), sigma=3.0)
     """
-    return blurred_type(input, dtype)
+    if compat is None:
+        return blurred_type(input, dtype)
+    check_compat(compat, input, None, dtype)
+    return op.with_layout(input, op.require_layout(input, LAYOUTS, ASSUMED))
+
+
+gaussian_blur.moves = op.IN_PLACE
 
 
 @gaussian_blur.shapes
 def _shapes(call: op.Call) -> op.BatchShape:
     if call["sigma"] is None and call["window_size"] is None:
         raise op.OperatorValueError("`sigma` or `window_size` must be given")
+    if call["compat"] == "torchvision" and call["window_size"] is None:
+        raise op.wrong_value("window_size", "torchvision's kernel_size, with `compat`", "nothing")
+    if call["compat"] == "pil" and call["sigma"] is None:
+        raise op.wrong_value("sigma", "Pillow's radius, with `compat`", "nothing")
     return call.inputs[0].batch_shape
 
 
@@ -148,13 +165,22 @@ def _windows(call: op.Call) -> tuple[op.Int64Array, Float32Array, op.Int64Array]
     return extents, *windows(call["sigma"], call["window_size"], axes, call.size)
 
 
+gaussian_blur.not_serializable("compat")
+gaussian_blur.libraries = compat_libraries
+
+
 @gaussian_blur.cpu
 def _cpu(call: op.Call) -> None:
-    call.for_slabs(_blur_samples, *_windows(call))
+    if call["compat"] is not None:
+        run_compat_blur(call)
+    else:
+        call.for_slabs(_blur_samples, *_windows(call))
 
 
 @gaussian_blur.gpu
 def _gpu(call: op.Call) -> list[op.Launch]:
+    if call["compat"] is not None:
+        raise NoGpuKernelError(argument="compat", expected="None", got=repr(call["compat"]))
     _, weights, halves = _windows(call)
     return blur_launches(call, [Windows(weights, halves)])
 
@@ -193,6 +219,14 @@ def _cases() -> list[op.Case]:
         op.case("other letters", op.samples((2, 5, 6, 4), layout="FXYZ"), sigma=[2.0, 0.5, 1.0]),
         op.case("per sample", images, sigma=np.array([[0.5], [1.0], [3.0]], np.float32)),
         op.case("no layout", op.samples((4, 5, 3), layout=""), sigma=0.9),
+        op.case("of torchvision", images, **five, compat="torchvision").no_oracle(),
+        op.case("planes of torchvision", planes, **five, compat="torchvision").no_oracle(),
+        op.case("floats of torchvision", floats, window_size=3, compat="torchvision").no_oracle(),
+        op.case("of Pillow", images, sigma=[1.5, 0.5], compat="pil").no_oracle(),
+        op.case("wide", images, window_size=19, compat="torchvision").value_error("`window_size`"),
+        op.case("no window", images, sigma=2.0, compat="torchvision").value_error("`window_size`"),
+        op.case("a window for Pillow", images, **five, compat="pil").value_error("`window_size`"),
+        op.case("unknown library", images, **five, compat="zork").value_error("`compat`"),
         op.case("empty", op.samples(), **five).equals([]),
         op.case("neither", images).value_error("must be given"),
         op.case("both zero", images, sigma=0.0).value_error("`sigma`"),

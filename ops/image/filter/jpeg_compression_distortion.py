@@ -59,6 +59,9 @@ def jpeg_compression_distortion(
 jpeg_compression_distortion.libraries = ("opencv-python-headless",)
 
 
+jpeg_compression_distortion.moves = op.IN_PLACE
+
+
 @jpeg_compression_distortion.shapes
 def _shapes(call: op.Call) -> op.BatchShape:
     batch_shape = call.inputs[0].batch_shape

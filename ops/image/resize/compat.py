@@ -15,6 +15,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Array
 
 from .arguments import ResizeFilters, per_axis
+from .fixed_point import COLUMNS_FIRST, CROPPED, ROWS_FIRST, TAKEN, TORCH, rows_first
 from .libraries import AREA_CHANNELS, MOST_CHANNELS, NAMES, resize_opencv, resize_pil
 from .plan import ResizePlan
 from .shapes import resize_geometry
@@ -26,6 +27,8 @@ DTYPES = {
     "torchvision": (op.uint8, op.float32),
 }
 _LIBRARIES: dict[str, tuple[str, ...]] = {"pil": ("pillow",), "opencv": ("opencv-python-headless",)}
+OWN = "gradiva"
+"""What `compat` is where an operator has another default than gradiva's own filters."""
 _CUBIC, _NEAREST = op.InterpType.INTERP_CUBIC, op.InterpType.INTERP_NN
 
 
@@ -48,6 +51,50 @@ def check_compat(
     for name in ("min_filter", "mag_filter"):
         if filters.get(name) is not None:
             raise op.wrong_value(name, "`interp_type` alone with `compat`", "a filter")
+
+
+def is_own(compat: str | None) -> bool:
+    """Whether an operator uses gradiva's own filters."""
+    return compat is None or compat == OWN
+
+
+def may_fuse(arguments: Mapping[str, Any], device: str) -> bool:
+    """Whether calls with these arguments may join a fused group (see `resamples_here`)."""
+    compat = arguments.get("compat")
+    return is_own(compat) or (compat in ("pil", "torchvision") and device == "cpu")
+
+
+def resamples_here(call: op.Call) -> bool:
+    """Whether kernels that join groups resample: with gradiva's own filters, or with those of
+    Pillow or torchvision for bytes, where no channel is alpha. After the shape rule."""
+    compat, plan = call.arguments.get("compat"), call.plan
+    if not may_fuse({"compat": compat}, "cpu"):
+        return False
+    if is_own(compat):
+        return True
+    assert isinstance(plan, ResizePlan)
+    if call.inputs[0].dtype is not op.uint8 or not np.isin(plan.filters, TAKEN).all():
+        return False
+    if compat == "torchvision" and not call["antialias"]:
+        return False
+    layout, shapes = call.types[0].layout or "", call.inputs[0].batch_shape.shapes
+    if layout[-1:] == "C":
+        return bool(np.isin(shapes[:, -1], (1, 3)).all())
+    return "C" not in layout or bool(np.isin(shapes[:, layout.index("C")], (1, 3)).all())
+
+
+def fixed_filters(compat: str, plan: ResizePlan) -> op.Int64Array:
+    """(N, 5), as `filters_of` returns them, for images that are resampled in whole numbers."""
+    table = np.full((len(plan.filters), 5), 2, np.int64)
+    table[:, :3] = plan.filters[:, np.newaxis]
+    table[:, 3] = TORCH
+    crops = plan.crop or compat == "torchvision"
+    if compat == "pil":
+        whole = (plan.high - plan.low).astype(np.int64) if crops else plan.inputs
+        table[:, 3] = np.where(rows_first(whole, plan.outputs), ROWS_FIRST, COLUMNS_FIRST)
+    if crops:
+        table[:, 3] |= CROPPED
+    return table
 
 
 def _listed(values: Any) -> str:

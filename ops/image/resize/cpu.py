@@ -30,11 +30,13 @@ from gradiva.eager.jit.subprocess_compiler import SubprocessCompiler, compile_no
 from gradiva.eager.rows.row_chain import (
     FORM_CHANNELS,
     MIRROR,
+    PATCHES,
     TARGET,
     TARGET_FRAME,
     TARGET_PLANE,
     TARGET_ROW,
     UPSIDE_DOWN,
+    finish_patches,
     finish_row,
 )
 from gradiva.eager.simd.intrinsics import local_floats, local_words, span, without_refcount
@@ -156,7 +158,7 @@ def scratch_sizes(
 
 
 @op.jit
-def _store(
+def store_row_of(
     row: Float32Array,
     channels: int,
     plane: int,
@@ -171,6 +173,10 @@ def _store(
     the bytes of an element there.
     """
     form, parameters, scratch, dst, item = chain
+    if form[PATCHES]:
+        pixels, head = len(row) // channels, row.ctypes.data
+        finish_patches(head, pixels, plane, y, form, parameters, scratch, sample, dst, item)
+        return
     to = dst + sample[TARGET] + plane * sample[TARGET_FRAME] + y * sample[TARGET_ROW]
     # A chain of one channel takes interleaved ones alike, whatever their number.
     pixels = len(row) if form[FORM_CHANNELS] == 1 else len(row) // channels
@@ -192,7 +198,7 @@ def _nearest_sample(
     """Pick whole pixels: float32 holds the values of every dtype taken here exactly.
 
     src_at: where the sample begins, in elements; size, win: rows of `sizes` and `window`; room:
-    starts (in pixels of the input), weights, lines and marks; sample, chain: as in `_store`.
+    starts (in pixels of the input), weights, lines and marks; sample, chain: as in `store_row_of`.
     """
     (starts, _, lines, _), channels = room, size[CHANNELS]
     nz, ny, nx = win[D_END] - win[D_BEGIN], win[H_END] - win[H_BEGIN], win[W_END] - win[W_BEGIN]
@@ -209,7 +215,7 @@ def _nearest_sample(
                     )
                     pick_row(src[at : at + size[IN_W] * channels], channels, starts[2], nx, row)
                 where = ny - 1 - y if sample[UPSIDE_DOWN] else y
-                _store(row, channels, plane, z * ny + where, sample, chain)
+                store_row_of(row, channels, plane, z * ny + where, sample, chain)
 
 
 @noinline
@@ -230,7 +236,7 @@ def _filtered_sample(
 
     src_at: where the sample begins, in elements; size, win: rows of `sizes` and `window`; taps:
     (3,), inputs that an output reads, along D, H, W; room: starts (in pixels of the input),
-    weights, lines and marks; sample, chain: as in `_store`.
+    weights, lines and marks; sample, chain: as in `store_row_of`.
     """
     starts, weights = without_refcount(room[0]), without_refcount(room[1])
     lines, marks = without_refcount(room[2]), without_refcount(room[3])
@@ -302,7 +308,7 @@ def _filtered_sample(
                             slice_at[k] = (((zs[z] + k) % kz) * ny + y) * length
                         blend_rows(slices, slice_at, wz, z * kz, kz, n, row)
                     where = ny - 1 - y if sample[UPSIDE_DOWN] else y
-                    _store(row, channels, plane, z * ny + where, sample, chain)
+                    store_row_of(row, channels, plane, z * ny + where, sample, chain)
 
 
 @op.jit

@@ -13,7 +13,7 @@ from gradiva.ops.random.crop_window import check_window_arguments, random_window
 from .arguments import ResizeBuffers, ResizeFilters, SampledResize, filters_of
 from .compat import check_compat, compat_filters, compat_libraries
 from .plan import ResizePlan
-from .resize import DTYPES, launch_plan, resize, run_plan
+from .resize import DTYPES, launch_plan, region_map, resize, run_plan
 
 _LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW")
 _ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC"}
@@ -93,6 +93,7 @@ def _shapes(call: op.Call) -> ResizePlan:
     return ResizePlan(shapes, inputs, sizes, low, high, filters, crop=True)
 
 
+random_resized_crop.coordinate_map(region_map)
 random_resized_crop.not_serializable("compat")
 random_resized_crop.libraries = compat_libraries
 random_resized_crop.cpu(run_plan)

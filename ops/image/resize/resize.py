@@ -21,7 +21,17 @@ from .arguments import (
     filters_of,
     sizes_of,
 )
-from .compat import check_compat, compat_filters, compat_libraries, compat_sizes, run_compat
+from .compat import (
+    check_compat,
+    compat_filters,
+    compat_libraries,
+    compat_sizes,
+    fixed_filters,
+    is_own,
+    may_fuse,
+    resamples_here,
+    run_compat,
+)
 from .gpu import resample_call, resample_launches
 from .plan import ResizePlan
 from .run import Tables, expect_images, resample_calls, resample_samples, rounding, whole_tables
@@ -111,6 +121,13 @@ def _shapes(call: op.Call) -> ResizePlan:
     return ResizePlan(made, inputs, sizes, low, high, filters)
 
 
+def region_map(call: op.Call, plan: ResizePlan) -> Any:
+    """Where places are in a region that was resized."""
+    extents = plan.high - plan.low
+    scale = plan.outputs / np.where(extents == 0, 1, extents)
+    return op.axis_map(scale[:, ::-1], (-plan.low * scale)[:, ::-1])
+
+
 def resample_tables(call: op.Call, source: op.BatchShape, layout: str) -> Tables:
     """What the kernels need to know of each sample, for whole outputs. After the shape rule."""
     plan = call.plan
@@ -120,13 +137,21 @@ def resample_tables(call: op.Call, source: op.BatchShape, layout: str) -> Tables
     planes = np.multiply.reduce(source.shapes[:, :first], axis=1)
     channels = np.multiply.reduce(source.shapes[:, first + count :], axis=1)
     ends = (plan.low, plan.high)
-    return whole_tables(source, planes, channels, plan.inputs, plan.outputs, ends, plan.filters)
+    filters = plan.filters if plan.filters.ndim == 2 else fixed_filters(call["compat"], plan)
+    return whole_tables(source, planes, channels, plan.inputs, plan.outputs, ends, filters)
 
 
+resize.coordinate_map(region_map)
 resize.not_serializable("compat")
 resize.libraries = compat_libraries
 resize.fusion_role = Resample(
-    resample_tables, resample_calls, rounding, ("compat",), resample_launches, expect=expect_images
+    resample_tables,
+    resample_calls,
+    rounding,
+    may_fuse,
+    resample_launches,
+    expect=expect_images,
+    fits=resamples_here,
 )
 
 
@@ -134,7 +159,7 @@ resize.fusion_role = Resample(
 def run_plan(call: op.Call, plan: ResizePlan) -> None:
     """The kernel."""
     source = call.inputs[0].batch_shape
-    if call.arguments["compat"] is not None:
+    if not resamples_here(call):
         run_compat(call, plan)
     else:
         layout = call.types[0].layout or ""
@@ -146,7 +171,7 @@ def run_plan(call: op.Call, plan: ResizePlan) -> None:
 @resize.gpu
 def launch_plan(call: op.Call, plan: ResizePlan) -> list[op.Launch]:
     """The GPU kernel: as `run_plan`."""
-    if call["compat"] is not None:
+    if not is_own(call["compat"]):
         raise NoGpuKernelError(
             argument="compat",
             expected="None: other libraries' results are made on the CPU",

@@ -23,7 +23,7 @@ from .arguments import (
 )
 from .gpu import resample_call
 from .plan import ResizePlan
-from .resize import ASSUMED, DTYPES, LAYOUTS, resample_tables, resize
+from .resize import ASSUMED, DTYPES, LAYOUTS, region_map, resample_tables, resize
 from .run import Tables, resample_samples
 
 _REACH = 65536
@@ -103,6 +103,18 @@ def _shapes(call: op.Call) -> _ResizeCropMirrorPlan:
     shapes = source.shapes.copy()
     shapes[:, axes] = windows
     return _ResizeCropMirrorPlan(shapes, inputs, sizes, low, high, filters, anchors, windows)
+
+
+@resize_crop_mirror.coordinate_map
+def _map(call: op.Call, plan: _ResizeCropMirrorPlan) -> Any:
+    made = region_map(call, plan)
+    axes = made.shape[1]
+    made[:, :, axes] -= plan.anchors[:, ::-1]
+    bits = np.left_shift(1, np.arange(axes))
+    flipped = (call["mirror"][:, None] & bits) != 0
+    made[:, :, axes] = np.where(flipped, plan.windows[:, ::-1] - made[:, :, axes], made[:, :, axes])
+    made[:, np.arange(axes), np.arange(axes)] *= np.where(flipped, -1, 1)
+    return made
 
 
 def _window(call: op.Call) -> SourceWindow:

@@ -47,6 +47,7 @@ from .cpu import (
     resample_range,
     scratch_sizes,
 )
+from .fixed_point import fixed_calls
 from .nearest import pick_range
 from .rows import store_row, store_unsigned_row
 
@@ -130,6 +131,8 @@ def resample_calls(
 ) -> list[KernelCall]:
     """The calls that take samples of `part` through a chain into another slab, by so many threads:
     one for each way that they go. data: their slab, or one for each thread, (threads, elements)."""
+    if len(tables.filters) and tables.filters[0, 3] > 1:
+        return fixed_calls(data, tables, samples, chain, target, threads, part)
     if not filtered_compiler.asked:
         filtered_compiler.begin(data.dtype.str)
     buffers, ways = _buffers(tables, part, threads)

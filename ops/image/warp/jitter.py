@@ -95,6 +95,9 @@ def jitter_samples(
             warp_row(image, (xs, ys), width, outside, target)
 
 
+jitter.moves = op.NoMap("it moves each pixel by a random distance of its own")
+
+
 @jitter.cpu
 def _cpu(call: op.Call) -> None:
     displace(

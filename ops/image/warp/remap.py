@@ -90,6 +90,9 @@ class _RemapPlan(op.Plan):
     steps: Int64Array
 
 
+remap.moves = op.NoMap("its maps say where pixels come from, and not where they go")
+
+
 @remap.shapes
 def _shapes(call: op.Call) -> _RemapPlan:
     sequence = (call.types[0].layout or "").startswith("F")

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.cuda.launch import NoGpuKernelError
 from gradiva.eager.types.arrays import Float32Array, Int64Array
+from gradiva.ops.image.enhance.compat import compat_libraries
 from gradiva.ops.transforms.affine import turned
 
+from .compat import (
+    Turn,
+    centers_of,
+    compat_warp_type,
+    image_sizes,
+    map_matrices,
+    pillow_canvas,
+    right_angle,
+    sized,
+    tensor_canvas,
+    tensor_map,
+    turn_pixels,
+    warp_pictures,
+    warp_tensors,
+)
 from .gpu import affine_launch
 from .warp import (
     Warp,
     WarpOptions,
     check_has_pixels,
     extents_of,
+    moved_by,
     out_shapes,
     out_sizes,
     run_affine,
@@ -32,9 +52,11 @@ def rotate(
     input: op.SampleType,
     /,
     *,
-    angle: op.FloatArg,
+    angle: op.DoubleArg,
     axis: op.FloatsArg | None = None,
     keep_size: bool = False,
+    center: op.DoublesArg | None = None,
+    compat: str | None = None,
     **options: op.Unpack[Warp],
 ) -> op.SampleType:
     """Rotate each sample around its center, which stays the center of the output.
@@ -50,6 +72,11 @@ def rotate(
             that holds what was turned (within 0.01 pixels), and is odd where the extent of the
             input that lies along that axis most is odd, so that pixels stay on pixels for right
             angles.
+        center: (x, y) in pixels, the point that stays, with `compat` only; may differ per sample.
+            By default the center of the image.
+        compat: "torchvision" or "pil": the bits of its rotate (docs/compat.md), also for the
+            layouts CHW, HW, FCHW and FHW. Without `keep_size` it is that of `expand=True`, and
+            without `fill_value` that of `fill=None`: black. No axis, no size, and the dtype stays.
 
     Returns:
         Samples of the new size.
@@ -64,12 +91,19 @@ def rotate(
         gradiva.rotate(image, angle=30.0, fill_value=0).shape  # (486, 541, 3)
         gradiva.rotate(image, angle=30.0, keep_size=True).shape  # (300, 451, 3)
     """
-    return warp_type(input, options)
+    if compat is None:
+        if center is not None:
+            raise op.wrong_value("center", "nothing without `compat`", "a point")
+        return warp_type(input, options)
+    for name, value in (("axis", axis), ("size", options["size"]), ("dtype", options["dtype"])):
+        if value is not None:
+            raise op.wrong_value(name, "nothing with `compat`", "a value")
+    return compat_warp_type(input, compat, int(options["interp_type"]))
 
 
 def _axis(call: op.Call, axes: int) -> Float32Array | None:
     """The axes to turn around, None for images. Raises OperatorValueError."""
-    angle = call["angle"]
+    angle = call.single("angle")
     op.refuse_samples(~np.isfinite(angle), "angle", "degrees", angle)
     if axes == 2:
         return None
@@ -94,13 +128,64 @@ def _canvas(extents: Int64Array, angle: Float32Array, axis: Float32Array | None)
     return canvas
 
 
+def _like_tensors(call: op.Call) -> list[Float32Array]:
+    """The maps of torchvision's rotate."""
+    sizes, centers = image_sizes(call).tolist(), centers_of(call)
+    turns = [Turn(-(angle % 360)) for angle in call["angle"].tolist()]
+    return [tensor_map(*one) for one in zip(turns, centers, sizes, strict=True)]
+
+
+def _compat_shapes(call: op.Call) -> Int64Array:
+    """The shapes of the outputs with `compat`."""
+    sizes = image_sizes(call)
+    angles = call["angle"]
+    op.refuse_samples(~np.isfinite(angles), "angle", "degrees", angles)
+    if call["keep_size"]:
+        return sized(call, sizes)
+    centers, made = centers_of(call), np.empty_like(sizes)
+    maps = _like_tensors(call) if call["compat"] == "torchvision" else None
+    for sample, (angle, center, size) in enumerate(
+        zip(angles.tolist(), centers, sizes.tolist(), strict=True)
+    ):
+        quarters = right_angle(angle, center, True)
+        if maps is None:
+            made[sample] = pillow_canvas(angle, center, size)
+        elif quarters is not None:
+            made[sample] = size if quarters % 2 == 0 else size[::-1]
+        else:
+            made[sample] = tensor_canvas(maps[sample], size)
+    return sized(call, made)
+
+
+def _compat_cpu(call: op.Call) -> None:
+    """The kernel with `compat`."""
+    angles, centers = call["angle"].tolist(), centers_of(call)
+    if call["compat"] == "pil":
+        grow = not call["keep_size"]
+
+        def change(image: Any, sample: int, filter: Any, fill: Any) -> Any:
+            return image.rotate(angles[sample], filter, grow, centers[sample], fillcolor=fill)
+
+        warp_pictures(call, change)
+        return
+    warp_tensors(call, _like_tensors(call))
+    sizes = image_sizes(call)
+    for sample, (angle, center) in enumerate(zip(angles, centers, strict=True)):
+        square = not call["keep_size"] or sizes[sample, 0] == sizes[sample, 1]
+        quarters = right_angle(angle, center, bool(square))
+        if quarters is not None:
+            turn_pixels(call, sample, quarters)
+
+
 @rotate.shapes
 def _shapes(call: op.Call) -> Int64Array:
+    if call["compat"] is not None:
+        return _compat_shapes(call)
     extents = extents_of(call)
     axis = _axis(call, extents.shape[1])
     sizes = out_sizes(call, extents, cut=True)
     if sizes is None:
-        sizes = extents if call["keep_size"] else _canvas(extents, call["angle"], axis)
+        sizes = extents if call["keep_size"] else _canvas(extents, call.single("angle"), axis)
     check_has_pixels(call, sizes, call["fill_value"] is not None)
     return out_shapes(call, sizes)
 
@@ -111,8 +196,9 @@ def _maps(call: op.Call) -> tuple[Float32Array, Int64Array]:
     axes = extents.shape[1]
     axis = _axis(call, axes)
     # The map is from output to input. In images y points down: turned back is turned on.
-    linear = turned(call["angle"] if axis is None else -call["angle"], axis)
-    shapes = call.outputs[0].batch_shape.shapes
+    angle = call.single("angle")
+    linear = turned(angle if axis is None else -angle, axis)
+    shapes = call.batch_shapes[0].shapes
     half = np.float32(0.5)
     middle = extents[:, ::-1].astype(np.float32) * half
     out_middle = shapes[:, shapes.shape[1] - 1 - axes : -1][:, ::-1].astype(np.float32) * half
@@ -125,13 +211,30 @@ def _maps(call: op.Call) -> tuple[Float32Array, Int64Array]:
     return np.ascontiguousarray(matrices), places
 
 
+@rotate.coordinate_map
+def _map(call: op.Call) -> Any:
+    if call["compat"] is None:
+        return moved_by(call, _maps(call)[0], True)
+    turns = [Turn(-angle) for angle in call["angle"].tolist()]
+    return moved_by(call, map_matrices(call, turns), True)
+
+
+rotate.not_serializable("center", "compat")
+rotate.libraries = compat_libraries
+
+
 @rotate.cpu
 def _cpu(call: op.Call) -> None:
-    run_affine(call, *_maps(call))
+    if call["compat"] is not None:
+        _compat_cpu(call)
+    else:
+        run_affine(call, *_maps(call))
 
 
 @rotate.gpu
 def _gpu(call: op.Call) -> op.Launch:
+    if call["compat"] is not None:
+        raise NoGpuKernelError(argument="compat", expected="None", got=repr(call["compat"]))
     return affine_launch(call, *_maps(call))
 
 
@@ -157,6 +260,16 @@ def _cases() -> list[op.Case]:
             [volumes.at(i)[:, ::-1, ::-1] for i in (0, 1)]
         ),
         op.case("sequence", frames, angle=[30, 60], fill_value=0),
+        op.case("of torchvision", images, angle=30, compat="torchvision").no_oracle(),
+        op.case("of Pillow", images, angle=30, keep_size=True, compat="pil").no_oracle(),
+        op.case("right angle of torchvision", images, angle=90, compat="torchvision")
+        .equals([np.rot90(a) for a in arrays])
+        .no_oracle(),
+        op.case(
+            "about a point", images, angle=[5, 6, 7], center=(1, 2.5), compat="torchvision"
+        ).no_oracle(),
+        op.case("a point alone", images, angle=30, center=(1, 2)).value_error("`center`"),
+        op.case("unknown library", images, angle=30, compat="zork").value_error("`compat`"),
         op.case("empty", op.samples(), angle=5).equals([]),
         op.case("no axis", volumes, angle=5).value_error("`axis`"),
         op.case("axis of no length", volumes, angle=5, axis=(0, 0, 0)).value_error("`axis`"),

@@ -86,6 +86,9 @@ def sphere_samples(
             warp_row(image, (xs, ys), width, outside, target)
 
 
+sphere.moves = op.NoMap("it bends the image, in a way that no matrix tells")
+
+
 @sphere.cpu
 def _cpu(call: op.Call) -> None:
     displace(call, sphere_samples)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.rows.convert import convert_array
-from gradiva.eager.types.arrays import Float32Array, Int64Array
+from gradiva.eager.types.arrays import Float32Array, Float64Array, Int64Array
 
 from .warp_affine_cpu import warp_planes, warp_volumes
 
@@ -204,6 +204,35 @@ def inverse(matrices: Float32Array) -> Float32Array:
             ) from None
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(result[:, :axes].astype(np.float32))
+
+
+def matrices_given(call: op.Call, rows: int, columns: int) -> Float32Array:
+    """The matrices of a call as they were given, one for each sample, of calls with a `MatrixPlan`.
+    Raises OperatorValueError for those that differ from frame to frame."""
+    given, places = warp_matrices(call, rows, columns)
+    if places[:, 1].any():
+        raise op.OperatorValueError(
+            "targets follow one matrix for each sample, and each frame has its own"
+        )
+    return input_matrices(call, rows, columns) if given is None else given
+
+
+def moved_by(call: op.Call, matrices: Any, inverse_map: bool) -> Float64Array:
+    """The coordinate map of matrices (N, axes, axes + 1) or (N, axes + 1, axes + 1), from the
+    output to the input, or else from input to output. Raises OperatorValueError."""
+    matrices = np.asarray(matrices, np.float64)
+    axes = matrices.shape[2] - 1
+    wide = np.zeros((call.size, axes + 1, axes + 1))
+    wide[:, axes, axes] = 1
+    wide[:, : matrices.shape[1]] = matrices
+    if inverse_map:
+        bad = np.asarray(~np.isfinite(wide).all(axis=(1, 2)))
+        bad |= ~(np.abs(np.linalg.det(np.where(bad.reshape(-1, 1, 1), 0, wide))) > 0)
+        op.refuse_samples(
+            bad, "matrix", "a matrix with an inverse, by which targets move", matrices[:, 0]
+        )
+        wide = np.linalg.inv(wide)
+    return wide
 
 
 class Filling(NamedTuple):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gradiva.eager import extension as op
@@ -17,6 +19,8 @@ from .warp import (
     extents_of,
     input_matrices,
     inverse,
+    matrices_given,
+    moved_by,
     out_shapes,
     out_sizes,
     run_affine,
@@ -86,6 +90,12 @@ def _shapes(call: op.Call) -> MatrixPlan:
     sizes = extents if given is None else given
     check_has_pixels(call, sizes, call["fill_value"] is not None)
     return MatrixPlan(out_shapes(call, sizes), matrices, places)
+
+
+@warp_affine.coordinate_map
+def _map(call: op.Call) -> Any:
+    axes = extents_of(call).shape[1]
+    return moved_by(call, matrices_given(call, axes, axes + 1), call["inverse_map"])
 
 
 @warp_affine.cpu

@@ -13,7 +13,15 @@ from gradiva.eager.support.opencv import cv2
 from gradiva.eager.types.arrays import Float32Array, Float64Array
 from gradiva.ops.transforms.affine import matrix_product
 
-from .warp import MatrixPlan, check_matrices, input_matrices, out_sizes, warp_matrices
+from .warp import (
+    MatrixPlan,
+    check_matrices,
+    input_matrices,
+    matrices_given,
+    moved_by,
+    out_sizes,
+    warp_matrices,
+)
 from .warp_perspective_gpu import perspective_launches
 
 _LAYOUTS: Final = ("HW", "HWC", "FHWC", "CHW", "FCHW")
@@ -135,6 +143,22 @@ def _shapes(call: op.Call) -> _WarpPerspectivePlan:
     if sizes is not None:
         shapes[:, height : height + 2] = sizes
     return _WarpPerspectivePlan(shapes, given, places, centered)
+
+
+@warp_perspective.coordinate_map
+def _map(call: op.Call) -> Any:
+    matrices = matrices_given(call, 3, 3).astype(np.float64)
+    if call["pixel_origin"] == "center":
+        forth, back = _TO_CENTERS.astype(np.float64), _TO_CORNERS.astype(np.float64)
+        matrices = forth @ matrices @ back
+    # The sign of a matrix means nothing: places are where w is above 0.
+    layout = call.types[0].layout or ""
+    own = call.batch_shapes[0] if call["inverse_map"] else call.inputs[0].batch_shape
+    middle = np.ones((call.size, 3))
+    middle[:, :2] = own.shapes[:, op.spatial_axes(layout)] / 2
+    below = (matrices[:, 2] * middle).sum(axis=1)
+    matrices = np.where((below < 0)[:, None, None], -matrices, matrices)
+    return moved_by(call, matrices, call["inverse_map"])
 
 
 def _fill(call: op.Call) -> Float64Array:

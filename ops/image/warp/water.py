@@ -121,6 +121,9 @@ def _shifts(call: op.Call) -> list[Float32Array]:
     return [shifts, rises]
 
 
+water.moves = op.NoMap("it bends the image, in a way that no matrix tells")
+
+
 @water.cpu
 def _cpu(call: op.Call) -> None:
     displace(call, water_samples, *_shifts(call))

@@ -157,7 +157,9 @@ def _names(paths: list[str]) -> tuple[Any, Any] | None:
     ends = np.flatnonzero(joined == 0) + 1
     if len(ends) != len(paths):  # a path with a zero byte
         return None
-    return joined, np.concatenate([[0], ends[:-1]]).astype(np.int64)
+    starts = np.zeros(len(paths), np.int64)
+    starts[1:] = ends[:-1]
+    return joined, starts
 
 
 @jit

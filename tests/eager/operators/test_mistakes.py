@@ -44,6 +44,7 @@ FILES = {name for name in NAMES if name.startswith(("decoders.", "io."))} | {
 }
 SOUNDS = {"preemphasis_filter", "spectrogram", "to_decibels"}
 ANY = {"cache", "cast", "cast_like", "copy", "get_property", "permute_batch", "shapes"}
+TARGETS = {name for name in NAMES if name.startswith("targets.")}
 WHOLE = {"cast_like", "copy", "equalize", "shapes", "subscript", *LIKE, *MATH}
 
 SKIPPED: dict[str, dict[str, set[str]]] = {
@@ -71,11 +72,14 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
             "laplacian",
             "lookup_table",
             "mfcc",
+            "mixup",
             "nonsilent_region",
             "normalize_by_numbers",
             "normalize_pixels",
             "numba_function",
             "one_hot",
+            "patch_grid",
+            "patch_rows",
             "power_spectrum",
             "python_function",
             "subscript",
@@ -86,6 +90,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
         },
         "its inputs are no images": BOXES
         | FILES
+        | (TARGETS - {"targets.canvas"})
         | {
             "coord_flip",
             "coord_transform",
@@ -112,9 +117,15 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
             "normalize_by_numbers",
             "one_hot",
             "pad_channels",
+            "patch_blocks",
+            "patch_grid",
+            "patch_rows",
+            "patches",
             "random_window",
             "random.choice",
             "segmentation.random_mask_pixel",
+            "targets.canvas",
+            "targets.chosen",
         },
         "its function decides": {"python_function"},
         "its cases have no input": MAKERS | MATRICES,
@@ -135,9 +146,16 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
             "decoders.numpy",
             "io.file.read",
             "pad_channels",
+            "patch_grid",
+            "patch_rows",
             "peek_audio",
             "per_frame",
             "segmentation.select_masks",
+            "targets.cameras",
+            "targets.canvas",
+            "targets.chosen",
+            "targets.masks",
+            "targets.polygons",
             "transforms.combine",
         }
     },
@@ -150,7 +168,7 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
 
 INPUTS = re.compile(
     r"input|argument `|boxes|encoded data|paths|mask|shape|frames|vectors|images|[Ll]ayout|"
-    r"[Oo]perand|subscript|scalar"
+    r"[Oo]perand|subscript|scalar|cameras|keypoints|polygons|vertices"
 )
 """What inputs are called in messages."""
 

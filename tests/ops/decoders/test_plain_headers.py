@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 
 import gradiva
-from gradiva.ops.decoders.formats.probe import plain_headers, probe
+from gradiva.ops.decoders.formats.decode import codec_color, is_direct, output_shape
+from gradiva.ops.decoders.formats.probe import probe
+from gradiva.ops.decoders.image.plan import COLOR_NAMES, Headers
+from gradiva.ops.decoders.image_info import MAX_PIXELS, UINT8, ImageInfo
 from gradiva.ops.decoders.jpeg import plain_headers as module
 from tests.oracle import flavors
 from tests.tiers import few
@@ -21,12 +26,14 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def check(files: list[bytes]) -> int:
     """How many the kernel knew."""
-    batch = gradiva.batch([np.frombuffer(data, np.uint8) for data in files])
-    found = plain_headers(batch)
-    for data, info in zip(files, found, strict=True):
-        if info is not None:
-            assert info == probe(np.frombuffer(data, np.uint8))
-    return sum(info is not None for info in found)
+    batch = gradiva.as_batch([np.frombuffer(data, np.uint8) for data in files])
+    rows = module.header_rows(batch, MAX_PIXELS)
+    assert rows is not None
+    known = (rows[:, module.PLAIN_CHANNELS] > 0) & (rows[:, module.PLAIN_HAS_EXIF] == 0)
+    of_known = Headers(rows[known, :3]).infos
+    for number, info in zip(np.flatnonzero(known).tolist(), of_known, strict=True):
+        assert info == probe(np.frombuffer(files[number], np.uint8))
+    return len(of_known)
 
 
 def test_all_kinds() -> None:
@@ -61,6 +68,27 @@ def test_too_large() -> None:
 
 
 def test_files_of_one_kind_share_what_is_said_of_them() -> None:
-    data = np.frombuffer(flavors.pil(flavors.ASTRONAUT, "JPEG", quality=90), np.uint8)
-    first, second = plain_headers(gradiva.batch([data, data.copy()]))
-    assert first is second is not None
+    first, second = Headers(np.array([[9, 7, 3]] * 2)).infos
+    assert first is second
+    assert first == ImageInfo("jpeg", 9, 7, 3, color="ycbcr", coding="baseline")
+
+
+@pytest.mark.parametrize("turn", [False, True])
+@pytest.mark.parametrize("color", ["RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA"])
+def test_all_headers_say_what_each_says(color: str, turn: bool) -> None:
+    """What is found for all files of a batch at once is what is found for each of them."""
+    infos = list[ImageInfo]()
+    for make in FILES.values():
+        with contextlib.suppress(ValueError):  # of a kind that cannot be decoded
+            infos.append(probe(np.frombuffer(make(), np.uint8)))
+    assert len(infos) > 40
+    headers = Headers.of(infos)
+    assert headers.infos == infos
+    shapes = [output_shape(info, color, turn) for info in infos]
+    assert headers.shapes(color, turn).tolist() == [list(shape) for shape in shapes]
+    direct = [is_direct(info, UINT8, color, turn) for info in infos]
+    found = headers.direct_colors(color, turn)
+    assert (found != 0).tolist() == direct
+    for info, number in zip(infos, found.tolist(), strict=True):
+        if number:
+            assert COLOR_NAMES[number] == codec_color(info, color)

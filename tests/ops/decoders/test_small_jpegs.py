@@ -15,11 +15,17 @@ import gradiva
 from gradiva import fn, pipeline_def
 from gradiva.eager.jit.background_kernel import MANY, BackgroundKernel
 from gradiva.ops.decoders.formats.probe import probe
+from gradiva.ops.decoders.image.plan import Headers
 from gradiva.ops.decoders.image_info import ImageInfo, Window
-from gradiva.ops.decoders.jpeg import small as small_jpegs
+from gradiva.ops.decoders.jpeg import small as module
 from gradiva.ops.decoders.jpeg.cpu import decode_jpeg
-from gradiva.ops.decoders.jpeg.small import Parts, decode_small_jpegs, small_jpeg
-from gradiva.ops.decoders.jpeg.window import fill_jpeg_window, window_at, window_decoder_works
+from gradiva.ops.decoders.jpeg.small import Parts, decode_small_jpegs
+from gradiva.ops.decoders.jpeg.window import (
+    COLORS,
+    fill_jpeg_window,
+    window_at,
+    window_decoder_works,
+)
 from tests.tiers import examples
 
 from .test_decode_region import encoded, exif, jpeg, picture
@@ -35,8 +41,13 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(small_jpegs._background, "is_worth_compiling", lambda *_: True)
-    monkeypatch.setattr(small_jpegs._larger, "is_worth_loading", lambda *_: True)
+    monkeypatch.setattr(module._background, "is_worth_compiling", lambda *_: True)
+    monkeypatch.setattr(module._larger, "is_worth_loading", lambda *_: True)
+
+
+def small_jpegs(infos: list[ImageInfo], color: str) -> Array:
+    """What is known of files that go straight to the codec, for this color."""
+    return Headers.of(infos).small_jpegs(np.full(len(infos), COLORS[color]))
 
 
 def decoded(
@@ -53,7 +64,7 @@ def decoded(
     parts = Parts.whole(len(files))
     if windows is not None:
         parts.windows[:] = windows
-    facts = np.array([small_jpeg(info, color) for info in infos])
+    facts = small_jpegs(infos, color)
     several = decode_small_jpegs(gradiva.as_batch(files), facts, fast, parts, by_row=by_row)
     assert several is not None
     channels = 1 if color == "GRAY" else 3
@@ -202,7 +213,7 @@ def test_the_same_with_and_without(
     options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = outputs(mixed(), **options)
-    monkeypatch.setattr(small_jpegs, "window_decoder_works", lambda: False)
+    monkeypatch.setattr(module, "window_decoder_works", lambda: False)
     for one, other in zip(found, outputs(mixed(), **options), strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -211,7 +222,7 @@ def test_refusals_are_those_of_the_usual_way(monkeypatch: pytest.MonkeyPatch) ->
     files = [jpeg((17, 33), "4:2:0"), jpeg((17, 33), "4:2:0")[:-40]]
     messages = []
     for works in (True, False):
-        monkeypatch.setattr(small_jpegs, "window_decoder_works", lambda works=works: works)
+        monkeypatch.setattr(module, "window_decoder_works", lambda works=works: works)
         with pytest.raises(gradiva.OperatorRuntimeError, match="in sample 1") as caught:
             gradiva.decoders.image(gradiva.as_batch(files))
         messages.append(str(caught.value).splitlines()[:2])
@@ -285,7 +296,7 @@ def test_windows_in_fused_groups(number: int, policy: str, monkeypatch: pytest.M
     alone = [np.asarray(one) for one in function(encoded_files, on_error=policy, **options)]
     whole = options.get("random_area") == (1.0, 1.0)
     assert [count > 0 for count in asked] == [not whole]
-    monkeypatch.setattr(small_jpegs, "window_decoder_works", lambda: False)
+    monkeypatch.setattr(module, "window_decoder_works", lambda: False)
     images = function(encoded_files, on_error=policy, **options)
     for one, other in zip(alone, images, strict=True):
         np.testing.assert_array_equal(one, np.asarray(other))
@@ -316,10 +327,11 @@ def test_damaged(position: int, junk: bytes, subsampling: str) -> None:
 def test_when_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Larger files wait until there were many, unless many threads share them; then and where none
     goes straight to the codec, nobody asks for the library."""
-    monkeypatch.setattr(small_jpegs, "_larger", BackgroundKernel())
+    monkeypatch.setattr(module, "_larger", BackgroundKernel())
     files = gradiva.as_batch([jpeg((131, 197), "4:2:0")] * 2)
     info = probe(files.at(0))
-    facts, others = (np.array([small_jpeg(info, color)] * 2) for color in ("RGB", None))
+    facts = small_jpegs([info, info], "RGB")
+    others = Headers.of([info, info]).small_jpegs(np.zeros(2, np.int64))
     assert decode_small_jpegs(files, others, False, threads=16) is None
     assert decode_small_jpegs(files, facts, False, threads=16) is not None
     assert decode_small_jpegs(files, facts, False, threads=2) is None
@@ -342,7 +354,8 @@ def test_many_threads(damaged: bool) -> None:
     if damaged:
         files[7] = files[7][: files[7].size // 2]
         files[21] = np.concatenate([files[21][:700], files[21][900:]])
-    assert sum(small_jpeg(probe(file), "RGB")[3] > 0 for file in files) == 40
+    facts = small_jpegs(list(map(probe, files)), "RGB")
+    assert np.count_nonzero(facts[:, 3]) == 40
 
     def made(threads: int) -> list[Array]:
         @pipeline_def(batch_size=40, num_threads=threads, seed=5)

@@ -1,0 +1,71 @@
+"""Coordinate maps: where an operator moves the pixels of its input. Boxes and points follow them.
+
+An operator declares its map beside its shape rule: `@flip.coordinate_map`. Places are (x, y), in
+volumes (x, y, z), in pixels from the corner of the first one, so that the center of the first pixel
+is (0.5, 0.5), and a change of the size is a factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from gradiva.eager.types.arrays import Float64Array, Int64Array
+
+__all__ = [
+    "IN_PLACE",
+    "CoordinateMap",
+    "FileMap",
+    "NoMap",
+    "axis_map",
+    "spatial_axes",
+    "window_map",
+]
+
+Rule: TypeAlias = Callable[[Any], Any]
+
+
+class NoMap(NamedTuple):
+    """Of an operator that moves pixels in a way that no matrix tells. why: a part of a sentence."""
+
+    why: str
+
+
+class _InPlace(NamedTuple):
+    """Of an operator that moves no pixels."""
+
+
+class FileMap(NamedTuple):
+    """What the map of a decoder returns: the shapes of the whole images in the files, HWC, (N, 3),
+    and matrices from places in these to places in the images that it makes."""
+
+    shapes: Int64Array
+    matrices: Float64Array
+
+
+IN_PLACE = _InPlace()
+CoordinateMap: TypeAlias = "Rule | NoMap | _InPlace"
+"""The map of an operator: from a call, after its shape rule, to matrices float64 that take places
+in the input to places in the output, (N, 2, 3) or (N, 3, 3), in volumes (N, 3, 4) or (N, 4, 4)."""
+
+
+def spatial_axes(layout: str) -> list[int]:
+    """The axes along which x, y and, in volumes, z count."""
+    return [layout.index(letter) for letter in "WHD" if letter in layout]
+
+
+def axis_map(scale: Any, shift: Any) -> Float64Array:
+    """The map place * scale + shift, axis by axis. scale, shift: (N, axes) or less, for x, y, z."""
+    scale, shift = np.broadcast_arrays(np.float64(scale), np.float64(shift))
+    count, axes = scale.shape
+    made = np.zeros((count, axes, axes + 1))
+    made[:, np.arange(axes), np.arange(axes)] = scale
+    made[:, :, axes] = shift
+    return made
+
+
+def window_map(anchors: Any, layout: str) -> Float64Array:
+    """The map of a window that begins at these elements of its input, (N, ndim)."""
+    return axis_map(1.0, -np.float64(anchors[:, spatial_axes(layout)]))

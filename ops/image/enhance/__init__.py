@@ -1,0 +1,1 @@
+"""Operators with the results of torchvision and Pillow, and the arithmetic behind `compat`."""

@@ -1,0 +1,1 @@
+"""Operators that mix the samples of a batch with each other."""

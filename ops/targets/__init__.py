@@ -1,0 +1,1 @@
+"""Targets: boxes, keypoints, masks, polygons and cameras that follow their images."""

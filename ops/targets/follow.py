@@ -1,0 +1,95 @@
+"""Calls of operators with targets: the images first, then what follows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradiva.eager.operators.fusion_roles import Decode
+from gradiva.eager.operators.input_sets import follow, has_targets
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.random.default_generator import get_default_rng
+from gradiva.eager.random.generator import RNG, RepeatedRNG
+from gradiva.eager.support.errors import OperatorTypeError, describe
+from gradiva.eager.types.coordinate_maps import IN_PLACE
+
+from .canvas import canvas
+from .follower import files_of, follower_of, passed_on
+from .targets import Targets
+
+
+def map_targets(function: Callable[[Targets], Any], tree: Any) -> Any:
+    """The tree with `function` of each `Targets` in it, in its dicts, lists and tuples."""
+    if isinstance(tree, Targets):
+        return function(tree)
+    if isinstance(tree, dict):
+        return {name: map_targets(function, value) for name, value in tree.items()}
+    if isinstance(tree, list | tuple):
+        made = [map_targets(function, value) for value in tree]
+        kind = type(tree)
+        return kind(*made) if hasattr(kind, "_fields") else kind(made)
+    return tree
+
+
+def follow_images(operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Call an operator with images, and move the targets behind them alike. Returns its outputs and
+    the targets, as they stood among the inputs, as a tuple."""
+    first = next(place for place, value in enumerate(inputs) if has_targets((value,)))
+    images, trees = inputs[:first], inputs[first:]
+    if first == 0 or not all(has_targets((tree,)) for tree in trees):
+        place = 0 if first == 0 else next(k for k, t in enumerate(trees) if not has_targets((t,)))
+        raise OperatorTypeError(
+            "targets stand behind the images and all other inputs, as in `flip(images, targets)`",
+            got=describe(inputs[first + place] if first else inputs[0]),
+        )
+    if operator.with_targets is not None:
+        outputs, made = operator.with_targets(images, trees, keywords)
+        return (*outputs, *made)
+    moves = operator.moves
+    if moves is not IN_PLACE:
+        follower_of(operator)  # it raises an error before anything is computed
+    if operator.random and moves is not IN_PLACE:
+        rng = keywords.get("rng")
+        if rng is None or isinstance(rng, RNG):
+            keywords = {**keywords, "rng": RepeatedRNG(rng or get_default_rng(), rng is None)}
+    outputs = operator.bind(images, keywords)
+    several = outputs if isinstance(outputs, tuple | list) else (outputs,)
+    if moves is IN_PLACE:
+        return (*several, *trees)
+    tracks: dict[int, Any] = {}
+
+    def moved(targets: Targets) -> Targets:
+        known = id(targets._track) if targets._track is not None else 0
+        if known not in tracks:
+            tracks[known] = _moved_track(operator, images, keywords, targets._track)
+        return targets._after(operator.name, tracks[known])
+
+    return (*several, *(map_targets(moved, tree) for tree in trees))
+
+
+def _moved_track(
+    operator: OperatorBase, images: tuple[Any, ...], keywords: dict[str, Any], track: Any
+) -> Any:
+    """The track after a call."""
+    if isinstance(operator.fusion_role, Decode):
+        if track is not None:
+            raise OperatorTypeError(
+                "a decoder makes images, and these targets have followed others before",
+                operator=operator.name,
+            )
+        return files_of(operator).bind(images, passed_on(keywords))
+    before = canvas.bind((images[0],), {"device": "cpu"}) if track is None else track
+    return follower_of(operator).bind((before, *images[1:]), passed_on(keywords))
+
+
+def call_operator(
+    operator: OperatorBase, keywords: dict[str, Any], images: Any, targets: Any
+) -> tuple[Any, Any]:
+    """The images after an operator, and the targets after it, whatever they are in."""
+    if not has_targets((targets,)):
+        return operator.bind((images,), dict(keywords)), targets
+    made = operator.bind((images, targets), dict(keywords))
+    return made[0], made[-1]
+
+
+follow.fill(follow_images)

@@ -1,0 +1,171 @@
+"""Followers: beside each operator that moves pixels, one that moves tracks alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager import extension as op
+from gradiva.eager.execution.execute import prepare
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.types.arrays import Float64Array
+from gradiva.eager.types.coordinate_maps import NoMap, spatial_axes
+
+from .track import COLUMNS, HEAD, begun, followed, layout_for, layout_of, matrices_of, shapes_of
+from .track import stacked as stacked_tracks
+
+TRACK = op.SampleType(op.float64, 2, "", "cpu")
+"""The type of tracks."""
+
+
+@dataclass(frozen=True)
+class TrackPlan(op.Plan):
+    """tracks: (N, R, 8)."""
+
+    tracks: Float64Array
+
+
+def plan_of(tracks: Float64Array) -> TrackPlan:
+    """The plan of a call that makes these tracks."""
+    return TrackPlan(op.BatchShape.equal(len(tracks), tracks.shape[1:]), tracks)
+
+
+def write_tracks(call: op.Call) -> None:
+    """The kernel of operators that make tracks."""
+    assert isinstance(call.plan, TrackPlan)
+    call.outputs[0].as_array()[...] = call.plan.tracks
+
+
+class Follower(OperatorBase):
+    """An operator on tracks, with the arguments of one on images: from a track before that operator
+    to one after it. It runs the shape rule of that operator on samples without elements."""
+
+    def __init__(self, original: OperatorBase, name: str, rule: Callable[[op.Call], Any]) -> None:
+        vars(self).update(vars(original))
+        del vars(self)["__call__"]
+        self.original, self.name = original, name
+        self.schema, self.formerly = None, ()
+        self.frames = frozenset()
+        self.kernels, self.shape_rule = {"cpu": write_tracks}, rule
+        self.fusion_role = self.decomposition = self.view_rule = self.case_maker = None
+        self.moves = self.with_targets = self.without_pixels = self.gpu_work = None
+        self.libraries, self.cuts_out, self.host_from = (), None, None
+        self.identity_on_same_type = self.mixed = self.transfers = self.metadata = False
+        self.delivers_on_gpu = False
+
+    def types(
+        self, inputs: Sequence[op.SampleType], arguments: dict[str, Any]
+    ) -> tuple[op.SampleType, ...]:
+        return (TRACK,)
+
+    def __reduce__(self) -> Any:
+        return _again, (self.original, self.name)
+
+
+def _again(original: OperatorBase, name: str) -> Follower:
+    end = name[name.rindex(".") :]
+    return {_MAP: follower_of, _CANVAS: canvas_of, _FILES: files_of}[end](original)
+
+
+_MAP, _CANVAS, _FILES = ".map", ".canvas", ".files"
+_followers: dict[str, Follower] = {}
+
+
+def _kept(original: OperatorBase, end: str, rule: Callable[[OperatorBase, op.Call], Any]) -> Any:
+    name = f"{original.name}{end}"
+    found = _followers.get(name)
+    if found is None or found.original is not original:
+        found = Follower(original, name, lambda call: rule(original, call))
+        _followers[name] = found
+    return found
+
+
+def follower_of(original: OperatorBase) -> Follower:
+    """The operator on tracks that goes with one on images. Raises OperatorTypeError if no
+    matrix tells where that moves pixels."""
+    moves = original.moves
+    if not callable(moves):
+        why = moves.why if isinstance(moves, NoMap) else "it declares no `coordinate_map`"
+        raise op.OperatorTypeError(
+            f"the operator cannot move targets: {why}; call it without them", operator=original.name
+        )
+    made: Follower = _kept(original, _MAP, _follow)
+    return made
+
+
+def canvas_of(original: OperatorBase) -> Follower:
+    """The operator that makes, of the inputs of one on images, the track of the images that that
+    makes, without their pixels."""
+    made: Follower = _kept(original, _CANVAS, _begin)
+    return made
+
+
+def files_of(original: OperatorBase) -> Follower:
+    """The operator that makes, of the files that a decoder reads, the track of the images that it
+    makes, from the whole images in the files."""
+    made: Follower = _kept(original, _FILES, _begin_in_files)
+    return made
+
+
+def _prepared(original: OperatorBase, inputs: tuple[op.Batch, ...], call: op.Call) -> op.Call:
+    """The call of the operator on images, up to its shapes."""
+    skips = call.given.get("on_error") == "skip"
+    try:
+        return prepare(
+            original, inputs, call.given, call.size, call.pool, call.key, call.positions, skips
+        )
+    except op.GradivaError as error:
+        raise error.complete(operator=original.name) from error.__cause__
+
+
+def _begin(original: OperatorBase, call: op.Call) -> TrackPlan:
+    """The shape rule of `canvas_of`."""
+    inner = _prepared(original, call.inputs, call)
+    type, shapes = inner.types[0], inner.batch_shapes[0].shapes
+    return plan_of(begun(shapes, layout_for(type.layout or "", shapes.shape[1])))
+
+
+def _begin_in_files(original: OperatorBase, call: op.Call) -> TrackPlan:
+    """The shape rule of `files_of`."""
+    if call.size == 0:
+        return plan_of(np.zeros((0, HEAD, COLUMNS)))
+    inner = _prepared(original, call.inputs, call)
+    assert callable(original.moves)
+    shapes, maps = original.moves(inner)
+    made = inner.batch_shapes[0].shapes
+    return plan_of(followed(begun(shapes, "HWC"), matrices_of(maps, 2), made, "HWC"))
+
+
+def _follow(original: OperatorBase, call: op.Call) -> TrackPlan:
+    """The shape rule of `follower_of`."""
+    if call.size == 0:
+        return plan_of(np.zeros((0, HEAD, COLUMNS)))
+    tracks = stacked_tracks(call.inputs[0])
+    layout, shapes = layout_of(tracks), shapes_of(tracks)
+    type = op.SampleType(op.uint8, len(layout), layout)
+    where = call.inputs[0].provenance
+    image = op.Batch.over(np.empty(0, np.uint8), op.BatchShape.of(shapes), type, where)
+    inner = _prepared(original, (image, *call.inputs[1:]), call)
+    made, result = inner.batch_shapes[0].shapes, inner.types[0].layout or layout
+    assert callable(original.moves)
+    maps = np.asarray(original.moves(inner), np.float64)
+    found = layout_for(result, made.shape[1])
+    if len(spatial_axes(found)) != len(spatial_axes(layout)):
+        raise op.OperatorTypeError(
+            "targets follow images in as many dimensions as they have",
+            expected=f"a layout with the letters of {layout!r}",
+            got=repr(found),
+            operator=original.name,
+        )
+    axes = len(spatial_axes(found))
+    return plan_of(followed(tracks, matrices_of(maps, axes), made, found))
+
+
+def passed_on(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call on images that the call on tracks takes, too: not those about what
+    becomes of its elements."""
+    left_out = {"dtype", "device", "name", "preserve", "bytes_per_sample_hint"}
+    return {name: value for name, value in keywords.items() if name not in left_out}

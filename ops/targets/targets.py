@@ -1,0 +1,278 @@
+"""`Targets`: what belongs to images, and moves with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from gradiva.eager.operators.input_sets import SET_TYPES
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, wrong_value
+from gradiva.eager.values.value import Following
+
+from .boxes import boxes as move_boxes
+from .boxes import check_format
+from .chosen import chosen
+from .masks import masks as move_masks
+from .points import ORIGINS
+from .points import cameras as move_cameras
+from .points import keypoints as move_keypoints
+from .polygons import polygons as move_polygons
+
+KINDS: Final = ("boxes", "labels", "keypoints", "masks", "polygons", "vertices", "cameras")
+"""What targets may hold, apart from columns."""
+_KEPT: Final = " kept"
+_OF_BOXES: Final = (
+    *("format", "relative", "clip", "drop", "min_visibility", "min_area", "min_size", "invalid"),
+)
+"""The options that say what becomes of boxes."""
+
+
+class Targets(Following):
+    """Boxes, keypoints, masks, polygons and camera matrices of images, which move with them.
+
+    An operator that moves pixels takes targets behind its images, and returns both:
+    `images, targets = gradiva.flip(images, targets, horizontal=coin)`. Targets may stand in tuples,
+    lists and dicts. They do not change: an operator returns others. What they hold moves when it
+    is read, once, however many operators there were.
+
+    Args:
+        boxes: (n, 4) a sample, of volumes (n, 6): numbers for each object.
+        labels: (n,) a sample: a number for each object.
+        keypoints: (n, k, 2) a sample, or (n, k, 3) with the visibility of COCO: 0 not labeled,
+            1 hidden, 2 visible; or (k, 2) and (k, 3). Of volumes (x, y, z), and one number more.
+            What leaves the image gets the visibility 0.
+        masks: (n, H, W) a sample, one for each object; or (H, W) or (H, W, 1), classes of pixels.
+            They are sampled at the nearest pixel, once; what comes from outside is 0.
+        polygons, vertices: as the COCO reader has them: int32 (p, 3), each the number of the
+            object, its first vertex and the one after its last; and (v, 2).
+        cameras: (3, 3) or (3, 4) a sample: matrices from the camera, or from space, to pixels.
+        columns: more values with a row for each object, by name: `targets["iscrowd"]`.
+        format: of boxes: "xyxy", corners; "xywh", a corner and the extents; "cxcywh", the center
+            and the extents. Of volumes the same with z and depth.
+        relative: whether boxes, keypoints and vertices are in parts of the image, and not in
+            pixels.
+        clip: cut boxes at the edges of what is left of the image.
+        drop: leave out objects of which nothing is left in the image, with all that belongs to
+            them; and those below the three limits that follow.
+        min_visibility: the part of the area of a box, from 0 to 1, that must be left.
+        min_area, min_size: what area, and what width and height, it must have in the end, in
+            pixels.
+        invalid: what to do with boxes that end before they begin, have no area, lie outside of the
+            first image or are not finite: "raise", or "drop" them.
+        pixel_origin: whether (0, 0) of keypoints, vertices and cameras is the "corner" or the
+            "center" of the first pixel. Boxes count from corners.
+        keypoint_pairs: pairs of keypoints, such as left and right eye, that change places where
+            an image is mirrored: [(1, 2), (3, 4)].
+
+    Raises:
+        OperatorTypeError: if there is nothing, and for `vertices` without `polygons`.
+        OperatorValueError: for unknown formats and limits out of range.
+
+    Example:
+        image, boxes = gradiva.imread("cat.jpg"), np.float32([[120, 40, 330, 280]])
+        targets = gradiva.Targets(boxes=boxes, labels=np.int32([17]), min_visibility=0.25)
+        image, targets = gradiva.flip(image, targets, horizontal=1)
+        image, targets = gradiva.crop(image, targets, crop=(200, 200))
+        targets.boxes  # [[0.0, 0.0, 200.0, 200.0]]
+    """
+
+    __slots__ = ("_fields", "_followed", "_made", "_options", "_track")
+
+    def __init__(
+        self,
+        *,
+        boxes: Any = None,
+        labels: Any = None,
+        keypoints: Any = None,
+        masks: Any = None,
+        polygons: Any = None,
+        vertices: Any = None,
+        cameras: Any = None,
+        columns: Mapping[str, Any] | None = None,
+        format: str = "xyxy",
+        relative: bool = False,
+        clip: bool = True,
+        drop: bool = True,
+        min_visibility: float = 0.0,
+        min_area: float = 0.0,
+        min_size: float = 0.0,
+        invalid: str = "raise",
+        pixel_origin: str = "corner",
+        keypoint_pairs: Any = (),
+    ) -> None:
+        check_format(format)
+        if pixel_origin not in ORIGINS:
+            raise wrong_value("pixel_origin", "'corner' or 'center'", repr(pixel_origin))
+        if invalid not in ("raise", "drop"):
+            raise wrong_value("invalid", "'raise' or 'drop'", repr(invalid))
+        limits = {"min_visibility": min_visibility, "min_area": min_area, "min_size": min_size}
+        for name, limit in limits.items():
+            if not limit >= 0 or (name == "min_visibility" and limit > 1):
+                expected = "a part, from 0 to 1" if name == "min_visibility" else "pixels from 0 on"
+                raise wrong_value(name, expected, limit)
+        values = (boxes, labels, keypoints, masks, polygons, vertices, cameras)
+        given = dict(zip(KINDS, values, strict=True))
+        for name, value in (columns or {}).items():
+            if name in KINDS:
+                raise OperatorValueError(
+                    argument="columns", expected=f"names other than {', '.join(KINDS)}", got=name
+                )
+            given[name] = value
+        self._fields = {name: value for name, value in given.items() if value is not None}
+        if not self._fields:
+            raise OperatorTypeError(
+                "targets hold something: give boxes, keypoints, masks or others"
+            )
+        if (polygons is None) != (vertices is None):
+            raise OperatorTypeError("give both `polygons` and `vertices`, or neither")
+        pairs = tuple(int(one) for pair in keypoint_pairs for one in pair)
+        self._options: dict[str, Any] = {
+            "format": format,
+            "relative": bool(relative),
+            "clip": bool(clip),
+            "drop": bool(drop),
+            **{name: float(limit) for name, limit in limits.items()},
+            "invalid": invalid,
+            "pixel_origin": pixel_origin,
+            "keypoint_pairs": pairs,
+        }
+        self._track: Any = None
+        self._followed: tuple[str, ...] = ()
+        self._made: dict[str, Any] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of what they hold."""
+        return tuple(self._fields)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The formats and policies, by the names of the arguments."""
+        return dict(self._options)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._fields
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __getitem__(self, name: str) -> Any:
+        """What belongs to the images as they are now. Raises KeyError for what they do not hold."""
+        if name not in self._fields:
+            raise KeyError(f"{name!r}: these targets hold {', '.join(self._fields)}")
+        if self._track is None:
+            return self._fields[name]
+        if name not in self._made:
+            self._made[name] = self._moved(name)
+        return self._made[name]
+
+    def _held(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            held = ", ".join(self._fields)
+            raise AttributeError(f"these targets have no {name}; they hold {held}") from None
+
+    @property
+    def boxes(self) -> Any:
+        """The boxes, in pixels or parts of the images as they are now, in the format that they were
+        given in."""
+        return self._held("boxes")
+
+    @property
+    def labels(self) -> Any:
+        """The labels of the objects that are left."""
+        return self._held("labels")
+
+    @property
+    def keypoints(self) -> Any:
+        """The keypoints of the objects that are left."""
+        return self._held("keypoints")
+
+    @property
+    def masks(self) -> Any:
+        """The masks of the objects that are left, or the classes of the pixels."""
+        return self._held("masks")
+
+    @property
+    def polygons(self) -> Any:
+        """Of each polygon its object, its first vertex, and the one after its last."""
+        return self._held("polygons")
+
+    @property
+    def vertices(self) -> Any:
+        """The vertices of the polygons."""
+        return self._held("vertices")
+
+    @property
+    def cameras(self) -> Any:
+        """The matrices of the cameras."""
+        return self._held("cameras")
+
+    def fields(self) -> dict[str, Any]:
+        """All that they hold, by name, as it belongs to the images now."""
+        return {name: self[name] for name in self._fields}
+
+    def with_fields(self, fields: Mapping[str, Any]) -> Targets:
+        """Targets of other images, with the formats and policies of these. fields: all that they
+        hold, by name, as `fields()` returns it."""
+        made = Targets.__new__(Targets)
+        made._fields = {name: value for name, value in fields.items() if value is not None}
+        made._options, made._track, made._followed, made._made = self._options, None, (), {}
+        return made
+
+    def _after(self, operator: str, track: Any) -> Targets:
+        """These targets after an operator; the track says where places are then."""
+        made = Targets.__new__(Targets)
+        made._fields, made._options, made._track = self._fields, self._options, track
+        made._followed, made._made = (*self._followed, operator), {}
+        return made
+
+    @property
+    def _kept(self) -> Any:
+        """Of each object whether it is left; None where nothing says so."""
+        if "boxes" not in self._fields:
+            return None
+        self["boxes"]
+        return self._made[_KEPT]
+
+    def _moved(self, name: str) -> Any:
+        value, options, maps = self._fields[name], self._options, ", ".join(self._followed)
+        if name == "boxes":
+            given = {option: options[option] for option in _OF_BOXES}
+            found, self._made[_KEPT] = move_boxes(value, self._track, **given, maps=maps)
+            return found
+        kept = self._kept
+        left = () if kept is None else (kept,)
+        origin = options["pixel_origin"]
+        if name == "keypoints":
+            return move_keypoints(
+                value,
+                self._track,
+                *left,
+                relative=options["relative"],
+                pixel_origin=origin,
+                pairs=options["keypoint_pairs"],
+                maps=maps,
+            )
+        if name == "masks":
+            return move_masks(value, self._track, *left, maps=maps)
+        if name == "cameras":
+            return move_cameras(value, self._track, pixel_origin=origin, maps=maps)
+        if name in ("polygons", "vertices"):
+            given = {option: options[option] for option in ("relative", "clip", "pixel_origin")}
+            both = self._fields["polygons"], self._fields["vertices"]
+            moved = move_polygons(*both, self._track, *left, **given, maps=maps)
+            self._made["polygons"], self._made["vertices"] = moved
+            return self._made[name]
+        return chosen(value, kept, what=name) if left else value
+
+    def __repr__(self) -> str:
+        after = f" after {', '.join(self._followed)}" if self._followed else ""
+        return f"<Targets: {', '.join(self._fields)}{after}>"
+
+
+SET_TYPES.add(Targets)
