@@ -134,7 +134,7 @@ def settled(
 
 def check_schedule(value: Schedule, argument: Argument) -> None:
     """Raise OperatorTypeError or OperatorValueError for an argument that takes no such schedule."""
-    if argument in value.checked:
+    if any(one is argument for one in value.checked):
         return
     kind = argument.kind
     if kind.number is None:

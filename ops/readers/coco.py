@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Annotated, Any, Final, TypeAlias
 
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.operators.argument_types import ArgumentType
 from gradiva.eager.types.arrays import Array
 from gradiva.ops.readers.core.reader import reader_class
 from gradiva.ops.readers.core.remote_files import read_any_files
 from gradiva.ops.readers.core.source import source_operator
-from gradiva.ops.readers.core.table import Failures, Records, column, ragged
+from gradiva.ops.readers.core.table import Failures, Records, ragged
 from gradiva.ops.storage.storage import Storage
 from gradiva.ops.storage.urls import join, local_path
 
@@ -26,8 +27,30 @@ from .table_source import opens_table
 
 __all__ = ["COCO", "coco"]
 
+EXTRA: Final = ("keypoints", "object_masks", "captions", "area", "iscrowd", "annotation_ids")
+"""The names of further outputs."""
+_DRAWN: Final = frozenset(("pixels", "object_masks"))
+"""The outputs that are drawn when images are read."""
+_MOST_BYTES: Final = 1 << 30
+"""Of the masks of the objects of an image."""
 _DENSEST = 14
 """No format holds more pixels than 2 to this power in a byte: 8 of one bit, deflated 1032 to 1."""
+
+
+def _extra(value: Any) -> tuple[str, ...]:
+    names = (value,) if isinstance(value, str) else tuple(value)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError
+        if name not in EXTRA or names.count(name) > 1:
+            raise ValueError
+    return names
+
+
+Extra: TypeAlias = Annotated[
+    str | Sequence[str],
+    ArgumentType("Extra", f"some of {', '.join(map(repr, EXTRA))}, each once", _extra),
+]
 
 
 @source_operator(
@@ -58,6 +81,8 @@ def coco(
     masks: bool = False,
     pixelwise_masks: bool = False,
     image_ids: bool = False,
+    extra: Extra | None = None,
+    captions_file: op.Path = "",
     save_preprocessed_annotations: bool = False,
     save_preprocessed_annotations_dir: op.Path = "",
     **options: op.Unpack[ReaderOptions],
@@ -82,6 +107,10 @@ def coco(
         masks: the same, but polygons count coordinates in place of vertices.
         pixelwise_masks: also deliver an image of labels.
         image_ids: also deliver the id of each image.
+        extra: names of further outputs, which come last, in this order: some of "keypoints",
+            "object_masks", "captions", "area", "iscrowd", "annotation_ids".
+        captions_file: the captions of the images, as COCO has them in a file of their own, behind
+            those in `annotations_file`.
         save_preprocessed_annotations: write the annotations to a folder, from which they are read
             faster.
         save_preprocessed_annotations_dir: this folder.
@@ -91,7 +120,11 @@ def coco(
         With `polygon_masks`: polygons, int32 (p, 3), each with the number of its object, its first
         vertex and the end of its vertices; and the vertices, float32 (v, 2). With
         `pixelwise_masks`: the label of each pixel, int32 (height, width, 1), 0 for none and the
-        largest of several. With `image_ids`: int32 (1,).
+        largest of several. With `image_ids`: int32 (1,). With `extra`: "keypoints", float32 (n, k,
+        3), x, y and visibility, where k is the largest number that an object has, and what an
+        object lacks is 0; "object_masks", uint8 FHW, (n, height, width), 1 for the pixels of each
+        object, drawn as pycocotools draws them; "captions", uint8 (c, longest), UTF-8, each filled
+        up with zeros; "area", float32 (n,); "iscrowd", int32 (n,); "annotation_ids", int64 (n,).
 
     Raises:
         OperatorValueError: for a missing file, an image that the annotations do not name, and
@@ -105,22 +138,38 @@ def coco(
         for files, boxes, labels in reader.next_epoch(batch_size=4):
             images = gradiva.decoders.image(files)
     """
-    return _types(polygon_masks or masks, pixelwise_masks, image_ids)
+    names = _outputs(polygon_masks or masks, pixelwise_masks, image_ids, extra)
+    return tuple(_TYPES[name] for name in names)
 
 
-def _types(polygons: Any, pixels: Any, ids: Any) -> tuple[op.SampleType, ...]:
-    made = [
-        op.SampleType(op.uint8, 1, "", "cpu"),
-        op.SampleType(op.float32, 2, "", "cpu"),
-        op.SampleType(op.int32, 1, "", "cpu"),
-    ]
-    if polygons:
-        made += [op.SampleType(op.int32, 2, "", "cpu"), op.SampleType(op.float32, 2, "", "cpu")]
-    if pixels:
-        made.append(op.SampleType(op.int32, 3, "HWC", "cpu"))
-    if ids:
-        made.append(op.SampleType(op.int32, 1, "", "cpu"))
-    return tuple(made)
+_TYPES: Final = {
+    name: op.SampleType(dtype, ndim, layout, "cpu")
+    for name, dtype, ndim, layout in (
+        ("images", op.uint8, 1, ""),
+        ("boxes", op.float32, 2, ""),
+        ("labels", op.int32, 1, ""),
+        ("polygons", op.int32, 2, ""),
+        ("vertices", op.float32, 2, ""),
+        ("pixels", op.int32, 3, "HWC"),
+        ("image_ids", op.int32, 1, ""),
+        ("keypoints", op.float32, 3, ""),
+        ("object_masks", op.uint8, 3, "FHW"),
+        ("captions", op.uint8, 2, ""),
+        ("area", op.float32, 1, ""),
+        ("iscrowd", op.int32, 1, ""),
+        ("annotation_ids", op.int64, 1, ""),
+    )
+}
+"""The outputs, and their types."""
+
+
+def _outputs(polygons: Any, pixels: Any, ids: Any, extra: Any) -> list[str]:
+    """The names of the outputs, in their order."""
+    made = ["images", "boxes", "labels"]
+    made += ["polygons", "vertices"] if polygons else []
+    made += ["pixels"] if pixels else []
+    made += ["image_ids"] if ids else []
+    return [*made, *(extra or ())]
 
 
 class ImageTable(FilesTable):
@@ -133,7 +182,7 @@ class ImageTable(FilesTable):
         (
             *("images", "size_threshold", "skip_empty", "include_iscrowd"),
             *("avoid_class_remapping", "ltrb", "ratio", "polygon_masks", "masks"),
-            *("pixelwise_masks", "image_ids", "save_preprocessed_annotations"),
+            *("pixelwise_masks", "image_ids", "extra", "save_preprocessed_annotations"),
             "save_preprocessed_annotations_dir",
         )
     )
@@ -147,6 +196,10 @@ class ImageTable(FilesTable):
         storage: Storage,
     ) -> None:
         super().__init__([local_path(join(root, name)) for name in annotations.names], storage)
+        polygons = given["polygon_masks"] or given["masks"]
+        self._names_of_outputs = _outputs(
+            polygons, given["pixelwise_masks"], given["image_ids"], given["extra"]
+        )
         self._annotations, self._given, self._vertices = annotations, given, vertices
 
     def read(self, indices: op.Int64Array, pool: op.WorkerPool) -> Records:
@@ -159,41 +212,51 @@ class ImageTable(FilesTable):
         }
         images = read_any_files(self.names(indices), None, pool, failures, storage=self.storage)
         columns = {0: images, **self.without_reading(indices)}
-        if self._given["pixelwise_masks"]:
-            sizes = images.batch_shape.volumes
-            place = len(columns) - bool(self._given["image_ids"])
-            columns[place] = self._masks(numbers, sizes.tolist(), pool, failures)
+        for place, name in enumerate(self._names_of_outputs):
+            if name in _DRAWN:
+                sizes = images.batch_shape.volumes.tolist()
+                columns[place] = self._masks(name, numbers, sizes, pool, failures)
         return Records(tuple(columns[output] for output in sorted(columns)), failures)
 
     def without_reading(self, indices: op.Int64Array) -> dict[int, op.Batch]:
         """What the annotations say; masks are drawn in images of a size that fits the file."""
-        made, given = self._annotations, self._given
-        numbers = indices.tolist()
-        columns = [
-            ragged(_parts(made.boxes, made.objects, numbers), op.float32, 2),
-            ragged(_parts(made.labels, made.objects, numbers), op.int32, 1),
-        ]
-        if given["polygon_masks"] or given["masks"]:
-            rows = _parts(made.polygons, made.polygon_begins, numbers)
-            if given["masks"]:
-                rows = [row * np.array([1, 2, 2], np.int32) for row in rows]
-            columns.append(ragged(rows, op.int32, 2))
-            columns.append(
-                ragged(_parts(self._vertices, made.vertex_begins, numbers), op.float32, 2)
-            )
-        found = dict(enumerate(columns, 1))
-        if given["image_ids"]:
-            ids = np.array([made.ids[image] for image in numbers], np.int32)
-            place = 1 + len(found) + bool(given["pixelwise_masks"])
-            found[place] = column(ids.reshape(-1, 1), (1,), op.int32)
+        numbers, found = indices.tolist(), {}
+        for place, name in enumerate(self._names_of_outputs):
+            if name != "images" and name not in _DRAWN:
+                type = _TYPES[name]
+                assert type.dtype is not None
+                found[place] = ragged(self._rows(name, numbers), type.dtype, type.ndim or 0)
         return found
+
+    def _rows(self, name: str, numbers: list[int]) -> list[Array]:
+        """An output of these images."""
+        made = self._annotations
+        if name == "image_ids":
+            return [np.array([made.ids[image]], np.int32) for image in numbers]
+        if name == "captions":
+            return [_padded(made.extras.captions[image]) for image in numbers]
+        if name == "vertices":
+            return _parts(self._vertices, made.vertex_begins, numbers)
+        if name == "polygons":
+            factors = np.array([1, 2, 2] if self._given["masks"] else [1, 1, 1], np.int32)
+            return [row * factors for row in _parts(made.polygons, made.polygon_begins, numbers)]
+        extras = made.extras
+        values = {
+            "boxes": made.boxes,
+            "labels": made.labels,
+            "keypoints": extras.keypoints,
+            "area": extras.areas,
+            "iscrowd": extras.crowds,
+            "annotation_ids": extras.annotation_ids,
+        }
+        return _parts(values[name], made.objects, numbers)
 
     def identities(
         self, indices: op.Int64Array, output: int, before: int | None = None
     ) -> Sequence[str | None]:
         """Of images: those of the files. Whether an image is delivered at all depends on its
         annotations, where they have faults or masks are drawn."""
-        if output or self._given["pixelwise_masks"]:
+        if output or not _DRAWN.isdisjoint(self._names_of_outputs):
             return [None] * len(indices)
         faults = self._annotations.faults
         files = self.identities_of_files(indices, before)
@@ -203,13 +266,31 @@ class ImageTable(FilesTable):
         ]
 
     def _masks(
-        self, numbers: list[int], sizes: list[int], pool: op.WorkerPool, failures: Failures
+        self,
+        name: str,
+        numbers: list[int],
+        sizes: list[int],
+        pool: op.WorkerPool,
+        failures: Failures,
     ) -> op.Batch:
-        made = self._annotations
-        shapes = [(made.heights[image], made.widths[image], 1) for image in numbers]
-        for sample, (height, width, _) in enumerate(shapes):
+        made, alone = self._annotations, name == "object_masks"
+        shapes = []
+        for sample, image in enumerate(numbers):
+            height, width = made.heights[image], made.widths[image]
+            count = made.objects[image + 1] - made.objects[image]
+            shapes.append((count, height, width) if alone else (height, width, 1))
+            if alone and count * height * width > _MOST_BYTES:
+                shapes[sample] = (count, 0, 0)
+                failures.setdefault(
+                    sample,
+                    op.SampleDataError(
+                        "the masks of its objects need too much memory",
+                        expected=f"at most {_MOST_BYTES} bytes",
+                        got=f"{count} x {height} x {width}",
+                    ),
+                )
             if height * width > (sizes[sample] << _DENSEST) + (1 << 16):
-                shapes[sample] = (0, 0, 1)
+                shapes[sample] = (count, 0, 0) if alone else (0, 0, 1)
                 failures.setdefault(
                     sample,
                     op.SampleDataError(
@@ -219,8 +300,7 @@ class ImageTable(FilesTable):
                     ),
                 )
         batch = op.Batch.empty(
-            op.BatchShape.of(np.array(shapes, np.int64).reshape(-1, 3)),
-            op.SampleType(op.int32, 3, "HWC", "cpu"),
+            op.BatchShape.of(np.array(shapes, np.int64).reshape(-1, 3)), _TYPES[name]
         )
         targets = batch.batch_shape.views(batch.data)
 
@@ -229,7 +309,7 @@ class ImageTable(FilesTable):
                 target = targets[sample]
                 target[...] = 0
                 if sample not in failures:
-                    bad = _draw(target, made, numbers[sample])
+                    bad = _draw(target, made, numbers[sample], alone)
                     if bad is not None:
                         target[...] = 0
                         failures[sample] = bad
@@ -249,6 +329,17 @@ class ImageTable(FilesTable):
             digest.update(np.ascontiguousarray(values).data)
         for runs in made.runs:
             digest.update(runs.counts.tobytes())
+        extras = made.extras
+        for name, values in (
+            ("keypoints", extras.keypoints),
+            ("area", extras.areas),
+            ("iscrowd", extras.crowds),
+            ("annotation_ids", extras.annotation_ids),
+        ):
+            if name in (self._given["extra"] or ()):
+                digest.update(np.ascontiguousarray(values).data)
+        if "captions" in (self._given["extra"] or ()):
+            digest.update(repr(extras.captions).encode())
         return {**super().digest(), "annotations": digest.hexdigest()}
 
 
@@ -256,22 +347,33 @@ def _parts(values: Array, begins: list[int], numbers: list[int]) -> list[Array]:
     return [values[begins[image] : begins[image + 1]] for image in numbers]
 
 
-def _draw(target: Array, made: Annotations, image: int) -> op.SampleDataError | None:
-    """Draw the objects of an image, those with larger labels over the others."""
+def _padded(texts: list[bytes]) -> Array:
+    """(texts, longest): the bytes of texts, filled up with zeros."""
+    made = np.zeros((len(texts), max(map(len, texts), default=0)), np.uint8)
+    for row, text in zip(made, texts, strict=True):
+        row[: len(text)] = np.frombuffer(text, np.uint8)
+    return made
+
+
+def _draw(target: Array, made: Annotations, image: int, alone: bool) -> op.SampleDataError | None:
+    """Draw the objects of an image, those with larger labels over the others; or alone, each into
+    an array of its own, with 1."""
     (labels,) = _parts(made.labels, made.objects, [image])
     shapes: list[tuple[int, int, Any]] = []
     first = made.vertex_begins[image]
+    vertices = made.extras.vertices if alone else made.vertices
     for row in range(made.polygon_begins[image], made.polygon_begins[image + 1]):
         owner, begin, end = made.polygons[row].tolist()
-        shapes.append((int(labels[owner]), owner, made.vertices[first + begin : first + end]))
+        shapes.append((int(labels[owner]), owner, vertices[first + begin : first + end]))
     for row in range(made.run_begins[image], made.run_begins[image + 1]):
         owner = made.run_objects[row]
         shapes.append((int(labels[owner]), owner, made.runs[row]))
     shapes.sort(key=lambda shape: shape[0])
     for label, owner, shape in shapes:
+        mask, value = (target[owner][..., None], 1) if alone else (target, label)
         if not isinstance(shape, np.ndarray):
-            draw_runs(target, shape.counts, label)
-        elif not draw_polygon(target, shape, label):
+            draw_runs(mask, shape.counts, value)
+        elif not draw_polygon(mask, shape, value):
             return op.SampleDataError(f"a vertex of object {owner} lies far outside of the image")
     return None
 
@@ -282,6 +384,15 @@ def _refuse(given: dict[str, Any]) -> None:
         raise op.wrong_value("skip_cached_images", "False in this reader", "True")
     if (given["polygon_masks"] or given["masks"]) and given["pixelwise_masks"]:
         raise op.OperatorValueError("`pixelwise_masks` and `polygon_masks` exclude each other")
+    if given["captions_file"] and "captions" not in (given["extra"] or ()):
+        raise op.OperatorValueError(
+            "the captions are an output with `extra=[..., 'captions']`", argument="captions_file"
+        )
+    if given["extra"] and given["preprocessed_annotations"]:
+        raise op.OperatorValueError(
+            "`extra` and `preprocessed_annotations` exclude each other: these hold boxes, labels "
+            "and masks alone"
+        )
     if given["save_preprocessed_annotations"] != bool(given["save_preprocessed_annotations_dir"]):
         raise op.OperatorValueError(
             "`save_preprocessed_annotations` and `save_preprocessed_annotations_dir` belong "
@@ -333,11 +444,15 @@ def _finish(made: Annotations, given: dict[str, Any]) -> Array:
     """Give boxes the form that is asked for; return the vertices in it."""
     if given["ltrb"]:
         made.boxes[:, 2:] += made.boxes[:, :2]
+    points = made.extras.keypoints
     if not given["ratio"]:
         return made.vertices
     sizes = np.stack([made.widths, made.heights], 1).astype(np.float32).reshape(-1, 2)
     made.boxes /= np.repeat(np.tile(sizes, 2), np.diff(made.objects), axis=0)
+    points[..., :2] /= np.repeat(sizes, np.diff(made.objects), axis=0)[:, None]
     return made.vertices / np.repeat(sizes, np.diff(made.vertex_begins), axis=0)
 
+
+coco.not_serializable("extra", "captions_file")
 
 COCO = reader_class("COCO", coco)

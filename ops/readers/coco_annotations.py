@@ -35,6 +35,24 @@ class Runs(NamedTuple):
 
 
 @dataclass
+class Extras:
+    """What is delivered of objects and images besides boxes, labels and masks, where it is asked
+    for.
+
+    keypoints: (objects, K, 3), x, y and visibility, in pixels; areas, crowds, annotation_ids:
+    (objects,); captions: of each image, as texts in UTF-8; vertices: those of `Annotations` as the
+    file has them, for masks of objects: float32 moves some of them across the middle of a pixel.
+    """
+
+    keypoints: Array = field(default_factory=lambda: np.empty((0, 0, 3), np.float32))
+    areas: Array = field(default_factory=lambda: np.empty(0, np.float32))
+    crowds: Array = field(default_factory=lambda: np.empty(0, np.int32))
+    annotation_ids: Array = field(default_factory=lambda: np.empty(0, np.int64))
+    captions: list[list[bytes]] = field(default_factory=list)
+    vertices: Array = field(default_factory=lambda: np.empty((0, 2)))
+
+
+@dataclass
 class Annotations:
     """All images one after the other; of each, the begin of its part in the arrays, and one more
     for the end.
@@ -58,6 +76,7 @@ class Annotations:
     runs: list[Runs] = field(default_factory=list)
     run_objects: list[int] = field(default_factory=list)
     faults: dict[int, str] = field(default_factory=dict)
+    extras: Extras = field(default_factory=Extras)
 
 
 class _Image(NamedTuple):
@@ -70,7 +89,7 @@ class _Image(NamedTuple):
 
 
 class _AnnotatedObject(NamedTuple):
-    """An annotation: number in the file, box, label, polygons and mask."""
+    """An annotation: number in the file, box, label, polygons, mask, and what it has besides."""
 
     number: int
     box: Any
@@ -78,6 +97,19 @@ class _AnnotatedObject(NamedTuple):
     category: Any
     polygons: list[list[float]]
     runs: tuple[int, int, Any] | None
+    more: _More
+
+
+class _More(NamedTuple):
+    """keypoints: x, y and visibility, one after the other."""
+
+    keypoints: list[float]
+    area: float
+    crowd: int
+    key: int
+
+
+_NOTHING_MORE = _More([], 0.0, 0, 0)
 
 
 def _wrong(path: str, where: str, expected: str, got: Any) -> op.OperatorRuntimeError:
@@ -123,19 +155,30 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def _caption(path: str, row: Mapping[str, Any], number: int) -> bytes:
+    text = row.get("caption")
+    if not isinstance(text, str):
+        raise _wrong(path, f"'annotations', entry {number}: 'caption'", "a text", text)
+    return text.encode("utf-8", "replace").replace(b"\0", b" ")
+
+
 class _AnnotationReader:
     """Reads one file."""
 
     def __init__(self, path: str, given: Mapping[str, Any], storage: Storage) -> None:
         self._path, self._given = path, given
         self._polygonal = given["polygon_masks"] or given["masks"]
-        self._pixelwise = given["pixelwise_masks"]
+        self._extra = given["extra"] or ()
+        self._pixelwise = given["pixelwise_masks"] or "object_masks" in self._extra
+        self._captions: dict[int, list[bytes]] = {}
+        """By the id of an image."""
         self._threshold = np.float32(given["size_threshold"])
         # Ids that are delivered are int32; others are hashes, or times, as large as they like.
         self._most_id = 1 << 31 if given["image_ids"] else 1 << 64
         self._most_category = 1 << 31 if given["avoid_class_remapping"] else 1 << 64
         self._faults: dict[int, str] = {}
         """What is wrong with the objects of an image, by its id."""
+        self._storage = storage
         self._data = _loaded(path, storage)
 
     def _labels_of(self) -> dict[int, int]:
@@ -203,6 +246,9 @@ class _AnnotationReader:
             if not crowds and row.get("iscrowd", 0):
                 continue
             image = self._integer(row, "image_id", "annotations", number, self._most_id)
+            if "captions" in self._extra and "caption" in row and "bbox" not in row:
+                self._captions.setdefault(image, []).append(_caption(self._path, row, number))
+                continue
             if row.get("bbox") == []:  # of background: there is no object
                 continue
             try:
@@ -210,6 +256,7 @@ class _AnnotationReader:
                 if not (box[2] >= threshold and box[3] >= threshold):
                     continue
                 shape = self._shape(row.get("segmentation"), number) if masks else ([], None)
+                more = self._more(row, number) if self._extra else _NOTHING_MORE
             except op.OperatorRuntimeError as error:
                 # Of its image alone: the others are as good as they were.
                 text = f"{error.problem}; expected {error.expected}, got {error.got}"
@@ -220,13 +267,15 @@ class _AnnotationReader:
             if _is_integer(category, -self._most_category, self._most_category):
                 label = category if self._given["avoid_class_remapping"] else labels.get(category)
             found.setdefault(image, []).append(
-                _AnnotatedObject(number, box, label, category, *shape)
+                _AnnotatedObject(number, box, label, category, *shape, more)
             )
         return found
 
-    def _numbers(self, values: Any, number: int, what: str, count: int | None) -> list[float]:
+    def _numbers(
+        self, values: Any, number: int, what: str, count: int | None, group: int = 2
+    ) -> list[float]:
         good = isinstance(values, list) and (
-            len(values) == count if count else len(values) and len(values) % 2 == 0
+            len(values) == count if count else len(values) and len(values) % group == 0
         )
         if good:
             for value in values:
@@ -234,9 +283,27 @@ class _AnnotationReader:
                 if not plain or not abs(value) < 1e9:  # and no NaN
                     good = False
         if not good:
-            expected = f"{count} numbers" if count else "a list of numbers x, y"
+            names = "x, y" if group == 2 else "x, y, visibility"
+            expected = f"{count} numbers" if count else f"a list of numbers {names}"
             raise _wrong(self._path, f"'annotations', entry {number}: '{what}'", expected, values)
         return list(values)
+
+    def _more(self, row: Mapping[str, Any], number: int) -> _More:
+        """What an annotation has besides, as far as it is asked for."""
+        points: list[float] = []
+        if "keypoints" in self._extra and row.get("keypoints"):
+            points = self._numbers(row["keypoints"], number, "keypoints", None, 3)
+        area, crowd, key = 0.0, 0, 0
+        if "area" in self._extra:
+            (area,) = self._numbers([row.get("area")], number, "area", 1)
+        if "iscrowd" in self._extra:
+            crowd = _whole(row.get("iscrowd", 0))
+            if not isinstance(crowd, int) or crowd not in (0, 1):
+                where = f"'annotations', entry {number}: 'iscrowd'"
+                raise _wrong(self._path, where, "0 or 1", crowd)
+        if "annotation_ids" in self._extra:
+            key = self._integer(row, "id", "annotations", number, 1 << 63)
+        return _More(points, area, int(crowd), key)
 
     def _shape(
         self, given: Any, number: int
@@ -266,6 +333,7 @@ class _AnnotationReader:
         labels: list[int] = []
         polygons: list[tuple[int, int, int]] = []
         vertices: list[Array] = []
+        chosen: list[_AnnotatedObject] = []
         total = 0
         for key, name, height, width in images:
             own, fault = objects.get(key, []), self._faults.get(key)
@@ -286,13 +354,14 @@ class _AnnotationReader:
             made.heights.append(height)
             made.widths.append(width)
             first = 0
+            chosen += own
             for place, one in enumerate(own):
                 boxes.append(one.box)
                 labels.append(int(one.label or 0))
                 for polygon in one.polygons:
                     count = len(polygon) // 2
                     polygons.append((place, first, first + count))
-                    vertices.append(np.array(polygon, np.float32).reshape(count, 2))
+                    vertices.append(np.array(polygon, np.float64).reshape(count, 2))
                     first += count
                 if one.runs is not None and self._pixelwise:
                     made.runs.append(self._runs(one, height, width))
@@ -305,8 +374,36 @@ class _AnnotationReader:
         made.boxes = np.array(boxes, np.float32).reshape(-1, 4)
         made.labels = np.array(labels, np.int32)
         made.polygons = np.array(polygons, np.int32).reshape(-1, 3)
-        made.vertices = np.concatenate(vertices) if vertices else made.vertices
+        exact = np.concatenate(vertices) if vertices else np.empty((0, 2))
+        made.vertices = exact.astype(np.float32)
+        made.extras = self._extras(made, [one.more for one in chosen])
+        made.extras.vertices = exact if "object_masks" in self._extra else exact[:0]
         return made
+
+    def _extras(self, made: Annotations, objects: list[_More]) -> Extras:
+        """objects: of all images, one after the other."""
+        most = max((len(one.keypoints) for one in objects), default=0)
+        points = np.zeros((len(objects), most), np.float32)
+        for row, one in zip(points, objects, strict=True):
+            row[: len(one.keypoints)] = one.keypoints
+        if "captions" in self._extra and self._given["captions_file"]:
+            self._read_captions(self._given["captions_file"])
+        return Extras(
+            points.reshape(len(objects), most // 3, 3),
+            np.array([one.area for one in objects], np.float32),
+            np.array([one.crowd for one in objects], np.int32),
+            np.array([one.key for one in objects], np.int64),
+            [self._captions.get(key, []) for key in made.ids],
+        )
+
+    def _read_captions(self, path: str) -> None:
+        """Add the captions of another file, behind those of this one."""
+        for number, row in enumerate(_rows(_loaded(path, self._storage), "annotations", path)):
+            key = _whole(row.get("image_id"))
+            if not _is_integer(key, -self._most_id, self._most_id):
+                where = f"'annotations', entry {number}: 'image_id'"
+                raise _wrong(path, where, "the id of an image", key)
+            self._captions.setdefault(key, []).append(_caption(path, row, number))
 
     def _runs(self, one: _AnnotatedObject, height: int, width: int) -> Runs:
         assert one.runs is not None

@@ -70,7 +70,14 @@ def dynamic(
 
 
 def pipeline(folder: str, body: Any = augmented, **options: Any) -> Any:
-    own = ("debug", "prefetch_queue_depth", "checkpoint", "num_threads", "enable_conditionals")
+    own = (
+        "debug",
+        "prefetch_queue_depth",
+        "checkpoint",
+        "num_threads",
+        "enable_conditionals",
+        "cache",
+    )
     made = {"num_threads": 2, **{name: options.pop(name) for name in own if name in options}}
 
     @pipeline_def(batch_size=3, seed=5, enable_checkpointing="debug" not in made, **made)

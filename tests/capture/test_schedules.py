@@ -232,7 +232,24 @@ def test_caches_do_not_keep_what_follows_a_schedule(folder: str) -> None:
     def without(files: Any) -> tuple[Any, ...]:
         return (gradiva.resize(gradiva.decoders.image(files), size=SIZE),)
 
-    assert run(pipeline(folder, later), 8) == run(pipeline(folder, without), 8)
+    once = run(pipeline(folder, without), 8)
+    assert run(pipeline(folder, later), 8) == once
+    assert run(pipeline(folder, without, cache="ram"), 8) == once
+
+
+def test_places_of_caches_that_are_chosen(folder: str) -> None:
+    """What is before the first schedule may be kept; what follows one is not."""
+    once = dynamic(folder, 3, **PADDED)
+    source = reader(folder, **PADDED)
+    gradiva.random.set_seed(5)
+    found = []
+    for _ in range(3):
+        for files, _ in source.next_epoch(batch_size=3, capture=True, cache="ram"):
+            found.append(plain(augmented(files)))
+    assert found == once
+    compiled = gradiva.capture.compile(augmented, cache="ram")
+    assert dynamic(folder, 3, body=compiled, **PADDED) == once
+    assert run(pipeline(folder, cache="ram", **PADDED), 9) == once
 
 
 def test_bad_arguments(folder: str) -> None:

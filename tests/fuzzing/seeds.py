@@ -246,16 +246,23 @@ def as_lines(content: Any) -> bytes:
 def coco() -> Any:
     """Two images, with polygons and runs of both kinds."""
     runs = {"size": [4, 5], "counts": [3, 5, 12]}
-    common = {"category_id": 2, "bbox": [1, 1, 2, 2.5], "iscrowd": 0}
+    common = {"category_id": 2, "bbox": [1, 1, 2, 2.5], "iscrowd": 0, "area": 4.5}
     return {
         "images": [
             {"id": k, "file_name": f"data{k}.jpg", "height": 4, "width": 5} for k in range(2)
         ],
         "categories": [{"id": 2, "name": "two"}],
         "annotations": [
-            {"id": 1, "image_id": 0, **common, "segmentation": [[1, 1, 3, 1, 3, 3.5]]},
+            {
+                "id": 1,
+                "image_id": 0,
+                **common,
+                "segmentation": [[1, 1, 3, 1, 3, 3.5]],
+                "keypoints": [1, 2, 2, 0, 0, 0],
+            },
             {"id": 2, "image_id": 1, **common, "iscrowd": 1, "segmentation": runs},
             {"id": 3, "image_id": 1, **common, "segmentation": {"size": [4, 5], "counts": "35<"}},
+            {"id": 4, "image_id": 0, "caption": "two"},
         ],
     }
 

@@ -16,7 +16,8 @@ from .source import ValueEqual
 PLACES: Final = frozenset(
     (
         *("file_root", "file_list", "files", "path", "paths", "index_path", "index_paths", "uris"),
-        *("filename", "filenames", "annotations_file", "preprocessed_annotations"),
+        *("filename", "filenames", "annotations_file", "captions_file"),
+        *("preprocessed_annotations",),
         *("meta_files_path", "storage_options"),
     )
 )
