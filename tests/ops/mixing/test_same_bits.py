@@ -218,6 +218,60 @@ def test_resumed(folder: Path, expected: Rows) -> None:
     again.close()
 
 
+def test_missing_files(folder: Path) -> None:
+    """What a reader leaves out keeps its place in the group."""
+    files = [str(file) for file in sorted(folder.rglob("*.png"))]
+    files[1] = files[4] = files[18] = str(folder / "missing.png")
+    given: dict[str, Any] = {"files": files, "labels": [number % 3 for number in range(COUNT)]}
+
+    def dynamic(batch_size: int, **options: Any) -> Rows:
+        gradiva.random.set_seed(7)
+        reader = gradiva.readers.File(**given, on_error="skip")
+        found: Rows = []
+        for data, labels in reader.next_epoch(batch_size=batch_size, **options):
+            found += rows_of(augment(gradiva.decoders.image(data), labels))
+        return found
+
+    expected = dynamic(GROUP)
+    assert len(expected) == COUNT - 3
+    for batch_size in (8, 20, 32):
+        check_same(dynamic(batch_size), expected)
+    check_same(dynamic(8, capture=True), expected)
+
+    @gradiva.pipeline_def(batch_size=20, seed=7, num_threads=2)
+    def defined() -> Any:
+        data, labels = fn.readers.file(**given, on_error="skip")
+        return augment(fn.decoders.image(data), labels)
+
+    pipe = defined()
+    check_same([row for rows in batches_of(pipe, 1) for row in rows], expected)
+    pipe.close()
+
+
+def test_shards(folder: Path) -> None:
+    """The groups of a shard are those of its own samples."""
+
+    def shard(number: int, batch_size: int) -> Rows:
+        gradiva.random.set_seed(7)
+        reader = gradiva.readers.File(
+            file_root=folder, random_shuffle=True, seed=3, num_shards=2, shard_id=number
+        )
+        found: Rows = []
+        for _ in range(3):
+            for files, labels in reader.next_epoch(batch_size=batch_size):
+                found += rows_of(augment(*decoded(files, labels)))
+        return found
+
+    for number in (0, 1):
+        check_same(shard(number, 8), shard(number, GROUP))
+        check_same(shard(number, 16), shard(number, GROUP))
+
+
+def test_deferred(folder: Path, expected: Rows) -> None:
+    with gradiva.EvalMode.deferred:
+        check_same(loop(folder, 8), expected)
+
+
 def test_branches(folder: Path) -> None:
     """In a branch, partners are those of the group that are in it."""
 
