@@ -63,7 +63,8 @@ def check_objects(boxes: op.SampleType) -> None:
 
 def moved_type(labels: op.SampleType) -> op.SampleType:
     """The type of labels of objects. Raises OperatorTypeError."""
-    op.require_ndim(labels, (1, 2), "the input of labels")
+    if labels.ndim == 0:
+        op.require_ndim(labels, (1, 2), "the input of labels")
     return labels.with_(layout="")
 
 
