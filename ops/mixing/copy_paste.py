@@ -10,7 +10,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Array, Int64Array
-from gradiva.ops.image.planes import plane_layout, planes_of, check_same_stacks
+from gradiva.ops.image.planes import check_same_stacks, plane_layout, planes_of
 
 from .boxes import LAYOUTS, MovedRows, from_corners, move_rows, moved_type
 from .groups import MixArguments, MixGroup, MixProbability, check_group, chosen_samples, partners_of

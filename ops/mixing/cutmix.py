@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Float32Array, I64Table, I64Vector, Int64Array, Slabs
-from gradiva.ops.image.planes import plane_layout, planes_of, check_same_stacks
+from gradiva.ops.image.planes import check_same_stacks, plane_layout, planes_of
 
 from .groups import (
     MixArguments,

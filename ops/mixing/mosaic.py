@@ -13,10 +13,10 @@ from gradiva.eager.jit.jit import always_inline
 from gradiva.eager.types.arrays import I64Table, I64Volume, Int64Array, Slabs, Table, Vector
 from gradiva.ops.image.planes import (
     channels_of,
+    check_same_stacks,
     fill_bits,
     plane_layout,
     planes_of,
-    check_same_stacks,
 )
 
 from .boxes import (
