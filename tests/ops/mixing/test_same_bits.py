@@ -303,3 +303,39 @@ def test_one_sample_alone_is_refused(folder: Path) -> None:
     with pytest.raises(gradiva.OperatorTypeError, match="`mixup`, which mixes it with others"):
         pipe.sample(0, 3)
     pipe.close()
+
+
+def test_schedules(folder: Path) -> None:
+    """alpha may follow the epoch, and the probability each sample."""
+    alpha = gradiva.schedule({0: 0.2, 1: 5.0}, mode="step")
+    chance = gradiva.schedule({0: 0.0, 30: 1.0}, per="sample")
+
+    def mixed(files: Any, labels: Any) -> Any:
+        images = gradiva.decoders.image(files)
+        options: dict[str, Any] = {"alpha": alpha, "probability": chance, "mix_group": GROUP}
+        return gradiva.mixup(images, labels, num_classes=3, **options)
+
+    def dynamic(batch_size: int, **options: Any) -> Rows:
+        gradiva.random.set_seed(7)
+        reader = gradiva.readers.File(file_root=folder)
+        found: Rows = []
+        for _ in range(2):
+            for files, labels in reader.next_epoch(batch_size=batch_size, **options):
+                found += rows_of(mixed(files, labels))
+        return found
+
+    expected = dynamic(GROUP)
+    for batch_size in (8, 20):
+        check_same(dynamic(batch_size), expected)
+    check_same(dynamic(8, capture=True), expected)
+
+    @gradiva.pipeline_def(batch_size=20, seed=7, num_threads=2)
+    def defined() -> Any:
+        return mixed(*fn.readers.file(file_root=str(folder)))
+
+    pipe = defined()
+    check_same([row for rows in batches_of(pipe, 2) for row in rows], expected)
+    pipe.close()
+    soft = np.stack([row[1] for row in expected])
+    assert (soft[0] == [1, 0, 0]).all()  # nothing is mixed at the beginning
+    assert ((soft > 0.2).sum(axis=1) > 1)[30:].any()
