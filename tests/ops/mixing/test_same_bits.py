@@ -200,6 +200,17 @@ def test_pipelines_with_losses(damaged: Path, expected_of_damaged: Rows) -> None
     pipe.close()
 
 
+def test_in_debug_mode(folder: Path, expected: Rows) -> None:
+    @gradiva.pipeline_def(batch_size=20, seed=7, num_threads=2, debug=True)
+    def defined() -> Any:
+        files, labels = fn.readers.file(file_root=str(folder), random_shuffle=True, seed=3)
+        return augment(fn.decoders.image(files), labels)
+
+    pipe = defined()
+    check_same([row for rows in batches_of(pipe, 2) for row in rows], expected)
+    pipe.close()
+
+
 def test_pipelines_with_a_cache(folder: Path, expected: Rows) -> None:
     """Decoded images are kept; what is mixed is computed in each epoch."""
     pipe = pipeline(folder, 20, cache="ram")
