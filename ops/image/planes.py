@@ -44,7 +44,7 @@ def channels_of(shapes: Int64Array, layout: str) -> Int64Array:
     return channels
 
 
-def require_same_stacks(shapes: Int64Array, partners: Int64Array, layout: str) -> None:
+def check_same_stacks(shapes: Int64Array, partners: Int64Array, layout: str) -> None:
     """Refuse samples that have other channels or frames than one of their partners, (N, P). Raises
     OperatorValueError."""
     others = [axis for axis, letter in enumerate(layout) if letter not in "HW"]

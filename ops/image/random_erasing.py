@@ -88,6 +88,9 @@ def random_erasing(
     return op.with_layout(input, layout)
 
 
+random_erasing.moves = op.IN_PLACE
+
+
 @dataclass(frozen=True)
 class RandomErasingPlan(ErasePlan):
     """boxes: top, left, height and width of the rectangles, (N, 4), which may be empty."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Array, Float64Array, Int64Array
+from gradiva.ops.segmentation.box_rows import warn_of_pixels
 
 LAYOUTS: Final = ("xyXY", "xyWH", "cxcyWH")
 
@@ -22,9 +23,10 @@ class BoxFormat(TypedDict, total=False):
         bbox_layout: "xyXY", corners; "xyWH", a corner and the size; or "cxcyWH", the center and the
             size; as fractions of the image, or pixels with bbox_normalized=False.
         bbox_normalized: whether boxes are in fractions of the image; else in pixels. What is
-            returned is in fractions, or pixels, of the output.
+            returned is in fractions, or pixels, of the output. Fractions over 2 give a warning.
         remove_threshold: a box is removed, and its label, if less than this part of it, from 0 to
-            1, is left inside; boxes without an area, and those of which nothing is left, always.
+            1, is left inside; boxes without an area, with numbers that are not finite, and those of
+            which nothing is left, always.
         min_area, min_size: a box is also removed if its area, or its width or height, is less than
             this in the output, in pixels.
 
@@ -61,7 +63,8 @@ def check_objects(boxes: op.SampleType) -> None:
 
 def moved_type(labels: op.SampleType) -> op.SampleType:
     """The type of labels of objects. Raises OperatorTypeError."""
-    op.require_ndim(labels, (1, 2), "the input of labels")
+    if labels.ndim == 0:
+        op.require_ndim(labels, (1, 2), "the input of labels")
     return labels.with_(layout="")
 
 
@@ -137,6 +140,8 @@ def move_boxes(
     number = np.arange(piece.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     owner, sample = piece // parts, partners.reshape(-1)[piece]
     layout, relative = call["bbox_layout"], call["bbox_normalized"]
+    if relative:
+        warn_of_pixels(boxes, call.operator.name)
     found = to_corners(_rows_of(boxes, sample, number, 4), layout)
     image = np.tile(extents[sample, ::-1], 2).astype(np.float64)
     canvas = np.tile(sizes[owner, ::-1], 2).astype(np.float64)

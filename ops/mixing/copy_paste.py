@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Array, Int64Array
-from gradiva.ops.image.planes import plane_layout, planes_of, require_same_stacks
+from gradiva.ops.image.planes import check_same_stacks, plane_layout, planes_of
 
 from .boxes import LAYOUTS, MovedRows, from_corners, move_rows, moved_type
 from .groups import MixArguments, MixGroup, MixProbability, check_group, chosen_samples, partners_of
+from .merged_targets import copy_paste_with_targets
 from .pasted_objects import choose_objects, paste_masks, paste_pixels, survey_objects
 
 
@@ -97,6 +99,8 @@ class CopyPastePlan(op.Plan):
 
 
 copy_paste.samplewise, copy_paste.mixes = False, True
+copy_paste.moves = op.NoMap("it shows several images at once")
+copy_paste.with_targets = partial(copy_paste_with_targets, copy_paste)
 
 
 @copy_paste.shapes
@@ -116,7 +120,7 @@ def _shapes(call: op.Call) -> CopyPastePlan:
     bad = ~((chance >= 0) & (chance <= 1))
     op.refuse_samples(bad, "object_probability", "a number from 0 to 1", chance)
     partners = partners_of(call)[:, 0]
-    require_same_stacks(image.shapes, partners[:, None], layout)
+    check_same_stacks(image.shapes, partners[:, None], layout)
     chosen = chosen_samples(call) & (partners != np.arange(size))
     own, other = shapes[:, 0], shapes[partners, 0]
     # First come the objects of the sample itself, then those of its partner.

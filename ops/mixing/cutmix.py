@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Float32Array, I64Table, I64Vector, Int64Array, Slabs
-from gradiva.ops.image.planes import plane_layout, planes_of, require_same_stacks
+from gradiva.ops.image.planes import check_same_stacks, plane_layout, planes_of
 
 from .groups import (
     MixArguments,
@@ -90,6 +90,7 @@ class CutmixPlan(op.Plan):
 
 
 cutmix.samplewise, cutmix.mixes = False, True
+cutmix.moves = op.NoMap("it shows two images at once")
 
 
 def _boxes(sizes: Int64Array, others: Int64Array, shares: Any, centers: Any) -> Int64Array:
@@ -110,7 +111,7 @@ def _boxes(sizes: Int64Array, others: Int64Array, shares: Any, centers: Any) -> 
 def _shapes(call: op.Call) -> CutmixPlan:
     source, layout = call.inputs[0].batch_shape, call.types[0].layout or ""
     partners = partners_of(call)[:, 0]
-    require_same_stacks(source.shapes, partners[:, None], layout)
+    check_same_stacks(source.shapes, partners[:, None], layout)
     chosen = chosen_samples(call) & (partners != np.arange(call.size))
     sizes = planes_of(source.shapes, layout)[:, 1:3]
     centers = centers_of(call, sizes)

@@ -87,6 +87,7 @@ class MixupPlan(op.Plan):
 
 
 mixup.samplewise, mixup.mixes = False, True
+mixup.moves = op.NoMap("it shows two images at once")
 
 
 @mixup.shapes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,10 @@ from gradiva.eager.jit.jit import always_inline
 from gradiva.eager.types.arrays import I64Table, I64Volume, Int64Array, Slabs, Table, Vector
 from gradiva.ops.image.planes import (
     channels_of,
+    check_same_stacks,
     fill_bits,
     plane_layout,
     planes_of,
-    require_same_stacks,
 )
 
 from .boxes import (
@@ -28,6 +29,7 @@ from .boxes import (
     moved_type,
 )
 from .groups import GroupArguments, MixGroup, check_group, check_pair, partners_of, words_of
+from .merged_targets import mosaic_with_targets
 
 
 class MosaicArguments(BoxFormat, GroupArguments, total=False):
@@ -107,6 +109,8 @@ class MosaicPlan(op.Plan):
 
 
 mosaic.samplewise, mosaic.mixes = False, True
+mosaic.moves = op.NoMap("it shows several images at once")
+mosaic.with_targets = partial(mosaic_with_targets, mosaic)
 
 
 def _sizes(call: op.Call) -> Int64Array:
@@ -136,7 +140,7 @@ def _centers(call: op.Call, sizes: Int64Array) -> Int64Array:
 def _shapes(call: op.Call) -> MosaicPlan:
     source, layout = call.inputs[0].batch_shape, call.types[0].layout or ""
     partners = np.concatenate([np.arange(call.size)[:, None], partners_of(call, 3)], axis=1)
-    require_same_stacks(source.shapes, partners, layout)
+    check_same_stacks(source.shapes, partners, layout)
     sizes = _sizes(call)
     centers = _centers(call, sizes)
     extents = planes_of(source.shapes, layout)[:, 1:3]

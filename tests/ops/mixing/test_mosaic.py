@@ -167,6 +167,12 @@ def test_limits_and_several_labels() -> None:
             assert len(np.asarray(boxes.at(sample))) == 4 * len(wanted)
 
 
+def test_pixels_given_as_fractions() -> None:
+    images = as_batch(np.zeros((1, 10, 10, 1), np.uint8), layout="HWC")
+    with pytest.warns(UserWarning, match="mosaic: boxes are in fractions"):
+        gradiva.mosaic(images, batch([np.array([[1, 2, 3, 9]], np.float32)]), output_size=(8, 8))
+
+
 def test_groups_of_few() -> None:
     """Two samples make a mosaic of both, each twice."""
     order = order_of(2, 1)

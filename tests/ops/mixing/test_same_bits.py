@@ -200,6 +200,17 @@ def test_pipelines_with_losses(damaged: Path, expected_of_damaged: Rows) -> None
     pipe.close()
 
 
+def test_in_debug_mode(folder: Path, expected: Rows) -> None:
+    @gradiva.pipeline_def(batch_size=20, seed=7, num_threads=2, debug=True)
+    def defined() -> Any:
+        files, labels = fn.readers.file(file_root=str(folder), random_shuffle=True, seed=3)
+        return augment(fn.decoders.image(files), labels)
+
+    pipe = defined()
+    check_same([row for rows in batches_of(pipe, 2) for row in rows], expected)
+    pipe.close()
+
+
 def test_pipelines_with_a_cache(folder: Path, expected: Rows) -> None:
     """Decoded images are kept; what is mixed is computed in each epoch."""
     pipe = pipeline(folder, 20, cache="ram")
@@ -216,6 +227,60 @@ def test_resumed(folder: Path, expected: Rows) -> None:
     rest = [row for rows in batches_of(again, 3) for row in rows]
     check_same(first + rest, expected)
     again.close()
+
+
+def test_missing_files(folder: Path) -> None:
+    """What a reader leaves out keeps its place in the group."""
+    files = [str(file) for file in sorted(folder.rglob("*.png"))]
+    files[1] = files[4] = files[18] = str(folder / "missing.png")
+    given: dict[str, Any] = {"files": files, "labels": [number % 3 for number in range(COUNT)]}
+
+    def dynamic(batch_size: int, **options: Any) -> Rows:
+        gradiva.random.set_seed(7)
+        reader = gradiva.readers.File(**given, on_error="skip")
+        found: Rows = []
+        for data, labels in reader.next_epoch(batch_size=batch_size, **options):
+            found += rows_of(augment(gradiva.decoders.image(data), labels))
+        return found
+
+    expected = dynamic(GROUP)
+    assert len(expected) == COUNT - 3
+    for batch_size in (8, 20, 32):
+        check_same(dynamic(batch_size), expected)
+    check_same(dynamic(8, capture=True), expected)
+
+    @gradiva.pipeline_def(batch_size=20, seed=7, num_threads=2)
+    def defined() -> Any:
+        data, labels = fn.readers.file(**given, on_error="skip")
+        return augment(fn.decoders.image(data), labels)
+
+    pipe = defined()
+    check_same([row for rows in batches_of(pipe, 1) for row in rows], expected)
+    pipe.close()
+
+
+def test_shards(folder: Path) -> None:
+    """The groups of a shard are those of its own samples."""
+
+    def shard(number: int, batch_size: int) -> Rows:
+        gradiva.random.set_seed(7)
+        reader = gradiva.readers.File(
+            file_root=folder, random_shuffle=True, seed=3, num_shards=2, shard_id=number
+        )
+        found: Rows = []
+        for _ in range(3):
+            for files, labels in reader.next_epoch(batch_size=batch_size):
+                found += rows_of(augment(*decoded(files, labels)))
+        return found
+
+    for number in (0, 1):
+        check_same(shard(number, 8), shard(number, GROUP))
+        check_same(shard(number, 16), shard(number, GROUP))
+
+
+def test_deferred(folder: Path, expected: Rows) -> None:
+    with gradiva.EvalMode.deferred:
+        check_same(loop(folder, 8), expected)
 
 
 def test_branches(folder: Path) -> None:
@@ -249,3 +314,39 @@ def test_one_sample_alone_is_refused(folder: Path) -> None:
     with pytest.raises(gradiva.OperatorTypeError, match="`mixup`, which mixes it with others"):
         pipe.sample(0, 3)
     pipe.close()
+
+
+def test_schedules(folder: Path) -> None:
+    """alpha may follow the epoch, and the probability each sample."""
+    alpha = gradiva.schedule({0: 0.2, 1: 5.0}, mode="step")
+    chance = gradiva.schedule({0: 0.0, 30: 1.0}, per="sample")
+
+    def mixed(files: Any, labels: Any) -> Any:
+        images = gradiva.decoders.image(files)
+        options: dict[str, Any] = {"alpha": alpha, "probability": chance, "mix_group": GROUP}
+        return gradiva.mixup(images, labels, num_classes=3, **options)
+
+    def dynamic(batch_size: int, **options: Any) -> Rows:
+        gradiva.random.set_seed(7)
+        reader = gradiva.readers.File(file_root=folder)
+        found: Rows = []
+        for _ in range(2):
+            for files, labels in reader.next_epoch(batch_size=batch_size, **options):
+                found += rows_of(mixed(files, labels))
+        return found
+
+    expected = dynamic(GROUP)
+    for batch_size in (8, 20):
+        check_same(dynamic(batch_size), expected)
+    check_same(dynamic(8, capture=True), expected)
+
+    @gradiva.pipeline_def(batch_size=20, seed=7, num_threads=2)
+    def defined() -> Any:
+        return mixed(*fn.readers.file(file_root=str(folder)))
+
+    pipe = defined()
+    check_same([row for rows in batches_of(pipe, 2) for row in rows], expected)
+    pipe.close()
+    soft = np.stack([row[1] for row in expected])
+    assert (soft[0] == [1, 0, 0]).all()  # nothing is mixed at the beginning
+    assert ((soft > 0.2).sum(axis=1) > 1)[30:].any()
