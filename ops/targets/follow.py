@@ -62,7 +62,7 @@ def follow_images(operator: OperatorBase, inputs: tuple[Any, ...], keywords: dic
         known = id(targets._track) if targets._track is not None else 0
         if known not in tracks:
             tracks[known] = _moved_track(operator, images, keywords, targets._track)
-        return targets._after(operator.name, tracks[known])
+        return targets._after(operator.name, tracks[known], images[0])
 
     return (*several, *(map_targets(moved, tree) for tree in trees))
 
