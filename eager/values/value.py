@@ -82,6 +82,11 @@ class Symbolic:
 
     __slots__ = ()
 
+    def moved_since(self, earlier: Any) -> str:
+        """The operator that moved the pixels of this symbol, if it was made of an earlier one; an
+        empty text if none did, or if it was made of others."""
+        return ""
+
 
 class Following(abc.ABC):
     """Base of `Targets`: is no value, but holds values that follow the images before them."""

@@ -78,7 +78,7 @@ class Targets(Following):
         targets.boxes  # [[0.0, 0.0, 200.0, 200.0]]
     """
 
-    __slots__ = ("_fields", "_first", "_followed", "_made", "_options", "_track")
+    __slots__ = ("_fields", "_first", "_followed", "_last", "_made", "_options", "_track")
 
     def __init__(
         self,
@@ -140,6 +140,7 @@ class Targets(Following):
         }
         self._track: Any = None
         self._first: Any = None
+        self._last: Any = None
         self._followed: tuple[str, ...] = ()
         self._made: dict[str, Any] = {}
 
@@ -225,21 +226,24 @@ class Targets(Following):
         made = Targets.__new__(Targets)
         made._fields = {name: value for name, value in fields.items() if value is not None}
         made._options, made._track, made._first = self._options, None, None
+        made._last = None
         made._followed, made._made = (), {}
         return made
 
-    def _after(self, operator: str, track: Any, image: Any) -> Targets:
-        """These targets after an operator that was given this image; the track says where places
-        are then."""
+    def _after(self, operator: str, track: Any, image: Any, result: Any) -> Targets:
+        """These targets after an operator that was given this image and made that; the track says
+        where places are then."""
         made = self._with(self._fields, track, (*self._followed, operator))
         # A symbol of the first image has no memory, and conditions may need it.
         made._first = image if self._track is None and isinstance(image, Symbolic) else self._first
+        made._last = result if isinstance(result, Symbolic) else None
         return made
 
     def _with(self, fields: dict[str, Any], track: Any, followed: tuple[str, ...]) -> Targets:
         made = Targets.__new__(Targets)
         made._fields, made._options, made._track = fields, self._options, track
         made._first, made._followed, made._made = self._first, followed, {}
+        made._last = None
         return made
 
     def merged(

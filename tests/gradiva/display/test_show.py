@@ -342,5 +342,5 @@ def test_targets() -> None:
     assert first(gradiva.show(image, turned, size=40))[3, 5].any()
     batch, several = gradiva.flip(black(), targets)
     assert len(gradiva.show(batch, several).cells) == 2
-    with pytest.raises(gradiva.OperatorValueError, match="targets of 1 samples|targets of 2"):
+    with pytest.raises(gradiva.OperatorValueError, match="targets of 3 samples"):
         gradiva.show(black(3), several)

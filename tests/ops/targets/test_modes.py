@@ -251,3 +251,28 @@ def test_conditions_on_other_targets(folder: Path) -> None:
 
     with pytest.raises(gradiva.OperatorTypeError, match="differ in what they hold"):
         pipe().build()
+
+
+def test_images_that_moved_alone(folder: Path) -> None:
+    """Where targets were forgotten in a call, the next one says so."""
+    targets = gradiva.Targets(boxes=f32([[10, 10, 30, 40]]))
+    image, targets = gradiva.flip(np.zeros((60, 80, 3), np.uint8), targets)
+    image = gradiva.resize(image, size=(30, 40))
+    with pytest.raises(gradiva.OperatorValueError, match="without these targets"):
+        gradiva.flip(image, targets)
+
+    @pipeline_def(batch_size=4, num_threads=2, seed=3)
+    def pipe(forgotten: bool) -> Any:
+        files, _ = fn.readers.file(file_root=str(folder), files=names(), seed=3)
+        images = fn.decoders.image(files)
+        targets = gradiva.Targets(boxes=f32([[10, 10, 30, 40]]))
+        images, targets = fn.resize(images, targets, size=(90, 90))
+        images = fn.brightness(images, brightness=1.1) * 2
+        if forgotten:
+            images = fn.crop(images, crop=(50, 50))
+        images, targets = fn.flip(images, targets)
+        return images, targets.boxes
+
+    pipe(False).build()
+    with pytest.raises(gradiva.OperatorValueError, match="moved by crop without these"):
+        pipe(True).build()
