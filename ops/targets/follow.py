@@ -10,11 +10,13 @@ import numpy as np
 from gradiva.eager.operators.fusion_roles import Decode
 from gradiva.eager.operators.input_sets import follow, has_targets
 from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.operators.per_frame_types import has_frames
 from gradiva.eager.random.default_generator import get_default_rng
 from gradiva.eager.random.generator import RNG, RepeatedRNG
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 from gradiva.eager.types.arrays import Float64Array, Int64Array
 from gradiva.eager.types.coordinate_maps import IN_PLACE, spatial_axes
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
 from gradiva.eager.values.value import Symbolic
@@ -55,6 +57,7 @@ def follow_images(operator: OperatorBase, inputs: tuple[Any, ...], keywords: dic
     moves = operator.moves
     if moves is not IN_PLACE:
         follower_of(operator)  # it raises an error before anything is computed
+        _refuse_frames(operator, images, keywords)
     if operator.random and moves is not IN_PLACE:
         rng = keywords.get("rng")
         if rng is None or isinstance(rng, RNG):
@@ -73,6 +76,23 @@ def follow_images(operator: OperatorBase, inputs: tuple[Any, ...], keywords: dic
         return targets._after(operator.name, tracks[known], images[0], several[0])
 
     return (*several, *(map_targets(moved, tree) for tree in trees))
+
+
+def _refuse_frames(
+    operator: OperatorBase, images: tuple[Any, ...], keywords: dict[str, Any]
+) -> None:
+    """Raise OperatorValueError for an argument with values per frame."""
+    values = {name: keywords.get(name) for name in operator.frames if name in operator.arguments}
+    if "1" in operator.frames:
+        values |= {f"input {number}": one for number, one in enumerate(images) if number}
+    for name, value in values.items():
+        type = getattr(value, "type", None)
+        if isinstance(type, SampleType) and has_frames(type):
+            raise OperatorValueError(
+                "targets follow one map for each sample, and this differs from frame to frame",
+                argument=name,
+                operator=operator.name,
+            )
 
 
 def _check_current(operator: OperatorBase, image: Any, targets: Targets) -> None:

@@ -172,6 +172,9 @@ def test_sequences() -> None:
     frames, targets = gradiva.resize(frames, targets, size=(30, 40))
     assert as_lists(targets.boxes) == (BOXES / 2).tolist()
     assert as_lists(targets["frame"]) == [0, 2, 3]
+    angles = gradiva.per_frame(f32([10, 20, 30, 40]))
+    with pytest.raises(gradiva.OperatorValueError, match=r"rotate: .* targets follow one map"):
+        gradiva.rotate(frames, targets, angle=angles)
 
 
 def test_cameras() -> None:
