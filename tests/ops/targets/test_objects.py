@@ -314,7 +314,7 @@ def test_turned_volumes() -> None:
     masks = (random.random((2, 12, 20, 24)) < 0.5).astype(np.uint8)
     volume = gradiva.as_tensor(masks.transpose(1, 2, 3, 0).copy(), layout="DHWC")
     targets = Targets(masks=masks, keypoints=f32([[[12, 10, 6, 2], [15, 10, 6, 2]]]))
-    options = {"angle": 90.0, "axis": (0, 0, 1), "interp_type": "INTERP_NN", "fill_value": 0}
+    options: Any = {"angle": 90.0, "axis": (0, 0, 1), "interp_type": "INTERP_NN", "fill_value": 0}
     volume, targets = gradiva.rotate(volume, targets, **options)
     np.testing.assert_array_equal(targets.masks, np.asarray(volume).transpose(3, 0, 1, 2))
     center = [extent / 2 for extent in np.asarray(volume).shape[2::-1]]
@@ -351,7 +351,6 @@ def test_empty_batches() -> None:
         boxes=gradiva.batch(np.empty((0, 2, 4), np.float32)),
         labels=gradiva.batch(np.empty((0, 2), np.int32)),
     )
-    for one in (gradiva.flip, gradiva.resize):
-        options = {"size": (5, 5)} if one is gradiva.resize else {}
-        nothing, targets = one(nothing, targets, **options)  # type: ignore[operator]
+    nothing, targets = gradiva.flip(nothing, targets)
+    nothing, targets = gradiva.resize(nothing, targets, size=(5, 5))
     assert len(targets.boxes) == len(targets.labels) == 0
