@@ -111,6 +111,16 @@ class DataNode(Value, Symbolic):
         self.edge = edge
         self.recorder = recorder
 
+    def moved_since(self, earlier: Any) -> str:
+        node, moved = self.edge.node, ""
+        while isinstance(earlier, DataNode) and node is not earlier.edge.node:
+            if callable(node.operator.moves):
+                moved = node.operator.name
+            if not node.inputs:
+                return ""
+            node = node.inputs[0].node
+        return moved
+
     @property
     def type(self) -> SampleType:
         """dtype, rank and layout, as far as they are known before the pipeline runs."""

@@ -17,6 +17,7 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.values.tensor import Tensor
+from gradiva.eager.values.value import Following
 from gradiva.ops.math.arithmetic import to_operand
 from gradiva.ops.math.branches import merge
 
@@ -114,6 +115,8 @@ def _merged(true: Any, false: Any, sides: Sides, recorder: SymbolRecorder, part:
             }
         if isinstance(true, _PLAIN) and not isinstance(true, np.generic) and _same(true, false):
             return true
+    if isinstance(true, Following) and kind is type(false):
+        return _merged_targets(true, false, sides, recorder, part)
     leaves = (DataNode, *_NUMBERS)
     if not (isinstance(true, leaves) and isinstance(false, leaves)):
         raise DivergentError(
@@ -129,6 +132,21 @@ def _merged(true: Any, false: Any, sides: Sides, recorder: SymbolRecorder, part:
             raise
         problem, found = error.problem, error.got
         raise DivergentError(problem, part, error.expected, found) from None
+
+
+def _merged_targets(
+    true: Following, false: Any, sides: Sides, recorder: SymbolRecorder, part: str
+) -> Any:
+    """Targets, value by value."""
+
+    def merge(one: Any, other: Any, name: str) -> Any:
+        return _merged(one, other, sides, recorder, f"{part}.{name}")
+
+    try:
+        return true.merged(false, merge, lambda side: recorder.branches.inside(sides[side]))
+    except OperatorTypeError as error:
+        expected, got = error.expected or "", error.got or ""
+        raise DivergentError(error.problem, part, expected, got) from None
 
 
 def _same(true: Any, false: Any) -> bool:

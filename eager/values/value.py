@@ -6,6 +6,9 @@ the registry, because operators are in a higher layer.
 
 from __future__ import annotations
 
+import abc
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -79,11 +82,29 @@ class Symbolic:
 
     __slots__ = ()
 
+    def moved_since(self, earlier: Any) -> str:
+        """The operator that moved the pixels of this symbol, if it was made of an earlier one; an
+        empty text if none did, or if it was made of others."""
+        return ""
 
-class Following:
+
+class Following(abc.ABC):
     """Base of `Targets`: is no value, but holds values that follow the images before them."""
 
     __slots__ = ()
+
+    @abc.abstractmethod
+    def merged(
+        self,
+        other: Any,
+        merge: Callable[[Any, Any, str], Any],
+        inside: Callable[[int], AbstractContextManager[None]],
+    ) -> Any:
+        """One object of this one, from a branch of a condition, and of one from the other branch.
+
+        merge: makes one value of two, of this name; inside: makes a branch the current one, 0 that
+        of this object and 1 the other. Raises OperatorTypeError if they do not go together.
+        """
 
 
 class Value:

@@ -12,6 +12,7 @@ from gradiva.eager.support.lazy_import import lazy_module
 from .axes import Array
 from .colors import color
 from .grid import font
+from .marks import Marks
 
 if TYPE_CHECKING:
     import PIL.Image as pil
@@ -20,7 +21,7 @@ else:
     pil = lazy_module("PIL.Image", "pillow")
     pil_draw = lazy_module("PIL.ImageDraw", "pillow")
 
-__all__ = ["draw_boxes", "draw_masks"]
+__all__ = ["draw_boxes", "draw_marks", "draw_masks"]
 
 _OPACITY = 0.5
 
@@ -69,6 +70,25 @@ def draw_boxes(pixels: Array, boxes: Array, texts: Sequence[str]) -> Array:
         pen.rectangle(((left, top), corner), outline=ink, width=thickness)
         if number < len(texts) and texts[number]:
             _tag(pen, texts[number], (max(left, 0), max(top, 0)), ink)
+    return np.asarray(image)
+
+
+def draw_marks(pixels: Array, marks: Marks) -> Array:
+    """The picture (h, w, 3) with points as dots and the outlines of polygons, in the colors of
+    their objects. marks: in parts of the picture."""
+    height, width = pixels.shape[:2]
+    image = pil.fromarray(np.ascontiguousarray(pixels))
+    pen = pil_draw.Draw(image)
+    radius = 1 if max(height, width) < 100 else 2
+    for number, corners in marks.outlines:
+        places = [tuple(one) for one in (np.clip(corners, -1, 2) * [width, height]).tolist()]
+        if len(places) > 1:
+            pen.line([*places, places[0]], fill=color(number + 1), width=1)
+    for number, points in marks.points:
+        for x, y in (points * [width, height]).tolist():
+            if 0 <= x <= width and 0 <= y <= height:
+                ends = (x - radius, y - radius, x + radius, y + radius)
+                pen.ellipse(ends, fill=color(number + 1), outline=(255, 255, 255))
     return np.asarray(image)
 
 

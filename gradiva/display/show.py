@@ -1,4 +1,4 @@
-"""`show`: a figure of samples with boxes, labels and masks."""
+"""`show`: a figure of samples with boxes, labels, masks, keypoints and polygons."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ from gradiva.eager.support.errors import (
     OperatorValueError,
     annotate_error,
     describe,
+    wrong_value,
 )
 from gradiva.eager.support.user_warning import warn_user
 from gradiva.eager.support.validation import integer
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor, to_array
 from gradiva.eager.values.value import Value
+from gradiva.ops.targets.targets import Targets
 
 from .annotations import boxes_of, labels_of, masks_of, relative
 from .audio import draw_audio, rates_of
 from .axes import arrange
 from .grid import Cell, Figure
-from .overlays import draw_boxes, draw_masks
+from .marks import Marks, marks_of
+from .overlays import draw_boxes, draw_marks, draw_masks
 from .thumbnails import draw
 
 __all__ = ["show"]
@@ -50,7 +53,8 @@ def show(
     batch: a Batch, a Tensor, an output of a pipeline, a list of arrays or tensors, or an array:
     one sample if it is (H, W) or (H, W, 1 to 4), otherwise the batch is its first axis.
     boxes: per sample (n, 4) or (4,): left, top, right, bottom, in pixels; parts of width and height
-    if all are floats and none is over 1. labels: per sample a text or a number, which stands below
+    if all are floats and none is over 1; or `Targets`, all of which are drawn but cameras and
+    columns. labels: per sample a text or a number, which stands below
     it, or a list or array with one for each of its boxes, (n,) or (n, 1), which stand at them.
     masks: per sample (H, W) of classes, 0 being transparent, of booleans or of opacity 0..1; or
     several, (n, H, W). For a single sample these are given without a batch axis.
@@ -70,10 +74,18 @@ def show(
         size = integer(size, 16, 2048, limits="16 to 2048", argument="size")
         tensors, single = _samples(batch)
         count = len(tensors)
+        marks, parts = None, None
+        if isinstance(boxes, Targets):
+            given, marks, parts = marks_of(boxes)
+            boxes, labels = given.get("boxes"), given.get("labels", labels)
+            masks = given.get("masks", masks)
+            if len(marks) != count:
+                raise wrong_value("boxes", f"targets of {count} samples", str(len(marks)))
         frames = boxes_of(boxes, count, single)
         covers = masks_of(masks, count, single)
         captions = labels_of(labels, count, single, frames)
-        parts = frames is not None and relative(frames)
+        if parts is None:
+            parts = frames is not None and relative(frames)
         rates = rates_of(sample_rate, count)
         if window_step is not None:
             window_step = integer(window_step, 1, 1 << 30, argument="window_step")
@@ -93,6 +105,7 @@ def show(
                         parts,
                         None if covers is None else covers[index],
                         None if captions is None else captions[index],
+                        None if marks is None else marks[index],
                     )
                 )
             except GradivaError as error:
@@ -166,6 +179,7 @@ def _cell(
     parts: bool,
     masks: np.ndarray[Any, Any] | None,
     label: tuple[str, list[str]] | None,
+    marks: Marks | None = None,
 ) -> Cell:
     drawing = draw(np.asarray(tensor), str(tensor.layout), size, willing=True)
     pixels = drawing.pixels
@@ -188,6 +202,8 @@ def _cell(
         if boxes is not None and boxes.size:
             whole = np.ones(4) if parts else np.array([width, height, width, height])
             pixels = draw_boxes(pixels, boxes / whole, label[1] if label else [])
+        if marks is not None:
+            pixels = draw_marks(pixels, marks.scaled(drawing.extent))
     caption = label[0] if label else ""
     name = os.path.basename(tensor.source_info())
     return Cell(pixels, drawing.text, (caption, name, drawing.note), animation=drawing.animation)

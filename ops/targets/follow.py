@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from gradiva.eager.operators.fusion_roles import Decode
 from gradiva.eager.operators.input_sets import follow, has_targets
 from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.operators.per_frame_types import has_frames
 from gradiva.eager.random.default_generator import get_default_rng
 from gradiva.eager.random.generator import RNG, RepeatedRNG
-from gradiva.eager.support.errors import OperatorTypeError, describe
-from gradiva.eager.types.coordinate_maps import IN_PLACE
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
+from gradiva.eager.types.arrays import Float64Array, Int64Array
+from gradiva.eager.types.coordinate_maps import IN_PLACE, spatial_axes
+from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.tensor import Tensor
+from gradiva.eager.values.value import Symbolic
 
 from .canvas import canvas
 from .follower import files_of, follower_of, passed_on
 from .targets import Targets
+from .track import layout_of, shapes_of, stacked
 
 
 def map_targets(function: Callable[[Targets], Any], tree: Any) -> Any:
@@ -48,6 +57,7 @@ def follow_images(operator: OperatorBase, inputs: tuple[Any, ...], keywords: dic
     moves = operator.moves
     if moves is not IN_PLACE:
         follower_of(operator)  # it raises an error before anything is computed
+        _refuse_frames(operator, images, keywords)
     if operator.random and moves is not IN_PLACE:
         rng = keywords.get("rng")
         if rng is None or isinstance(rng, RNG):
@@ -59,12 +69,59 @@ def follow_images(operator: OperatorBase, inputs: tuple[Any, ...], keywords: dic
     tracks: dict[int, Any] = {}
 
     def moved(targets: Targets) -> Targets:
+        _check_current(operator, images[0], targets)
         known = id(targets._track) if targets._track is not None else 0
         if known not in tracks:
             tracks[known] = _moved_track(operator, images, keywords, targets._track)
-        return targets._after(operator.name, tracks[known])
+        return targets._after(operator.name, tracks[known], images[0], several[0])
 
     return (*several, *(map_targets(moved, tree) for tree in trees))
+
+
+def _refuse_frames(
+    operator: OperatorBase, images: tuple[Any, ...], keywords: dict[str, Any]
+) -> None:
+    """Raise OperatorValueError for an argument with values per frame."""
+    values = {name: keywords.get(name) for name in operator.frames if name in operator.arguments}
+    if "1" in operator.frames:
+        values |= {f"input {number}": one for number, one in enumerate(images) if number}
+    for name, value in values.items():
+        type = getattr(value, "type", None)
+        if isinstance(type, SampleType) and has_frames(type):
+            raise OperatorValueError(
+                "targets follow one map for each sample, and this differs from frame to frame",
+                argument=name,
+                operator=operator.name,
+            )
+
+
+def _check_current(operator: OperatorBase, image: Any, targets: Targets) -> None:
+    """Raise OperatorValueError if the images have moved since without these targets, as far as that
+    is known before they are computed."""
+    moved, track = "", targets._track
+    if isinstance(operator.fusion_role, Decode):
+        return
+    if isinstance(image, Symbolic) and targets._last is not None:
+        moved = image.moved_since(targets._last)
+    elif type(image) is type(track) is Batch and len(image):
+        moved = _other_shape(image.batch_shape.shapes, stacked(track))
+    elif type(image) is type(track) is Tensor:
+        moved = _other_shape(np.array([image.shape]), np.asarray(track)[None])
+    if moved:
+        raise OperatorValueError(
+            f"the images were moved by {moved} without these targets: give it the targets, too",
+            operator=operator.name,
+        )
+
+
+def _other_shape(shapes: Int64Array, tracks: Float64Array) -> str:
+    """Which image has not the height and the width that its track has; an empty text if none."""
+    known, layout = shapes_of(tracks), layout_of(tracks)
+    axes = spatial_axes(layout)
+    if shapes.shape != known.shape:
+        return f"an operator, to {shapes.shape[1]} axes"
+    bad = (shapes != known)[:, axes].any(axis=1)
+    return f"an operator, to the shape {tuple(shapes[bad][0].tolist())}" if bad.any() else ""
 
 
 def _moved_track(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from gradiva.eager.operators.input_sets import SET_TYPES
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, wrong_value
-from gradiva.eager.values.value import Following
+from gradiva.eager.values.value import Following, Symbolic
 
 from .boxes import boxes as move_boxes
 from .boxes import check_format
+from .canvas import canvas
 from .chosen import chosen
 from .masks import masks as move_masks
 from .points import ORIGINS
@@ -76,7 +78,7 @@ class Targets(Following):
         targets.boxes  # [[0.0, 0.0, 200.0, 200.0]]
     """
 
-    __slots__ = ("_fields", "_followed", "_made", "_options", "_track")
+    __slots__ = ("_fields", "_first", "_followed", "_last", "_made", "_options", "_track")
 
     def __init__(
         self,
@@ -137,6 +139,8 @@ class Targets(Following):
             "keypoint_pairs": pairs,
         }
         self._track: Any = None
+        self._first: Any = None
+        self._last: Any = None
         self._followed: tuple[str, ...] = ()
         self._made: dict[str, Any] = {}
 
@@ -221,14 +225,55 @@ class Targets(Following):
         hold, by name, as `fields()` returns it."""
         made = Targets.__new__(Targets)
         made._fields = {name: value for name, value in fields.items() if value is not None}
-        made._options, made._track, made._followed, made._made = self._options, None, (), {}
+        made._options, made._track, made._first = self._options, None, None
+        made._last = None
+        made._followed, made._made = (), {}
         return made
 
-    def _after(self, operator: str, track: Any) -> Targets:
-        """These targets after an operator; the track says where places are then."""
+    def _after(self, operator: str, track: Any, image: Any, result: Any) -> Targets:
+        """These targets after an operator that was given this image and made that; the track says
+        where places are then."""
+        made = self._with(self._fields, track, (*self._followed, operator))
+        # A symbol of the first image has no memory, and conditions may need it.
+        made._first = image if self._track is None and isinstance(image, Symbolic) else self._first
+        made._last = result if isinstance(result, Symbolic) else None
+        return made
+
+    def _with(self, fields: dict[str, Any], track: Any, followed: tuple[str, ...]) -> Targets:
         made = Targets.__new__(Targets)
-        made._fields, made._options, made._track = self._fields, self._options, track
-        made._followed, made._made = (*self._followed, operator), {}
+        made._fields, made._options, made._track = fields, self._options, track
+        made._first, made._followed, made._made = self._first, followed, {}
+        made._last = None
+        return made
+
+    def merged(
+        self,
+        other: Any,
+        merge: Callable[[Any, Any, str], Any],
+        inside: Callable[[int], AbstractContextManager[None]],
+    ) -> Targets:
+        """These targets where a condition is true, and the others where it is false (`if` in
+        pipelines). Raises OperatorTypeError if they hold other things, or in other formats."""
+        if self._options != other._options or self.names != other.names:
+            raise OperatorTypeError(
+                "its targets differ in what they hold, or in their formats and policies",
+                expected=f"{self!r} {self._options}",
+                got=f"{other!r} {other._options}",
+            )
+        tracks = [self._track, other._track]
+        first = self._first if self._first is not None else other._first
+        if any(track is not None for track in tracks) and first is not None:
+            for side, track in enumerate(tracks):
+                if track is None:
+                    with inside(side):
+                        tracks[side] = canvas.bind((first,), {"device": "cpu"})
+        fields = {
+            name: merge(value, other._fields[name], name) for name, value in self._fields.items()
+        }
+        followed = tuple(dict.fromkeys((*self._followed, *other._followed)))
+        track = None if tracks[0] is None else merge(tracks[0], tracks[1], "track")
+        made = self._with(fields, track, followed)
+        made._first = first
         return made
 
     @property

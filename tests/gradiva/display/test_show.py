@@ -320,3 +320,27 @@ def test_the_name_of_a_file(tmp_path: Path) -> None:
     path.write_bytes(b"")
     with pytest.warns(UserWarning, match=r"imread\(path\)"):
         gradiva.show(str(path))
+
+
+def test_targets() -> None:
+    """Boxes in any format, their labels, keypoints that are seen, and polygons."""
+    targets = gradiva.Targets(
+        boxes=np.array([[20, 10, 20, 10]], np.float32),
+        format="cxcywh",
+        labels=np.array([3], np.int32),
+        keypoints=np.array([[[34, 3, 2], [2, 18, 0]]], np.float32),
+        polygons=np.array([[0, 0, 3]], np.int32),
+        vertices=np.array([[1, 1], [8, 1], [1, 8]], np.float32),
+    )
+    plain = np.zeros((20, 40, 3), np.uint8)
+    pixels = first(gradiva.show(plain, targets, size=40))
+    assert (pixels[6:14, 29] == color(1)).all()  # the right edge of the box
+    assert pixels[3, 34].any()
+    assert not pixels[18, 2].any()
+    assert (pixels[1, 2:7] == color(1)).all()
+    image, turned = gradiva.flip(plain, targets, horizontal=1)
+    assert first(gradiva.show(image, turned, size=40))[3, 5].any()
+    batch, several = gradiva.flip(black(), targets)
+    assert len(gradiva.show(batch, several).cells) == 2
+    with pytest.raises(gradiva.OperatorValueError, match="targets of 3 samples"):
+        gradiva.show(black(3), several)

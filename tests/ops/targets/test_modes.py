@@ -11,7 +11,7 @@ import pytest
 import gradiva
 from gradiva import fn, pipeline_def
 
-from .graphs import f32
+from .graphs import f32, i32
 
 pytestmark = pytest.mark.core
 
@@ -198,3 +198,81 @@ def test_explain_says_what_moves(folder: Path) -> None:
     boxes = gradiva.as_batch([boxes_of(1)] * 2)
     np.asarray(compiled(images, boxes, gradiva.as_batch([np.zeros(1)] * 2))[1].at(0))
     assert text in str(compiled.explain())
+
+
+def test_conditions(folder: Path) -> None:
+    """`if` in a pipeline: both branches, or one alone, move the targets."""
+
+    @pipeline_def(batch_size=4, num_threads=2, seed=3, enable_conditionals=True)
+    def pipe() -> Any:
+        files, _ = fn.readers.file(file_root=str(folder), files=names(), seed=3)
+        images = fn.decoders.image(files)
+        targets = gradiva.Targets(boxes=f32([[10, 10, 30, 40]]), labels=i32([5]))
+        turned = fn.random.coin_flip(dtype=gradiva.types.BOOL)
+        mirrored = fn.random.coin_flip(dtype=gradiva.types.BOOL)
+        size = images.shape()
+        if mirrored:
+            images, targets = fn.flip(images, targets, horizontal=1)
+        if turned:
+            images, targets = fn.rotate(images, targets, angle=90.0)
+        else:
+            images, targets = fn.resize(images, targets, size=(80, 80))
+        return images, targets.boxes, targets.labels, turned, mirrored, size
+
+    made = pipe()
+    for _ in range(2):
+        images, boxes, labels, *facts = made.run()
+        for image, box, label, turned, mirrored, size in zip(
+            images, boxes, labels, *facts, strict=True
+        ):
+            height, width, _ = np.asarray(size).tolist()
+            x1, y1, x2, y2 = 10, 10, 30, 40
+            if np.asarray(mirrored):
+                x1, x2 = width - x2, width - x1
+            if np.asarray(turned):
+                expected = [y1, width - x2, y2, width - x1]
+                assert np.asarray(image).shape[:2] == (width, height)
+            else:
+                sx, sy = 80 / width, 80 / height
+                expected = [x1 * sx, y1 * sy, x2 * sx, y2 * sy]
+            np.testing.assert_allclose(np.asarray(box), [expected], atol=1e-4)
+            assert np.asarray(label).tolist() == [5]
+
+
+def test_conditions_on_other_targets(folder: Path) -> None:
+    @pipeline_def(batch_size=4, num_threads=2, seed=3, enable_conditionals=True)
+    def pipe() -> Any:
+        files, _ = fn.readers.file(file_root=str(folder), files=names(), seed=3)
+        images = fn.decoders.image(files)
+        targets = gradiva.Targets(boxes=f32([[10, 10, 30, 40]]))
+        if fn.random.coin_flip(dtype=gradiva.types.BOOL):
+            targets = gradiva.Targets(boxes=f32([[10, 10, 30, 40]]), format="xywh")
+        return images, targets.boxes
+
+    with pytest.raises(gradiva.OperatorTypeError, match="differ in what they hold"):
+        pipe().build()
+
+
+def test_images_that_moved_alone(folder: Path) -> None:
+    """Where targets were forgotten in a call, the next one says so."""
+    targets = gradiva.Targets(boxes=f32([[10, 10, 30, 40]]))
+    image, targets = gradiva.flip(np.zeros((60, 80, 3), np.uint8), targets)
+    image = gradiva.resize(image, size=(30, 40))
+    with pytest.raises(gradiva.OperatorValueError, match="without these targets"):
+        gradiva.flip(image, targets)
+
+    @pipeline_def(batch_size=4, num_threads=2, seed=3)
+    def pipe(forgotten: bool) -> Any:
+        files, _ = fn.readers.file(file_root=str(folder), files=names(), seed=3)
+        images = fn.decoders.image(files)
+        targets = gradiva.Targets(boxes=f32([[10, 10, 30, 40]]))
+        images, targets = fn.resize(images, targets, size=(90, 90))
+        images = fn.brightness(images, brightness=1.1) * 2
+        if forgotten:
+            images = fn.crop(images, crop=(50, 50))
+        images, targets = fn.flip(images, targets)
+        return images, targets.boxes
+
+    pipe(False).build()
+    with pytest.raises(gradiva.OperatorValueError, match="moved by crop without these"):
+        pipe(True).build()

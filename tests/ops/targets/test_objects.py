@@ -172,6 +172,9 @@ def test_sequences() -> None:
     frames, targets = gradiva.resize(frames, targets, size=(30, 40))
     assert as_lists(targets.boxes) == (BOXES / 2).tolist()
     assert as_lists(targets["frame"]) == [0, 2, 3]
+    angles = gradiva.per_frame(f32([10, 20, 30, 40]))
+    with pytest.raises(gradiva.OperatorValueError, match=r"rotate: .* targets follow one map"):
+        gradiva.rotate(frames, targets, angle=angles)
 
 
 def test_cameras() -> None:
@@ -303,3 +306,51 @@ def test_operators_without_a_map(name: str) -> None:
 def test_targets_in_other_places() -> None:
     with pytest.raises(gradiva.OperatorTypeError, match="behind the images"):
         gradiva.flip(Targets(boxes=BOXES), IMAGE)  # type: ignore[call-overload]
+
+
+def test_turned_volumes() -> None:
+    """Masks and points of volumes turn about any axis."""
+    random = np.random.default_rng(2)
+    masks = (random.random((2, 12, 20, 24)) < 0.5).astype(np.uint8)
+    volume = gradiva.as_tensor(masks.transpose(1, 2, 3, 0).copy(), layout="DHWC")
+    targets = Targets(masks=masks, keypoints=f32([[[12, 10, 6, 2], [15, 10, 6, 2]]]))
+    options: Any = {"angle": 90.0, "axis": (0, 0, 1), "interp_type": "INTERP_NN", "fill_value": 0}
+    volume, targets = gradiva.rotate(volume, targets, **options)
+    np.testing.assert_array_equal(targets.masks, np.asarray(volume).transpose(3, 0, 1, 2))
+    center = [extent / 2 for extent in np.asarray(volume).shape[2::-1]]
+    points = np.asarray(targets.keypoints)[0]
+    np.testing.assert_allclose(points[0, :3], center, atol=1e-5)
+    assert np.linalg.norm(points[1, :3] - center) == pytest.approx(3)
+
+
+def test_planes_and_windows_beyond_the_image() -> None:
+    planes = gradiva.as_tensor(np.zeros((3, 60, 80), np.uint8), layout="CHW")
+    planes, targets = gradiva.resize(planes, Targets(boxes=BOXES), size=(120, 40))
+    planes, targets = gradiva.crop(
+        planes, targets, crop=(200, 100), out_of_bounds_policy="pad", fill_values=0
+    )
+    np.testing.assert_allclose(targets.boxes, BOXES * [0.5, 2, 0.5, 2] + [30, 40, 30, 40])
+    transposed, targets = gradiva.transpose(planes, targets, perm=(1, 2, 0))
+    assert transposed.layout == "HWC"
+    np.testing.assert_allclose(targets.boxes, BOXES * [0.5, 2, 0.5, 2] + [30, 40, 30, 40])
+    with pytest.raises(gradiva.OperatorValueError, match="height, width and depth"):
+        gradiva.transpose(transposed, targets, perm=(0, 2, 1), transpose_layout=False)
+
+
+def test_pads_to_the_largest_of_the_batch() -> None:
+    both = images((60, 80), (70, 50))
+    _, targets = gradiva.pad(both, Targets(boxes=batch(BOXES, BOXES[:1] / 2), relative=False))
+    _, targets = gradiva.flip(gradiva.pad(both), targets)
+    assert as_lists(targets.boxes.at(0))[0] == [50, 20, 70, 40]
+    assert as_lists(targets.boxes.at(1)) == [[65, 10, 75, 20]]
+
+
+def test_empty_batches() -> None:
+    nothing = gradiva.batch(np.empty((0, 4, 4, 3), np.uint8), layout="HWC")
+    targets = Targets(
+        boxes=gradiva.batch(np.empty((0, 2, 4), np.float32)),
+        labels=gradiva.batch(np.empty((0, 2), np.int32)),
+    )
+    nothing, targets = gradiva.flip(nothing, targets)
+    nothing, targets = gradiva.resize(nothing, targets, size=(5, 5))
+    assert len(targets.boxes) == len(targets.labels) == 0
